@@ -1,0 +1,113 @@
+"""Turn what a user passes into clean arrays, or into an error that says what came and what to do.
+
+Every public entry goes through these functions, so that a message reads the same everywhere. Nothing is dropped,
+clipped or filled here, and the caller's array is never written to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def as_matrix(
+    values: Any, *, name: str = "costs", n_columns: int | None = None, owner: str = "the problem"
+) -> FloatArray:
+    """Return `values` as a finite, C-contiguous float64 matrix with at least one row.
+
+    Parameters
+    ----------
+    values : array-like of shape (n, d)
+        Anything NumPy understands: arrays, lists, pandas and polars frames. float32 is widened.
+    name : str
+        What the caller calls the argument; it opens every message.
+    n_columns : int, optional
+        The number of columns that `owner` needs.
+    """
+    matrix = _as_float(values, name)
+    if matrix.ndim != 2:
+        raise ValueError(
+            f"{name} must be two-dimensional, one row a sample and one column a cost; got {name}.shape="
+            f"{matrix.shape}. Pass {name}.reshape(1, -1) for one sample or {name}.reshape(-1, 1) for one cost."
+        )
+    if matrix.shape[0] == 0 or matrix.shape[1] == 0:
+        raise ValueError(f"{name} is empty: {name}.shape={matrix.shape}. Pass at least one row and one column.")
+    if n_columns is not None and matrix.shape[1] != n_columns:
+        raise ValueError(
+            f"{owner} needs {n_columns} columns of {name}, one for each decision variable; got {name}.shape={matrix.shape}."
+        )
+    check_finite(matrix, name=name)
+    return np.ascontiguousarray(matrix)
+
+
+def as_vector(values: Any, *, name: str, length: int | None = None) -> FloatArray:
+    """Return `values` as a finite float64 vector, of the given length if there is one."""
+    vector = _as_float(values, name)
+    if vector.ndim != 1 or (length is not None and len(vector) != length):
+        expected = "any length" if length is None else f"length {length}"
+        raise ValueError(f"{name} must be a vector of {expected}; got {name}.shape={vector.shape}.")
+    check_finite(vector, name=name)
+    return np.ascontiguousarray(vector)
+
+
+def as_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray:
+    """Return one finite, non-negative weight a row, not all of them zero; ones where there are none."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weights = _as_float(sample_weight, "sample_weight")
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    weights = as_vector(weights, name="sample_weight", length=n_rows)
+    negative = np.flatnonzero(weights < 0)
+    if len(negative):
+        raise ValueError(
+            f"sample_weight must not be negative; row {negative[0]} has {weights[negative[0]]:g}. "
+            "Drop the rows that should not count, or give them weight 0."
+        )
+    if not weights.any():
+        raise ValueError("sample_weight is zero in every row, so there is nothing to fit. Give a row some weight.")
+    return weights
+
+
+def check_same_rows(**arrays: Any) -> None:
+    """Raise unless all named arrays have the same number of rows."""
+    lengths = {name: n_rows(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        found = ", ".join(f"{name} has {length} rows" for name, length in lengths.items())
+        raise ValueError(f"{found}; row i of each must belong to the same sample.")
+
+
+def check_finite(values: FloatArray, *, name: str) -> None:
+    """Raise at the first NaN or infinity, naming its row and column."""
+    # One sum is several times cheaper than isfinite on every entry; an overflow of finite entries is checked again.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):
+            return
+    bad = np.argwhere(~np.isfinite(values))
+    if len(bad) == 0:
+        return
+    where = f"row {bad[0][0]}" + (f", column {bad[0][1]}" if values.ndim == 2 else "")
+    found = values[tuple(bad[0])]
+    what = "NaN" if np.isnan(found) else f"{found:+}"
+    raise ValueError(
+        f"{name} must be finite; {where} has {what} ({len(bad)} such entries in all). Fill or drop those rows first."
+    )
+
+
+def n_rows(array: Any) -> int:
+    """Return the number of rows of an array, a frame or a list."""
+    return int(array.shape[0]) if hasattr(array, "shape") else len(array)
+
+
+def _as_float(values: Any, name: str) -> FloatArray:
+    try:
+        array = np.asarray(values)
+        if np.iscomplexobj(array):
+            raise TypeError("complex numbers")
+        return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as reason:
+        raise ValueError(f"{name} must be an array of real numbers; {type(values).__name__} is not ({reason}).") from reason

@@ -1,0 +1,158 @@
+"""What a loss is: `prepare` once, then `value_and_grad` on every batch.
+
+A new loss is one file with one class of two methods, both written for a minimisation, whatever the problem's sense:
+
+- `label(problem, costs)` computes once what the loss needs (optimal decisions, cones, neighbours, or nothing);
+- `evaluate(prediction, target, rng)` returns the value of each row and its gradient in the prediction.
+
+There is no optimiser, cache, pool, reduction or random state in a loss. What it needs, and what its gradient is worth,
+stands in its class attributes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Literal, Protocol, Self
+
+import numpy as np
+
+from decidewise.checks import FloatArray, as_matrix
+
+
+class Solvable(Protocol):
+    """The part of a problem that losses use."""
+
+    n_costs: int
+    sense: Literal["min", "max"]
+    is_integer: bool
+
+    def solve(self, costs: Any) -> FloatArray:
+        """Return an optimal decision for every row of costs."""
+        ...
+
+    @property
+    def polyhedron(self) -> Any:
+        """The region as linear rows and bounds, or None."""
+        ...
+
+
+@dataclass(frozen=True)
+class Minimization:
+    """A problem seen as a minimisation: the one place where losses meet its sense."""
+
+    problem: Solvable
+
+    @property
+    def sign(self) -> float:
+        """Minus one for a maximisation: what costs, predictions and gradients are multiplied by at the edge."""
+        return -1.0 if self.problem.sense == "max" else 1.0
+
+    @property
+    def polyhedron(self) -> Any:
+        """The problem's polyhedron; it does not depend on the sense."""
+        return self.problem.polyhedron
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether the polyhedron is only the relaxation of a problem in integers."""
+        return self.problem.is_integer
+
+    def solve(self, costs: FloatArray) -> FloatArray:
+        """Return a minimiser of `costs[i]·w` for each row, shape (n, d)."""
+        return self.problem.solve(self.sign * costs)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a prediction is compared with, one row a sample; subclasses add what their loss needs.
+
+    Indexing by rows gives the target of a batch. Arrays are taken row by row; everything else (the problem, a shared
+    pool of decisions held in an object) goes along unchanged.
+    """
+
+    problem: Minimization
+    costs: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.costs)
+
+    def __getitem__(self, rows: Any) -> Self:
+        batch = {
+            field.name: value[rows]
+            for field in fields(self)
+            if isinstance(value := getattr(self, field.name), np.ndarray)
+        }
+        return replace(self, **batch)
+
+
+@dataclass(frozen=True)
+class DecisionTarget(Target):
+    """Costs with their optimal decisions `(n, d)` and optimal values `(n,)`."""
+
+    decisions: FloatArray
+    values: FloatArray
+
+    @classmethod
+    def solve(cls, problem: Minimization, costs: FloatArray) -> DecisionTarget:
+        """Label every row of costs with its optimal decision, in one batch."""
+        decisions = problem.solve(costs)
+        return cls(problem, costs, decisions, row_dot(costs, decisions))
+
+
+class Loss(ABC):
+    """A measure of how bad a predicted cost vector is, with its gradient."""
+
+    #: "exact" (the gradient of the value), "subgradient" (the same where it exists) or "surrogate" (a useful direction
+    #: that is not the value's gradient).
+    gradient: ClassVar[Literal["exact", "subgradient", "surrogate"]]
+    #: Whether `evaluate` calls the solver, so that training needs it in the loop.
+    solves: ClassVar[bool] = True
+    #: Whether the loss works only where `problem.polyhedron` exists.
+    needs_polyhedron: ClassVar[bool] = False
+
+    def prepare(self, problem: Solvable, costs: Any) -> Target:
+        """Compute, once, what every later call needs: shape (n, d) costs in, a target of n rows out."""
+        self.check(problem)
+        costs = as_matrix(costs, n_columns=problem.n_costs, owner=type(problem).__name__)
+        view = Minimization(problem)
+        return self.label(view, view.sign * costs)
+
+    def value_and_grad(
+        self, prediction: Any, target: Target, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the values (b,) and the gradient (b, d) with respect to the prediction (b, d).
+
+        Both the prediction and the gradient are in the problem's own sense.
+        """
+        prediction = as_matrix(prediction, name="prediction", n_columns=target.costs.shape[1], owner="the target")
+        if len(prediction) != len(target):
+            raise ValueError(
+                f"prediction has {len(prediction)} rows and the target {len(target)}; take the same rows of both."
+            )
+        sign = target.problem.sign
+        values, gradient = self.evaluate(sign * prediction, target, rng)
+        return values, sign * gradient
+
+    def check(self, problem: Solvable) -> None:
+        """Raise, with a sentence that says what to do, if this loss cannot work on this problem."""
+        if self.needs_polyhedron and problem.polyhedron is None:
+            raise ValueError(
+                f"{type(self).__name__} needs linear constraints, and {type(problem).__name__} has no polyhedron. "
+                "Choose a loss that works on any region, such as Wise, SpoPlus or Pfy."
+            )
+
+    @abstractmethod
+    def label(self, problem: Minimization, costs: FloatArray) -> Target:
+        """Compute what `evaluate` needs; everything is a minimisation here."""
+
+    @abstractmethod
+    def evaluate(
+        self, prediction: FloatArray, target: Any, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return values (b,) and gradient (b, d) for a minimisation."""
+
+
+def row_dot(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the inner product of each row of `a` with the same row of `b`: (n, d), (n, d) -> (n,)."""
+    return np.einsum("ij,ij->i", a, b)
