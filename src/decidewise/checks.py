@@ -110,4 +110,6 @@ def _as_float(values: Any, name: str) -> FloatArray:
             raise TypeError("complex numbers")
         return array.astype(np.float64, copy=False)
     except (TypeError, ValueError) as reason:
-        raise ValueError(f"{name} must be an array of real numbers; {type(values).__name__} is not ({reason}).") from reason
+        raise ValueError(
+            f"{name} must be an array of real numbers; {type(values).__name__} is not ({reason})."
+        ) from reason

@@ -147,9 +147,7 @@ class Loss(ABC):
         """Compute what `evaluate` needs; everything is a minimisation here."""
 
     @abstractmethod
-    def evaluate(
-        self, prediction: FloatArray, target: Any, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: Any, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Return values (b,) and gradient (b, d) for a minimisation."""
 
 
