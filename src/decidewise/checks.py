@@ -6,6 +6,7 @@ clipped or filled here, and the caller's array is never written to.
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,8 @@ def as_matrix(
         raise ValueError(f"{name} is empty: {name}.shape={matrix.shape}. Pass at least one row and one column.")
     if n_columns is not None and matrix.shape[1] != n_columns:
         raise ValueError(
-            f"{owner} needs {n_columns} columns of {name}, one for each decision variable; got {name}.shape={matrix.shape}."
+            f"{owner} needs {n_columns} columns of {name}, one for each decision variable; got {name}.shape="
+            f"{matrix.shape}."
         )
     check_finite(matrix, name=name)
     return np.ascontiguousarray(matrix)
@@ -71,6 +73,24 @@ def as_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray:
     if not weights.any():
         raise ValueError("sample_weight is zero in every row, so there is nothing to fit. Give a row some weight.")
     return weights
+
+
+def as_integer(value: Any, *, name: str, minimum: int = 1) -> int:
+    """Return `value` as an int of at least `minimum`; booleans and floats are refused, even whole ones."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ValueError(f"{name} must be an integer; got {value!r} of type {type(value).__name__}. Pass int({name}).")
+    if value < minimum:
+        raise ValueError(f"{name} must be at least {minimum}; got {name}={int(value)}.")
+    return int(value)
+
+
+def as_positive(value: Any, *, name: str) -> float:
+    """Return `value` as a positive, finite float."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ValueError(f"{name} must be a real number; got {value!r} of type {type(value).__name__}.")
+    if not 0 < value < np.inf:
+        raise ValueError(f"{name} must be positive and finite; got {name}={float(value)!r}.")
+    return float(value)
 
 
 def check_same_rows(**arrays: Any) -> None:

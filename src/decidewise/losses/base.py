@@ -27,8 +27,8 @@ class Solvable(Protocol):
     sense: Literal["min", "max"]
     is_integer: bool
 
-    def solve(self, costs: Any) -> FloatArray:
-        """Return an optimal decision for every row of costs."""
+    def minimize(self, costs: FloatArray) -> FloatArray:
+        """Return a minimiser of `costs[i]·w` for each row, whatever the sense."""
         ...
 
     @property
@@ -59,8 +59,8 @@ class Minimization:
         return self.problem.is_integer
 
     def solve(self, costs: FloatArray) -> FloatArray:
-        """Return a minimiser of `costs[i]·w` for each row, shape (n, d)."""
-        return self.problem.solve(self.sign * costs)
+        """Return a minimiser of `costs[i]·w` for each row: finite (n, d) float64 in, (n, d) out."""
+        return self.problem.minimize(np.ascontiguousarray(costs))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,36 @@
+"""Mean squared error, the decision-blind baseline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from decidewise.checks import FloatArray
+from decidewise.losses.base import Loss, Minimization, Target, row_dot
+
+
+def mse(prediction: Any, costs: Any) -> Any:
+    """Return `mean_j (p_j - c_j)²` of each row, on NumPy, torch or jax arrays: (..., d), (..., d) -> (...)."""
+    residual = prediction - costs
+    return (residual * residual).mean(-1)
+
+
+@dataclass(frozen=True)
+class Mse(Loss):
+    """The mean squared error `mean_j (p_j - c_j)²`; it never touches the solver."""
+
+    gradient = "exact"
+    solves = False
+
+    def label(self, problem: Minimization, costs: FloatArray) -> Target:
+        """Keep the costs."""
+        return Target(problem, costs)
+
+    def evaluate(
+        self, prediction: FloatArray, target: Target, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return values and gradient `2(p - c)/d`."""
+        residual = prediction - target.costs
+        return row_dot(residual, residual) / residual.shape[1], residual * (2 / residual.shape[1])

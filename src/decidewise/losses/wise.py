@@ -1,0 +1,77 @@
+"""WISE, the weight integrated spherical error: least squares under the change of measure, with no solver.
+
+`WISE(p, c) = ‖c‖ · ‖p - c/‖c‖‖²`, and 0 where `c = 0`. Its minimiser, `E[c | x] / E[‖c‖ | x]`, leads to the optimal
+decision over every feasible region (Wan & Liu, "A Solver-Free Training Method for Predict-then-Optimize", 2026).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from decidewise.checks import FloatArray
+from decidewise.losses.base import Loss, Minimization, Target, row_dot
+from decidewise.measure import transform
+
+
+def wise(prediction: Any, costs: Any, *, eps: float = 0.0) -> Any:
+    """Return the WISE loss of each row, on any array type and differentiable by its own means.
+
+    Parameters
+    ----------
+    prediction, costs : arrays of shape (..., d)
+        NumPy, torch or jax, both of the same type.
+    eps : float
+        Norms below `eps` are clamped to it, as the paper's remark on near-zero costs allows. With 0 nothing is
+        clamped: a zero row has loss 0 and gradient 0.
+
+    Returns
+    -------
+    values : array of shape (...)
+
+    Examples
+    --------
+    >>> wise(np.array([[0.6, 0.8], [1.0, 1.0]]), np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([0., 0.])
+    """
+    xp = array_namespace(prediction, costs)
+    largest = xp.max(xp.abs(costs), axis=-1, keepdims=True)
+    largest = xp.where(largest > 0, largest, xp.ones_like(largest))
+    scaled = costs / largest  # so that squares of very large and very small costs stay in range
+    norm = largest * xp.sqrt(xp.sum(scaled * scaled, axis=-1, keepdims=True))
+    if eps > 0:
+        norm = xp.clip(norm, min=eps)
+    residual = prediction - costs / xp.where(norm > 0, norm, xp.ones_like(norm))
+    return norm[..., 0] * xp.sum(residual * residual, axis=-1)
+
+
+@dataclass(frozen=True)
+class WiseTarget(Target):
+    """Costs with their norms `(n, 1)` and directions `(n, d)`."""
+
+    norms: FloatArray
+    directions: FloatArray
+
+
+@dataclass(frozen=True)
+class Wise(Loss):
+    """The WISE loss `‖c‖ · ‖p - c/‖c‖‖²`; it never touches the solver."""
+
+    gradient = "exact"
+    solves = False
+
+    def label(self, problem: Minimization, costs: FloatArray) -> WiseTarget:
+        """Change the measure: keep the norms and the directions of the costs."""
+        weights, directions = transform(costs)
+        return WiseTarget(problem, costs, weights[:, None], directions)
+
+    def evaluate(
+        self, prediction: FloatArray, target: WiseTarget, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return values and gradient `2(‖c‖p - c)`."""
+        residual = prediction - target.directions
+        weighted = target.norms * residual
+        return row_dot(residual, weighted), 2 * weighted

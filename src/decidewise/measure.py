@@ -1,0 +1,138 @@
+"""The change of measure: from costs to weights and directions.
+
+A decision depends only on the direction of its cost vector, and what a wrong decision costs grows with its norm. So
+the paper moves the data from their own distribution `P` to a measure `Q` in two steps: weight each sample by `‖y‖`
+(step 1, `reweight`), then replace `y` by `y/‖y‖` (step 2, `project`). Both together, and only both, keep the optimal
+decision; least squares under `Q` is the WISE loss.
+
+>>> import numpy as np
+>>> costs = np.array([[4.0, 0.0], [0.0, 1.0]])
+>>> weights, directions = transform(costs)
+>>> np.average(directions, axis=0, weights=weights)  # the direction of the mean cost (2, 1/2)
+array([0.8, 0.2])
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from decidewise.checks import FloatArray, as_matrix, as_sample_weight, check_same_rows
+
+
+def norms(costs: FloatArray) -> FloatArray:
+    """Return the Euclidean norm of each row, without overflow or underflow on the way: (n, d) -> (n,).
+
+    >>> norms(np.array([[3e200, 4e200], [3e-200, 4e-200]]))
+    array([5.e+200, 5.e-200])
+    """
+    squares = np.einsum("ij,ij->i", costs, costs)
+    # Squares are exact enough unless one of them left the range of float64; only those rows are scaled first.
+    extreme = ~((squares > 1e-280) & (squares < 1e280))
+    result = np.sqrt(squares, where=~extreme, out=np.zeros(len(costs)))
+    if extreme.any():
+        rows = costs[extreme]
+        largest = np.abs(rows).max(axis=1)
+        scaled = rows / np.where(largest > 0, largest, 1.0)[:, None]
+        result[extreme] = largest * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+    return result
+
+
+def reweight(costs: Any) -> FloatArray:
+    """Return the weights of step 1: proportional to the norm of each row, with mean 1.
+
+    Parameters
+    ----------
+    costs : array-like of shape (n, d)
+
+    Returns
+    -------
+    weights : ndarray of shape (n,)
+        Zero for a zero row, which has nothing to say about any decision.
+    """
+    sizes = norms(as_matrix(costs))
+    _check_not_all_zero(sizes)
+    relative = sizes / sizes.max()  # so that the mean of norms near the largest float stays finite
+    return relative / relative.mean()
+
+
+def project(costs: Any) -> FloatArray:
+    """Return the directions of step 2: each row divided by its norm, a zero row left at zero; (n, d) -> (n, d)."""
+    costs = as_matrix(costs)
+    return _divide(costs, norms(costs))
+
+
+def transform(costs: Any, exponent: float = 1.0) -> tuple[FloatArray, FloatArray]:
+    """Return weights `‖y‖^exponent` and targets `y/‖y‖^exponent`: both steps of the change of measure.
+
+    Whatever the exponent, weighted least squares on the targets points in the direction of the conditional mean:
+    its minimiser is `E[y | x] / E[‖y‖^exponent | x]`. An exponent of 1 is WISE and 0 is plain least squares.
+
+    Parameters
+    ----------
+    costs : array-like of shape (n, d)
+    exponent : float
+        Not negative.
+
+    Returns
+    -------
+    weights : ndarray of shape (n,)
+    targets : ndarray of shape (n, d)
+        A zero row has weight 0 (1 when the exponent is 0, where every row counts the same) and a zero target.
+    """
+    _check_exponent(exponent)
+    costs = as_matrix(costs)
+    weights = norms(costs) ** exponent
+    return weights, _divide(costs, weights)
+
+
+def resample(
+    X: Any, costs: Any, size: int, rng: np.random.Generator, *, exponent: float = 1.0, sample_weight: Any = None
+) -> tuple[Any, FloatArray]:
+    """Draw a sample from `Q`, for learners that take no weights.
+
+    Rows are drawn with replacement and with probability proportional to `‖y‖^exponent` (times the sample weight).
+
+    Parameters
+    ----------
+    X : array-like or frame with n rows
+        Returned as the type that came.
+    costs : array-like of shape (n, d)
+    size : int
+        How many rows to draw.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    X_drawn : the drawn rows of `X`
+    targets : ndarray of shape (size, d)
+    """
+    costs = as_matrix(costs)
+    check_same_rows(X=X, costs=costs)
+    if size < 1:
+        raise ValueError(f"size must be at least 1, the number of rows to draw; got {size}.")
+    weights, targets = transform(costs, exponent)
+    _check_not_all_zero(weights)
+    weights = weights / weights.max() * as_sample_weight(sample_weight, len(costs))
+    _check_not_all_zero(weights)
+    rows = rng.choice(len(costs), size=size, p=weights / weights.sum())
+    return _safe_indexing(X, rows), targets[rows]
+
+
+def _divide(costs: FloatArray, weights: FloatArray) -> FloatArray:
+    return costs / np.where(weights > 0, weights, 1.0)[:, None]
+
+
+def _check_not_all_zero(weights: FloatArray) -> None:
+    if not weights.any():
+        raise ValueError(
+            f"all {len(weights)} rows weigh zero (their costs or sample weights are zero), so no decision depends on "
+            "them and nothing can be learnt. Pass at least one row with a non-zero cost and weight."
+        )
+
+
+def _check_exponent(exponent: float) -> None:
+    if not (np.isfinite(exponent) and exponent >= 0):
+        raise ValueError(f"exponent must be a number from 0 (least squares) upwards, 1 being WISE; got {exponent!r}.")
