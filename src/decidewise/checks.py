@@ -16,7 +16,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def as_matrix(
-    values: Any, *, name: str = "costs", n_columns: int | None = None, owner: str = "the problem"
+    values: Any, *, name: str = "costs", n_columns: int | None = None, owner: str = "the problem", finite: bool = True
 ) -> FloatArray:
     """Return `values` as a finite, C-contiguous float64 matrix with at least one row.
 
@@ -28,6 +28,8 @@ def as_matrix(
         What the caller calls the argument; it opens every message.
     n_columns : int, optional
         The number of columns that `owner` needs.
+    finite : bool
+        False where the caller checks finiteness itself, block by block.
     """
     matrix = _as_float(values, name)
     if matrix.ndim != 2:
@@ -42,7 +44,8 @@ def as_matrix(
             f"{owner} needs {n_columns} columns of {name}, one for each decision variable; got {name}.shape="
             f"{matrix.shape}."
         )
-    check_finite(matrix, name=name)
+    if finite:
+        check_finite(matrix, name=name)
     return np.ascontiguousarray(matrix)
 
 
@@ -78,7 +81,7 @@ def as_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray:
 def as_integer(value: Any, *, name: str, minimum: int = 1) -> int:
     """Return `value` as an int of at least `minimum`; booleans and floats are refused, even whole ones."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ValueError(f"{name} must be an integer; got {value!r} of type {type(value).__name__}. Pass int({name}).")
+        raise ValueError(f"{name} must be a Python or NumPy integer; got {value!r} of type {type(value).__name__}.")
     if value < minimum:
         raise ValueError(f"{name} must be at least {minimum}; got {name}={int(value)}.")
     return int(value)
@@ -88,9 +91,10 @@ def as_positive(value: Any, *, name: str) -> float:
     """Return `value` as a positive, finite float."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise ValueError(f"{name} must be a real number; got {value!r} of type {type(value).__name__}.")
-    if not 0 < value < np.inf:
-        raise ValueError(f"{name} must be positive and finite; got {name}={float(value)!r}.")
-    return float(value)
+    number = float(value)
+    if not 0 < number < np.inf:
+        raise ValueError(f"{name} must be positive and finite; got {name}={number!r}.")
+    return number
 
 
 def check_same_rows(**arrays: Any) -> None:
@@ -101,8 +105,8 @@ def check_same_rows(**arrays: Any) -> None:
         raise ValueError(f"{found}; row i of each must belong to the same sample.")
 
 
-def check_finite(values: FloatArray, *, name: str) -> None:
-    """Raise at the first NaN or infinity, naming its row and column."""
+def check_finite(values: FloatArray, *, name: str, first_row: int = 0) -> None:
+    """Raise at the first NaN or infinity, naming its row (counted from `first_row`) and column."""
     # One sum is several times cheaper than isfinite on every entry; an overflow of finite entries is checked again.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum()):
@@ -110,7 +114,7 @@ def check_finite(values: FloatArray, *, name: str) -> None:
     bad = np.argwhere(~np.isfinite(values))
     if len(bad) == 0:
         return
-    where = f"row {bad[0][0]}" + (f", column {bad[0][1]}" if values.ndim == 2 else "")
+    where = f"row {first_row + bad[0][0]}" + (f", column {bad[0][1]}" if values.ndim == 2 else "")
     found = values[tuple(bad[0])]
     what = "NaN" if np.isnan(found) else f"{found:+}"
     raise ValueError(
@@ -120,14 +124,16 @@ def check_finite(values: FloatArray, *, name: str) -> None:
 
 def n_rows(array: Any) -> int:
     """Return the number of rows of an array, a frame or a list."""
-    return int(array.shape[0]) if hasattr(array, "shape") else len(array)
+    if not hasattr(array, "shape"):
+        array = np.asarray(array)
+    return int(array.shape[0]) if array.shape else 0
 
 
 def _as_float(values: Any, name: str) -> FloatArray:
     try:
         array = np.asarray(values)
         if np.iscomplexobj(array):
-            raise TypeError("complex numbers")
+            raise TypeError("Complex data not supported")
         return array.astype(np.float64, copy=False)
     except (TypeError, ValueError) as reason:
         raise ValueError(

@@ -52,9 +52,17 @@ def reweight(costs: Any) -> FloatArray:
     weights : ndarray of shape (n,)
         Zero for a zero row, which has nothing to say about any decision.
     """
-    sizes = norms(as_matrix(costs))
-    _check_not_all_zero(sizes)
-    relative = sizes / sizes.max()  # so that the mean of norms near the largest float stays finite
+    return mean_one(norms(as_matrix(costs)))
+
+
+def mean_one(weights: FloatArray) -> FloatArray:
+    """Scale weights (n,) to mean 1; raise if they are all zero."""
+    if not weights.any():
+        raise ValueError(
+            f"all {len(weights)} rows weigh zero (their costs or sample weights are zero), so no decision depends on "
+            "them and nothing can be learnt. Pass at least one row with a non-zero cost and weight."
+        )
+    relative = weights / weights.max()  # so that the mean of norms near the largest float stays finite
     return relative / relative.mean()
 
 
@@ -82,8 +90,12 @@ def transform(costs: Any, exponent: float = 1.0) -> tuple[FloatArray, FloatArray
     targets : ndarray of shape (n, d)
         A zero row has weight 0 (1 when the exponent is 0, where every row counts the same) and a zero target.
     """
-    _check_exponent(exponent)
-    costs = as_matrix(costs)
+    check_exponent(exponent)
+    return change(as_matrix(costs), exponent)
+
+
+def change(costs: FloatArray, exponent: float) -> tuple[FloatArray, FloatArray]:
+    """Return what `transform` returns, for costs and an exponent that are known to be clean."""
     weights = norms(costs) ** exponent
     return weights, _divide(costs, weights)
 
@@ -114,10 +126,8 @@ def resample(
     if size < 1:
         raise ValueError(f"size must be at least 1, the number of rows to draw; got {size}.")
     weights, targets = transform(costs, exponent)
-    _check_not_all_zero(weights)
-    weights = weights / weights.max() * as_sample_weight(sample_weight, len(costs))
-    _check_not_all_zero(weights)
-    rows = rng.choice(len(costs), size=size, p=weights / weights.sum())
+    weights = mean_one(mean_one(weights) * as_sample_weight(sample_weight, len(costs)))
+    rows = rng.choice(len(costs), size=size, p=weights / len(weights))
     return _safe_indexing(X, rows), targets[rows]
 
 
@@ -125,14 +135,7 @@ def _divide(costs: FloatArray, weights: FloatArray) -> FloatArray:
     return costs / np.where(weights > 0, weights, 1.0)[:, None]
 
 
-def _check_not_all_zero(weights: FloatArray) -> None:
-    if not weights.any():
-        raise ValueError(
-            f"all {len(weights)} rows weigh zero (their costs or sample weights are zero), so no decision depends on "
-            "them and nothing can be learnt. Pass at least one row with a non-zero cost and weight."
-        )
-
-
-def _check_exponent(exponent: float) -> None:
+def check_exponent(exponent: float) -> None:
+    """Raise unless the exponent is a finite number that is not negative."""
     if not (np.isfinite(exponent) and exponent >= 0):
         raise ValueError(f"exponent must be a number from 0 (least squares) upwards, 1 being WISE; got {exponent!r}.")

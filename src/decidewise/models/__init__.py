@@ -1,0 +1,6 @@
+"""Models: features and costs in, a fitted scikit-learn estimator out."""
+
+from decidewise.models.generalized_linear import GeneralizedLinear
+from decidewise.models.wise_regressor import WiseRegressor
+
+__all__ = ["GeneralizedLinear", "WiseRegressor"]

@@ -1,0 +1,74 @@
+"""What a scikit-learn regressor can do: take weights, many outputs, and whether it estimates a mean."""
+
+from __future__ import annotations
+
+from inspect import Parameter, signature
+from typing import Any
+
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+# Losses, by the names of scikit-learn, LightGBM and XGBoost, whose best constant is not the mean.
+_NOT_THE_MEAN = {
+    "absolute_error", "epsilon_insensitive", "fair", "huber", "l1", "lad", "mae", "mape", "quantile", "regression_l1",
+    "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror", "squared_epsilon_insensitive",
+}  # fmt: skip
+_NEVER_THE_MEAN = {
+    "HuberRegressor", "LinearSVR", "NuSVR", "QuantileRegressor", "RANSACRegressor", "SVR", "TheilSenRegressor",
+}  # fmt: skip
+
+
+def weight_keyword(learner: Any) -> str | None:
+    """Return the keyword by which `learner.fit` takes sample weights, or None where it takes none.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.pipeline import make_pipeline
+    >>> weight_keyword(make_pipeline(Ridge()))
+    'ridge__sample_weight'
+    """
+    if isinstance(learner, Pipeline):
+        name, last = learner.steps[-1]
+        keyword = weight_keyword(last)
+        return keyword and f"{name}__{keyword}"
+    takes_any = any(p.kind is Parameter.VAR_KEYWORD for p in signature(learner.fit).parameters.values())
+    if not (takes_any or has_fit_parameter(learner, "sample_weight")):
+        return None
+    # A search or a wrapper passes weights on, so it takes them only if the learner inside does.
+    inner = _inner(learner)
+    return "sample_weight" if inner is None or weight_keyword(inner) == "sample_weight" else None
+
+
+def multi_output(learner: Any) -> Any:
+    """Return the learner, wrapped to fit one copy an output unless it handles many outputs itself."""
+    # A search has as many outputs as the learner that it tunes, whatever its own tag says.
+    tuned = learner.estimator if isinstance(learner, GridSearchCV | RandomizedSearchCV) else learner
+    if get_tags(tuned).target_tags.multi_output:
+        return learner
+    if isinstance(learner, Pipeline):
+        # Wrapped inside, the transformers are fitted once and the weights still reach the last step.
+        name, last = learner.steps[-1]
+        return clone(learner).set_params(**{name: MultiOutputRegressor(last)})
+    return MultiOutputRegressor(learner)
+
+
+def loss_off_the_mean(learner: Any) -> str | None:
+    """Return the name of the learner's loss where its minimiser is not the conditional mean, otherwise None."""
+    inner = learner.steps[-1][1] if isinstance(learner, Pipeline) else _inner(learner)
+    if inner is not None:
+        return loss_off_the_mean(inner)
+    if type(learner).__name__ in _NEVER_THE_MEAN:
+        return type(learner).__name__
+    parameters = learner.get_params(deep=False)
+    named = (parameters.get(key) for key in ("loss", "criterion", "objective"))
+    return next((name for name in named if isinstance(name, str) and name in _NOT_THE_MEAN), None)
+
+
+def _inner(learner: Any) -> Any:
+    """Return the learner that a meta-estimator was given, or None."""
+    parameters = learner.get_params(deep=False)
+    given = (parameters.get(key) for key in ("estimator", "regressor"))
+    return next((inner for inner in given if hasattr(inner, "fit")), None)

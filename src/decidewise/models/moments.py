@@ -1,0 +1,114 @@
+"""Weighted sums over rows, and the exact least-squares answer from them.
+
+The sums of two sets of rows add up to those of both, so that one pass over blocks, a stream of `partial_fit` calls and
+the partitions of a cluster all lead to the same coefficients.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from decidewise.checks import FloatArray
+from decidewise.models.blocks import Block, Blocks
+
+# Blocks that one thread reads before their sums are added up, always in the same order: the answer does not depend on
+# the number of threads.
+_BLOCKS_A_TASK = 32
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass
+class Moments:
+    """The sums `Σ w a aᵀ` and `Σ w a zᵀ` with `a = (1, x - shift)`.
+
+    Attributes
+    ----------
+    shift : ndarray of shape (p,)
+        Roughly the mean of the features, so that large offsets do not cost digits.
+    gram : ndarray of shape (p + 1, p + 1)
+    cross : ndarray of shape (p + 1, d)
+    """
+
+    shift: FloatArray
+    gram: FloatArray
+    cross: FloatArray
+
+    @classmethod
+    def zeros(cls, shift: FloatArray, n_outputs: int) -> Moments:
+        """Return the moments of no rows."""
+        size = len(shift) + 1
+        return cls(shift, np.zeros((size, size)), np.zeros((size, n_outputs)))
+
+    @property
+    def total_weight(self) -> float:
+        """The sum of the weights."""
+        return float(self.gram[0, 0])
+
+    def add(self, blocks: Blocks) -> None:
+        """Add the rows of all blocks, in parallel when there are many."""
+        tasks = [
+            range(first, min(first + _BLOCKS_A_TASK, len(blocks))) for first in range(0, len(blocks), _BLOCKS_A_TASK)
+        ]
+        if len(tasks) == 1:
+            parts = [self._sum(blocks, tasks[0])]
+        else:
+            # One BLAS thread a worker: NumPy's elementwise work, half of the time, then runs in parallel too.
+            n_threads = max((pool["num_threads"] for pool in threadpool_info()), default=1)
+            with threadpool_limits(1), ThreadPoolExecutor(n_threads) as workers:
+                parts = list(workers.map(lambda task: self._sum(blocks, task), tasks))
+        for part in parts:
+            self.gram += part.gram
+            self.cross += part.cross
+
+    def _sum(self, blocks: Blocks, task: range) -> Moments:
+        part = Moments.zeros(self.shift, self.cross.shape[1])
+        for index in task:
+            part._add_block(blocks[index])
+        return part
+
+    def _add_block(self, block: Block) -> None:
+        design = np.empty((len(block.X), len(self.shift) + 1))
+        design[:, 0] = 1.0
+        np.subtract(block.X, self.shift, out=design[:, 1:])
+        weighted = design if block.weights is None else design * block.weights[:, None]
+        self.gram += weighted.T @ design
+        self.cross += weighted.T @ block.targets
+
+    def solve(self, alpha: float, fit_intercept: bool) -> tuple[FloatArray, FloatArray]:
+        """Return coefficients (p, d) and intercepts (d,) that minimise the weighted mean square plus the ridge.
+
+        Without a ridge and without full rank it is the answer of least norm.
+        """
+        weight = self.total_weight
+        gram, cross = self.gram[1:, 1:], self.cross[1:]
+        center, level = np.zeros(len(self.shift)), np.zeros(cross.shape[1])
+        if fit_intercept:
+            center, level = self.gram[1:, 0] / weight, self.cross[0] / weight
+            gram = gram - weight * np.outer(center, center)
+            cross = cross - weight * np.outer(center, level)
+            # What rounding leaves of a constant feature is not variance: its coefficient is zero.
+            rounding = 100 * _EPS * center**2 + (10 * _EPS * (self.shift + center)) ** 2
+            constant = np.diag(gram) <= weight * rounding
+            gram[constant], gram[:, constant], cross[constant] = 0.0, 0.0, 0.0
+        coefficients = _solve_semidefinite(gram + alpha * weight * np.eye(len(gram)), cross)
+        return coefficients, level - (self.shift + center) @ coefficients if fit_intercept else level
+
+
+def _solve_semidefinite(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the least-norm solution of `matrix @ b = right` for a symmetric positive semidefinite matrix."""
+    scale = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+    scale = np.where(scale > 0, scale, 1.0)
+    # Scaled to a unit diagonal, the rank does not depend on the features' units.
+    values, vectors = eigh(matrix / np.outer(scale, scale))
+    keep = values > 64 * len(matrix) * _EPS
+    basis = vectors[:, keep]
+    solution = (basis @ ((basis.T @ (right / scale[:, None])) / values[keep, None])) / scale[:, None]
+    if not keep.all():
+        null, _ = np.linalg.qr(vectors[:, ~keep] / scale[:, None])
+        solution -= null @ (null.T @ solution)
+    return solution

@@ -1,0 +1,164 @@
+"""The change of measure around any regressor."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, clone
+from sklearn.metrics import r2_score
+from sklearn.utils import Tags, check_array, check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from decidewise.checks import FloatArray, as_matrix, as_sample_weight, check_same_rows
+from decidewise.errors import CalibrationWarning
+from decidewise.measure import check_exponent, mean_one, resample, transform
+from decidewise.models.blocks import RowBlocks
+from decidewise.models.generalized_linear import GeneralizedLinear
+from decidewise.models.learners import loss_off_the_mean, multi_output, weight_keyword
+
+
+class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """Fit any regressor to the costs that drive decisions, with no solver.
+
+    Each sample is weighted by `‖y‖^exponent` and its target is `y/‖y‖^exponent`; the learner does the rest. Its best
+    answer is `E[y | x] / E[‖y‖^exponent | x]`, the direction of the expected cost, which is all that a linear
+    optimisation looks at.
+
+    Parameters
+    ----------
+    estimator : scikit-learn regressor, optional
+        The learner, or a pipeline that ends in one. None is the exact linear fit, `GeneralizedLinear()`. A learner of
+        one output is fitted once an output; one that takes no sample weights is fitted on a sample drawn from the
+        changed measure.
+    exponent : float
+        1 is WISE, 0 is the learner as it is.
+    rescale : bool
+        Whether to fit `E[‖y‖^exponent | x]` too and to multiply by it, so that `predict` answers in the units of the
+        costs. Decisions stay the same: the fitted size is kept at or above the smallest positive one seen in training.
+    random_state : int, RandomState instance or None
+        Draws the sample for learners without weights; the default gives the same model every time.
+
+    Attributes
+    ----------
+    estimator_ : the fitted learner
+    scale_estimator_ : the fitted learner of the size, where `rescale` is true
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, where the features came with names
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.zeros((2, 1))
+    >>> WiseRegressor().fit(X, [[4.0, 0.0], [0.0, 1.0]]).predict(X[:1])
+    array([[0.8, 0.2]])
+    """
+
+    def __init__(
+        self, estimator: Any = None, *, exponent: float = 1.0, rescale: bool = False, random_state: Any = 0
+    ) -> None:
+        self.estimator = estimator
+        self.exponent = exponent
+        self.rescale = rescale
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the learner under the change of measure.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, p)
+        y : array-like or frame of shape (n, d)
+            The costs; one row a sample, one column a decision variable.
+        sample_weight : array-like of shape (n,), optional
+        """
+        check_exponent(self.exponent)
+        if y is None:
+            raise ValueError("WiseRegressor requires y to be passed, but the target y is None. Pass the costs, (n, d).")
+        costs = as_matrix(y, finite=False)
+        check_same_rows(X=X, costs=costs)
+        weights = None if sample_weight is None else as_sample_weight(sample_weight, len(costs))
+        learner = self._learner()
+        if loss := loss_off_the_mean(learner):
+            warnings.warn(
+                f"{loss} is not minimised by the conditional mean (the absolute error, for one, gives the median), and "
+                "the best decision under a linear cost depends on the mean: decisions can stay wrong however many rows "
+                "there are. Choose a squared, Poisson or gamma loss.",
+                CalibrationWarning,
+                stacklevel=2,
+            )
+        self._n_outputs = costs.shape[1]
+        self.estimator_ = self._fit(learner, X, costs, self.exponent, weights)
+        if self.rescale:
+            sizes, _ = transform(costs, self.exponent)
+            self._smallest_size = sizes[sizes > 0].min()
+            # E[‖y‖^exponent | x] is a plain mean: the same fit on one cost with exponent 0.
+            self.scale_estimator_ = self._fit(learner, X, sizes[:, None], 0.0, weights)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return predicted costs (n, d): their direction, or with `rescale` in the units of the costs."""
+        check_is_fitted(self)
+        directions = self._directions(X)
+        if not self.rescale:
+            return directions
+        sizes = np.reshape(self.scale_estimator_.predict(X), (-1, 1))
+        return directions * np.maximum(sizes, self._smallest_size)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the coefficient of determination under the changed measure (1 is perfect, 0 a constant).
+
+        To score decisions, use `decidewise.evaluate.regret_scorer`.
+        """
+        check_is_fitted(self)
+        weights, targets = transform(y, self.exponent)
+        if sample_weight is not None:
+            weights = weights * as_sample_weight(sample_weight, len(weights))
+        return float(r2_score(targets, self._directions(X), sample_weight=weights, multioutput="variance_weighted"))
+
+    def _learner(self) -> Any:
+        return GeneralizedLinear() if self.estimator is None else self.estimator
+
+    def _directions(self, X: Any) -> FloatArray:
+        return np.reshape(self.estimator_.predict(X), (-1, self._n_outputs))
+
+    def _fit(self, learner: Any, X: Any, costs: FloatArray, exponent: float, sample_weight: FloatArray | None) -> Any:
+        """Return a fitted copy of the learner for the given costs and exponent."""
+        if hasattr(learner, "fit_blocks"):
+            learner = clone(learner)
+            X = validate_data(learner, X, dtype=[np.float64, np.float32], ensure_all_finite=False)
+            return learner.fit_blocks(RowBlocks(X, costs, sample_weight, exponent=exponent))
+        weights, targets = transform(costs, exponent)
+        keyword = weight_keyword(learner)
+        if keyword is None:
+            X = _readable(X, allow_nan=get_tags(learner).input_tags.allow_nan)
+            random = check_random_state(self.random_state)
+            rng = np.random.default_rng(random.randint(2**31))
+            X, targets = resample(X, costs, len(costs), rng, exponent=exponent, sample_weight=sample_weight)
+            fit_arguments = {}
+        else:
+            weights = weights if sample_weight is None else weights * sample_weight
+            # Mean 1, so that the learner's own penalties keep their meaning.
+            fit_arguments = {keyword: mean_one(weights)}
+        if targets.shape[1] == 1:
+            return clone(learner).fit(X, targets[:, 0], **fit_arguments)
+        return clone(multi_output(learner)).fit(X, targets, **fit_arguments)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._learner())
+        tags.target_tags.single_output = False
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        return tags
+
+
+def _readable(X: Any, *, allow_nan: bool) -> Any:
+    """Return features that can be drawn row by row, all of them checked: the learner will see only the drawn ones."""
+    if hasattr(X, "columns"):
+        return X
+    return check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=not allow_nan)
