@@ -12,7 +12,8 @@ stands in its class attributes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields, replace
+from copy import copy
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
@@ -59,8 +60,9 @@ class Minimization:
         return self.problem.is_integer
 
     def solve(self, costs: FloatArray) -> FloatArray:
-        """Return a minimiser of `costs[i]·w` for each row: finite (n, d) float64 in, (n, d) out."""
-        return self.problem.minimize(np.ascontiguousarray(costs))
+        """Return a minimiser of `costs[i]·w` for each row, in one batch: finite (..., d) float64 in, (..., d) out."""
+        rows = np.ascontiguousarray(costs).reshape(-1, costs.shape[-1])
+        return self.problem.minimize(rows).reshape(costs.shape)
 
 
 @dataclass(frozen=True)
@@ -78,12 +80,10 @@ class Target:
         return len(self.costs)
 
     def __getitem__(self, rows: Any) -> Self:
-        batch = {
-            field.name: value[rows]
-            for field in fields(self)
-            if isinstance(value := getattr(self, field.name), np.ndarray)
-        }
-        return replace(self, **batch)
+        batch = copy(self)
+        # Into the dictionary, past the frozen class: a third of the time of `replace`, in the middle of every step.
+        batch.__dict__.update({k: v[rows] for k, v in self.__dict__.items() if isinstance(v, np.ndarray)})
+        return batch
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,8 @@ class Loss(ABC):
     solves: ClassVar[bool] = True
     #: Whether the loss works only where `problem.polyhedron` exists.
     needs_polyhedron: ClassVar[bool] = False
+    #: Whether the loss is lowest at predictions of length one or less, rather than at the size of the costs.
+    directions: ClassVar[bool] = False
 
     def prepare(self, problem: Solvable, costs: Any) -> Target:
         """Compute, once, what every later call needs: shape (n, d) costs in, a target of n rows out."""

@@ -62,6 +62,7 @@ class Wise(Loss):
 
     gradient = "exact"
     solves = False
+    directions = True
 
     def label(self, problem: Minimization, costs: FloatArray) -> WiseTarget:
         """Change the measure: keep the norms and the directions of the costs."""

@@ -1,6 +1,8 @@
 """Models: features and costs in, a fitted scikit-learn estimator out."""
 
+from decidewise.models.course import Epoch
+from decidewise.models.decision_regressor import DecisionRegressor
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.wise_regressor import WiseRegressor
 
-__all__ = ["GeneralizedLinear", "WiseRegressor"]
+__all__ = ["DecisionRegressor", "Epoch", "GeneralizedLinear", "WiseRegressor"]

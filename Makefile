@@ -1,0 +1,52 @@
+# Every target does its own set-up: a machine needs only python3 (with pip and venv) and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+SETTINGS := pyproject.toml constraints.txt
+
+.PHONY: help demo test speed peers format clean
+
+help:  ## Show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/'
+
+demo: $(VENV)/.core  ## Fit least squares and WISE on synthetic shortest paths: one table, one figure (under a minute)
+	$(BIN)/decidewise demo
+
+test: $(VENV)/.test  ## Lint, format, types, import rules, then all tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/pytest -q -n auto
+
+speed: $(VENV)/.test  ## Print the benchmarks, as ratios measured in one run
+	for script in speed/*.py; do $(BIN)/python $$script || exit 1; done
+
+peers: $(VENV)/.peers  ## Compare with PyEPO: parity of losses, data and decisions
+	$(BIN)/pytest -q -n auto tests/peers tests/data
+
+format: $(VENV)/.test  ## Format and fix what can be fixed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## Remove the environment and all output
+	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: $(SETTINGS) | $(VENV)/bin/python
+	@echo "Installing decidewise (once; a few minutes on a new machine) ..."
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.test: $(SETTINGS) | $(VENV)/bin/python
+	@echo "Installing decidewise with what the tests need (once; a few minutes on a new machine) ..."
+	$(PIP) --editable '.[test]'
+	@touch $@
+
+$(VENV)/.peers: $(VENV)/.test
+	@echo "Installing PyEPO and gurobipy (once) ..."
+	$(PIP) --editable '.[test,peers]'
+	@touch $@
