@@ -14,16 +14,24 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from decidewise.errors import CalibrationWarning, SolverError
+from decidewise.errors import CalibrationWarning, DivergenceError, SolverError
 
 if TYPE_CHECKING:
-    from decidewise.models import GeneralizedLinear, WiseRegressor
+    from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor
 
 __version__ = version("decidewise")
-__all__ = ["CalibrationWarning", "GeneralizedLinear", "SolverError", "WiseRegressor", "__version__"]
+__all__ = [
+    "CalibrationWarning",
+    "DecisionRegressor",
+    "DivergenceError",
+    "GeneralizedLinear",
+    "SolverError",
+    "WiseRegressor",
+    "__version__",
+]
 
 # Names that pull in scikit-learn load on first use, so that `import decidewise` stays instant.
-_LAZY = {"GeneralizedLinear": "decidewise.models", "WiseRegressor": "decidewise.models"}
+_LAZY = dict.fromkeys(("DecisionRegressor", "GeneralizedLinear", "WiseRegressor"), "decidewise.models")
 
 
 def __getattr__(name: str) -> Any:

@@ -90,6 +90,7 @@ class Course:
         self.parameters = training.parameters.copy()
         self.best = np.inf if (regret := self._validate()) is None else regret
         self.history: list[Epoch] = []
+        self.first_loss: float | None = None
         self.stopped = "epochs"
 
     def run(self) -> None:
@@ -131,12 +132,13 @@ class Course:
         return loss
 
     def _check(self, loss: float) -> None:
-        first = self.history[0].loss if self.history else loss
-        if np.isfinite(loss) and abs(loss) <= _DIVERGED * max(1.0, abs(first)):
+        if self.first_loss is None:
+            self.first_loss = loss
+        if np.isfinite(loss) and abs(loss) <= _DIVERGED * max(1.0, abs(self.first_loss)):
             return
         self.stopped = "diverged"
         raise DivergenceError(
-            f"the loss became {loss:g} (in the first epoch it was {first:g}). The best model so far is kept; "
+            f"the loss became {loss:g} (in the first step it was {self.first_loss:g}). The best model so far is kept; "
             "lower learning_rate or scale the features.",
             epoch=len(self.history) + 1,
         )

@@ -118,6 +118,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         clock = perf_counter()
         X, costs = self._read(X, y)
         loss = as_loss(self.loss)
+        loss.check(self.problem)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         problem = Budget(self.problem, self.max_solves)
 

@@ -70,6 +70,9 @@ class Problem(ABC):
             raise ValueError(f'sense must be "min" or "max"; got {sense!r}.')
         self.sense: Sense = sense
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n_costs={self.n_costs}, sense={self.sense!r})"
+
     def solve(self, costs: Any) -> FloatArray:
         """Return an optimal decision for every row of costs.
 
