@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 SETTINGS := pyproject.toml constraints.txt
 
-.PHONY: help demo test speed peers format clean
+.PHONY: help demo test speed peers race format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/'
@@ -21,10 +21,14 @@ test: $(VENV)/.test  ## Lint, format, types, import rules, then all tests
 	$(BIN)/pytest -q -n auto
 
 speed: $(VENV)/.test  ## Print the benchmarks, as ratios measured in one run
-	for script in speed/*.py; do $(BIN)/python $$script || exit 1; done
+	$(BIN)/python speed/wise_fit.py
+	$(BIN)/python speed/problems.py
 
 peers: $(VENV)/.peers  ## Compare with PyEPO: parity of losses, data and decisions
 	$(BIN)/pytest -q -n auto tests/peers tests/data
+
+race: $(VENV)/.peers  ## Race PyEPO with Gurobi: the same trainings on both sides (about ten minutes)
+	$(BIN)/python speed/against_pyepo.py
 
 format: $(VENV)/.test  ## Format and fix what can be fixed
 	$(BIN)/ruff check --fix .

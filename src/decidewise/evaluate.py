@@ -55,7 +55,7 @@ def decision_regret(problem: Problem, prediction: Any, costs: Any, *, unambiguou
     ndarray of shape (n,)
         Not negative, but for rounding, whatever the sense.
     """
-    return _Truth.of(problem, costs).regret(prediction, unambiguous=unambiguous)
+    return Truth.of(problem, costs).regret(prediction, unambiguous=unambiguous)
 
 
 def normalized_regret(problem: Problem, prediction: Any, costs: Any, *, unambiguous: bool = False) -> float:
@@ -63,8 +63,7 @@ def normalized_regret(problem: Problem, prediction: Any, costs: Any, *, unambigu
 
     The parameters are those of `decision_regret`.
     """
-    truth = _Truth.of(problem, costs)
-    return float(100 * truth.regret(prediction, unambiguous=unambiguous).sum() / truth.scale)
+    return Truth.of(problem, costs).normalized_regret(prediction, unambiguous=unambiguous)
 
 
 class Interval(NamedTuple):
@@ -101,7 +100,7 @@ def regret_interval(
     rng : numpy.random.Generator, optional
         Where the resamples come from; by default `default_rng(0)`, so that the same rows give the same interval.
     """
-    truth = _Truth.of(problem, costs)
+    truth = Truth.of(problem, costs)
     regret = truth.regret(prediction, unambiguous=unambiguous)
     (estimate,), resampled = _bootstrap(truth, [regret], n_resamples, rng)
     return _interval(estimate, resampled[:, 0], level)
@@ -171,7 +170,7 @@ def compare(
         baseline = names[0]
     if baseline not in predictions:
         raise ValueError(f"baseline must be one of {names}; got {baseline!r}.")
-    truth = _Truth.of(problem, costs)
+    truth = Truth.of(problem, costs)
     regrets = [
         truth.regret(prediction, name=f"predictions[{name!r}]", unambiguous=unambiguous)
         for name, prediction in predictions.items()
@@ -213,7 +212,7 @@ def regret_scorer(problem: Problem) -> RegretScorer:
 
 
 @dataclass(frozen=True)
-class _Truth:
+class Truth:
     """Realised costs and the value of the best decisions: solved once, any number of predictions scored."""
 
     problem: Problem
@@ -221,11 +220,13 @@ class _Truth:
     best: FloatArray
 
     @classmethod
-    def of(cls, problem: Problem, costs: Any) -> _Truth:
+    def of(cls, problem: Problem, costs: Any) -> Truth:
+        """Solve for the best decisions of realised costs (n, d)."""
         costs = as_matrix(costs, n_columns=problem.n_costs, owner=type(problem).__name__)
         return cls(problem, costs, _values(costs, problem.solve(costs)))
 
     def regret(self, prediction: Any, *, name: str = "prediction", unambiguous: bool = False) -> FloatArray:
+        """Return the regret of each row of a prediction (n, d); see `decision_regret`."""
         problem, costs = self.problem, self.costs
         prediction = as_matrix(prediction, name=name, n_columns=problem.n_costs, owner=type(problem).__name__)
         check_same_rows(**{name: prediction, "costs": costs})
@@ -236,12 +237,17 @@ class _Truth:
             regret = np.maximum(regret, self._excess(adverse))
         return regret
 
+    def normalized_regret(self, prediction: Any, *, unambiguous: bool = False) -> float:
+        """Return the regret of a prediction (n, d) in percent of the optimal value."""
+        return float(100 * self.regret(prediction, unambiguous=unambiguous).sum() / self.scale)
+
     def _excess(self, decisions: FloatArray) -> FloatArray:
         values = _values(self.costs, decisions)
         return self.best - values if self.problem.sense == "max" else values - self.best
 
     @property
     def scale(self) -> float:
+        """The sum of the absolute optimal values, which regrets are a percentage of."""
         total = float(np.abs(self.best).sum())
         if total == 0:
             raise ValueError(
@@ -262,7 +268,7 @@ def _unit(rows: FloatArray) -> FloatArray:
 
 
 def _bootstrap(
-    truth: _Truth, regrets: list[FloatArray], n_resamples: int, rng: np.random.Generator | None
+    truth: Truth, regrets: list[FloatArray], n_resamples: int, rng: np.random.Generator | None
 ) -> tuple[FloatArray, FloatArray]:
     """Return the normalised regret of each of k models on all rows (k,) and on the same resamples (n_resamples, k)."""
     if n_resamples < 1:

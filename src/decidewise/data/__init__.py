@@ -1,0 +1,8 @@
+"""Data whose truth is known: features, realised costs, their conditional mean, and the problem they are for."""
+
+from decidewise.data.dataset import Dataset
+from decidewise.data.knapsack import make_knapsack
+from decidewise.data.portfolio import make_portfolio
+from decidewise.data.shortest_path import make_shortest_path
+
+__all__ = ["Dataset", "make_knapsack", "make_portfolio", "make_shortest_path"]

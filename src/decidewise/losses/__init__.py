@@ -4,13 +4,98 @@
 name does.
 """
 
+from typing import Any
+
+from decidewise.losses.aimle import Aimle
 from decidewise.losses.base import DecisionTarget, Loss, Minimization, Target, row_dot
+from decidewise.losses.cave import Cave, CaveHybrid, CavePlus
+from decidewise.losses.cmap import Cmap
+from decidewise.losses.dbb import Dbb
+from decidewise.losses.dpo import Dpo
+from decidewise.losses.imle import Imle
+from decidewise.losses.lava import Lava
+from decidewise.losses.ltr import LtrListwise, LtrPairwise, LtrPointwise
 from decidewise.losses.mse import Mse, mse
+from decidewise.losses.nce import Nce
+from decidewise.losses.nid import Nid
+from decidewise.losses.pfy import Pfy
+from decidewise.losses.pg import Pg
+from decidewise.losses.rfwo import Rfwo
+from decidewise.losses.rfy import Rfy
+from decidewise.losses.spo_plus import SpoPlus
 from decidewise.losses.wise import Wise, wise
 
 registry: dict[str, type[Loss]] = {
     "mse": Mse,
     "wise": Wise,
+    "spo+": SpoPlus,
+    "pfy": Pfy,
+    "dbb": Dbb,
+    "pg": Pg,
+    "nid": Nid,
+    "dpo": Dpo,
+    "imle": Imle,
+    "aimle": Aimle,
+    "rfy": Rfy,
+    "rfwo": Rfwo,
+    "nce": Nce,
+    "cmap": Cmap,
+    "ltr-pointwise": LtrPointwise,
+    "ltr-pairwise": LtrPairwise,
+    "ltr-listwise": LtrListwise,
+    "cave": Cave,
+    "cave+": CavePlus,
+    "cave-hybrid": CaveHybrid,
+    "lava": Lava,
 }
 
-__all__ = ["DecisionTarget", "Loss", "Minimization", "Mse", "Target", "Wise", "mse", "registry", "row_dot", "wise"]
+
+def as_loss(loss: str | Loss, **parameters: Any) -> Loss:
+    """Return the registered loss of that name, made with the given parameters, or the loss itself.
+
+    >>> as_loss("pfy", sigma=0.5)
+    Pfy(n_samples=10, sigma=0.5)
+    """
+    if isinstance(loss, Loss):
+        if parameters:
+            raise ValueError(
+                f"parameters go with a name, and loss={loss!r} has its own: set {', '.join(parameters)} there."
+            )
+        return loss
+    if loss not in registry:
+        raise ValueError(f"loss must be one of {', '.join(registry)}, or a Loss; got {loss!r}.")
+    return registry[loss](**parameters)
+
+
+__all__ = [
+    "Aimle",
+    "Cave",
+    "CaveHybrid",
+    "CavePlus",
+    "Cmap",
+    "Dbb",
+    "DecisionTarget",
+    "Dpo",
+    "Imle",
+    "Lava",
+    "Loss",
+    "LtrListwise",
+    "LtrPairwise",
+    "LtrPointwise",
+    "Minimization",
+    "Mse",
+    "Nce",
+    "Nid",
+    "Pfy",
+    "Pg",
+    "Rfwo",
+    "Rfy",
+    "SpoPlus",
+    "Target",
+    "Wise",
+    "as_loss",
+    "mse",
+    "registry",
+    "row_dot",
+    "wise",
+]

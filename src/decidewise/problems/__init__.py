@@ -1,0 +1,37 @@
+"""Feasible regions, one a file, each with its fastest exact solver: `problem.solve(costs) -> decisions`, in batch.
+
+>>> import numpy as np
+>>> from decidewise.problems import ShortestPath
+>>> problem = ShortestPath(5, 5)
+>>> costs = np.random.default_rng(0).uniform(size=(1_000, problem.n_costs))
+>>> decisions = problem.solve(costs)
+>>> decisions.shape, decisions[0].sum()
+((1000, 40), np.float64(8.0))
+
+`Problem` says what a problem is and how to write a new one.
+"""
+
+from decidewise.problems.assignment import Assignment
+from decidewise.problems.ball import Ball
+from decidewise.problems.base import Polyhedron, Problem
+from decidewise.problems.cached import CachedProblem
+from decidewise.problems.counted import CountedProblem
+from decidewise.problems.ellipsoid import Ellipsoid
+from decidewise.problems.parallel import ParallelProblem
+from decidewise.problems.pyepo import from_pyepo
+from decidewise.problems.shortest_path import ShortestPath
+from decidewise.problems.topk import TopK
+
+__all__ = [
+    "Assignment",
+    "Ball",
+    "CachedProblem",
+    "CountedProblem",
+    "Ellipsoid",
+    "ParallelProblem",
+    "Polyhedron",
+    "Problem",
+    "ShortestPath",
+    "TopK",
+    "from_pyepo",
+]

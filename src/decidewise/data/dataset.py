@@ -1,0 +1,60 @@
+"""Features, costs and the problem that turns costs into decisions, in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from decidewise.checks import FloatArray, check_same_rows
+
+if TYPE_CHECKING:
+    from decidewise.problems.base import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Samples of one problem, row `i` of every array belonging to sample `i`.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, p)
+        What is known when the decision is made.
+    costs : ndarray of shape (n, d)
+        The costs that were realised, in the problem's own sense.
+    mean_costs : ndarray of shape (n, d)
+        `E[costs | X]`. No prediction made from `X` decides better on average, so its regret is the floor.
+    problem : Problem
+        The problem to be solved with them.
+
+    Examples
+    --------
+    >>> from decidewise.data import make_shortest_path
+    >>> train, test = make_shortest_path(120, degree=4, seed=0).split(100)
+    >>> len(train), len(test), test.costs.shape
+    (100, 20, (20, 40))
+    """
+
+    X: FloatArray
+    costs: FloatArray
+    mean_costs: FloatArray
+    problem: Problem
+
+    def __post_init__(self) -> None:
+        check_same_rows(X=self.X, costs=self.costs, mean_costs=self.mean_costs)
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def __repr__(self) -> str:
+        return f"Dataset({len(self)} rows, {self.X.shape[1]} features, {self.costs.shape[1]} costs, {self.problem!r})"
+
+    def split(self, n_train: int) -> tuple[Dataset, Dataset]:
+        """Return the first `n_train` rows and the rest, as views of the same arrays."""
+        if not 1 <= n_train < len(self):
+            raise ValueError(
+                f"n_train must leave at least one row on each side, so lie in 1..{len(self) - 1}; got {n_train}."
+            )
+        return self._rows(slice(None, n_train)), self._rows(slice(n_train, None))
+
+    def _rows(self, rows: slice) -> Dataset:
+        return Dataset(self.X[rows], self.costs[rows], self.mean_costs[rows], self.problem)

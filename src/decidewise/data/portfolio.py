@@ -1,0 +1,83 @@
+"""Portfolios whose asset returns are a polynomial of the features plus correlated noise."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from decidewise.checks import as_integer, as_positive
+from decidewise.data.dataset import Dataset
+from decidewise.data.draws import single_precision, streams
+from decidewise.problems import Portfolio
+
+
+def make_portfolio(
+    n: int,
+    *,
+    degree: int,
+    seed: int,
+    n_assets: int = 25,
+    n_features: int = 6,
+    noise: Literal["student", "gaussian"] = "student",
+    noise_level: float = 1.0,
+    risk_multiple: float = 2.25,
+    instance_seed: int | None = None,
+) -> Dataset:
+    """Draw features and asset returns for a portfolio under a limit on its variance.
+
+    `r = μ(x) + L ζ + 0.01 τ ε` with `μ_j(x) = (0.05 (B x)_j / √p + m^(1/degree))^degree`, `x ~ N(0, I)`, `B` of fair
+    coins, loadings `L` uniform on ±0.0025 τ, and `ζ`, `ε` of independent entries with mean 0 and variance 1. Hence
+    `Σ = L Lᵀ + (0.01 τ)² I`; the variance of a portfolio may be `risk_multiple` times the mean entry of `Σ`.
+
+    Parameters
+    ----------
+    n : int
+        Number of samples.
+    degree : int
+        Degree of the polynomial; 1 is a linear truth.
+    seed : int
+        Seed of `B`, `L`, the features and the noise (of each row its factors `ζ`, then `ε`), in this order.
+    n_assets, n_features : int
+        Numbers of assets and of features `p`, which is also that of the factors.
+    noise : {"student", "gaussian"}
+        "student": Student's t with 3 degrees of freedom, scaled to variance 1, and `m = 0.2`.
+        "gaussian": the standard normal, and `m = 0.1`.
+    noise_level : float
+        The factor `τ` above, positive.
+    risk_multiple : float
+        The limit on the variance, in units of the mean entry of `Σ`.
+    instance_seed : int, optional
+        Seed of `B` and `L` alone, so that many seeds sample one instance.
+
+    Returns
+    -------
+    Dataset
+        With "gaussian" noise and no `instance_seed`, number for number that of PyEPO 2.2.7. The costs (returns, to be
+        maximised) are rounded to float32 as there, and stored as float64; `mean_costs` is `μ(x)`.
+
+    Examples
+    --------
+    >>> data = make_portfolio(3, degree=3, seed=42)
+    >>> data.costs[0, :3].round(4)
+    array([0.2406, 0.2545, 0.2095])
+    """
+    n, degree = as_integer(n, name="n"), as_integer(degree, name="degree")
+    n_assets, n_features = as_integer(n_assets, name="n_assets"), as_integer(n_features, name="n_features")
+    if noise not in ("student", "gaussian"):
+        raise ValueError(f'noise must be "student" or "gaussian"; got {noise!r}.')
+    noise_level = as_positive(noise_level, name="noise_level")
+    risk_multiple = as_positive(risk_multiple, name="risk_multiple")
+    instance, rng = streams(seed, instance_seed)
+    B = instance.binomial(1, 0.5, (n_assets, n_features))
+    L = instance.uniform(-2.5e-3 * noise_level, 2.5e-3 * noise_level, (n_assets, n_features))
+    X = rng.normal(0, 1, (n, n_features))
+    base = 0.2 if noise == "student" else 0.1
+    returns = (0.05 * (X @ B.T) / np.sqrt(n_features) + base ** (1 / degree)) ** degree
+    size = (n, n_features + n_assets)
+    shocks = rng.standard_t(3, size) / np.sqrt(3) if noise == "student" else rng.standard_normal(size)
+    factors, residuals = shocks[:, :n_features], shocks[:, n_features:]
+    costs = returns + (factors @ L.T + 0.01 * noise_level * residuals)
+    covariance = L @ L.T + (0.01 * noise_level) ** 2 * np.eye(n_assets)
+    problem = Portfolio(covariance, risk_multiple * covariance.mean())
+    return Dataset(X, single_precision(costs), returns, problem)

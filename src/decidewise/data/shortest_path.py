@@ -1,0 +1,59 @@
+"""Shortest paths on a grid whose edge costs are a polynomial of the features."""
+
+from __future__ import annotations
+
+from decidewise.checks import as_integer
+from decidewise.data.dataset import Dataset
+from decidewise.data.draws import as_noise, polynomial, single_precision, streams
+from decidewise.problems import ShortestPath
+
+
+def make_shortest_path(
+    n: int, *, degree: int, seed: int, grid: tuple[int, int] = (5, 5), n_features: int = 5, noise: float = 0.5
+) -> Dataset:
+    """Draw features and edge costs for shortest paths on a grid.
+
+    `c_j = (((B x)_j / √p + 3)^degree + 1) / 3.5^degree · u_j` with `x ~ N(0, I)`, `B` of fair coins and
+    `u_j ~ Uniform(1 - noise, 1 + noise)`. The higher the degree, the further a linear model is from the truth.
+
+    Parameters
+    ----------
+    n : int
+        Number of samples; train and test of one instance come from one call and `split`.
+    degree : int
+        Degree of the polynomial; 1 is a linear truth.
+    seed : int
+        Seed of the instance `B`, the features and the noise, in this order.
+    grid : (rows, columns)
+        Size of the grid, as of `ShortestPath`.
+    n_features : int
+        The number `p` of features.
+    noise : float
+        Half-width of the multiplicative noise, in [0, 1].
+
+    Returns
+    -------
+    Dataset
+        Number for number that of PyEPO 2.2.7 (its `genData` with `noise_width=noise`). The costs are rounded to float32
+        as there, and stored as float64; `mean_costs` is the polynomial before noise and rounding.
+
+    References
+    ----------
+    Elmachtoub and Grigas, "Smart Predict, then Optimize", Management Science 68 (2022).
+
+    Examples
+    --------
+    >>> data = make_shortest_path(3, degree=2, seed=42)
+    >>> data.costs[0, :3].round(4)
+    array([0.4604, 1.0125, 0.7162])
+    """
+    n, degree = as_integer(n, name="n"), as_integer(degree, name="degree")
+    n_features = as_integer(n_features, name="n_features")
+    noise = as_noise(noise)
+    problem = ShortestPath(*grid)
+    rng, _ = streams(seed)
+    B = rng.binomial(1, 0.5, (problem.n_costs, n_features))
+    X = rng.normal(0, 1, (n, n_features))
+    mean_costs = polynomial(X, B, degree)
+    costs = mean_costs * rng.uniform(1 - noise, 1 + noise, mean_costs.shape)
+    return Dataset(X, single_precision(costs), mean_costs, problem)

@@ -1,0 +1,149 @@
+"""Every loss as a jax function, under `jit`, `grad` and `vmap`.
+
+>>> import jax
+>>> from decidewise.data import make_shortest_path
+>>> data = make_shortest_path(100, degree=4, seed=0)
+>>> spo_plus = loss_function("spo+", data.problem)
+>>> def training_loss(weights, X, costs):
+...     return spo_plus(X @ weights, costs)
+>>> gradient = jax.jit(jax.grad(training_loss))(np.zeros((5, 40)), data.X, data.costs)
+>>> gradient.shape
+(5, 40)
+
+Where labels are dear or shared between samples, compute them once and pass row numbers in place of costs:
+
+>>> spo_plus = labelled_loss_function("spo+", data.problem, data.costs)
+>>> rows = np.arange(32)
+>>> spo_plus(data.X[rows] @ gradient, rows).shape
+()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from decidewise.frontends.contract import NATIVE, Reduction, check_batch, check_reduction, reduce
+from decidewise.losses import Loss, Target, as_loss
+from decidewise.losses.base import Solvable
+
+try:
+    import jax
+    import jax.numpy as jnp
+except ImportError as reason:
+    raise ImportError('decidewise.frontends.jax needs jax: pip install "decidewise[jax]".') from reason
+
+
+def loss_function(
+    loss: str | Loss, problem: Solvable, *, seed: int = 0, reduction: Reduction = "mean", **parameters: Any
+) -> Callable[..., jax.Array]:
+    """Return a loss as a function `(prediction, costs, step=0) -> value`.
+
+    Parameters
+    ----------
+    loss : str or Loss
+        A name in `decidewise.losses.registry`, or a loss.
+    problem : Problem
+        What the predicted costs are for. MSE and WISE never solve it.
+    seed : int
+        Seed of the noise of random losses.
+    reduction : {"mean", "sum", "none"}
+        What is returned for a batch: the mean or the sum of its values, or the values `(batch,)`.
+    **parameters
+        Those of the loss, where `loss` is a name: `loss_function("pfy", problem, sigma=0.5)`.
+
+    Returns
+    -------
+    function : callable
+        Of `prediction` and `costs`, arrays of shape (batch, n_costs) in the problem's own sense, and of `step`, an
+        integer from 0. The function is pure: its noise depends on the seed and the step alone, so pass the number of
+        the training step, or an integer drawn from a key, to have new noise each time.
+
+    Notes
+    -----
+    MSE and WISE are jax code, differentiable as often as asked. The others run as a host callback, in float64 whatever
+    the precision of the prediction; their gradient can be taken once, in reverse mode, and with respect to the
+    prediction only. `vmap` calls them once for each batch, with the noise of that call. An error in a callback, such
+    as a prediction that is not finite, reaches the caller as jax's own exception with the message inside.
+    """
+    loss = as_loss(loss, **parameters)
+    loss.check(problem)
+    check_reduction(reduction)
+    native = NATIVE.get(type(loss))
+    on_host = _on_host(loss, lambda costs: loss.prepare(problem, costs), seed)
+
+    def function(prediction: Any, costs: Any, step: Any = 0) -> jax.Array:
+        prediction, costs = jnp.asarray(prediction), jnp.asarray(costs)
+        check_batch(prediction, costs, problem.n_costs)
+        if native is not None:
+            return reduce(native(prediction, costs.astype(prediction.dtype)), reduction)
+        return reduce(on_host(prediction, costs, jnp.asarray(step)), reduction)
+
+    return function
+
+
+def labelled_loss_function(
+    loss: str | Loss, problem: Solvable, costs: Any, *, seed: int = 0, reduction: Reduction = "mean", **parameters: Any
+) -> Callable[..., jax.Array]:
+    """Return a loss as a function `(prediction, rows, step=0) -> value` of rows of given costs, labelled here, once.
+
+    `loss_function` solves for the labels of a batch whenever it is called, and what a loss shares between samples (the
+    pool of decisions of `nce`, `cmap` and `ltr`) is that of the batch alone. Here it is that of all the costs.
+
+    Parameters
+    ----------
+    costs : array-like of shape (n, n_costs)
+        The true costs of all samples; each call takes an integer array of `rows` (batch,) among them.
+    loss, problem, seed, reduction, **parameters
+        As for `loss_function`.
+
+    Notes
+    -----
+    The step of `aimle` adapts with every evaluation and so makes its function impure: run it in a plain loop.
+    """
+    loss = as_loss(loss, **parameters)
+    target = loss.prepare(problem, costs)
+    on_costs = loss_function(loss, problem, reduction=reduction)
+    on_host = _on_host(loss, lambda rows: target[rows], seed)
+
+    def function(prediction: Any, rows: Any, step: Any = 0) -> jax.Array:
+        prediction, rows = jnp.asarray(prediction), jnp.asarray(rows)
+        if rows.ndim != 1 or prediction.shape != (len(rows), problem.n_costs):
+            raise ValueError(
+                f"prediction must have the shape (batch, {problem.n_costs}) and rows the shape (batch,); got "
+                f"prediction.shape={prediction.shape} and rows.shape={rows.shape}."
+            )
+        if type(loss) in NATIVE:
+            return on_costs(prediction, jnp.asarray(costs)[rows])
+        return reduce(on_host(prediction, rows, jnp.asarray(step)), reduction)
+
+    return function
+
+
+def _on_host(loss: Loss, target_of: Callable[[Any], Target], seed: int) -> Callable[..., jax.Array]:
+    """Return `(prediction, labels, step) -> values (batch,)`, differentiable in the prediction."""
+
+    def evaluate(prediction: Any, labels: Any, step: Any) -> tuple[Any, Any]:
+        rng = np.random.default_rng((seed, int(step)))
+        values, gradient = loss.value_and_grad(prediction, target_of(np.asarray(labels)), rng)
+        return values.astype(prediction.dtype), gradient.astype(prediction.dtype)
+
+    def call(prediction: jax.Array, labels: jax.Array, step: jax.Array) -> tuple[jax.Array, jax.Array]:
+        shapes = (
+            jax.ShapeDtypeStruct(prediction.shape[:1], prediction.dtype),
+            jax.ShapeDtypeStruct(prediction.shape, prediction.dtype),
+        )
+        # Batch by batch under vmap, so that noise, pools and norms over a batch are those of a loop.
+        return jax.pure_callback(evaluate, shapes, prediction, labels, step, vmap_method="sequential")
+
+    @jax.custom_vjp
+    def values(prediction: jax.Array, labels: jax.Array, step: jax.Array) -> jax.Array:
+        return call(prediction, labels, step)[0]
+
+    def backward(gradient: jax.Array, upstream: jax.Array) -> tuple[jax.Array, None, None]:
+        return upstream[:, None] * gradient, None, None
+
+    values.defvjp(call, backward)
+    return values

@@ -1,0 +1,127 @@
+"""Every loss as a torch module, for any network on any device.
+
+>>> import torch
+>>> from decidewise.data import make_shortest_path
+>>> data = make_shortest_path(100, degree=4, seed=0)
+>>> X, costs = torch.tensor(data.X), torch.tensor(data.costs)
+>>> _ = torch.manual_seed(0)
+>>> network = torch.nn.Linear(5, 40, dtype=torch.float64)
+>>> spo_plus = loss_module("spo+", data.problem)
+>>> spo_plus(network(X), costs).backward()
+>>> network.weight.grad.shape
+torch.Size([40, 5])
+
+In a training loop, solve for the labels once and take the rows of each batch:
+
+>>> target = spo_plus.prepare(costs)
+>>> rows = torch.arange(32)
+>>> spo_plus(network(X[rows]), costs[rows], target[rows]).backward()
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from decidewise.checks import FloatArray
+from decidewise.frontends.contract import NATIVE, Reduction, check_batch, check_reduction, reduce
+from decidewise.losses import Loss, Target, as_loss
+from decidewise.losses.base import Solvable
+
+try:
+    import torch
+except ImportError as reason:
+    raise ImportError('decidewise.frontends.torch needs torch: pip install "decidewise[torch]".') from reason
+
+
+def loss_module(
+    loss: str | Loss, problem: Solvable, *, seed: int = 0, reduction: Reduction = "mean", **parameters: Any
+) -> LossModule:
+    """Return a loss as a torch module.
+
+    Parameters
+    ----------
+    loss : str or Loss
+        A name in `decidewise.losses.registry`, or a loss.
+    problem : Problem
+        What the predicted costs are for. MSE and WISE never solve it.
+    seed : int
+        Seed of the noise of random losses, which the module draws anew in each call.
+    reduction : {"mean", "sum", "none"}
+        What is returned for a batch: the mean or the sum of its values, or the values `(batch,)`.
+    **parameters
+        Those of the loss, where `loss` is a name: `loss_module("pfy", problem, sigma=0.5)`.
+    """
+    return LossModule(as_loss(loss, **parameters), problem, seed=seed, reduction=reduction)
+
+
+class LossModule(torch.nn.Module):
+    """A loss and a problem as a module `(prediction, costs[, target]) -> value`; see `loss_module`.
+
+    MSE and WISE are computed on the tensors themselves, by functions that torch differentiates as often as asked. The
+    others are computed in float64 on the CPU, whatever the device and precision of the prediction, with the gradient
+    that the loss gives; it can be taken once, and with respect to the prediction only.
+    """
+
+    def __init__(self, loss: Loss, problem: Solvable, *, seed: int = 0, reduction: Reduction = "mean") -> None:
+        super().__init__()
+        loss.check(problem)
+        check_reduction(reduction)
+        self.loss = loss
+        self.problem = problem
+        self.reduction: Reduction = reduction
+        self.rng = np.random.default_rng(seed)
+
+    def prepare(self, costs: Any) -> Target:
+        """Compute the labels of all costs (n, n_costs) once; `target[rows]` are those of a batch."""
+        return self.loss.prepare(self.problem, _to_numpy(costs) if isinstance(costs, torch.Tensor) else costs)
+
+    def forward(self, prediction: torch.Tensor, costs: torch.Tensor, target: Target | None = None) -> torch.Tensor:
+        """Return the loss of a batch, on the device and in the precision of the prediction.
+
+        Parameters
+        ----------
+        prediction, costs : Tensor of shape (batch, n_costs)
+            Predicted and true costs, in the problem's own sense.
+        target : Target, optional
+            Rows of what `prepare` returned. Without it the labels of the batch are computed here, and what a loss
+            shares between samples (a pool of decisions, an adaptive step) is that of the batch alone.
+        """
+        check_batch(prediction, costs, self.problem.n_costs)
+        native = NATIVE.get(type(self.loss))
+        if native is not None:
+            return reduce(native(prediction, costs.to(prediction)), self.reduction)
+        target = self.prepare(costs) if target is None else target
+        return reduce(_Values.apply(prediction, self.loss, target, self.rng), self.reduction)
+
+    def extra_repr(self) -> str:
+        """Show what the module is made of where torch prints it."""
+        return f"{self.loss!r}, {self.problem!r}, reduction={self.reduction!r}"
+
+
+class _Values(torch.autograd.Function):
+    """The value of each row, with the gradient that the loss gives."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, prediction: torch.Tensor, loss: Loss, target: Target, rng: np.random.Generator
+    ) -> torch.Tensor:
+        values, gradient = loss.value_and_grad(_to_numpy(prediction), target, rng)
+        ctx.save_for_backward(_to_tensor(gradient, like=prediction))
+        return _to_tensor(values, like=prediction)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, upstream: torch.Tensor) -> tuple[torch.Tensor, None, None, None]:
+        (gradient,) = ctx.saved_tensors
+        return upstream[:, None] * gradient, None, None, None
+
+
+def _to_numpy(tensor: torch.Tensor) -> FloatArray:
+    # In this order, since not every device has float64.
+    return tensor.detach().cpu().double().numpy()
+
+
+def _to_tensor(array: FloatArray, *, like: torch.Tensor) -> torch.Tensor:
+    return torch.from_numpy(array).to(like.dtype).to(like.device)

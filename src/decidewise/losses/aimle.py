@@ -1,0 +1,102 @@
+"""AI-MLE, I-MLE with an interpolation step that adapts to the density of the gradient.
+
+Minervini, Franceschi & Niepert, "Adaptive Perturbation-Based Gradient Estimation for Discrete Latent Variable Models",
+AAAI 2023.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from decidewise.checks import FloatArray, as_integer, as_positive
+from decidewise.losses.base import DecisionTarget, Loss, Minimization, row_dot
+from decidewise.losses.imle import sum_of_gamma
+
+#: Changes of a decision below this are a solver's rounding.
+TOLERANCE = 1e-8
+
+
+@dataclass
+class AdaptiveStep:
+    """The step relative to the prediction, and the running mean of non-zero entries in the gradient of a sample."""
+
+    alpha: float = 1.0
+    density: float = 1.0
+
+    def update(self, density: float, rate: float) -> None:
+        """Lengthen the step while a sample's gradient has less than one entry on average, shorten it otherwise."""
+        self.density = 0.9 * self.density + 0.1 * density
+        # The authors stop at 0, where there is no gradient at all; one rate is as short as the step gets here.
+        self.alpha = max(self.alpha + (rate if self.density < 1 else -rate), rate)
+
+
+@dataclass(frozen=True)
+class AdaptiveTarget(DecisionTarget):
+    """Optimal decisions, and the step that all batches of one training share and adapt."""
+
+    step: AdaptiveStep = field(default_factory=AdaptiveStep)
+
+
+@dataclass(frozen=True)
+class Aimle(Loss):
+    """I-MLE with the step `λ = α‖p‖/‖c‖`, norms taken over the batch, and `α` adapted after every batch.
+
+    `α` starts at 1. It grows by `rate` while `z*(p + σε_s + λc) - z*(p + σε_s)` has, in a running mean over the
+    batches, less than one non-zero entry, and shrinks by `rate` otherwise.
+
+    Parameters
+    ----------
+    n_samples, sigma, kappa
+        As for `Imle`.
+    rate : float
+        How much `α` moves after a batch.
+
+    Notes
+    -----
+    The surrogate is that of `Imle`, with a step that is as short as it can be and still informative. `prepare` starts
+    a new `α`, which its target carries, so that trainings share none; every evaluation moves it. A batch whose
+    predictions are all zero has no scale and so no gradient: start elsewhere.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> loss = Aimle(n_samples=3, sigma=0.1)
+    >>> target = loss.prepare(TopK(3, 1, sense="min"), [[1.0, 2.0, 4.0]])
+    >>> loss.value_and_grad([[3.0, 1.0, 4.0]], target, np.random.default_rng(0))
+    (array([1.]), array([[0., 0., 0.]]))
+    >>> target.step  # no decision changed, so the next step is longer
+    AdaptiveStep(alpha=1.001, density=0.9)
+    """
+
+    n_samples: int = 10
+    sigma: float = 1.0
+    kappa: float = 5.0
+    rate: float = 1e-3
+
+    gradient = "surrogate"
+
+    def __post_init__(self) -> None:
+        as_integer(self.n_samples, name="n_samples")
+        as_positive(self.sigma, name="sigma")
+        as_positive(self.kappa, name="kappa")
+        as_positive(self.rate, name="rate")
+
+    def label(self, problem: Minimization, costs: FloatArray) -> DecisionTarget:
+        """Solve for the optimal decisions, whose values the regret needs, and start a new step."""
+        return AdaptiveTarget.solve(problem, costs)
+
+    def evaluate(
+        self, prediction: FloatArray, target: AdaptiveTarget, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return regrets and surrogate gradient for one draw of the noise, then adapt the step."""
+        noise = sum_of_gamma(rng, (self.n_samples, *prediction.shape), kappa=self.kappa)
+        perturbed = prediction + self.sigma * noise
+        cost_norm = np.linalg.norm(target.costs)
+        lambd = target.step.alpha * np.linalg.norm(prediction) / cost_norm if cost_norm > 0 else 0.0
+        sampled = target.problem.solve(perturbed)
+        change = target.problem.solve(perturbed + lambd * target.costs) - sampled
+        target.step.update(float((np.abs(change) > TOLERANCE).sum(axis=-1).mean()), self.rate)
+        values = row_dot(target.costs, sampled.mean(axis=0)) - target.values
+        return values, change.mean(axis=0) / (lambd if lambd > 0 else 1.0)

@@ -1,0 +1,44 @@
+"""CMAP, contrastive maximum a posteriori: the optimal decision against the best of a pool under the prediction.
+
+Mulamba, Mandi, Diligenti, Lombardi, Bucarey & Guns, "Contrastive Losses and Solution Caching for
+Predict-and-Optimize", IJCAI 2021.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from decidewise.checks import FloatArray
+from decidewise.losses.base import row_dot
+from decidewise.losses.pool import PoolLoss, PoolTarget
+
+
+@dataclass(frozen=True)
+class Cmap(PoolLoss):
+    """The contrastive loss `max_v p·(w - v)` over the pool, with `w` the optimal decision of the costs.
+
+    Notes
+    -----
+    It is convex, non-negative because `w` is in the pool, and zero where no decision of the pool beats `w` under `p`,
+    as at `p = 0`. The paper's variant puts `p - c` in place of `p`; PyEPO and this class do not.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> loss = Cmap()
+    >>> target = loss.prepare(TopK(3, 1, sense="min"), [[1.0, 2.0, 4.0], [3.0, 1.0, 2.0]])
+    >>> loss.value_and_grad([[2.0, 1.0, 4.0]], target[[0]], np.random.default_rng(0))
+    (array([1.]), array([[ 1., -1.,  0.]]))
+    """
+
+    gradient = "subgradient"
+
+    def evaluate(
+        self, prediction: FloatArray, target: PoolTarget, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return values and subgradient `w - v` at the best `v`; ties go to the first of the pool."""
+        best = target.pool.objectives(prediction).argmin(axis=1)
+        subgradient = target.decisions - target.pool.decisions[best]
+        return row_dot(prediction, subgradient), subgradient

@@ -1,0 +1,57 @@
+"""DBB, differentiation of a black-box solver by interpolation.
+
+Vlastelica Pogančić, Paulus, Musil, Martius & Rolínek, "Differentiation of Blackbox Combinatorial Solvers", ICLR 2020.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from decidewise.checks import FloatArray, as_positive
+from decidewise.losses.base import DecisionTarget, Loss, Minimization, row_dot
+
+
+@dataclass(frozen=True)
+class Dbb(Loss):
+    """The regret `c·z*(p) - c·w` with the interpolated gradient `(z*(p + λc) - z*(p)) / λ`.
+
+    Parameters
+    ----------
+    lambd : float
+        The interpolation step `λ`: small is faithful, large is informative.
+
+    Notes
+    -----
+    The regret is constant almost everywhere, so its own gradient is of no use. The surrogate is the gradient of
+    `(V(p + λc) - V(p)) / λ`, `V(t) = min_z t·z`, which bounds `c·z*(p)` from below and tends to it as `λ` goes to 0;
+    it is not convex. Two solves a row.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> loss = Dbb()
+    >>> target = loss.prepare(TopK(3, 1, sense="min"), [[1.0, 2.0, 4.0]])
+    >>> loss.value_and_grad([[2.0, 1.0, 4.0]], target, np.random.default_rng(0))
+    (array([1.]), array([[ 0.1, -0.1,  0. ]]))
+    """
+
+    lambd: float = 10.0
+
+    gradient = "surrogate"
+
+    def __post_init__(self) -> None:
+        as_positive(self.lambd, name="lambd")
+
+    def label(self, problem: Minimization, costs: FloatArray) -> DecisionTarget:
+        """Solve for the optimal decisions, whose values the regret needs."""
+        return DecisionTarget.solve(problem, costs)
+
+    def evaluate(
+        self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return regrets and surrogate gradient."""
+        decisions = target.problem.solve(prediction)
+        shifted = target.problem.solve(prediction + self.lambd * target.costs)
+        return row_dot(target.costs, decisions) - target.values, (shifted - decisions) / self.lambd

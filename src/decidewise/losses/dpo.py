@@ -1,0 +1,72 @@
+"""DPO, the regret of a solver smoothed by Gaussian noise, differentiated by the score function.
+
+Berthet, Blondel, Teboul, Cuturi, Vert & Bach, "Learning with Differentiable Perturbed Optimizers", NeurIPS 2020.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from decidewise.checks import FloatArray, as_integer, as_positive
+from decidewise.losses.base import DecisionTarget, Loss, Minimization
+
+
+@dataclass(frozen=True)
+class Dpo(Loss):
+    """The regret `mean_s c·z_s - c·w` of the decisions `z_s = z*(p + σξ_s)`, with `ξ_s` normal.
+
+    Its gradient is `mean_s (c·z_s - b_s) ξ_s / σ`, where the baseline `b_s` is the mean of `c·z` over the other
+    samples.
+
+    Parameters
+    ----------
+    n_samples : int
+        Solves a row, all in one batch.
+    sigma : float
+        The amplitude `σ` of the noise, in the units of the prediction.
+    variance_reduction : bool
+        Whether to subtract the baseline, which changes no expectation. A single sample has no others and no baseline.
+
+    Notes
+    -----
+    For given noise the value is constant almost everywhere, so the gradient is not its own; but it is unbiased for
+    the gradient of the value's expectation, which is smooth. Its variance grows with `d / σ²`.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> loss = Dpo(n_samples=1000)
+    >>> target = loss.prepare(TopK(3, 1, sense="min"), [[1.0, 2.0, 4.0]])
+    >>> values, gradient = loss.value_and_grad([[2.0, 1.0, 4.0]], target, np.random.default_rng(0))
+    >>> np.sign(gradient)  # the first item should look cheaper, the others dearer
+    array([[ 1., -1., -1.]])
+    """
+
+    n_samples: int = 10
+    sigma: float = 1.0
+    variance_reduction: bool = True
+
+    gradient = "surrogate"
+
+    def __post_init__(self) -> None:
+        as_integer(self.n_samples, name="n_samples")
+        as_positive(self.sigma, name="sigma")
+
+    def label(self, problem: Minimization, costs: FloatArray) -> DecisionTarget:
+        """Solve for the optimal decisions, whose values the regret needs."""
+        return DecisionTarget.solve(problem, costs)
+
+    def evaluate(
+        self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return regrets and score-function gradient for one draw of the noise."""
+        noise = rng.standard_normal((self.n_samples, *prediction.shape))
+        sampled = target.problem.solve(prediction + self.sigma * noise)
+        sampled_costs = np.einsum("ij,sij->si", target.costs, sampled)
+        values = sampled_costs.mean(axis=0) - target.values
+        if self.variance_reduction and self.n_samples > 1:
+            # Equal to subtracting the mean of the others from each.
+            sampled_costs = (sampled_costs - sampled_costs.mean(axis=0)) * (self.n_samples / (self.n_samples - 1))
+        return values, np.einsum("si,sij->ij", sampled_costs, noise) / (self.n_samples * self.sigma)

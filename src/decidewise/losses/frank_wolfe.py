@@ -1,0 +1,119 @@
+"""The projection on the convex hull of a feasible region, by Frank–Wolfe steps that only ever solve the problem.
+
+The fully corrective variant, which for a projection is Wolfe's method of the nearest point: each solve adds a vertex,
+and the point then moves to the nearest point of the hull of the vertices kept so far. On a polytope it ends after
+finitely many solves at the exact projection, with affinely independent vertices that span the face it lies on.
+
+Wolfe, "Finding the nearest point in a polytope", Mathematical Programming 11, 1976.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from decidewise.checks import FloatArray
+from decidewise.errors import SolverError
+from decidewise.losses.base import Minimization, row_dot
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """Points `(n, d)` of the hull, each a combination of atoms `(n, k, d)` with weights `(n, k)`.
+
+    Atoms are vertices as seen from the first one found. Those of weight zero do not count.
+    """
+
+    points: FloatArray
+    atoms: FloatArray
+    weights: FloatArray
+
+    def along_face(self, vectors: FloatArray) -> FloatArray:
+        """Return the part of each vector `(n, d)` that is parallel to the face spanned by the atoms."""
+        gram = self.atoms @ self.atoms.transpose(0, 2, 1)
+        inner = np.einsum("ikd,id->ik", self.atoms, vectors)
+        coefficients = _nearest_in_affine_hull(gram, inner, self.weights > 0, total=0.0)
+        return np.einsum("ik,ikd->id", coefficients, self.atoms)
+
+
+def project(problem: Minimization, targets: FloatArray, *, max_iter: int, tol: float) -> Projection:
+    """Return the nearest points to `targets` `(n, d)` in the convex hull of the feasible region.
+
+    A row is done when its Frank–Wolfe gap, which bounds half the squared distance to the exact projection, is at most
+    `tol` or lost in rounding. Only the rows still open are solved.
+    """
+    origin = problem.solve(-targets)
+    targets = targets - origin
+    points, atoms = np.zeros_like(targets), np.zeros((len(targets), 1, targets.shape[1]))
+    gram, inner, weights = np.zeros((len(targets), 1, 1)), np.zeros(atoms.shape[:2]), np.ones(atoms.shape[:2])
+    rows = np.arange(len(targets))
+    for _ in range(max_iter):
+        if len(rows) == 0:
+            break
+        residual = points[rows] - targets[rows]
+        decisions = problem.solve(residual)
+        vertices = decisions - origin[rows]
+        rounding = 1e-14 * row_dot(np.abs(residual), np.abs(decisions) + np.abs(origin[rows]))
+        is_open = row_dot(residual, points[rows] - vertices) > np.maximum(tol, rounding)
+        rows, vertices = rows[is_open], vertices[is_open]
+
+        if (weights[rows] > 0).all(axis=1).any():
+            more = (0, 4)  # places for atoms, several at a time
+            atoms, gram = np.pad(atoms, ((0, 0), more, (0, 0))), np.pad(gram, ((0, 0), more, more))
+            inner, weights = np.pad(inner, ((0, 0), more)), np.pad(weights, ((0, 0), more))
+        free = weights[rows].argmin(axis=1)
+        atoms[rows, free] = vertices
+        gram[rows, free] = gram[rows, :, free] = np.einsum("ikd,id->ik", atoms[rows], vertices)
+        inner[rows, free] = row_dot(vertices, targets[rows])
+
+        weights[rows] = _nearest_in_hull(gram[rows], inner[rows], weights[rows], free)
+        points[rows] = np.einsum("ik,ikd->id", weights[rows], atoms[rows])
+        rows = rows[weights[rows, free] > 0]  # a vertex that gains no weight would come again and again
+    if len(rows):
+        message = f"Frank–Wolfe did not converge in {max_iter} steps. Raise max_iter, tol or lambd."
+        raise SolverError(message, row=int(rows[0]))
+    return Projection(origin + points, atoms, weights)
+
+
+def _nearest_in_hull(
+    gram: FloatArray, inner: FloatArray, weights: FloatArray, entering: npt.NDArray[np.intp]
+) -> FloatArray:
+    """Return the weights of the point nearest to the target in the hull of the atoms in use and the entering one.
+
+    `gram` (n, k, k) holds the inner products of the atoms with each other and `inner` (n, k) those with the target.
+    """
+    weights, active = weights.copy(), weights > 0
+    rows = np.arange(len(weights))
+    active[rows, entering] = True
+    while len(rows):
+        old = weights[rows]
+        affine = _nearest_in_affine_hull(gram[rows], inner[rows], active[rows], total=1.0)
+        # Walk towards the nearest point of the affine hull until it is reached or a weight falls to zero.
+        reach = np.full_like(old, np.inf)
+        falling = active[rows] & (affine < 1e-12)
+        reach[falling] = old[falling] / np.maximum(old[falling] - affine[falling], 1e-12)
+        step = np.minimum(reach.min(axis=1, keepdims=True), 1.0)
+        new = old + step * (affine - old)
+        new[(reach <= step) | (new < 1e-12)] = 0.0
+        weights[rows], active[rows] = new, new > 0
+        rows = rows[step[:, 0] < 1]
+    return weights / weights.sum(axis=1, keepdims=True)  # one already, up to rounding
+
+
+def _nearest_in_affine_hull(
+    gram: FloatArray, inner: FloatArray, active: npt.NDArray[np.bool_], *, total: float
+) -> FloatArray:
+    """Return the coefficients of sum `total` that bring the active atoms' combination nearest to the target."""
+    n, k = active.shape
+    system = np.zeros((n, k + 1, k + 1))
+    system[:, :k, :k] = np.where(active[:, :, None] & active[:, None, :], gram, 0.0)
+    diagonal = np.einsum("ikk->ik", system[:, :k, :k])
+    scale = diagonal.max(axis=1, keepdims=True)
+    scale[scale == 0] = 1.0
+    # An inactive atom gets coefficient zero. The ridge keeps the system regular where active atoms all but coincide.
+    diagonal += np.where(active, 1e-14, 1.0) * scale
+    system[:, :k, k] = system[:, k, :k] = active * scale
+    right = np.concatenate([np.where(active, inner, 0.0), total * scale], axis=1)
+    return np.linalg.solve(system, right[:, :, None])[:, :k, 0]

@@ -1,0 +1,82 @@
+"""I-MLE, implicit maximum likelihood: interpolation, as in DBB, of a solver smoothed by Sum-of-Gamma noise.
+
+Niepert, Minervini & Franceschi, "Implicit MLE: Backpropagating Through Discrete Exponential Family Distributions",
+NeurIPS 2021.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from decidewise.checks import FloatArray, as_integer, as_positive
+from decidewise.losses.base import DecisionTarget, Loss, Minimization, row_dot
+
+
+def sum_of_gamma(
+    rng: np.random.Generator, shape: tuple[int, ...], *, kappa: float = 5.0, n_terms: int = 10
+) -> FloatArray:
+    """Draw noise of which `kappa` independent entries sum up to (nearly) a standard Gumbel variable.
+
+    `(Σ_i Gamma(1/κ, κ/i) - log m) / κ` over `i = 1, ..., m`, exact as the number of terms `m` grows.
+    """
+    terms = (rng.gamma(1 / kappa, kappa / i, shape) for i in range(1, n_terms + 1))
+    return (sum(terms, np.zeros(shape)) - np.log(n_terms)) / kappa
+
+
+@dataclass(frozen=True)
+class Imle(Loss):
+    """The regret `mean_s c·z_s - c·w` with the gradient `mean_s (z*(p + σε_s + λc) - z_s) / λ`, `z_s = z*(p + σε_s)`.
+
+    Parameters
+    ----------
+    n_samples : int
+        Samples a row; each takes two solves.
+    sigma : float
+        The temperature `σ` of the noise, in the units of the prediction.
+    lambd : float
+        The interpolation step `λ`: small is faithful, large is informative.
+    kappa : float
+        The shape of the Sum-of-Gamma noise `ε`: about the number of ones in a decision.
+
+    Notes
+    -----
+    The surrogate is Dbb's, averaged over the noise: the gradient of the mean of `(V(p + σε + λc) - V(p + σε)) / λ`,
+    with `V(t) = min_z t·z`. It is biased for the expected regret, the less so the smaller `λ` is.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> loss = Imle(n_samples=3, sigma=0.1)
+    >>> target = loss.prepare(TopK(3, 1, sense="min"), [[1.0, 2.0, 4.0]])
+    >>> loss.value_and_grad([[2.0, 1.0, 4.0]], target, np.random.default_rng(0))
+    (array([1.]), array([[ 0.1, -0.1,  0. ]]))
+    """
+
+    n_samples: int = 10
+    sigma: float = 1.0
+    lambd: float = 10.0
+    kappa: float = 5.0
+
+    gradient = "surrogate"
+
+    def __post_init__(self) -> None:
+        as_integer(self.n_samples, name="n_samples")
+        as_positive(self.sigma, name="sigma")
+        as_positive(self.lambd, name="lambd")
+        as_positive(self.kappa, name="kappa")
+
+    def label(self, problem: Minimization, costs: FloatArray) -> DecisionTarget:
+        """Solve for the optimal decisions, whose values the regret needs."""
+        return DecisionTarget.solve(problem, costs)
+
+    def evaluate(
+        self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return regrets and surrogate gradient for one draw of the noise."""
+        noise = sum_of_gamma(rng, (self.n_samples, *prediction.shape), kappa=self.kappa)
+        perturbed = prediction + self.sigma * noise
+        mean = target.problem.solve(perturbed).mean(axis=0)
+        shifted_mean = target.problem.solve(perturbed + self.lambd * target.costs).mean(axis=0)
+        return row_dot(target.costs, mean) - target.values, (shifted_mean - mean) / self.lambd

@@ -1,0 +1,116 @@
+"""LAVA, a loss of adjacent vertices: the prediction must prefer the optimal vertex to each of its neighbours.
+
+`LAVA(p) = sum over the neighbours v of w of max(p·w - p·v, -ε)`. A vertex that no neighbour beats is optimal, so the
+neighbours say all there is to say about it, and they do not depend on the prediction: there is no solver in the loop
+(Berden, Mahmutoğulları, Tsouros & Guns, "Solver-Free Decision-Focused Learning for Linear Optimization Problems", 2025).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+from scipy.sparse import csr_array
+
+from decidewise.checks import FloatArray, as_integer, as_positive
+from decidewise.losses.base import Loss, Minimization, Target
+from decidewise.losses.cones import NormalCones
+from decidewise.losses.neighbours import neighbours
+from decidewise.losses.progress import tracked
+from decidewise.losses.relaxation import relaxed_vertices
+
+
+@dataclass(frozen=True)
+class Edges:
+    """What each of some vertices has over its neighbours: the differences `w - v`, as sparse rows.
+
+    Those of vertex `i` are the rows `starts[i]` to `starts[i + 1]`.
+    """
+
+    differences: csr_array
+    starts: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class EdgeTarget(Target):
+    """Costs with the number `(n,)` of each row's optimal vertex, and the edges of all vertices."""
+
+    vertex: npt.NDArray[np.int64]
+    edges: Edges
+
+
+@dataclass(frozen=True)
+class Lava(Loss):
+    """The sum over adjacent vertices of `max(p·w - p·v, -threshold)`.
+
+    Rows with the same optimal vertex share its neighbours. For a problem in integers, vertices and neighbours are those
+    of its linear relaxation.
+
+    Parameters
+    ----------
+    threshold : float
+        The margin `ε` beyond which a neighbour that costs more teaches nothing.
+    max_neighbours : int
+        The most neighbours of a vertex to use. Very degenerate vertices have more than can be listed; any other number
+        is complete.
+    """
+
+    threshold: float = 0.1
+    max_neighbours: int = 1000
+
+    gradient = "subgradient"
+    solves = False
+    needs_polyhedron = True
+
+    def __post_init__(self) -> None:
+        as_positive(self.threshold, name="threshold")
+        as_integer(self.max_neighbours, name="max_neighbours")
+
+    def label(self, problem: Minimization, costs: FloatArray) -> EdgeTarget:
+        """Find the optimal vertex of each row, and the neighbours of each distinct vertex."""
+        polyhedron = problem.polyhedron
+        decisions = relaxed_vertices(polyhedron, costs) if problem.is_integer else problem.solve(costs)
+        _, first, vertex = np.unique(decisions.round(9), axis=0, return_index=True, return_inverse=True)
+        cones = NormalCones(polyhedron, tolerance=1e-7)
+        differences = [
+            decision - neighbours(cones, decision, self.max_neighbours)
+            for decision in tracked(decisions[first], "Finding adjacent vertices")
+        ]
+        starts = np.cumsum([0, *map(len, differences)])
+        stacked = np.vstack(differences)
+        stacked[np.abs(stacked) < 1e-9] = 0  # sparse again, as edges are, after the arithmetic
+        return EdgeTarget(problem, costs, vertex.ravel(), Edges(csr_array(stacked), starts))
+
+    def evaluate(
+        self, prediction: FloatArray, target: EdgeTarget, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return values and the sum of the differences `w - v` within the margin; at the margin itself, without."""
+        edges = target.edges.differences
+        return _hinges(
+            prediction, target.vertex, target.edges.starts, edges.indptr, edges.indices, edges.data, self.threshold
+        )
+
+
+@njit(cache=True)
+def _hinges(
+    prediction: FloatArray,
+    vertex: npt.NDArray[np.int64],
+    starts: npt.NDArray[np.int64],
+    indptr: npt.NDArray[np.int32],
+    indices: npt.NDArray[np.int32],
+    data: FloatArray,
+    threshold: float,
+) -> tuple[FloatArray, FloatArray]:
+    values, gradient = np.zeros(len(prediction)), np.zeros_like(prediction)
+    for row in range(len(prediction)):
+        for edge in range(starts[vertex[row]], starts[vertex[row] + 1]):
+            excess = 0.0
+            for k in range(indptr[edge], indptr[edge + 1]):
+                excess += data[k] * prediction[row, indices[k]]
+            values[row] += max(excess, -threshold)
+            if excess > -threshold:
+                for k in range(indptr[edge], indptr[edge + 1]):
+                    gradient[row, indices[k]] += data[k]
+    return values, gradient

@@ -1,0 +1,44 @@
+"""NCE, noise-contrastive estimation: the optimal decision against every other decision of a pool.
+
+Mulamba, Mandi, Diligenti, Lombardi, Bucarey & Guns, "Contrastive Losses and Solution Caching for
+Predict-and-Optimize", IJCAI 2021.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from decidewise.checks import FloatArray
+from decidewise.losses.base import row_dot
+from decidewise.losses.pool import PoolLoss, PoolTarget
+
+
+@dataclass(frozen=True)
+class Nce(PoolLoss):
+    """The contrastive loss `mean_v p·(w - v)` over the pool, with `w` the optimal decision of the costs.
+
+    Notes
+    -----
+    It is linear in `p`, so it has no minimum: stop early. The paper sums over the pool where its authors' code, PyEPO
+    and this class average; `w` itself adds a zero to either. The paper's variant with `p - c` in place of `p` has the
+    same gradient.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> loss = Nce()
+    >>> target = loss.prepare(TopK(3, 1, sense="min"), [[1.0, 2.0, 4.0], [3.0, 1.0, 2.0]])
+    >>> loss.value_and_grad([[2.0, 1.0, 4.0]], target[[0]], np.random.default_rng(0))
+    (array([0.5]), array([[ 0.5, -0.5,  0. ]]))
+    """
+
+    gradient = "exact"
+
+    def evaluate(
+        self, prediction: FloatArray, target: PoolTarget, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return values and gradient `w - mean_v v`."""
+        gradient = target.decisions - target.pool.mean
+        return row_dot(prediction, gradient), gradient

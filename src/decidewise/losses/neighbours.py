@@ -1,0 +1,183 @@
+"""The vertices of a polyhedron that an edge joins to a given one.
+
+The directions that lead from a vertex into the polyhedron form a cone, and the edges are its extreme rays. They are
+found by the double description method: start from a simplicial cone, impose the other binding constraints one by one,
+and replace the rays that a constraint cuts off by those where it cuts a two-dimensional face. Degenerate vertices,
+where more constraints bind than there are dimensions, need no special care, and redundant constraints change nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+from scipy.linalg import qr
+
+from decidewise.checks import FloatArray
+from decidewise.losses.cones import NormalCones
+
+_ZERO = 1e-9  # of unit normals and of rays whose largest entry is 1
+
+
+def neighbours(cones: NormalCones, vertex: FloatArray, max_neighbours: int) -> FloatArray:
+    """Return the vertices (k, d) adjacent to `vertex` (d,), each of them once.
+
+    Parameters
+    ----------
+    cones : NormalCones
+        The polyhedron's, with a tolerance that fits the precision of the vertex.
+    vertex : ndarray of shape (d,)
+    max_neighbours : int
+        The most to return, and to keep on the way. A vertex that needs no more gets all of its neighbours; any other a
+        part of them.
+
+    Examples
+    --------
+    The apex of a pyramid over a square is degenerate: four facets meet in three dimensions.
+
+    >>> from types import SimpleNamespace
+    >>> from scipy.sparse import csr_array
+    >>> pyramid = SimpleNamespace(
+    ...     A_ub=csr_array([[1.0, 0, 1], [-1, 0, 1], [0, 1, 1], [0, -1, 1]]), b_ub=np.ones(4),
+    ...     A_eq=csr_array((0, 3)), b_eq=np.zeros(0), lower=np.array([-np.inf, -np.inf, 0]), upper=np.full(3, np.inf),
+    ... )
+    >>> corners = neighbours(NormalCones(pyramid), np.array([0.0, 0.0, 1.0]), max_neighbours=100)
+    >>> corners[np.lexsort(corners.T)].round(6) + 0.0
+    array([[-1., -1.,  0.],
+           [ 1., -1.,  0.],
+           [-1.,  1.,  0.],
+           [ 1.,  1.,  0.]])
+    """
+    binding = cones.binding(vertex[None])[0]
+    normals = (binding[:, None] * cones.generators)[(np.abs(binding) == 1) & cones.generators.any(axis=1)]
+    if _rank(normals) < normals.shape[1]:
+        raise ValueError(
+            f"the decision is not a vertex of the polyhedron: {len(normals)} binding constraints leave it free to move "
+            "both ways. Solve the problem by a method that ends at vertices, such as the simplex method."
+        )
+    directions = extreme_rays(normals, max_neighbours) @ cones.directions.T
+    lengths = _lengths(cones, vertex, directions)
+    bounded = np.isfinite(lengths)  # an edge without end has no vertex there
+    return vertex + lengths[bounded, None] * directions[bounded]
+
+
+def extreme_rays(normals: FloatArray, max_neighbours: int) -> FloatArray:
+    """Return the extreme rays (k, r) of the pointed cone `{u : normals u <= 0}` of unit normals (m, r)."""
+    m, r = normals.shape
+    order = qr(normals.T, mode="r", pivoting=True)[1]
+    imposed = np.zeros(m, dtype=np.bool_)
+    imposed[order[:r]] = True
+    rays = -np.linalg.inv(normals[order[:r]]).T
+    complete = True
+    while True:
+        rays /= np.abs(rays).max(axis=1, keepdims=True)
+        values = rays @ normals.T
+        values[np.abs(values) < _ZERO] = 0
+        if len(rays) > max_neighbours:
+            complete = False
+            # Those nearest to the cone first: a ray that nothing cuts off is one of the result already.
+            kept = np.argsort((values > 0).sum(axis=1), kind="stable")[:max_neighbours]
+            rays, values = rays[kept], values[kept]
+        n_cut, n_inside = (values > 0).sum(axis=0), (values < 0).sum(axis=0)
+        imposed |= n_cut == 0
+        if imposed.all():
+            break
+        # The constraint with the fewest pairs to look at keeps the number of rays small.
+        row = np.argmin(np.where(imposed, np.inf, n_cut * (n_inside + 1.0)))
+        heights = values[:, row]
+        cut, inside = _adjacent(_pack((values == 0) & imposed), heights, r - 2)
+        crossings = heights[cut, None] * rays[inside] - heights[inside, None] * rays[cut]
+        rays = np.vstack([rays[heights <= 0], crossings])
+        imposed[row] = True
+    if complete:
+        return rays
+    # Where rays were left out, two others may have passed for adjacent.
+    return rays[[_rank(normals[touched]) == r - 1 for touched in values == 0]]
+
+
+@njit(cache=True)
+def _rank(rows: FloatArray) -> int:
+    """Return the rank of a matrix by elimination; on hundreds of small ones it is much faster than LAPACK."""
+    rows = rows.copy()
+    rank = 0
+    for column in range(rows.shape[1]):
+        if rank == len(rows):
+            break
+        pivot = rank + np.argmax(np.abs(rows[rank:, column]))
+        if abs(rows[pivot, column]) <= _ZERO:
+            continue
+        for k in range(column, rows.shape[1]):
+            rows[rank, k], rows[pivot, k] = rows[pivot, k], rows[rank, k]
+        for i in range(rank + 1, len(rows)):
+            factor = rows[i, column] / rows[rank, column]
+            if factor != 0:
+                for k in range(column, rows.shape[1]):
+                    rows[i, k] -= factor * rows[rank, k]
+        rank += 1
+    return rank
+
+
+def _pack(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
+    """Pack each row of booleans into 64-bit words."""
+    padded = np.pad(mask, ((0, 0), (0, -mask.shape[1] % 64)))
+    return np.packbits(padded, axis=1).view(np.uint64)
+
+
+@njit(cache=True)
+def _adjacent(touched, heights, least):  # type: ignore[no-untyped-def]
+    """Return the pairs of a ray with positive and one with negative height that span a face of two dimensions.
+
+    They do exactly if no third ray lies on all constraints that both lie on, of which there are at least `least`.
+    """
+    cut = np.flatnonzero(heights > 0)
+    inside = np.flatnonzero(heights < 0)
+    pairs = []
+    common = np.empty(touched.shape[1], dtype=np.uint64)
+    for a in cut:
+        for b in inside:
+            size = 0
+            for word in range(len(common)):
+                common[word] = touched[a, word] & touched[b, word]
+                size += _count_bits(common[word])
+            if size < least:
+                continue
+            alone = True
+            for other in range(len(touched)):
+                if other not in (a, b):
+                    covers = True
+                    for word in range(len(common)):
+                        if common[word] & ~touched[other, word]:
+                            covers = False
+                            break
+                    if covers:
+                        alone = False
+                        break
+            if alone:
+                pairs.append((a, b))
+    first = np.array([pair[0] for pair in pairs], dtype=np.int64)
+    second = np.array([pair[1] for pair in pairs], dtype=np.int64)
+    return first, second
+
+
+@njit(cache=True)
+def _count_bits(word):  # type: ignore[no-untyped-def]
+    count = 0
+    while word:
+        word &= word - np.uint64(1)
+        count += 1
+    return count
+
+
+def _lengths(cones: NormalCones, vertex: FloatArray, directions: FloatArray) -> FloatArray:
+    """Return how far each direction can be followed before a constraint that does not bind yet stops it."""
+    polyhedron = cones.polyhedron
+    first = polyhedron.A_eq.shape[0]
+    units, lengths = cones.units[first:], cones.lengths[first:]  # inequalities, then bounds
+    lengths = np.where(lengths > 0, lengths, 1)
+    rates = directions @ units.T
+    above = (np.concatenate([polyhedron.b_ub, polyhedron.upper]) - cones.normals[first:] @ vertex) / lengths
+    below = vertex - polyhedron.lower
+    rates = np.hstack([rates, -directions])
+    slacks = np.concatenate([above, below])
+    stops = (rates > _ZERO) & (slacks > cones.tolerance)
+    return np.divide(slacks, rates, out=np.full_like(rates, np.inf), where=stops).min(axis=1, initial=np.inf)

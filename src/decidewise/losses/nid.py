@@ -1,0 +1,46 @@
+"""NID, the negative identity in place of the solver's Jacobian.
+
+Sahoo, Paulus, Vlastelica, Musil, Kuleshov & Martius, "Backpropagation through Combinatorial Algorithms: Identity with
+Projection Works", ICLR 2023.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from decidewise.checks import FloatArray
+from decidewise.losses.base import DecisionTarget, Loss, Minimization, row_dot
+
+
+@dataclass(frozen=True)
+class Nid(Loss):
+    """The regret `c·z*(p) - c·w` with the gradient `-c`, as if the solver's Jacobian were minus the identity.
+
+    Notes
+    -----
+    The surrogate says that an item should look as expensive as it is: it raises `p` along `c`. On the regret, which
+    is linear in the decision, it does not depend on `p`, so it is never zero and `p` grows without bound; its
+    authors project `p` for that reason. One solve a row, for the value alone.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> loss = Nid()
+    >>> target = loss.prepare(TopK(3, 1, sense="min"), [[1.0, 2.0, 4.0]])
+    >>> loss.value_and_grad([[2.0, 1.0, 4.0]], target, np.random.default_rng(0))
+    (array([1.]), array([[-1., -2., -4.]]))
+    """
+
+    gradient = "surrogate"
+
+    def label(self, problem: Minimization, costs: FloatArray) -> DecisionTarget:
+        """Solve for the optimal decisions, whose values the regret needs."""
+        return DecisionTarget.solve(problem, costs)
+
+    def evaluate(
+        self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return regrets and surrogate gradient."""
+        return row_dot(target.costs, target.problem.solve(prediction)) - target.values, -target.costs

@@ -1,0 +1,63 @@
+"""PFY, the Fenchel–Young loss of a solver smoothed by Gaussian noise.
+
+Berthet, Blondel, Teboul, Cuturi, Vert & Bach, "Learning with Differentiable Perturbed Optimizers", NeurIPS 2020.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from decidewise.checks import FloatArray, as_integer, as_positive
+from decidewise.losses.base import DecisionTarget, Loss, Minimization, row_dot
+
+
+@dataclass(frozen=True)
+class Pfy(Loss):
+    """The perturbed Fenchel–Young loss `p·w - mean_s (p + σξ_s)·z_s`, with `z_s = z*(p + σξ_s)` and `ξ_s` normal.
+
+    Parameters
+    ----------
+    n_samples : int
+        Solves a row, all in one batch.
+    sigma : float
+        The amplitude `σ` of the noise, in the units of the prediction.
+
+    Notes
+    -----
+    The value leaves out the term of the Fenchel–Young loss that does not depend on `p`. For given noise it is convex
+    and `w - mean_s z_s` is its subgradient; over the noise the value and the gradient are unbiased for those of the
+    smooth expected loss, which is at least `p·w - min_z p·z`. Where the decisions `w` themselves come from the
+    smoothed solver at some `p`, the expected gradient at that `p` is zero.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> loss = Pfy(n_samples=3, sigma=0.1)
+    >>> target = loss.prepare(TopK(3, 1, sense="min"), [[1.0, 2.0, 4.0]])
+    >>> loss.value_and_grad([[2.0, 1.0, 4.0]], target, np.random.default_rng(0))[1]
+    array([[ 1., -1.,  0.]])
+    """
+
+    n_samples: int = 10
+    sigma: float = 1.0
+
+    gradient = "subgradient"
+
+    def __post_init__(self) -> None:
+        as_integer(self.n_samples, name="n_samples")
+        as_positive(self.sigma, name="sigma")
+
+    def label(self, problem: Minimization, costs: FloatArray) -> DecisionTarget:
+        """Solve for the optimal decisions."""
+        return DecisionTarget.solve(problem, costs)
+
+    def evaluate(
+        self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return values and subgradient for one draw of the noise."""
+        perturbed = prediction + self.sigma * rng.standard_normal((self.n_samples, *prediction.shape))
+        sampled = target.problem.solve(perturbed)
+        smoothed_minimum = np.einsum("sij,sij->i", perturbed, sampled) / self.n_samples
+        return row_dot(prediction, target.decisions) - smoothed_minimum, target.decisions - sampled.mean(axis=0)

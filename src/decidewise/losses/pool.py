@@ -1,0 +1,53 @@
+"""What the pool losses share: the distinct optimal decisions of the training costs, found once and ranked ever after.
+
+Mulamba et al. and Mandi et al. let the pool grow during training by solving for some predictions; here it stays as
+`prepare` made it, so that the solver never enters the training loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from decidewise.checks import FloatArray
+from decidewise.losses.base import DecisionTarget, Loss, Minimization
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Distinct feasible decisions `(m, d)`, shared by every batch."""
+
+    decisions: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.decisions)
+
+    @cached_property
+    def mean(self) -> FloatArray:
+        """The average decision `(d,)`."""
+        return self.decisions.mean(axis=0)
+
+    def objectives(self, costs: FloatArray) -> FloatArray:
+        """Return `costs[i]·v` for every row and every decision `v` of the pool: (b, d) -> (b, m)."""
+        return costs @ self.decisions.T
+
+
+@dataclass(frozen=True)
+class PoolTarget(DecisionTarget):
+    """Costs with their optimal decisions, and the pool of all distinct ones among them."""
+
+    pool: Pool
+
+
+class PoolLoss(Loss):
+    """A loss that compares decisions of the pool; it needs the solver for the labels only."""
+
+    solves = False
+
+    def label(self, problem: Minimization, costs: FloatArray) -> PoolTarget:
+        """Solve for the optimal decisions and collect the distinct ones."""
+        solved = DecisionTarget.solve(problem, costs)
+        pool = Pool(np.unique(solved.decisions, axis=0))
+        return PoolTarget(problem, costs, solved.decisions, solved.values, pool)

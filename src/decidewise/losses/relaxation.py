@@ -1,0 +1,66 @@
+"""Optimal vertices of a polyhedron by HiGHS: the linear relaxation of a problem in integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import highspy
+import numpy as np
+from scipy.sparse import csc_array, vstack
+
+from decidewise.checks import FloatArray
+from decidewise.errors import SolverError
+from decidewise.losses.progress import tracked
+
+
+def relaxed_vertices(polyhedron: Any, costs: FloatArray) -> FloatArray:
+    """Return a vertex of the polyhedron that minimises each row of costs: (n, d) -> (n, d).
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from scipy.sparse import csr_array
+    >>> knapsack = SimpleNamespace(
+    ...     A_ub=csr_array([[2.0, 3.0]]), b_ub=np.array([4.0]), A_eq=csr_array((0, 2)), b_eq=np.zeros(0),
+    ...     lower=np.zeros(2), upper=np.ones(2),
+    ... )
+    >>> relaxed_vertices(knapsack, np.array([[-1.0, -3.0], [-3.0, -1.0], [-1.0, 1.0]])) + 0.0
+    array([[0.5       , 1.        ],
+           [1.        , 0.66666667],
+           [1.        , 0.        ]])
+    """
+    solver = _load(polyhedron)
+    columns = np.arange(costs.shape[1], dtype=np.int32)
+    solver.changeColsCost(len(columns), columns, np.zeros(len(columns)))
+    solver.run()
+    start = solver.getBasis()
+    vertices = np.empty_like(costs)
+    for row in tracked(range(len(costs)), "Solving relaxations"):
+        # Every row from the same feasible basis and at unit length: ties depend neither on the other rows nor on scale.
+        solver.setBasis(start)
+        solver.changeColsCost(len(columns), columns, costs[row] / (np.linalg.norm(costs[row]) or 1.0))
+        solver.run()
+        if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            status = solver.modelStatusToString(solver.getModelStatus())
+            raise SolverError(f"HiGHS ended the linear relaxation with status {status!r}", row=row)
+        vertices[row] = solver.getSolution().col_value
+    return vertices
+
+
+def _load(polyhedron: Any) -> highspy.Highs:
+    matrix = csc_array(vstack([polyhedron.A_ub, polyhedron.A_eq], format="csc"))
+    program = highspy.HighsLp()
+    program.num_row_, program.num_col_ = matrix.shape
+    program.col_cost_ = np.zeros(matrix.shape[1])
+    program.col_lower_, program.col_upper_ = polyhedron.lower, polyhedron.upper
+    program.row_lower_ = np.concatenate([np.full(len(polyhedron.b_ub), -np.inf), polyhedron.b_eq])
+    program.row_upper_ = np.concatenate([polyhedron.b_ub, polyhedron.b_eq])
+    program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    program.a_matrix_.start_ = matrix.indptr
+    program.a_matrix_.index_ = matrix.indices
+    program.a_matrix_.value_ = matrix.data
+    solver = highspy.Highs()
+    for option, value in (("output_flag", False), ("solver", "simplex"), ("presolve", "off"), ("threads", 1)):
+        solver.setOptionValue(option, value)
+    solver.passModel(program)
+    return solver

@@ -1,0 +1,68 @@
+"""RFWO, the regret of a solver smoothed by a quadratic regulariser, differentiated through the projection.
+
+Dalle, Baty, Bouvier & Parmentier, "Learning with Combinatorial Optimization Layers: a Probabilistic Approach", 2022.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from decidewise.checks import FloatArray, as_integer, as_positive
+from decidewise.losses.base import DecisionTarget, Loss, Minimization, row_dot
+from decidewise.losses.frank_wolfe import project
+
+
+@dataclass(frozen=True)
+class Rfwo(Loss):
+    """The regret `c·z(p) - c·w` of the regularised decision `z(p) = argmin_z p·z + λ/2 ‖z‖²`, `z` in the hull.
+
+    Parameters
+    ----------
+    lambd : float
+        The strength `λ` of the regulariser, in units of costs over decisions.
+    max_iter : int
+        The largest number of solves a row; to need more is a `SolverError`.
+    tol : float
+        A bound on half the squared error of `z(p)`.
+
+    Notes
+    -----
+    On a polytope `z(p)`, the projection of `-p/λ`, moves with its face, so that for almost every `p` the gradient is
+    `-P c / λ` with `P` the projector on the directions of that face: zero where `z(p)` is a vertex, as it is when `p`
+    is large. The value is not convex. A curved region has no such faces, hence the need of a polyhedron.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> loss = Rfwo()
+    >>> target = loss.prepare(TopK(3, 1, sense="min"), [[1.0, 2.0, 4.0]])
+    >>> values, gradient = loss.value_and_grad([[2.0, 1.5, 4.0]], target, np.random.default_rng(0))
+    >>> values.round(9), gradient.round(9)
+    (array([0.75]), array([[ 0.5, -0.5,  0. ]]))
+    """
+
+    lambd: float = 1.0
+    max_iter: int = 1000
+    tol: float = 1e-12
+
+    gradient = "exact"
+    needs_polyhedron = True
+
+    def __post_init__(self) -> None:
+        as_positive(self.lambd, name="lambd")
+        as_integer(self.max_iter, name="max_iter")
+        as_positive(self.tol, name="tol")
+
+    def label(self, problem: Minimization, costs: FloatArray) -> DecisionTarget:
+        """Solve for the optimal decisions, whose values the regret needs."""
+        return DecisionTarget.solve(problem, costs)
+
+    def evaluate(
+        self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return values and gradient."""
+        smoothed = project(target.problem, prediction / -self.lambd, max_iter=self.max_iter, tol=self.tol)
+        values = row_dot(target.costs, smoothed.points) - target.values
+        return values, smoothed.along_face(target.costs / -self.lambd)

@@ -1,0 +1,47 @@
+"""SPO+, the convex upper bound of the decision regret.
+
+Elmachtoub & Grigas, "Smart 'Predict, then Optimize'", Management Science 68(1), 2022.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from decidewise.checks import FloatArray
+from decidewise.losses.base import DecisionTarget, Loss, Minimization, row_dot
+
+
+@dataclass(frozen=True)
+class SpoPlus(Loss):
+    """The SPO+ loss `2p·w - c·w - min_z (2p - c)·z`, with `w` the optimal decision of the costs `c`.
+
+    Notes
+    -----
+    The value is convex in `p`, bounds the regret `c·z*(p) - c·w` from above, and is 0 at `p = c`. The subgradient
+    `2(w - z*(2p - c))` is the gradient wherever `2p - c` has one optimal decision. One solve a row.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> loss = SpoPlus()
+    >>> target = loss.prepare(TopK(3, 1, sense="min"), [[1.0, 2.0, 4.0]])
+    >>> loss.value_and_grad([[2.0, 1.0, 4.0]], target, np.random.default_rng(0))
+    (array([3.]), array([[ 2., -2.,  0.]]))
+    """
+
+    gradient = "subgradient"
+
+    def label(self, problem: Minimization, costs: FloatArray) -> DecisionTarget:
+        """Solve for the optimal decisions."""
+        return DecisionTarget.solve(problem, costs)
+
+    def evaluate(
+        self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return values and subgradient."""
+        shifted_costs = 2 * prediction - target.costs
+        shifted = target.problem.solve(shifted_costs)
+        values = row_dot(2 * prediction, target.decisions) - target.values - row_dot(shifted_costs, shifted)
+        return values, 2 * (target.decisions - shifted)

@@ -1,0 +1,62 @@
+"""The ball, the simplest strongly convex set: a linear function has one minimiser on it, straight downhill.
+
+Ties: there are none, except that a zero cost vector gives the centre.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from decidewise.checks import FloatArray, as_integer, as_positive
+from decidewise.problems.base import Problem, Sense
+
+
+class Ball(Problem):
+    """Choose a point of norm at most `radius`: `w = -radius c / ‖c‖`.
+
+    It is the level set `g(w) <= r` of `g(w) = ‖w‖²`, which is `mu`-strongly convex and `L`-smooth.
+
+    Parameters
+    ----------
+    dimension : int
+    radius : float
+    sense : {"min", "max"}
+
+    Attributes
+    ----------
+    mu, L, r, g_min : float
+        The constants of the level set: 2, 2, `radius²` and 0.
+    B_S : float
+        The radius.
+
+    Examples
+    --------
+    >>> from decidewise.problems import Ball
+    >>> Ball(2, radius=10.0).solve([[3.0, -4.0], [0.0, 0.0]])
+    array([[-6.,  8.],
+           [ 0.,  0.]])
+    """
+
+    mu: float = 2.0
+    L: float = 2.0
+    g_min: float = 0.0
+
+    def __init__(self, dimension: int, radius: float = 1.0, *, sense: Sense = "min") -> None:
+        super().__init__(sense=sense)
+        self.n_costs = as_integer(dimension, name="dimension")
+        self.radius = as_positive(radius, name="radius")
+        self.r = self.radius**2
+        self.B_S = self.radius
+
+    def minimize(self, costs: FloatArray) -> FloatArray:
+        """Return the point straight downhill, and the centre for zero costs."""
+        return -self.radius * unit_rows(costs) + 0.0  # no negative zeros
+
+
+def unit_rows(vectors: FloatArray) -> FloatArray:
+    """Return each row divided by its norm, and zero rows as they are."""
+    # Squares of entries near 1e200 or 1e-200 leave the range of floats, so the largest entry is divided out first.
+    scale = np.abs(vectors).max(axis=1, keepdims=True)
+    scaled = vectors / np.where(scale > 0, scale, 1.0)
+    norms = np.linalg.norm(scaled, axis=1, keepdims=True)
+    return scaled / np.where(norms > 0, norms, 1.0)

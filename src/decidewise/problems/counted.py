@@ -1,0 +1,52 @@
+"""Count what a solver is asked for, and how long it takes."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from decidewise.checks import FloatArray
+from decidewise.problems.base import Problem
+from decidewise.problems.wrapper import Wrapper
+
+
+class CountedProblem(Wrapper):
+    """Solve as `problem` does, and count.
+
+    Wrap the solver itself, inside a cache, to count what is solved; wrap the cache to count what is asked for.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Attributes
+    ----------
+    n_solves : int
+        The rows solved since the beginning, those of a batch that failed included.
+    seconds : float
+        The time spent on them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from decidewise.problems import CountedProblem, TopK
+    >>> problem = CountedProblem(TopK(4, 2))
+    >>> decisions = problem.solve(np.eye(4))
+    >>> problem.n_solves, problem.seconds > 0
+    (4, True)
+    """
+
+    keeps_state = True
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.n_solves = 0
+        self.seconds = 0.0
+
+    def minimize(self, costs: FloatArray) -> FloatArray:
+        """Pass the batch on, and count its rows."""
+        start = perf_counter()
+        try:
+            return self.problem.minimize(costs)
+        finally:
+            self.n_solves += len(costs)
+            self.seconds += perf_counter() - start

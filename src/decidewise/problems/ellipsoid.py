@@ -1,0 +1,82 @@
+"""The ellipsoid, a strongly convex set whose curvature differs from direction to direction.
+
+Ties: there are none, except that a zero cost vector gives the centre.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from decidewise.checks import FloatArray, as_matrix, as_positive
+from decidewise.problems.ball import unit_rows
+from decidewise.problems.base import Problem, Sense
+
+
+class Ellipsoid(Problem):
+    """Choose a point with `wᵀMw <= radius²`: `w = -radius M⁻¹c / sqrt(cᵀM⁻¹c)`.
+
+    It is the level set `g(w) <= r` of `g(w) = wᵀMw`, which is `mu`-strongly convex and `L`-smooth.
+
+    Parameters
+    ----------
+    matrix : array-like of shape (n_costs, n_costs)
+        `M`, symmetric and positive definite.
+    radius : float
+    sense : {"min", "max"}
+
+    Attributes
+    ----------
+    mu, L : float
+        Twice the smallest and twice the largest eigenvalue of `M`.
+    r, g_min : float
+        `radius²` and 0.
+    B_S : float
+        The longest half-axis, `radius / sqrt(smallest eigenvalue)`.
+
+    Examples
+    --------
+    >>> from decidewise.problems import Ellipsoid
+    >>> Ellipsoid([[1.0, 0.0], [0.0, 4.0]], radius=5.0).solve([[3.0, -8.0], [0.0, 0.0]])
+    array([[-3.,  2.],
+           [ 0.,  0.]])
+    """
+
+    g_min: float = 0.0
+
+    def __init__(self, matrix: Any, radius: float = 1.0, *, sense: Sense = "min") -> None:
+        super().__init__(sense=sense)
+        self.matrix = as_matrix(matrix, name="matrix").copy()
+        self.radius = as_positive(radius, name="radius")
+        self.n_costs = len(self.matrix)
+        eigenvalues, axes = _positive_eigenpairs(self.matrix)
+        self._half_axes = axes / np.sqrt(eigenvalues)  # H with HHᵀ = M⁻¹: the set is {radius H u : ‖u‖ <= 1}
+        self.mu, self.L = 2 * float(eigenvalues[0]), 2 * float(eigenvalues[-1])
+        self.r = self.radius**2
+        self.B_S = self.radius / float(np.sqrt(eigenvalues[0]))
+
+    def minimize(self, costs: FloatArray) -> FloatArray:
+        """Return the one point whose outward normal is `-c`, and the centre for zero costs."""
+        directions = unit_rows(unit_rows(costs) @ self._half_axes)
+        return -self.radius * directions @ self._half_axes.T + 0.0  # no negative zeros
+
+
+def _positive_eigenpairs(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the eigenvalues, smallest first, and eigenvectors of a matrix that must be positive definite."""
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"matrix must be square; got matrix.shape={matrix.shape}.")
+    asymmetry = np.abs(matrix - matrix.T)
+    if asymmetry.max() > 1e-10 * np.abs(matrix).max():
+        i, j = np.unravel_index(asymmetry.argmax(), matrix.shape)
+        raise ValueError(
+            f"matrix must be symmetric; matrix[{i}, {j}]={matrix[i, j]:g} and matrix[{j}, {i}]={matrix[j, i]:g}. "
+            "Pass (matrix + matrix.T) / 2, which has the same wᵀMw."
+        )
+    eigenvalues, axes = np.linalg.eigh(matrix)
+    if eigenvalues[0] <= len(matrix) * np.finfo(float).eps * eigenvalues[-1]:
+        raise ValueError(
+            f"matrix must be positive definite; its smallest eigenvalue is {eigenvalues[0]:.3g} and its largest "
+            f"{eigenvalues[-1]:.3g}, so the set would not be bounded. Add a positive number to its diagonal."
+        )
+    return eigenvalues, axes

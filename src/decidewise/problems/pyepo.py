@@ -1,0 +1,94 @@
+"""Use a model written for PyEPO as a problem. PyEPO itself is not imported: only the model's methods are called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from decidewise.checks import FloatArray
+from decidewise.errors import SolverError
+from decidewise.problems.base import Problem
+
+
+def from_pyepo(optmodel: Any) -> Problem:
+    """Wrap a PyEPO `optModel`, of any backend or your own, as a problem.
+
+    The model is copied and solved row by row. Ties go to its solver, which may start from the row before; costs are
+    rounded to float32 where the model's `setObj` does so, as those of PyEPO do. Pickling rebuilds the model from its
+    constructor's arguments and added constraints, so that Gurobi's can be pickled too.
+
+    Parameters
+    ----------
+    optmodel : pyepo.model.opt.optModel
+        A model with a linear objective in which every variable has a predicted cost.
+
+    Returns
+    -------
+    problem : Problem
+        With the model's sense, and without a polyhedron.
+
+    Examples
+    --------
+    >>> from copy import copy
+    >>> from decidewise.problems import from_pyepo
+    >>> class Cheapest:  # what from_pyepo needs of a model
+    ...     modelSense, num_cost, copy = 1, 3, copy
+    ...
+    ...     def setObj(self, costs):
+    ...         self.costs = costs
+    ...
+    ...     def solve(self):
+    ...         return np.eye(3)[self.costs.argmin()], self.costs.min()
+    >>> from_pyepo(Cheapest()).solve([[3.0, 1.0, 2.0], [1.0, 3.0, 2.0]])
+    array([[0., 1., 0.],
+           [1., 0., 0.]])
+    """
+    if not all(hasattr(optmodel, name) for name in ("modelSense", "num_cost", "setObj", "solve", "copy")):
+        raise TypeError(f"from_pyepo needs a pyepo optModel; got {type(optmodel).__name__}.")
+    if getattr(optmodel, "c_pred_index", None) is not None and not _is_plain(optmodel.problem):
+        raise ValueError(
+            f"{type(optmodel).__name__} has known costs, a quadratic objective or costs in another order than its "
+            "variables. Give each variable its predicted cost and nothing else, or write a Problem of your own."
+        )
+    return PyepoProblem(optmodel.copy())
+
+
+class PyepoProblem(Problem):
+    """A PyEPO model as a problem; see `from_pyepo`."""
+
+    def __init__(self, optmodel: Any) -> None:
+        self._sign = float(optmodel.modelSense)  # 1 to minimise, -1 to maximise
+        super().__init__(sense="min" if self._sign > 0 else "max")
+        self.n_costs = int(optmodel.num_cost)
+        self._model = optmodel
+
+    def minimize(self, costs: FloatArray) -> FloatArray:
+        """Set each row as the model's objective and solve; any failure of the model is a `SolverError`."""
+        decisions = np.empty_like(costs)
+        for row, objective in enumerate(self._sign * costs):
+            try:
+                self._model.setObj(objective)
+                decisions[row], _ = self._model.solve()
+            except Exception as reason:
+                raise SolverError(f"{type(self._model).__name__} failed: {reason}", row=row) from reason
+            if not np.isfinite(decisions[row]).all():
+                raise SolverError(f"{type(self._model).__name__} returned {decisions[row]}.", row=row)
+        return decisions
+
+    def __getstate__(self) -> dict[str, Any]:
+        recipe = self._model.to_spec(), getattr(self._model, "_extra_constrs", [])
+        return {**self.__dict__, "_model": recipe}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        spec, constraints = state["_model"]
+        model = spec.build()
+        for coefficients, bound in constraints:
+            model = model.addConstr(coefficients, bound)
+        self.__dict__.update(state, _model=model)
+
+
+def _is_plain(compiled: Any) -> bool:
+    """Whether a problem of PyEPO's modelling language has the predicted costs for its objective, one a variable."""
+    in_order = np.array_equal(compiled.c_pred_index, np.arange(compiled.num_vars))
+    return in_order and compiled.obj_Q is None and not np.any(compiled.fixed_cost)

@@ -1,0 +1,226 @@
+"""The shortest path of a directed acyclic graph: on a grid, or on any list of edges.
+
+The recursion runs backwards from the target, `value(node) = min over its edges (cost + value(head))`, and one walk
+forwards reads off the path. Both are linear in the edges, negative costs are allowed, and so is `sense="max"`, the
+longest path.
+
+Ties: at every node the path takes the lowest-numbered edge that starts an optimal way to the target.
+"""
+
+from __future__ import annotations
+
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+from scipy.sparse import csr_array
+
+from decidewise.checks import FloatArray, as_integer
+from decidewise.problems.base import Polyhedron, Problem, Sense
+
+IntArray = npt.NDArray[np.int64]
+
+
+class ShortestPath(Problem):
+    """Walk a grid from its north-west to its south-east node, one step east or south at a time.
+
+    The costs are those of the edges, row by row: first the edges east, `(i, j) -> (i, j + 1)`, then the edges south,
+    `(i, j) -> (i + 1, j)`. A decision has a 1 for every edge on the path and a 0 elsewhere. `from_edges` builds the
+    same problem on any directed acyclic graph.
+
+    `is_integer` is false because the flow constraints of `polyhedron` are totally unimodular: all its vertices are
+    paths.
+
+    Parameters
+    ----------
+    rows, columns : int
+        The number of nodes in each direction. A grid of 5 by 5 nodes has 40 edges.
+    sense : {"min", "max"}
+
+    Attributes
+    ----------
+    tails, heads : ndarray of shape (n_costs,)
+        The nodes that each edge leaves and enters.
+    source, target : int
+    B_S : float
+        The square root of the largest number of edges on a path.
+
+    Examples
+    --------
+    >>> from decidewise.problems import ShortestPath
+    >>> grid = ShortestPath(2, 2)
+    >>> grid.tails, grid.heads
+    (array([0, 0, 1, 2]), array([1, 2, 3, 3]))
+    >>> grid.solve([[1.0, 2.0, 3.0, 1.0], [1.0, 1.0, 1.0, 1.0]])
+    array([[0., 1., 0., 1.],
+           [1., 0., 1., 0.]])
+    """
+
+    def __init__(self, rows: int, columns: int, *, sense: Sense = "min") -> None:
+        super().__init__(sense=sense)
+        rows = as_integer(rows, name="rows")
+        columns = as_integer(columns, name="columns")
+        if rows * columns == 1:
+            raise ValueError("a grid of 1 by 1 nodes has no edges; rows or columns must be at least 2.")
+        self._set_graph(*_grid_edges(rows, columns), source=0, target=rows * columns - 1)
+
+    @classmethod
+    def from_edges(cls, tails: Any, heads: Any, source: int, target: int, *, sense: Sense = "min") -> Self:
+        """Build the problem on a directed acyclic graph; two nodes may have several edges between them.
+
+        Edge `k` goes from node `tails[k]` to node `heads[k]`, and costs are in this order. Edges that lie on no path
+        from the source to the target are allowed and never taken.
+
+        Parameters
+        ----------
+        tails, heads : array-like of int, of shape (n_costs,)
+            Node numbers: any integers from 0, with or without gaps.
+        source, target : int
+            The nodes to go from and to.
+        sense : {"min", "max"}
+
+        Examples
+        --------
+        >>> from decidewise.problems import ShortestPath
+        >>> detour = ShortestPath.from_edges(tails=[0, 0, 7], heads=[7, 9, 9], source=0, target=9)
+        >>> detour.solve([[1.0, 3.0, 1.0], [1.0, 3.0, 2.5]])
+        array([[1., 0., 1.],
+               [0., 1., 0.]])
+        """
+        problem = cls.__new__(cls)
+        Problem.__init__(problem, sense=sense)
+        tails, heads = _as_nodes(tails, "tails"), _as_nodes(heads, "heads")
+        if len(tails) != len(heads):
+            raise ValueError(f"tails has {len(tails)} nodes and heads {len(heads)}; give one of each for every edge.")
+        source = as_integer(source, name="source", minimum=0)
+        target = as_integer(target, name="target", minimum=0)
+        if source == target:
+            raise ValueError(f"source and target are both node {source}; the path between them is empty.")
+        problem._set_graph(tails, heads, source, target)
+        return problem
+
+    def _set_graph(self, tails: IntArray, heads: IntArray, source: int, target: int) -> None:
+        self.tails, self.heads, self.source, self.target = tails, heads, source, target
+        self.n_costs = len(tails)
+
+        order = _topological_order(tails, heads)
+        if missing := {source, target} - set(order.tolist()):
+            raise ValueError(f"node {missing.pop()} is the source or the target, but no edge leaves or enters it.")
+        nodes, position = np.sort(order), np.argsort(order)
+        tails, heads, (first, last) = (
+            position[np.searchsorted(nodes, ids)] for ids in (tails, heads, [source, target])
+        )
+
+        edges = np.argsort(tails, kind="stable")  # by tail in topological order, then by number
+        from_source = _longest_ways(tails[edges], heads[edges], first, len(nodes))
+        to_target = _longest_ways(heads[edges[::-1]], tails[edges[::-1]], last, len(nodes))
+        if from_source[last] < 0:
+            raise ValueError(f"no path leads from source {source} to target {target}; add edges or choose other ends.")
+        self._longest = int(from_source[last])
+        self.B_S = float(np.sqrt(self._longest))
+
+        # Only what lies on a path counts, also for the tolerance: a huge cost elsewhere must not blur the ties.
+        useful = (from_source >= 0) & (to_target >= 0)
+        edges = edges[useful[tails[edges]] & useful[heads[edges]]]
+        position = np.cumsum(useful) - 1
+        self._edges = edges
+        self._heads = position[heads[edges]]
+        self._starts = np.searchsorted(position[tails[edges]], np.arange(useful.sum()))
+
+    def minimize(self, costs: FloatArray) -> FloatArray:
+        """Return a shortest path for each row; ties go to the lowest-numbered edge at the first fork."""
+        # Two sums of up to L scaled costs round by up to eps L² / 2 each: this leaves a factor 4.
+        tolerance = 4 * np.finfo(float).eps * self._longest**2
+        return _shortest_paths(costs, self._edges, self._heads, self._starts, tolerance)
+
+    @property
+    def polyhedron(self) -> Polyhedron:
+        """Unit flow from source to target: out minus in is 1 at the source, -1 at the target, 0 elsewhere."""
+        nodes, ends = np.unique(np.concatenate([self.tails, self.heads]), return_inverse=True)
+        edges = np.arange(self.n_costs)
+        signs = np.repeat([1.0, -1.0], self.n_costs)
+        return Polyhedron(
+            A_ub=csr_array((0, self.n_costs)),
+            b_ub=np.empty(0),
+            A_eq=csr_array((signs, (ends, np.tile(edges, 2))), shape=(len(nodes), self.n_costs)),
+            b_eq=(nodes == self.source) - 1.0 * (nodes == self.target),
+            lower=np.zeros(self.n_costs),
+            upper=np.ones(self.n_costs),
+        )
+
+
+@njit(cache=True)
+def _shortest_paths(
+    costs: FloatArray, edges: IntArray, heads: IntArray, starts: IntArray, tolerance: float
+) -> FloatArray:
+    """Solve each row on nodes numbered in topological order, node `i` having `edges[starts[i]:starts[i + 1]]`."""
+    decisions = np.zeros_like(costs)
+    scaled = np.empty(len(edges))
+    last = len(starts) - 1
+    value = np.zeros(len(starts))
+    for row in range(len(costs)):
+        # In units of the largest cost the tolerance is a constant, and no sum can overflow.
+        scale = 0.0
+        for k in range(len(edges)):
+            scaled[k] = costs[row, edges[k]]
+            scale = max(scale, abs(scaled[k]))
+        if scale > 0:
+            for k in range(len(edges)):
+                scaled[k] /= scale
+        for node in range(last - 1, -1, -1):
+            best = np.inf
+            for k in range(starts[node], starts[node + 1]):
+                best = min(best, scaled[k] + value[heads[k]])
+            value[node] = best
+        node = 0
+        while node != last:
+            k = starts[node]
+            while scaled[k] + value[heads[k]] > value[node] + tolerance:
+                k += 1
+            decisions[row, edges[k]] = 1.0
+            node = heads[k]
+    return decisions
+
+
+def _grid_edges(rows: int, columns: int) -> tuple[IntArray, IntArray]:
+    nodes = np.arange(rows * columns).reshape(rows, columns)
+    tails, heads = [nodes[0, :-1]], [nodes[0, 1:]]
+    for i in range(1, rows):
+        tails += [nodes[i - 1], nodes[i, :-1]]
+        heads += [nodes[i], nodes[i, 1:]]
+    return np.concatenate(tails), np.concatenate(heads)
+
+
+def _as_nodes(values: Any, name: str) -> IntArray:
+    nodes = np.asarray(values)
+    if nodes.ndim != 1 or len(nodes) == 0:
+        raise ValueError(f"{name} must be a list of nodes, one for each edge; got {name}.shape={nodes.shape}.")
+    if nodes.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be integers, the numbers of nodes; got {name}.dtype={nodes.dtype}.")
+    if nodes.min() < 0:
+        edge = int(nodes.argmin())
+        raise ValueError(f"{name} must not be negative; edge {edge} has {nodes[edge]}. Number the nodes from 0.")
+    return nodes.astype(np.int64)
+
+
+def _topological_order(tails: IntArray, heads: IntArray) -> IntArray:
+    graph = TopologicalSorter[int]()
+    for tail, head in zip(tails.tolist(), heads.tolist(), strict=True):
+        graph.add(head, tail)
+    try:
+        return np.fromiter(graph.static_order(), dtype=np.int64)
+    except CycleError as error:
+        cycle = " -> ".join(map(str, error.args[1]))
+        raise ValueError(f"the graph must have no cycle; nodes {cycle} form one. Remove one of its edges.") from error
+
+
+def _longest_ways(tails: IntArray, heads: IntArray, origin: int, n_nodes: int) -> IntArray:
+    """Return the largest number of edges from the origin to each node, -1 if there is no way; edges sorted by tail."""
+    longest = [-1] * n_nodes
+    longest[origin] = 0
+    for tail, head in zip(tails.tolist(), heads.tolist(), strict=True):
+        if longest[tail] >= 0:
+            longest[head] = max(longest[head], longest[tail] + 1)
+    return np.array(longest)

@@ -1,0 +1,66 @@
+"""The best k of n items.
+
+Ties: the lower index is chosen.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from decidewise.checks import FloatArray, as_integer
+from decidewise.problems.base import Polyhedron, Problem, Sense
+
+
+class TopK(Problem):
+    """Choose exactly `k` of `n` items: by default those with the largest values.
+
+    `is_integer` is false because every vertex of `polyhedron` chooses whole items.
+
+    Parameters
+    ----------
+    n : int
+        The number of items.
+    k : int
+        How many to choose, from 1 to `n`.
+    sense : {"max", "min"}
+
+    Attributes
+    ----------
+    B_S : float
+        The norm of every decision, `sqrt(k)`.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> TopK(4, 2).solve([[0.1, 0.9, 0.5, 0.2], [1.0, 3.0, 1.0, 1.0]])
+    array([[0., 1., 1., 0.],
+           [1., 1., 0., 0.]])
+    """
+
+    def __init__(self, n: int, k: int, *, sense: Sense = "max") -> None:
+        super().__init__(sense=sense)
+        self.n_costs = as_integer(n, name="n")
+        self.k = as_integer(k, name="k")
+        if self.k > self.n_costs:
+            raise ValueError(f"cannot choose k={self.k} of n={self.n_costs} items; k must be at most n.")
+        self.B_S = float(np.sqrt(self.k))
+
+    def minimize(self, costs: FloatArray) -> FloatArray:
+        """Return the `k` smallest costs of each row as ones; ties go to the lower index."""
+        chosen = np.argsort(costs, axis=1, kind="stable")[:, : self.k]
+        decisions = np.zeros_like(costs)
+        np.put_along_axis(decisions, chosen, 1.0, axis=1)
+        return decisions
+
+    @property
+    def polyhedron(self) -> Polyhedron:
+        """Items between 0 and 1 that sum to `k`."""
+        return Polyhedron(
+            A_ub=csr_array((0, self.n_costs)),
+            b_ub=np.empty(0),
+            A_eq=csr_array(np.ones((1, self.n_costs))),
+            b_eq=np.array([float(self.k)]),
+            lower=np.zeros(self.n_costs),
+            upper=np.ones(self.n_costs),
+        )

@@ -1,0 +1,118 @@
+import pickle
+
+import numpy as np
+import pytest
+
+from decidewise.errors import SolverError
+from decidewise.losses import SpoPlus
+from decidewise.problems import Knapsack, ShortestPath, from_pyepo
+
+pyepo = pytest.importorskip("pyepo")
+pytest.importorskip("gurobipy")
+from pyepo.model.grb import knapsackModel, optGrbModel, shortestPathModel  # noqa: E402
+
+WEIGHTS, CAPACITIES = np.random.default_rng(1).uniform(3.0, 8.0, size=(2, 10)).round(1), np.array([20.0, 22.0])
+
+
+@pytest.fixture
+def costs():
+    return np.random.default_rng(0).uniform(0.5, 2.0, size=(30, 24))
+
+
+def build_path():
+    return from_pyepo(shortestPathModel((4, 4))), ShortestPath(4, 4)
+
+
+def build_knapsack():
+    model = knapsackModel(WEIGHTS, CAPACITIES)
+    model._model.Params.MIPGap = 0.0
+    return from_pyepo(model), Knapsack(WEIGHTS, CAPACITIES)
+
+
+@pytest.fixture(params=[build_path, build_knapsack], ids=["path", "knapsack"])
+def pair(request):
+    return request.param()
+
+
+def test_decisions_are_as_good_as_ours(pair, costs):
+    theirs, own = pair
+    costs = costs[:, : own.n_costs]
+
+    assert (theirs.sense, theirs.n_costs, theirs.polyhedron) == (own.sense, own.n_costs, None)
+    objectives = [(costs * problem.solve(costs)).sum(axis=1) for problem in pair]
+    np.testing.assert_allclose(*objectives, rtol=1e-6)
+    np.testing.assert_allclose(theirs.solve(costs[3]), own.solve(costs[3]), atol=1e-6)
+
+
+def test_losses_work_on_it(pair, costs):
+    theirs, own = pair
+    costs = costs[:, : own.n_costs]
+    loss, rng = SpoPlus(), np.random.default_rng(0)
+
+    values, gradient = loss.value_and_grad(costs[::-1], loss.prepare(theirs, costs), rng)
+    own_values, own_gradient = loss.value_and_grad(costs[::-1], loss.prepare(own, costs), rng)
+
+    np.testing.assert_allclose(values, own_values, atol=1e-5)
+    np.testing.assert_allclose(gradient, own_gradient, atol=1e-5)
+
+
+def test_the_callers_model_is_untouched(costs):
+    model = shortestPathModel((4, 4))
+    model.setObj(costs[0])
+    before = model.solve()
+
+    from_pyepo(model).solve(costs[1:])
+
+    after = model.solve()
+    np.testing.assert_array_equal(after[0], before[0])
+    assert after[1] == before[1]
+
+
+def test_it_can_be_pickled_with_its_added_constraints(costs):
+    model = knapsackModel(WEIGHTS, CAPACITIES).addConstr(np.ones(10), 2)
+    problem = from_pyepo(model)
+    costs = costs[:, :10]
+
+    twin = pickle.loads(pickle.dumps(problem))  # noqa: S301
+
+    np.testing.assert_allclose(twin.solve(costs), problem.solve(costs), atol=1e-6)
+    assert np.all(twin.solve(costs).sum(axis=1) < 2 + 1e-6)
+
+
+def test_a_failure_names_its_row(costs):
+    infeasible = from_pyepo(knapsackModel(WEIGHTS, CAPACITIES).addConstr(np.ones(10), -1))
+
+    with pytest.raises(SolverError, match="row 0: knapsackModel failed: Gurobi found no solution") as error:
+        infeasible.solve(costs[:, :10])
+
+    assert error.value.row == 0
+
+
+def test_only_the_row_that_fails():
+    class Fussy(optGrbModel):
+        def _getModel(self):
+            import gurobipy  # noqa: PLC0415
+
+            model = gurobipy.Model()
+            return model, model.addMVar(2, lb=0.0, ub=[1.0, gurobipy.GRB.INFINITY])
+
+    problem = from_pyepo(Fussy())  # the second variable has no upper bound
+
+    np.testing.assert_allclose(problem.solve([[-1.0, 1.0], [1.0, 1.0]]), [[1.0, 0.0], [0.0, 0.0]])
+    with pytest.raises(SolverError, match="row 1: Fussy"):
+        problem.solve([[-1.0, 1.0], [1.0, -1.0]])
+
+
+def test_models_that_are_not_problems():
+    from pyepo import dsl  # noqa: PLC0415
+
+    weights = dsl.Variable(3, lb=0.0, ub=1.0)
+    prices = dsl.Parameter(3)
+    whole = dsl.Problem(dsl.Minimize(prices @ weights), [weights.sum() >= 1]).compile("gurobi")
+    known = dsl.Problem(dsl.Minimize(prices @ weights + 2 * weights.sum()), [weights.sum() >= 1]).compile("gurobi")
+
+    np.testing.assert_allclose(from_pyepo(whole).solve([3.0, 1.0, 2.0]), [0.0, 1.0, 0.0])
+    with pytest.raises(ValueError, match="has known costs, a quadratic objective or"):
+        from_pyepo(known)
+    with pytest.raises(TypeError, match="from_pyepo needs a pyepo optModel; got ShortestPath"):
+        from_pyepo(ShortestPath(3, 3))

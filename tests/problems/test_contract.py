@@ -1,0 +1,243 @@
+"""What every problem promises, checked on every problem: add a case here with each new one."""
+
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pytest
+
+from decidewise import problems
+from decidewise.problems import Assignment, Ball, Ellipsoid, Knapsack, Portfolio, Problem, ShortestPath, TopK
+from decidewise.problems.wrapper import Wrapper
+
+SCALES = (1e-8, 3e-5, 0.1, 1 / 3, 7.7, 12_345.6, 1e8)
+
+
+@dataclass(frozen=True)
+class Case:
+    build: Callable[..., Problem]  # takes `sense`
+    sample: Callable[[np.random.Generator], np.ndarray]  # a feasible decision, found without the solver
+    rtol: float = 0.0  # decisions of finite sets are equal to the bit
+
+    def assert_equal(self, actual, expected, rtol=None):
+        rtol = self.rtol if rtol is None else rtol
+        np.testing.assert_allclose(actual, expected, rtol=rtol, atol=rtol)
+
+
+def random_path(problem, rng):
+    """Walk at random from the source; start again at a dead end."""
+    decision, node = np.zeros(problem.n_costs), problem.source
+    while node != problem.target:
+        edges = np.flatnonzero(problem.tails == node)
+        if len(edges) == 0:
+            decision[:], node = 0.0, problem.source
+            continue
+        edge = rng.choice(edges)
+        decision[edge], node = 1.0, problem.heads[edge]
+    return decision
+
+
+def random_items(weights, capacities, rng):
+    """Take items in random order as long as they fit, and stop at random."""
+    decision = np.zeros(weights.shape[1])
+    for item in rng.permutation(len(decision))[: rng.integers(len(decision) + 1)]:
+        decision[item] = 1.0
+        if np.any(weights @ decision > capacities):
+            decision[item] = 0.0
+    return decision
+
+
+def random_weights(covariance, risk, budget, rng):
+    """Scale a random portfolio down to its budget and its risk."""
+    weights = rng.exponential(size=len(covariance)) * rng.integers(0, 2, size=len(covariance))
+    weights *= budget / max(weights.sum(), 1e-9)
+    return weights * min(1.0, np.sqrt(risk / max(weights @ covariance @ weights, 1e-9)))
+
+
+def random_in_ellipsoid(matrix, radius, rng):
+    point = rng.normal(size=len(matrix))
+    return point * rng.uniform() * radius / np.sqrt(point @ matrix @ point)
+
+
+EDGES = {"tails": [0, 0, 2, 2, 5, 5, 5, 2, 3], "heads": [2, 5, 5, 9, 9, 9, 7, 7, 0], "source": 0, "target": 9}
+WEIGHTS = np.random.default_rng(0).uniform(3.0, 8.0, size=(2, 12)).round(1)
+CAPACITIES = np.array([20.0, 25.0])
+ROOT = np.random.default_rng(1).normal(size=(6, 6))
+MATRIX = ROOT @ ROOT.T + 0.1 * np.eye(6)
+
+CASES = {
+    "grid": Case(partial(ShortestPath, 5, 5), partial(random_path, ShortestPath(5, 5))),
+    "wide-grid": Case(partial(ShortestPath, 2, 7), partial(random_path, ShortestPath(2, 7))),
+    "graph": Case(partial(ShortestPath.from_edges, **EDGES), partial(random_path, ShortestPath.from_edges(**EDGES))),
+    "top-k": Case(partial(TopK, 9, 4), lambda rng: rng.permutation(np.repeat([1.0, 0.0], [4, 5]))),
+    "assignment": Case(partial(Assignment, 4), lambda rng: rng.permutation(np.eye(4)).ravel()),
+    "knapsack": Case(partial(Knapsack, WEIGHTS, CAPACITIES), partial(random_items, WEIGHTS, CAPACITIES)),
+    "knapsack-1d": Case(partial(Knapsack, WEIGHTS[:1], CAPACITIES[:1]), partial(random_items, WEIGHTS[:1], 20.0)),
+    "portfolio": Case(partial(Portfolio, MATRIX, 0.3), partial(random_weights, MATRIX, 0.3, 1.0), rtol=1e-12),
+    "portfolio-loose": Case(
+        partial(Portfolio, MATRIX, 1e3, budget=2.0), partial(random_weights, MATRIX, 1e3, 2.0), rtol=1e-12
+    ),
+    "ball": Case(partial(Ball, 6, 2.0), partial(random_in_ellipsoid, np.eye(6), 2.0), rtol=1e-12),
+    "ellipsoid": Case(partial(Ellipsoid, MATRIX, 2.0), partial(random_in_ellipsoid, MATRIX, 2.0), rtol=1e-12),
+}
+
+
+@pytest.fixture(params=CASES.values(), ids=CASES.keys())
+def case(request):
+    return request.param
+
+
+@pytest.fixture
+def problem(case):
+    return case.build()
+
+
+@pytest.fixture
+def normal_costs(problem):
+    return np.random.default_rng(2).normal(size=(60, problem.n_costs))
+
+
+@pytest.fixture
+def tied_costs(problem):
+    """Small integers, the first row all zero."""
+    costs = np.random.default_rng(3).integers(-2, 3, size=(60, problem.n_costs)).astype(float)
+    costs[0] = 0.0
+    return costs
+
+
+@pytest.fixture
+def all_costs(normal_costs, tied_costs):
+    return np.vstack([normal_costs, tied_costs])
+
+
+def test_every_problem_has_a_case():
+    public = [getattr(problems, name) for name in problems.__all__]
+    classes = {item for item in public if isinstance(item, type) and issubclass(item, Problem)}
+    wrappers = {item for item in classes if issubclass(item, Wrapper)}  # tested around problems, in files of their own
+    assert {type(case.build()) for case in CASES.values()} == classes - wrappers - {Problem}
+
+
+def test_batch_equals_loop(case, problem, all_costs):
+    case.assert_equal(problem.solve(all_costs), [problem.solve(row) for row in all_costs])
+
+
+def test_shapes_and_types(problem, normal_costs):
+    assert problem.solve(normal_costs).shape == normal_costs.shape
+    assert problem.solve(normal_costs[0]).shape == (problem.n_costs,)
+    assert problem.solve(normal_costs).dtype == np.float64
+    assert problem.solve(normal_costs.tolist()).dtype == np.float64
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_scale_does_not_matter(case, problem, all_costs, scale):
+    rtol = 1e-9 if case.rtol else 0.0
+    case.assert_equal(problem.solve(scale * all_costs), problem.solve(all_costs), rtol=rtol)
+
+
+def test_max_is_the_mirror_of_min(case, all_costs):
+    smallest, largest = case.build(sense="min"), case.build(sense="max")
+    case.assert_equal(largest.solve(-all_costs), smallest.solve(all_costs))
+    assert (smallest.sense, largest.sense) == ("min", "max")
+
+
+def test_bad_sense(case):
+    with pytest.raises(ValueError, match='sense must be "min" or "max"; got \'least\''):
+        case.build(sense="least")
+
+
+@pytest.mark.parametrize("sense", ["min", "max"])
+def test_no_sampled_decision_is_better(case, all_costs, sense):
+    problem = case.build(sense=sense)
+    rng = np.random.default_rng(4)
+    sampled = np.array([case.sample(rng) for _ in range(300)])
+    best = (all_costs * problem.solve(all_costs)).sum(axis=1, keepdims=True)
+    sign = 1 if sense == "min" else -1
+    assert np.all(sign * best <= sign * all_costs @ sampled.T + 1e-9)
+
+
+def test_decisions_lie_in_the_polyhedron(case, problem, all_costs):
+    region = problem.polyhedron
+    if region is None:
+        pytest.skip("not polyhedral")
+    rng = np.random.default_rng(5)
+    for decision in [*problem.solve(all_costs), *(case.sample(rng) for _ in range(50))]:
+        assert np.all(region.A_ub @ decision <= region.b_ub + 1e-9)
+        np.testing.assert_allclose(region.A_eq @ decision, region.b_eq, atol=1e-9)
+        assert np.all((region.lower <= decision) & (decision <= region.upper))
+
+
+def test_polyhedron_is_exact_or_a_relaxation(problem, all_costs, highs_minimum):
+    region = problem.polyhedron
+    if region is None:
+        pytest.skip("not polyhedral")
+    costs = all_costs[::8]
+    minimum = highs_minimum(region, costs if problem.sense == "min" else -costs)
+    values = (costs * problem.solve(costs)).sum(axis=1) * (1 if problem.sense == "min" else -1)
+    if problem.is_integer:
+        assert np.all(minimum <= values + 1e-9)
+    else:
+        np.testing.assert_allclose(values, minimum, rtol=1e-7, atol=1e-9)
+
+
+def test_norm_bound(problem, all_costs):
+    assert np.all(np.linalg.norm(problem.solve(all_costs), axis=1) <= problem.B_S * (1 + 1e-12))
+
+
+def test_pickle_round_trip(case, problem, all_costs):
+    twin = pickle.loads(pickle.dumps(problem))  # noqa: S301
+    np.testing.assert_array_equal(twin.solve(all_costs), problem.solve(all_costs))
+    assert twin.sense == problem.sense
+
+
+def test_calls_leave_no_trace(problem, all_costs):
+    before = all_costs.copy()
+    first = problem.solve(all_costs)
+    expected = first.copy()
+    first[:] = np.nan
+    problem.solve(-all_costs)
+    np.testing.assert_array_equal(problem.solve(all_costs), expected)
+    np.testing.assert_array_equal(all_costs, before)
+
+
+def test_memory_layout_does_not_matter(problem, all_costs):
+    """Columns first, every other row, or read-only as a memory map would be."""
+    expected = problem.solve(all_costs[::2].copy())
+    read_only = all_costs[::2].copy()
+    read_only.setflags(write=False)
+    for costs in (np.asfortranarray(all_costs[::2]), all_costs[::2], read_only):
+        np.testing.assert_array_equal(problem.solve(costs), expected)
+
+
+def test_float32_is_widened(problem, normal_costs):
+    narrow = normal_costs.astype(np.float32)
+    np.testing.assert_array_equal(problem.solve(narrow), problem.solve(narrow.astype(np.float64)))
+
+
+@pytest.mark.parametrize(("value", "shown"), [(np.nan, "NaN"), (np.inf, r"\+inf"), (-np.inf, "-inf")])
+def test_not_finite(problem, normal_costs, value, shown):
+    normal_costs[7, 2] = value
+    with pytest.raises(ValueError, match=f"row 7, column 2 has {shown}"):
+        problem.solve(normal_costs)
+    with pytest.raises(ValueError, match=f"row 0, column 2 has {shown}"):
+        problem.solve(normal_costs[7])
+
+
+@pytest.mark.parametrize("shape", [(3, -1), (3, 1), (-1,), (1,)], ids=["fewer", "more", "fewer-1d", "more-1d"])
+def test_wrong_number_of_costs(problem, shape):
+    *rows, extra = shape
+    costs = np.ones((*rows, problem.n_costs + extra))
+    with pytest.raises(ValueError, match=f"{type(problem).__name__} needs {problem.n_costs} columns"):
+        problem.solve(costs)
+
+
+def test_empty_batch(problem):
+    with pytest.raises(ValueError, match=rf"costs is empty: costs.shape=\(0, {problem.n_costs}\)"):
+        problem.solve(np.empty((0, problem.n_costs)))
+
+
+@pytest.mark.parametrize("costs", [1.0, [[["a"]]], np.ones((2, 3, 4))])
+def test_not_a_matrix(problem, costs):
+    with pytest.raises(ValueError, match="costs must be"):
+        problem.solve(costs)

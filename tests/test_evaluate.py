@@ -1,0 +1,323 @@
+"""Regret against brute force, ties at their worst, and what the bootstrap intervals promise."""
+
+import pickle
+from itertools import product
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+from decidewise.data import make_knapsack, make_portfolio, make_shortest_path
+from decidewise.evaluate import (
+    BLOCK_SIZE,
+    Interval,
+    compare,
+    decision_regret,
+    normalized_regret,
+    regret_interval,
+    regret_scorer,
+)
+from decidewise.problems import Ball, Knapsack, Problem, TopK
+
+
+class Listed(Problem):
+    """Choose one of the listed decisions; a tie goes to the earlier one."""
+
+    def __init__(self, decisions, *, sense="min"):
+        super().__init__(sense=sense)
+        self.decisions = np.asarray(decisions, dtype=float)
+        self.n_costs = self.decisions.shape[1]
+
+    def minimize(self, costs):
+        return self.decisions[np.argmin(costs @ self.decisions.T, axis=1)]
+
+
+def listed_regret(decisions, sense, prediction, costs, *, worst=False):
+    """Regret of one row by inspection of every decision."""
+    sign = 1 if sense == "min" else -1
+    predicted, true = sign * decisions @ prediction, sign * decisions @ costs
+    tied = np.flatnonzero(predicted <= predicted.min() + 1e-12)
+    return (true[tied].max() if worst else true[tied[0]]) - true.min()
+
+
+SQUARE = np.array(list(product([-1.0, 0.0, 2.0], repeat=3)))
+
+
+@pytest.mark.parametrize("sense", ["min", "max"])
+def test_regret_equals_inspection(sense):
+    rng = np.random.default_rng(0)
+    prediction, costs = rng.normal(size=(2, 50, 3))
+    regret = decision_regret(Listed(SQUARE, sense=sense), prediction, costs)
+    expected = [listed_regret(SQUARE, sense, *row) for row in zip(prediction, costs, strict=True)]
+    np.testing.assert_allclose(regret, expected, atol=1e-12)
+    assert regret.max() > 1
+
+
+@pytest.mark.parametrize("sense", ["min", "max"])
+def test_top_k_regret_equals_sorting(sense):
+    rng = np.random.default_rng(1)
+    prediction, costs = rng.normal(size=(2, 40, 6))
+    sign = 1 if sense == "min" else -1
+    chosen = np.take_along_axis(costs, np.argsort(sign * prediction, axis=1)[:, :2], axis=1).sum(axis=1)
+    best = np.sort(sign * costs, axis=1)[:, :2].sum(axis=1)
+    regret = decision_regret(TopK(6, 2, sense=sense), prediction, costs)
+    np.testing.assert_allclose(regret, sign * chosen - best, atol=1e-12)
+
+
+@pytest.mark.parametrize("make", [make_shortest_path, make_knapsack, make_portfolio])
+@pytest.mark.parametrize("unambiguous", [False, True])
+def test_regret_is_not_negative_and_zero_for_the_truth(make, unambiguous):
+    data = make(200, degree=4, seed=0)
+    prediction = np.random.default_rng(2).normal(size=data.costs.shape)
+    regret = decision_regret(data.problem, prediction, data.costs, unambiguous=unambiguous)
+    assert regret.min() > -1e-12
+    assert regret.mean() > 0.001
+    perfect = decision_regret(data.problem, data.costs, data.costs, unambiguous=unambiguous)
+    np.testing.assert_allclose(perfect, 0, atol=1e-8)
+
+
+def test_regret_ignores_the_scale_of_predictions_and_follows_that_of_costs():
+    data = make_shortest_path(50, degree=2, seed=0)
+    regret = decision_regret(data.problem, data.mean_costs, data.costs)
+    np.testing.assert_array_equal(decision_regret(data.problem, 2.0**-40 * data.mean_costs, data.costs), regret)
+    np.testing.assert_array_equal(decision_regret(data.problem, data.mean_costs, 4 * data.costs), 4 * regret)
+
+
+@pytest.mark.parametrize(("sense", "expected"), [("min", 9.0), ("max", 6.0)])
+def test_a_tie_is_scored_at_its_worst(sense, expected):
+    # The first two items tie in the prediction, and both are preferred to the third.
+    prediction = [[1.0, 1.0, 2.0]] if sense == "min" else [[2.0, 2.0, 1.0]]
+    costs = [[1.0, 10.0, 4.0]] if sense == "min" else [[7.0, 1.0, 4.0]]
+    problem = TopK(3, 1, sense=sense)
+    assert decision_regret(problem, prediction, costs, unambiguous=True) == pytest.approx([expected])
+
+
+def test_a_prediction_of_zeros_ties_everything():
+    costs = np.array([[3.0, -1.0, 5.0], [0.0, 0.0, 0.0]])
+    regret = decision_regret(TopK(3, 1, sense="min"), np.zeros((2, 3)), costs, unambiguous=True)
+    np.testing.assert_allclose(regret, [6.0, 0.0])
+
+
+@pytest.mark.parametrize("sense", ["min", "max"])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_worst_of_the_ties_equals_inspection(sense, scale):
+    rng = np.random.default_rng(3)
+    prediction = rng.integers(-1, 2, size=(80, 3)).astype(float)
+    costs = rng.normal(size=(80, 3))
+    problem = Listed(SQUARE, sense=sense)
+    expected = [listed_regret(SQUARE, sense, *row, worst=True) for row in zip(prediction, costs, strict=True)]
+    plain = decision_regret(problem, prediction, costs)
+    worst = decision_regret(problem, scale * prediction, costs, unambiguous=True)
+    np.testing.assert_allclose(worst, expected, atol=1e-12)
+    assert (worst >= plain).all()
+    assert (worst > plain + 0.1).any()
+
+
+def test_worst_of_the_ties_of_a_knapsack():
+    rng = np.random.default_rng(4)
+    weights, prediction, costs = rng.integers(1, 6, 8), rng.integers(1, 3, (60, 8)), rng.integers(1, 50, (60, 8))
+    sets = np.array([w for w in product([0.0, 1.0], repeat=8) if weights @ w <= 12])
+    worst = decision_regret(Knapsack([weights], [12.0]), prediction, costs, unambiguous=True)
+    expected = [listed_regret(sets, "max", *row, worst=True) for row in zip(prediction, costs, strict=True)]
+    np.testing.assert_allclose(worst, expected, atol=1e-9)
+
+
+def test_without_ties_the_worst_is_the_plain_regret():
+    data = make_shortest_path(300, degree=4, seed=0)
+    plain, worst = (
+        decision_regret(data.problem, data.mean_costs, data.costs, unambiguous=flag) for flag in (False, True)
+    )
+    np.testing.assert_array_equal(plain, worst)
+    # A round region has no ties to break: only the tolerance itself remains.
+    prediction, costs = np.random.default_rng(0).normal(size=(2, 50, 3))
+    plain, worst = (decision_regret(Ball(3, 1.0), prediction, costs, unambiguous=flag) for flag in (False, True))
+    np.testing.assert_allclose(plain, worst, atol=1e-4)
+
+
+def test_normalized_regret_is_the_ratio_of_sums():
+    problem = Listed([[1.0, 0.0], [0.0, 1.0]], sense="max")
+    costs = np.array([[-3.0, -1.0], [4.0, 7.0]])
+    prediction = np.array([[1.0, 0.0], [0.0, 1.0]])  # the first row decides wrongly, at a loss of 2
+    assert normalized_regret(problem, prediction, costs) == pytest.approx(100 * 2 / (1 + 7))
+    assert normalized_regret(problem, costs, costs) == 0
+
+
+def test_normalized_regret_scores_ties():
+    costs = [[1.0, 3.0]]
+    assert normalized_regret(TopK(2, 1, sense="min"), [[0.0, 0.0]], costs, unambiguous=True) == pytest.approx(200)
+
+
+def sign_samples(rng, n):
+    """Predictions of the sign of a cost, wrong with probability 0.2: the ratio is 2 · 0.2 of the optimum."""
+    costs = rng.lognormal(0, 0.5, size=(n, 1))
+    return costs * rng.choice([-1.0, 1.0], p=[0.2, 0.8], size=(n, 1)), costs
+
+
+def test_interval_covers_the_truth_about_as_often_as_it_says():
+    rng = np.random.default_rng(5)
+    problem = Listed([[-1.0], [1.0]])
+    for level in (0.8, 0.95):
+        hits = 0
+        for _ in range(400):
+            prediction, costs = sign_samples(rng, 300)
+            interval = regret_interval(problem, prediction, costs, level=level, n_resamples=600, rng=rng)
+            assert interval.low <= interval.estimate <= interval.high
+            hits += interval.low <= 40 <= interval.high
+        assert abs(hits / 400 - level) < 0.04
+
+
+def test_interval_is_reproducible_and_the_generator_is_heeded():
+    problem = Listed([[-1.0], [1.0]])
+    prediction, costs = sign_samples(np.random.default_rng(6), 100)
+    default = regret_interval(problem, prediction, costs)
+    assert default == regret_interval(problem, prediction, costs, rng=np.random.default_rng(0))
+    other = regret_interval(problem, prediction, costs, rng=np.random.default_rng(1))
+    assert default.estimate == other.estimate == normalized_regret(problem, prediction, costs)
+    assert default != other
+    assert str(Interval(1.0, -0.001, 2.5)) == "1.00 [0.00, 2.50]"
+
+
+def test_interval_equals_a_plain_bootstrap_whatever_the_block(monkeypatch):
+    problem = Listed([[-1.0], [1.0]])
+    prediction, costs = sign_samples(np.random.default_rng(7), 60)
+    rng = np.random.default_rng(3)
+    ratios = []
+    for _ in range(50):
+        rows = rng.integers(60, size=60)
+        ratios.append(normalized_regret(problem, prediction[rows], costs[rows]))
+    for block in (BLOCK_SIZE, 200, 1):
+        monkeypatch.setattr("decidewise.evaluate.BLOCK_SIZE", block)
+        interval = regret_interval(problem, prediction, costs, n_resamples=50, level=0.9, rng=np.random.default_rng(3))
+        np.testing.assert_allclose(interval[1:], np.quantile(ratios, [0.05, 0.95]), rtol=1e-12)
+
+
+def test_comparison_is_paired():
+    data = make_shortest_path(600, degree=6, seed=0)
+    rng = np.random.default_rng(0)
+    near = data.mean_costs * rng.uniform(0.9, 1.1, data.costs.shape)
+    far = near * rng.uniform(0.7, 1.3, data.costs.shape)
+    result = compare(data.problem, {"near": near, "far": far, "floor": data.mean_costs}, data.costs, baseline="near")
+    assert [row.name for row in result] == ["near", "far", "floor"]
+    assert len(result) == 3
+    assert result[0].difference is None
+    for row, prediction in zip(result, (near, far, data.mean_costs), strict=True):
+        assert row.regret == regret_interval(data.problem, prediction, data.costs)
+    difference = result[1].difference
+    assert difference.estimate == pytest.approx(result[1].regret.estimate - result[0].regret.estimate)
+    assert 0 < difference.low < difference.estimate < difference.high
+    # Independent errors would add in quadrature.
+    unpaired = np.hypot(*(row.regret.high - row.regret.low for row in result[:2]))
+    assert difference.high - difference.low < 0.8 * unpaired
+
+
+def test_comparison_with_itself_is_zero():
+    prediction, costs = sign_samples(np.random.default_rng(8), 50)
+    result = compare(Listed([[-1.0], [1.0]]), {"a": prediction, "b": 3 * prediction}, costs)
+    assert result.baseline == "a"
+    assert result[1].difference == (0, 0, 0)
+
+
+def test_comparison_prints_an_aligned_table():
+    prediction, costs = sign_samples(np.random.default_rng(8), 50)
+    result = compare(Listed([[-1.0], [1.0]]), {"a": prediction, "longer name": costs}, costs, level=0.9)
+    head, first, second, foot = str(result).splitlines()
+    assert head.split("  ")[0] == "model"
+    assert head.index("regret %") == first.index(str(result[0].regret)) == second.index(str(result[1].regret))
+    assert head.index("minus a") == second.index(str(result[1].difference))
+    assert foot == "90 % bootstrap intervals over 50 rows."
+
+
+def test_comparison_solves_the_costs_once():
+    class Counting(Listed):
+        calls = 0
+
+        def minimize(self, costs):
+            Counting.calls += 1
+            return super().minimize(costs)
+
+    prediction, costs = sign_samples(np.random.default_rng(8), 20)
+    compare(Counting([[-1.0], [1.0]]), {"a": prediction, "b": prediction, "c": costs}, costs, n_resamples=10)
+    assert Counting.calls == 4
+
+
+def test_scorer_selects_by_regret_in_parallel():
+    data = make_shortest_path(150, degree=4, seed=0)
+    scorer = regret_scorer(data.problem)
+    search = GridSearchCV(Ridge(), {"alpha": [0.1, 1e5]}, scoring=scorer, cv=3, n_jobs=2)
+    search.fit(data.X, data.costs)
+    assert search.best_params_ == {"alpha": 0.1}
+    by_hand = [
+        -normalized_regret(
+            data.problem,
+            Ridge(alpha=0.1).fit(np.delete(data.X, rows, 0), np.delete(data.costs, rows, 0)).predict(data.X[rows]),
+            data.costs[rows],
+        )
+        for rows in np.split(np.arange(150), 3)
+    ]
+    np.testing.assert_allclose(cross_val_score(Ridge(alpha=0.1), data.X, data.costs, scoring=scorer, cv=3), by_hand)
+
+
+def test_scorer_pickles_and_says_what_it_scores():
+    data = make_knapsack(30, degree=1, seed=0)
+    scorer = regret_scorer(data.problem)
+    model = Ridge().fit(data.X, data.costs)
+    score = scorer(model, data.X, data.costs)
+    assert score < 0
+    assert pickle.loads(pickle.dumps(scorer))(model, data.X, data.costs) == score  # noqa: S301
+    assert repr(scorer).startswith("RegretScorer(problem=")
+
+
+GOOD = np.ones((3, 2))
+
+
+@pytest.mark.parametrize(
+    ("prediction", "costs", "message"),
+    [
+        (GOOD[:2], GOOD, "prediction has 2 rows, costs has 3 rows"),
+        (np.ones((3, 5)), GOOD, r"TopK needs 2 columns of prediction.*got prediction.shape=\(3, 5\)"),
+        (GOOD, np.ones((3, 5)), r"TopK needs 2 columns of costs"),
+        (np.ones(2), GOOD, "prediction must be two-dimensional"),
+        ([[1.0, 2.0], [np.nan, 1.0], [0.0, 0.0]], GOOD, "prediction must be finite; row 1, column 0 has NaN"),
+        (GOOD, [[1.0, np.inf]], "costs must be finite; row 0, column 1"),
+        (np.ones((0, 2)), np.ones((0, 2)), "costs is empty"),
+    ],
+)
+@pytest.mark.parametrize("score", [decision_regret, normalized_regret, regret_interval])
+def test_bad_arrays(score, prediction, costs, message):
+    with pytest.raises(ValueError, match=message):
+        score(TopK(2, 1), prediction, costs)
+
+
+@pytest.mark.parametrize("score", [normalized_regret, regret_interval])
+def test_costs_of_zero_have_no_percentage(score):
+    with pytest.raises(ValueError, match="optimal value of every row is 0"):
+        score(TopK(2, 1), GOOD, np.zeros((3, 2)))
+
+
+def test_too_few_rows_with_a_value():
+    costs = np.zeros((20, 2))
+    costs[0] = 1
+    with pytest.raises(ValueError, match="too few of the 20 rows"):
+        regret_interval(TopK(2, 1), np.ones((20, 2)), costs)
+
+
+@pytest.mark.parametrize("options", [{"level": 0.0}, {"level": 95}, {"n_resamples": 0}])
+def test_bad_interval_options(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        regret_interval(TopK(2, 1), GOOD, GOOD, **options)
+
+
+@pytest.mark.parametrize(
+    ("predictions", "baseline", "message"),
+    [
+        ({}, None, "predictions is empty"),
+        ({"ols": GOOD, "wise": GOOD}, "spo", r"baseline must be one of \['ols', 'wise'\]; got 'spo'"),
+        ({"ols": GOOD, "wise": GOOD[:2]}, None, r"predictions\['wise'\] has 2 rows, costs has 3 rows"),
+        ({"ols": GOOD, "wise": GOOD[:, :1]}, None, r"TopK needs 2 columns of predictions\['wise'\]"),
+        ({"wise": np.full((3, 2), np.nan)}, None, r"predictions\['wise'\] must be finite"),
+    ],
+)
+def test_bad_comparisons(predictions, baseline, message):
+    with pytest.raises(ValueError, match=message):
+        compare(TopK(2, 1), predictions, GOOD, baseline=baseline)

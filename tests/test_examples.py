@@ -1,0 +1,26 @@
+"""Every example runs, on small data, and prints something; those that need a missing extra are skipped."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+#: Arguments of an example's `main` that make it short.
+SMALL = {
+    "pyepo_one_line": {"n_train": 64, "n_test": 50, "epochs": 2},
+    "torch_network": {"n_train": 64, "n_test": 50, "epochs": 2},
+}
+EXTRAS = {"gurobipy", "jax", "pyepo", "torch"}
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example(path, capsys):
+    try:
+        example = runpy.run_path(str(path), run_name=path.stem)
+    except ModuleNotFoundError as missing:
+        if missing.name not in EXTRAS:
+            raise
+        pytest.skip(f"needs {missing.name}")
+    example["main"](**SMALL.get(path.stem, {}))
+    assert capsys.readouterr().out
