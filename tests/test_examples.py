@@ -9,13 +9,15 @@ EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 #: Arguments of an example's `main` that make it short.
 SMALL = {
     "pyepo_one_line": {"n_train": 64, "n_test": 50, "epochs": 2},
+    "rates": {"trials": 10, "sizes": (32, 64, 128)},
     "torch_network": {"n_train": 64, "n_test": 50, "epochs": 2},
 }
 EXTRAS = {"gurobipy", "jax", "pyepo", "torch"}
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_example(path, capsys):
+def test_example(path, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # an example may write files
     try:
         example = runpy.run_path(str(path), run_name=path.stem)
     except ModuleNotFoundError as missing:

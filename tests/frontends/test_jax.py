@@ -8,7 +8,7 @@ import pytest
 
 from decidewise.evaluate import normalized_regret
 from decidewise.losses import registry
-from decidewise.problems import Ball, ShortestPath, TopK
+from decidewise.problems import Ball, Knapsack, ShortestPath, TopK
 
 jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
@@ -16,7 +16,10 @@ from jax.test_util import check_grads  # noqa: E402
 
 from decidewise.frontends.jax import labelled_loss_function, loss_function  # noqa: E402
 
-PROBLEMS = {"path": ShortestPath(3, 3), "top": TopK(6, 2, sense="max")}
+PROBLEMS = {
+    "path": ShortestPath(3, 3),
+    "knapsack": Knapsack([[3.0, 4.0, 5.0, 6.0, 7.0], [4.0, 2.0, 6.0, 3.0, 5.0]], [12.0, 10.0]),
+}
 PAIRS = [pytest.param(name, problem, id=f"{name}-{where}") for name in registry for where, problem in PROBLEMS.items()]
 RANDOM = ["pfy", "dpo", "imle", "aimle"]
 N, N_FEATURES = 20, 4
@@ -70,7 +73,7 @@ def test_jit_changes_nothing(name):
 
 @pytest.mark.parametrize("name", registry)
 def test_vmap_over_batches_equals_a_loop(name):
-    problem = PROBLEMS["top"]
+    problem = PROBLEMS["knapsack"]
     X, costs, weights = draw(problem)
     batches = (X @ weights).reshape(4, 5, -1), costs.reshape(4, 5, -1), np.arange(4)
     differentiate = jax.jit(jax.value_and_grad(loss_function(name, problem)))

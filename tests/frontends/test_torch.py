@@ -10,13 +10,16 @@ import pytest
 
 from decidewise.evaluate import normalized_regret
 from decidewise.losses import DecisionTarget, Loss, Pfy, SpoPlus, registry
-from decidewise.problems import Ball, ShortestPath, TopK
+from decidewise.problems import Ball, Knapsack, ShortestPath, TopK
 
 torch = pytest.importorskip("torch")
 from decidewise.frontends.torch import loss_module  # noqa: E402
 
 torch.set_num_threads(1)  # threads that wait for each other make tiny networks slow
-PROBLEMS = {"path": ShortestPath(3, 3), "top": TopK(6, 2, sense="max")}
+PROBLEMS = {
+    "path": ShortestPath(3, 3),
+    "knapsack": Knapsack([[3.0, 4.0, 5.0, 6.0, 7.0], [4.0, 2.0, 6.0, 3.0, 5.0]], [12.0, 10.0]),
+}
 PAIRS = [pytest.param(name, problem, id=f"{name}-{where}") for name in registry for where, problem in PROBLEMS.items()]
 N, N_FEATURES = 20, 4
 
@@ -197,7 +200,7 @@ def test_a_loss_can_be_given_as_an_object_or_registered_by_the_user(monkeypatch)
             return (target.costs * decisions).sum(axis=1) - target.values, -decisions
 
     monkeypatch.setitem(registry, "regret", Regret)
-    problem = PROBLEMS["top"]
+    problem = PROBLEMS["knapsack"]
     X, costs, layer = draw(problem)
     by_name = loss_module("regret", problem)(layer(X), costs)
     assert by_name.item() > 0

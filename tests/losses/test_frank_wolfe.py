@@ -8,10 +8,10 @@ from scipy.sparse import csc_matrix, eye, vstack
 from decidewise.errors import SolverError
 from decidewise.losses import Minimization
 from decidewise.losses.frank_wolfe import project
-from decidewise.problems import Assignment, Ball, CountedProblem, Ellipsoid, ShortestPath, TopK
+from decidewise.problems import Assignment, Ball, CountedProblem, Ellipsoid, Knapsack, ShortestPath, TopK
 
 STRICT = {"max_iter": 1000, "tol": 1e-12}
-POLYTOPES = [ShortestPath(3, 4), TopK(6, 2), Assignment(3)]
+POLYTOPES = [ShortestPath(3, 4), TopK(6, 2), Assignment(3), Knapsack([[3.0, 4.0, 5.0, 6.0, 7.0]], [12.0])]
 on_every_polytope = pytest.mark.parametrize("problem", POLYTOPES, ids=lambda problem: type(problem).__name__)
 
 

@@ -3,9 +3,9 @@ import pytest
 
 from decidewise.errors import SolverError
 from decidewise.losses import Rfy
-from decidewise.problems import Assignment, Ball, ShortestPath, TopK
+from decidewise.problems import Assignment, Ball, Knapsack, ShortestPath, TopK
 
-PROBLEMS = [ShortestPath(3, 3), TopK(6, 2), Assignment(3), Ball(4)]
+PROBLEMS = [ShortestPath(3, 3), TopK(6, 2), Assignment(3), Knapsack([[3.0, 4.0, 5.0, 6.0, 7.0]], [12.0]), Ball(4)]
 on_every_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: type(problem).__name__)
 
 

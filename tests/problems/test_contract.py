@@ -63,6 +63,7 @@ def random_in_ellipsoid(matrix, radius, rng):
 
 EDGES = {"tails": [0, 0, 2, 2, 5, 5, 5, 2, 3], "heads": [2, 5, 5, 9, 9, 9, 7, 7, 0], "source": 0, "target": 9}
 WEIGHTS = np.random.default_rng(0).uniform(3.0, 8.0, size=(2, 12)).round(1)
+MANY = np.random.default_rng(6).uniform(3.0, 8.0, size=(2, 30)).round(1)  # too many packs to list
 CAPACITIES = np.array([20.0, 25.0])
 ROOT = np.random.default_rng(1).normal(size=(6, 6))
 MATRIX = ROOT @ ROOT.T + 0.1 * np.eye(6)
@@ -75,6 +76,7 @@ CASES = {
     "assignment": Case(partial(Assignment, 4), lambda rng: rng.permutation(np.eye(4)).ravel()),
     "knapsack": Case(partial(Knapsack, WEIGHTS, CAPACITIES), partial(random_items, WEIGHTS, CAPACITIES)),
     "knapsack-1d": Case(partial(Knapsack, WEIGHTS[:1], CAPACITIES[:1]), partial(random_items, WEIGHTS[:1], 20.0)),
+    "knapsack-large": Case(partial(Knapsack, MANY, 2 * CAPACITIES), partial(random_items, MANY, 2 * CAPACITIES)),
     "portfolio": Case(partial(Portfolio, MATRIX, 0.3), partial(random_weights, MATRIX, 0.3, 1.0), rtol=1e-12),
     "portfolio-loose": Case(
         partial(Portfolio, MATRIX, 1e3, budget=2.0), partial(random_weights, MATRIX, 1e3, 2.0), rtol=1e-12

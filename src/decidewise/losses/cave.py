@@ -77,12 +77,13 @@ class Cave(_ConeAligned):
 class CavePlus(_ConeAligned):
     """CaVE+, with a projection that stops after a few interior-point steps, before it reaches the boundary.
 
-    As an interior-point method has its own idea of scale, `q` (unlike the projection) depends on the length of `p`.
+    The steps have a scale of their own, so `q`, unlike the projection, depends on the length of `p`: the shorter `p`,
+    the further inside.
 
     Parameters
     ----------
     max_iter : int
-        The number of steps. Many of them give `Cave`, at a higher price.
+        The number of steps, meant to be small; the projection itself is `Cave`.
     """
 
     max_iter: int = 3

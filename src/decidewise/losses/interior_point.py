@@ -15,7 +15,8 @@ from numba import njit
 from decidewise.checks import FloatArray
 
 _STEP_FRACTION = 0.99  # of the way to the boundary
-_CENTRED = 1e-13  # complementarity below which further steps would only add rounding
+_PIVOT = 1e-14  # relative size below which a pivot is rounding
+_LARGEST, _CLOSED = 1e10, 1e-10  # scaling above which, relative gap below which, a step loses more than it gains
 
 
 @njit(cache=True)
@@ -32,7 +33,7 @@ def interior_projection(
     normals : (indptr, indices, data)
         The `m` normals as the rows of a sparse matrix.
     max_iter : int
-        The number of steps.
+        The most steps to take. They end by themselves when their arithmetic has no more to give, after five to ten.
     """
     projections = np.zeros_like(points)
     for row in range(len(points)):
@@ -107,11 +108,12 @@ def _factor(normals, scaling, d):  # type: ignore[no-untyped-def]
                     first[indices[k]] = min(first[indices[k]], indices[other])
     for i in range(d):
         factor[i, i] += 1.0
+        smallest = _PIVOT * factor[i, i]
         for j in range(first[i], i + 1):
             total = factor[i, j]
             for k in range(max(first[i], first[j]), j):
                 total -= factor[i, k] * factor[j, k]
-            factor[i, j] = np.sqrt(total) if i == j else total / factor[j, j]
+            factor[i, j] = np.sqrt(max(total, smallest)) if i == j else total / factor[j, j]
     return factor, first
 
 
@@ -159,13 +161,13 @@ def _approach(point, normals, max_iter):  # type: ignore[no-untyped-def]
     s, z = _into_orthant(x), _into_orthant(-x)
     tau, kappa = 1.0, 1.0
     for iteration in range(max_iter):
-        centring = (s @ z + tau * kappa) / (m + 1)
-        if centring < _CENTRED:
+        scaling = s / z
+        if scaling.max() > _LARGEST or s @ z < _CLOSED * tau**2 * max(1.0, point @ point):
             break
+        centring = (s @ z + tau * kappa) / (m + 1)
         dual_gap = z - 2 * _times(normals, u) + tau * pull
         primal_gap = s - x
         value_gap = kappa + 2 * (u @ u / tau - point @ u)
-        scaling = s / z
         factored = _factor(normals, scaling, d)
         x_tau, u_tau = _solve(normals, scaling, factored, pull)
         mean = u / tau

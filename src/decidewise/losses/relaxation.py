@@ -37,6 +37,7 @@ def relaxed_vertices(polyhedron: Any, costs: FloatArray) -> FloatArray:
     vertices = np.empty_like(costs)
     for row in tracked(range(len(costs)), "Solving relaxations"):
         # Every row from the same feasible basis and at unit length: ties depend neither on the other rows nor on scale.
+        solver.clearSolver()
         solver.setBasis(start)
         solver.changeColsCost(len(columns), columns, costs[row] / (np.linalg.norm(costs[row]) or 1.0))
         solver.run()

@@ -17,7 +17,9 @@ from decidewise.problems.base import Polyhedron, Problem
 from decidewise.problems.cached import CachedProblem
 from decidewise.problems.counted import CountedProblem
 from decidewise.problems.ellipsoid import Ellipsoid
+from decidewise.problems.knapsack import Knapsack
 from decidewise.problems.parallel import ParallelProblem
+from decidewise.problems.portfolio import Portfolio
 from decidewise.problems.pyepo import from_pyepo
 from decidewise.problems.shortest_path import ShortestPath
 from decidewise.problems.topk import TopK
@@ -28,8 +30,10 @@ __all__ = [
     "CachedProblem",
     "CountedProblem",
     "Ellipsoid",
+    "Knapsack",
     "ParallelProblem",
     "Polyhedron",
+    "Portfolio",
     "Problem",
     "ShortestPath",
     "TopK",

@@ -1,102 +1,320 @@
-"""The compiled searches behind `Knapsack`: list every maximal pack once, or branch and bound row by row.
+"""The large knapsack: branch and bound, row by row.
 
-Loads are weights in units of the capacity, one row an item, so a pack fits when its loads sum to at most one in every
-dimension. Values are in units of the largest of the row. Both searches answer a row with the same pack, the
-lexicographically largest among the packs of worthwhile items whose value is within `TIE` of the best.
+For any prices `u >= 0` of the room and any pack `x`, with loads `a` and reduced profits `p = v - a u`,
+
+    v·x  =  sum(u) + sum(p+)  -  sum of |p_i| over the items where x differs from [p > 0]  -  u·(room that x leaves).
+
+The first two terms bound every pack and the third says what each deviation costs, so a depth-first search over the
+items, dearest deviation first, closes quickly when the prices are those of the linear relaxation. Where it does not,
+the search branches on an item that the relaxation splits, prices again and dives again. Prices that are off only slow
+the search down: a bound is always recomputed from the formula, so the answer never depends on the simplex's rounding.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from decidewise.checks import FloatArray
+from decidewise.problems.knapsack_packs import ROOM, TIE
 
-#: A pack that is over a capacity by this fraction still fits: decimal weights do not add up exactly in binary.
-SLACK = 1e-9
-#: Two packs whose values differ by this fraction of the row's total value are tied, so that rounding cannot decide.
-TIE = 1e-12
+FREE, OUT, IN = -1, 0, 1
+#: Steps of one dive before it is cheaper to branch and price again.
+DIVE = 20_000
+#: The error that the simplex tolerates; the bounds do not.
+ROUNDING = 1e-9
 
 
-@njit(cache=True, nogil=True)
-def maximal_packs(loads: FloatArray, most: int, nodes: int) -> FloatArray:
-    """List the packs to which no item can be added: (items, packs), with no packs if there are more than `most`.
+class _Row(NamedTuple):
+    """One row's items, what is decided of them, and a simplex tableau of what is not."""
 
-    The search also gives up after that many `nodes`, since it can wade through packs that are not maximal.
-    """
-    n_items, n_dims = loads.shape
-    packs = np.zeros((most, n_items))
-    left = np.zeros((n_items + 1, n_dims))  # capacity left before each item
-    left[0] = 1.0 + SLACK
-    rest = np.zeros((n_items + 1, n_dims))  # load of an item and of all that follow
-    for i in range(n_items - 1, -1, -1):
-        rest[i] = rest[i + 1] + loads[i]
-    tried = np.zeros(n_items + 1, np.int64)  # 0: nothing, 1: taken, 2: left out
-    count = item = 0
-    while item >= 0:
-        if item == n_items:
-            if count == most:
-                return packs[:0].T.copy()
-            for i in range(n_items):
-                packs[count, i] = 1.0 if tried[i] == 1 else 0.0
-            count += 1
-            item -= 1
-        elif tried[item] == 2:
-            tried[item] = 0
-            item -= 1
-        else:
-            tried[item] += 1
-            nodes -= 1
-            if nodes < 0:
-                return packs[:0].T.copy()
-            left[item + 1] = left[item]
-            if tried[item] == 1:
-                left[item + 1] -= loads[item]
-                open_branch = left[item + 1].min() >= 0.0
-            else:
-                # An item left out must be kept out by the others: it may not fit beside all that are still to come.
-                open_branch = True
-                spare = left[item] - rest[item + 1]
-                for i in range(item + 1):
-                    if tried[i] == 2 and np.all(loads[i] <= spare):
-                        open_branch = False
-            item += open_branch
-    return packs[:count].T.copy()
+    values: FloatArray  # (m,) positive, the largest is 1
+    loads: FloatArray  # (m, k)
+    fixed: npt.NDArray[np.int64]  # (m,) FREE, OUT or IN
+    tableau: FloatArray  # (k + 1, m + k + 1): columns are items, slacks and the right-hand side; last the profits
+    basis: npt.NDArray[np.int64]  # (k,) the column that is basic in each row
+    at_one: npt.NDArray[np.bool_]  # (m + k,) the columns that are not basic and stand at their upper bound
+    prices: FloatArray  # (k,)
+    profits: FloatArray  # (m,) reduced by the prices
+    steps: npt.NDArray[np.int64]  # (1,) how many are left
 
 
 @njit(cache=True, nogil=True)
-def best_listed_packs(values: FloatArray, packs: FloatArray) -> FloatArray:
-    """Choose among the packs (items, packs), for every row of values (n, items), and drop items of no value."""
-    n_items, n_packs = packs.shape
+def search_packs(values: FloatArray, loads: FloatArray, max_steps: int) -> tuple[FloatArray, int]:
+    """Return the best pack of each row of values (n, items), and the first row that took over `max_steps`, or -1."""
     decisions = np.zeros(values.shape)
-    totals = np.empty(n_packs)
-    for row in range(len(values)):
-        largest = values[row].max()
-        if largest <= 0.0:
-            continue
-        totals[:] = 0.0
-        scale = 0.0
-        for i in range(n_items):
-            if values[row, i] > 0.0:
-                value = values[row, i] / largest
-                scale += value
-                for j in range(n_packs):
-                    totals[j] += value * packs[i, j]
-        threshold = totals.max() - TIE * scale
-        best = -1
-        for j in range(n_packs):
-            if totals[j] >= threshold and (best < 0 or _precedes(packs[:, j], packs[:, best], values[row])):
-                best = j
-        for i in range(n_items):
-            if values[row, i] > 0.0:
-                decisions[row, i] = packs[i, best]
-    return decisions
+    fits = np.array([load.max() <= ROOM for load in loads])
+    for i in range(len(values)):
+        items = np.flatnonzero((values[i] > 0.0) & fits)
+        if len(items) > 0:
+            row = _open_row(values[i][items] / values[i].max(), loads[items], max_steps)
+            pack = _best_pack(row)
+            if row.steps[0] < 0:
+                return decisions, i
+            decisions[i][items] = pack
+    return decisions, -1
 
 
 @njit(cache=True, nogil=True)
-def _precedes(pack: FloatArray, other: FloatArray, values: FloatArray) -> bool:
-    """Whether a pack is lexicographically larger than another on the items of positive value."""
-    for i in range(len(values)):
-        if values[i] > 0.0 and pack[i] != other[i]:
-            return pack[i] > other[i]
-    return False
+def _open_row(values: FloatArray, loads: FloatArray, max_steps: int) -> _Row:
+    m, k = loads.shape
+    tableau = np.zeros((k + 1, m + k + 1))
+    tableau[:k, :m] = loads.T
+    tableau[:k, m : m + k] = np.eye(k)
+    tableau[:k, m + k] = ROOM
+    tableau[k, :m] = values
+    return _Row(
+        values,
+        loads,
+        np.full(m, FREE),
+        tableau,
+        np.arange(m, m + k),
+        np.zeros(m + k, np.bool_),
+        np.zeros(k),
+        np.zeros(m),
+        np.array([max_steps]),
+    )
+
+
+@njit(cache=True, nogil=True)
+def _best_pack(row: _Row) -> npt.NDArray[np.bool_]:
+    """Find the best value, then the first pack in lexicographic order that is worth as much."""
+    total = row.values.sum()
+    pack = np.zeros(len(row.values), np.bool_)
+    best = _search(row, 0.0, max(TIE / 10 * total, 0.999 * _common_divisor(row.values)), pack)
+    for item in range(len(pack)):
+        row.fixed[item] = IN
+        if not pack[item] and _search(row, best - TIE * total, 0.0, pack) < 0.0:
+            row.fixed[item] = OUT
+    return pack
+
+
+@njit(cache=True, nogil=True)
+def _common_divisor(values: FloatArray) -> float:
+    """Return what all values are multiples of, or zero: two packs that differ in value differ by at least as much."""
+    divisor = 0.0
+    for value in values:
+        small = value
+        while small > TIE:
+            divisor, small = small, divisor % small
+            if divisor - small < TIE:
+                small = 0.0  # a remainder that rounding kept a hair below the divisor
+        if divisor < 1e-4:
+            return 0.0  # too fine to close a gap, and to trust
+    return divisor
+
+
+@njit(cache=True, nogil=True)
+def _search(row: _Row, goal: float, gain: float, pack: npt.NDArray[np.bool_]) -> float:
+    """Write to `pack` the best one that respects `row.fixed` and is worth the goal; return its value, or -1 if none is.
+
+    After each find the goal is that value plus `gain`; with no gain to ask for, the first find ends the search.
+    """
+    best = -1.0
+    branches = np.empty(len(row.values), np.int64)
+    depth = 0
+    while row.steps[0] >= 0:
+        bound, split = _relax(row, goal)
+        closed = bound < goal
+        if not closed:
+            closed, value = _dive(row, bound, goal, gain, pack)
+            if value >= 0.0:
+                best, goal = value, value + gain
+                if gain == 0.0:
+                    break
+        if not closed:
+            row.fixed[split] = IN
+            branches[depth] = split
+            depth += 1
+            continue
+        while depth > 0 and row.fixed[branches[depth - 1]] == OUT:
+            depth -= 1
+            row.fixed[branches[depth]] = FREE
+        if depth == 0:
+            break
+        row.fixed[branches[depth - 1]] = OUT
+    row.fixed[branches[:depth]] = FREE
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _relax(row: _Row, goal: float) -> tuple[float, int]:
+    """Price the room by the linear relaxation; return a bound on all packs and the item to branch on.
+
+    This is the dual simplex on bounded variables. Every basis is dual feasible for some choice of bounds, so the last
+    one serves as a start, whatever has been fixed or freed since.
+    """
+    m, k = row.loads.shape
+    if _room_left(row).min() < 0.0:
+        return -1.0, -1
+    profits = row.tableau[k]
+    is_basic = np.zeros(m + k, np.bool_)
+    is_basic[row.basis] = True
+    for item in range(m):
+        if is_basic[item]:
+            row.at_one[item] = False
+        elif row.fixed[item] != FREE:
+            row.at_one[item] = row.fixed[item] == IN
+        elif abs(profits[item]) > TIE:
+            row.at_one[item] = profits[item] > 0.0
+
+    bound, split = _price(row), -1
+    for _ in range(m + 5 * k):
+        if bound < goal:
+            break
+        leaving, rises, split = _worst_row(row)
+        entering = -1 if leaving < 0 else _cheapest_column(row, leaving, rises, is_basic)
+        if entering < 0:
+            break
+        column = row.basis[leaving]
+        row.basis[leaving] = entering
+        is_basic[column], is_basic[entering] = False, True
+        row.at_one[column], row.at_one[entering] = not rises and column < m, False
+        row.tableau[leaving] /= row.tableau[leaving, entering]
+        for i in range(k + 1):
+            if i != leaving:
+                row.tableau[i] -= row.tableau[i, entering] * row.tableau[leaving]
+        bound = _price(row)
+
+    if split < 0:
+        cost = np.where(row.fixed == FREE, np.abs(row.profits), np.inf)
+        split = int(cost.argmin())
+    return bound, split
+
+
+@njit(cache=True, nogil=True)
+def _price(row: _Row) -> float:
+    """Take the tableau's prices, reduce the profits by them and return the bound that follows."""
+    m, k = row.loads.shape
+    for d in range(k):
+        row.prices[d] = max(0.0, -row.tableau[k, m + d])
+    bound = ROOM * row.prices.sum()
+    for item in range(m):
+        profit = row.values[item]
+        for d in range(k):
+            profit -= row.prices[d] * row.loads[item, d]
+        row.profits[item] = profit
+        if row.fixed[item] == IN or (row.fixed[item] == FREE and profit > 0.0):
+            bound += profit
+    return bound
+
+
+@njit(cache=True, nogil=True)
+def _worst_row(row: _Row) -> tuple[int, bool, int]:
+    """Find the basic variable furthest outside its bounds (-1 if none is), whether it must rise, and the split item."""
+    m, k = row.loads.shape
+    leaving, rises, split = -1, False, -1
+    worst, off_half = ROUNDING, 0.5 - ROUNDING
+    for i in range(k):
+        value = row.tableau[i, m + k]
+        for item in range(m):
+            if row.at_one[item]:
+                value -= row.tableau[i, item]
+        column = row.basis[i]
+        lower, upper = 0.0, np.inf
+        if column < m:
+            lower = 1.0 if row.fixed[column] == IN else 0.0
+            upper = 0.0 if row.fixed[column] == OUT else 1.0
+            if row.fixed[column] == FREE and abs(value - 0.5) < off_half:
+                off_half, split = abs(value - 0.5), column
+        if max(lower - value, value - upper) > worst:
+            worst = max(lower - value, value - upper)
+            leaving, rises = i, value < lower
+    return leaving, rises, split
+
+
+@njit(cache=True, nogil=True)
+def _cheapest_column(row: _Row, leaving: int, rises: bool, is_basic: npt.NDArray[np.bool_]) -> int:
+    """Choose the column that enters: the first whose reduced profit would change its sign."""
+    m, k = row.loads.shape
+    entering, ratio = -1, np.inf
+    for column in range(m + k):
+        if is_basic[column] or (column < m and row.fixed[column] != FREE):
+            continue
+        pivot = row.tableau[leaving, column] * (1.0 if rises == row.at_one[column] else -1.0)
+        if pivot > ROUNDING and abs(row.tableau[k, column]) < ratio * pivot:
+            entering, ratio = column, abs(row.tableau[k, column]) / pivot
+    return entering
+
+
+@njit(cache=True, nogil=True)
+def _room_left(row: _Row) -> FloatArray:
+    """Return the room beside the items that are in."""
+    room = np.full(row.loads.shape[1], ROOM)
+    for item in range(len(row.loads)):
+        if row.fixed[item] == IN:
+            room -= row.loads[item]
+    return room
+
+
+@njit(cache=True, nogil=True)
+def _dive(
+    row: _Row, bound: float, goal: float, gain: float, pack: npt.NDArray[np.bool_]
+) -> tuple[bool, float]:
+    """Search the free items depth first at the present prices; return whether that settles them, and the best value."""
+    best = -1.0
+    room_left = _room_left(row)
+    take = row.fixed == IN
+    value = _fill(row, take, room_left.copy())
+    if value >= goal:
+        pack[:] = take
+        best, goal = value, value + gain
+        if gain == 0.0:
+            return True, best
+
+    items = np.flatnonzero(row.fixed == FREE)
+    items = items[np.argsort(-np.abs(row.profits[items]))]
+    n, k = len(items), len(room_left)
+    take = row.fixed == IN
+    bounds = np.full(n + 1, bound)
+    room = np.empty((n + 1, k))
+    room[0] = room_left
+    rest = np.zeros((n + 1, k))  # the load of each item and of all that follow
+    for level in range(n - 1, -1, -1):
+        rest[level] = rest[level + 1] + row.loads[items[level]]
+    tries = np.zeros(n, np.int64)
+    level = 0
+    for _ in range(DIVE + 2 * n):
+        row.steps[0] -= 1
+        if level < 0:
+            return True, best
+        if level == n:
+            value = (row.values * take).sum()
+            if value >= goal:
+                pack[:] = take
+                best, goal = value, value + gain
+                if gain == 0.0:
+                    return True, best
+            level -= 1
+        elif tries[level] == 2:
+            tries[level] = 0
+            level -= 1
+        else:
+            # First what the prices suggest, then the deviation from it.
+            item = items[level]
+            take[item] = (row.profits[item] > 0.0) == (tries[level] == 0)
+            bounds[level + 1] = bounds[level] - abs(row.profits[item]) * tries[level]
+            tries[level] += 1
+            open_branch = bounds[level + 1] >= goal
+            waste = 0.0
+            if open_branch:
+                for d in range(k):
+                    left = room[level, d] - row.loads[item, d] * take[item]
+                    open_branch &= left >= 0.0
+                    waste += row.prices[d] * max(0.0, left - rest[level + 1, d])
+                    room[level + 1, d] = left
+            level += open_branch and bounds[level + 1] - waste >= goal
+    return False, best
+
+
+@njit(cache=True, nogil=True)
+def _fill(row: _Row, take: npt.NDArray[np.bool_], room: FloatArray) -> float:
+    """Add the free items that fit, the most profitable first, and return the value of the pack."""
+    for item in np.argsort(-row.profits):
+        if row.fixed[item] == FREE and np.all(row.loads[item] <= room):
+            take[item] = True
+            room -= row.loads[item]
+    return (row.values * take).sum()

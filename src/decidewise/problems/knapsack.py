@@ -1,0 +1,117 @@
+"""The 0/1 knapsack in any number of dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from decidewise.checks import FloatArray, as_matrix, as_vector
+from decidewise.errors import SolverError
+from decidewise.problems.base import Polyhedron, Problem, Sense
+from decidewise.problems.knapsack_packs import ROOM, choose_packs, maximal_packs
+from decidewise.problems.knapsack_search import search_packs
+
+MAX_PACKS = 4096
+#: About half a minute of search for one row; an ordinary row of 60 items takes a few thousand steps.
+MAX_STEPS = 2_000_000_000
+
+
+class Knapsack(Problem):
+    """Choose items of the largest total value whose weights stay within every capacity.
+
+    `S = {w in {0, 1}^m : weights w <= capacities}`. The answer is exact. If at most 4,096 packs are maximal, as in a
+    knapsack of 16 items, they are listed when the problem is made and a row is one pass over them; otherwise a row is
+    solved by branch and bound on the linear relaxation, which takes a fraction of a millisecond for 60 items in two
+    dimensions.
+
+    An item that adds nothing to the objective is never packed. Among the best packs of the other items, the
+    lexicographically largest is taken, the one that prefers items of lower index; values within 1e-12 of their sum
+    are equal. A pack may exceed a capacity by 1e-9 of it, since decimal weights do not add up exactly in binary.
+
+    Parameters
+    ----------
+    weights : array-like of shape (k, m) or (m,)
+        The weight of each of `m` items in each of `k` dimensions, not negative.
+    capacities : array-like of shape (k,), or float where k is 1
+    sense : {"max", "min"}
+        With "min" the items of negative cost are the worthwhile ones.
+
+    Attributes
+    ----------
+    B_S : float or None
+        The square root of the largest number of items that fit; None where counting them takes too long.
+
+    Raises
+    ------
+    SolverError
+        By `solve`, if a row takes more than two thousand million steps.
+
+    Examples
+    --------
+    >>> problem = Knapsack([[3.0, 4.0, 5.0], [2.0, 2.0, 2.0]], [7.0, 4.0])
+    >>> problem.solve([[1.0, 1.0, 3.0], [2.0, 2.0, 3.0]])
+    array([[0., 0., 1.],
+           [1., 1., 0.]])
+    >>> problem.B_S ** 2
+    2.0000000000000004
+    """
+
+    is_integer = True
+
+    def __init__(self, weights: Any, capacities: Any, *, sense: Sense = "max") -> None:
+        super().__init__(sense=sense)
+        self.weights = as_matrix(np.atleast_2d(weights), name="weights")
+        k, self.n_costs = self.weights.shape
+        self.capacities = as_vector(np.atleast_1d(capacities), name="capacities", length=k)
+        for name, values in (("weights", self.weights), ("capacities", self.capacities)):
+            negative = np.argwhere(values < 0)
+            if len(negative):
+                where = ", ".join(map(str, negative[0]))
+                raise ValueError(
+                    f"{name} must not be negative; {name}[{where}] is {values[tuple(negative[0])]:g}. "
+                    "Turn a lower limit round by choosing the items to leave out."
+                )
+
+        load = np.divide(self.weights.T, self.capacities, out=np.zeros((self.n_costs, k)), where=self.capacities > 0)
+        # An item that cannot be packed has a load of 2, so that nothing is ever divided by a capacity of zero.
+        self._loads = np.where(self.weights.T > ROOM * self.capacities, 2.0, load)
+        self._packs = maximal_packs(self._loads, MAX_PACKS)
+        if self._packs.size:
+            self.B_S = float(np.sqrt(self._packs.sum(axis=0).max()))
+        else:
+            self._count_items()
+
+    def _count_items(self) -> None:
+        """Add the largest number of items that fit as a dimension: rows of nearly equal values need that bound."""
+        largest, stuck = search_packs(np.ones((1, self.n_costs)), self._loads, MAX_STEPS // 100)
+        if stuck < 0:
+            self.B_S = float(np.sqrt(largest.sum()))
+            self._loads = np.column_stack([self._loads, np.full(self.n_costs, 1 / largest.sum())])
+
+    def minimize(self, costs: FloatArray) -> FloatArray:
+        """Return the pack of least cost for each row, of items of negative cost."""
+        if self._packs.size:
+            return choose_packs(-costs, self._packs)
+        decisions, stuck = search_packs(-costs, self._loads, MAX_STEPS)
+        if stuck >= 0:
+            raise SolverError(
+                f"no optimal pack was proved within {MAX_STEPS:,} steps. Values that follow the weights closely make a "
+                "knapsack hard; round the values or use fewer items.",
+                row=stuck,
+            )
+        return decisions
+
+    @property
+    def polyhedron(self) -> Polyhedron:
+        """The linear relaxation, with fractions of items."""
+        m = self.n_costs
+        return Polyhedron(
+            A_ub=csr_array(self.weights),
+            b_ub=self.capacities,
+            A_eq=csr_array((0, m)),
+            b_eq=np.zeros(0),
+            lower=np.zeros(m),
+            upper=np.ones(m),
+        )

@@ -1,0 +1,23 @@
+"""A bar appears only where someone looks and has waited, and the items pass through in any case."""
+
+from rich.console import Console
+
+from decidewise.losses import progress
+
+
+def test_no_bar_for_a_short_wait_or_without_a_terminal(capsys):
+    assert list(progress.tracked([3, 1, 2], "Working")) == [3, 1, 2]
+    assert list(progress.tracked([3, 1, 2], "Working", patience=0.0)) == [3, 1, 2]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_bar_on_standard_error_after_the_wait(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "Console", lambda **options: Console(**options, force_terminal=True))
+
+    assert list(progress.tracked(range(3), "Working", patience=0.0)) == [0, 1, 2]
+    shown = capsys.readouterr()
+    assert "Working" in shown.err
+    assert shown.out == ""
+
+    list(progress.tracked(range(3), "Working"))
+    assert "Working" not in capsys.readouterr().err
