@@ -21,14 +21,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from decidewise.checks import FloatArray, as_matrix, check_same_rows
-
-if TYPE_CHECKING:
-    from decidewise.problems.base import Problem
 
 #: Decisions whose predicted values are closer than this, relative to the largest entries, count as tied.
 TIE_TOLERANCE = 1e-6
@@ -36,7 +33,18 @@ TIE_TOLERANCE = 1e-6
 BLOCK_SIZE = 2**16
 
 
-def decision_regret(problem: Problem, prediction: Any, costs: Any, *, unambiguous: bool = False) -> FloatArray:
+class Solvable(Protocol):
+    """The part of a problem that scoring uses."""
+
+    n_costs: int
+    sense: Literal["min", "max"]
+
+    def solve(self, costs: Any) -> FloatArray:
+        """Return an optimal decision for every row of costs."""
+        ...
+
+
+def decision_regret(problem: Solvable, prediction: Any, costs: Any, *, unambiguous: bool = False) -> FloatArray:
     """Return how much worse than the best each decision is: `c·w(ĉ) - c·w(c)`, and its negative for a maximisation.
 
     Parameters
@@ -58,7 +66,7 @@ def decision_regret(problem: Problem, prediction: Any, costs: Any, *, unambiguou
     return Truth.of(problem, costs).regret(prediction, unambiguous=unambiguous)
 
 
-def normalized_regret(problem: Problem, prediction: Any, costs: Any, *, unambiguous: bool = False) -> float:
+def normalized_regret(problem: Solvable, prediction: Any, costs: Any, *, unambiguous: bool = False) -> float:
     """Return the regret in percent of the optimal value: `100 · Σ regret / Σ |c·w(c)|`.
 
     The parameters are those of `decision_regret`.
@@ -78,7 +86,7 @@ class Interval(NamedTuple):
 
 
 def regret_interval(
-    problem: Problem,
+    problem: Solvable,
     prediction: Any,
     costs: Any,
     *,
@@ -139,7 +147,7 @@ class Comparison(Sequence[ComparisonRow]):
 
 
 def compare(
-    problem: Problem,
+    problem: Solvable,
     predictions: Mapping[str, Any],
     costs: Any,
     *,
@@ -188,14 +196,14 @@ def compare(
 class RegretScorer:
     """Minus the normalised regret of what an estimator predicts: a scorer, for which greater is better."""
 
-    problem: Problem
+    problem: Solvable
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         """Score a fitted estimator on features `X` and realised costs `y` of shape (n, d)."""
         return -normalized_regret(self.problem, estimator.predict(X), y)
 
 
-def regret_scorer(problem: Problem) -> RegretScorer:
+def regret_scorer(problem: Solvable) -> RegretScorer:
     """Return a scorer for `scoring=` in scikit-learn, so that models are chosen by the decisions they lead to.
 
     Examples
@@ -215,12 +223,12 @@ def regret_scorer(problem: Problem) -> RegretScorer:
 class Truth:
     """Realised costs and the value of the best decisions: solved once, any number of predictions scored."""
 
-    problem: Problem
+    problem: Solvable
     costs: FloatArray
     best: FloatArray
 
     @classmethod
-    def of(cls, problem: Problem, costs: Any) -> Truth:
+    def of(cls, problem: Solvable, costs: Any) -> Truth:
         """Solve for the best decisions of realised costs (n, d)."""
         costs = as_matrix(costs, n_columns=problem.n_costs, owner=type(problem).__name__)
         return cls(problem, costs, _values(costs, problem.solve(costs)))

@@ -106,7 +106,7 @@ def test_native_losses_are_differentiable_twice_and_in_the_costs(name, monkeypat
     problem = TopK(6, 2)
     monkeypatch.setattr(problem, "minimize", lambda costs: pytest.fail("solved"))
     X, costs, layer = draw(problem)
-    inputs = layer(X).detach().requires_grad_(), costs.requires_grad_()
+    inputs = layer(X[:4]).detach().requires_grad_(), costs[:4].requires_grad_()
     module = loss_module(name, problem)
 
     assert torch.autograd.gradcheck(module, inputs)

@@ -19,6 +19,10 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 import numpy as np
 
 from decidewise.checks import FloatArray, as_matrix
+from decidewise.losses.progress import tracked
+
+# Small enough that the progress bar moves while a slow solver works on the labels.
+_ROWS_A_PART = 128
 
 
 class Solvable(Protocol):
@@ -95,8 +99,9 @@ class DecisionTarget(Target):
 
     @classmethod
     def solve(cls, problem: Minimization, costs: FloatArray) -> DecisionTarget:
-        """Label every row of costs with its optimal decision, in one batch."""
-        decisions = problem.solve(costs)
+        """Label every row of costs with its optimal decision, with a progress bar if that takes long."""
+        parts = [slice(first, first + _ROWS_A_PART) for first in range(0, len(costs), _ROWS_A_PART)]
+        decisions = np.concatenate([problem.solve(costs[rows]) for rows in tracked(parts, "Solving for the labels")])
         return cls(problem, costs, decisions, row_dot(costs, decisions))
 
 

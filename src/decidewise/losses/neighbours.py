@@ -50,6 +50,8 @@ def neighbours(cones: NormalCones, vertex: FloatArray, max_neighbours: int) -> F
     """
     binding = cones.binding(vertex[None])[0]
     normals = (binding[:, None] * cones.generators)[(np.abs(binding) == 1) & cones.generators.any(axis=1)]
+    if normals.shape[1] == 0:
+        return np.empty((0, len(vertex)))  # the polyhedron is a point
     if _rank(normals) < normals.shape[1]:
         raise ValueError(
             f"the decision is not a vertex of the polyhedron: {len(normals)} binding constraints leave it free to move "

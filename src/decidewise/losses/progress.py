@@ -15,14 +15,16 @@ Item = TypeVar("Item")
 def tracked(items: Sequence[Item], description: str, *, patience: float = 1.0) -> Iterator[Item]:
     """Yield the items, with a bar on standard error once they have taken `patience` seconds; it vanishes at the end."""
     begin = perf_counter()
-    console = Console(stderr=True)
-    progress = Progress(console=console, transient=True, disable=not (console.is_terminal or console.is_jupyter))
-    task = progress.add_task(description, total=len(items))
+    progress: Progress | None = None
     try:
-        for item in items:
-            if perf_counter() - begin > patience:
+        for done, item in enumerate(items):
+            if progress is None and perf_counter() - begin > patience:
+                progress = Progress(console=Console(stderr=True), transient=True)
                 progress.start()
+                task = progress.add_task(description, total=len(items))
+            if progress is not None:
+                progress.update(task, completed=done)
             yield item
-            progress.advance(task)
     finally:
-        progress.stop()
+        if progress is not None:
+            progress.stop()

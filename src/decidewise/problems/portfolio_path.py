@@ -187,7 +187,7 @@ def _least_variance_of_the_best(
 
 @njit(cache=True, nogil=True)
 def _descend(u: FloatArray, M: FloatArray, held: IntArray, is_held: npt.NDArray[np.bool_], k: int) -> int:
-    """Move to the least variance on the held assets, dropping those that reach zero on the way; return how many stay."""
+    """Move to the least variance on the held assets, dropping what reaches zero on the way; return how many stay."""
     while True:
         goal = np.empty(k)
         for i in range(k):
