@@ -27,7 +27,7 @@ from rich.table import Table
 from decidewise.checks import FloatArray
 from decidewise.evaluate import decision_regret
 from decidewise.models import WiseRegressor
-from decidewise.problems import Ball, Problem, ShortestPath
+from decidewise.problems import Ball, Problem, TopK
 
 #: Every value of the features, all equally likely.
 FEATURES = np.array(list(product([-1.0, 1.0], repeat=2)))
@@ -44,24 +44,24 @@ class Case(NamedTuple):
     theory: float
 
 
-GRID = ShortestPath(3, 3)
-BALL = Ball(GRID.n_costs)
+POLYTOPE = TopK(20, 10, sense="min")
+BALL = Ball(20)
 CASES = (
-    Case("ball, margin ~ 1/√n", BALL, (0.25, 0.5, 1, 2, 4), True, -1 / 2),
-    Case("shortest path, margin ~ 1/√n", GRID, (0.25, 0.5, 1, 2, 4), True, -1 / 2),
+    Case("10 of 20 items, margin ~ 1/√n", POLYTOPE, (0.5, 1, 2, 4), True, -1 / 2),
+    Case("ball, margin ~ 1/√n", BALL, (0.5, 1, 2, 4), True, -1 / 2),
     Case("ball, margin 1/2", BALL, (0.5,), False, -1.0),
 )
 
 
 def bayes(X: FloatArray, margin: float, d: int) -> FloatArray:
     """Return the WISE minimiser, `E[y|x] / E[‖y‖ | x]`, whose norm is the margin: (n, 2) -> (n, d)."""
-    v = np.resize([1.0, 1.0, -1.0], d) / np.sqrt(d)
+    v = np.resize([1.0, -1.0], d) / np.sqrt(d)
     return margin * X[:, :1] * v
 
 
 def mean_norm(X: FloatArray) -> FloatArray:
     """Return `E[‖y‖ | x]` (n, 1): it makes the mean cost nonlinear, but not the WISE minimiser."""
-    return np.exp(X[:, 1:])
+    return np.exp(X[:, 1:] / 2)
 
 
 def draw_costs(X: FloatArray, margin: float, d: int, rng: np.random.Generator) -> FloatArray:
@@ -95,7 +95,7 @@ def worst_risk(case: Case, n: int, trials: int) -> tuple[float, float]:
 def draw_figure(sizes: FloatArray, risks: Sequence[FloatArray], slopes: Sequence[float], out: Path) -> None:
     figure = Figure(figsize=(7.5, 5), layout="constrained")
     axes = figure.subplots()
-    for case, (mean, error), slope, marker in zip(CASES, risks, slopes, "so^", strict=True):
+    for case, (mean, error), slope, marker in zip(CASES, risks, slopes, "os^", strict=True):
         label = f"{case.name}: fitted slope {slope:.2f}"
         points = axes.errorbar(sizes, mean, 2 * error, fmt=marker, markersize=5, capsize=2, label=label)
         level = np.exp(np.mean(np.log(mean) - case.theory * np.log(sizes)))

@@ -35,7 +35,9 @@ def test_binding_constraints_by_hand():
         lower=np.array([0.0, 0.0, -1.0, 3.0]),
         upper=np.array([1.0, 2.0, 5.0, 3.0]),
     )
-    decisions = np.array([[1.0, 0.0, 1.0, 3.0], [1e-6, 1.0, 5.0, 3.0], [0.5, 0.5, 1.0, 3.0], [0.5, 0.5, 0.5 + 2e-5, 3.0]])
+    decisions = np.array(
+        [[1.0, 0.0, 1.0, 3.0], [1e-6, 1.0, 5.0, 3.0], [0.5, 0.5, 1.0, 3.0], [0.5, 0.5, 0.5 + 2e-5, 3.0]]
+    )
 
     np.testing.assert_array_equal(
         NormalCones(polyhedron).binding(decisions),

@@ -47,7 +47,10 @@ def adjacent_by_rank(polyhedron, vertices):
     equal = polyhedron.A_eq.toarray()
     tight = np.abs(vertices @ rows.T - sides) < 1e-7  # vertices come rounded
     rank = np.array(
-        [[np.linalg.matrix_rank(np.vstack([equal, rows[a & b], np.zeros_like(rows[:1])])) for b in tight] for a in tight]
+        [
+            [np.linalg.matrix_rank(np.vstack([equal, rows[a & b], np.zeros_like(rows[:1])])) for b in tight]
+            for a in tight
+        ]
     )
     return rank == len(polyhedron.lower) - 1
 
@@ -75,6 +78,9 @@ POLYTOPES = {
     "assignment": Assignment(3).polyhedron,
     "top": TopK(5, 2).polyhedron,
     "knapsack relaxation": polytope([[3, 4, 5, 6], [4, 2, 6, 3]], [10, 8], lower=[0] * 4, upper=[1] * 4),
+    "equality as two inequalities": polytope(
+        [[1, 1, 1, 1], [-1, -1, -1, -1]], [2, -2], lower=[0, 0, 0, 0], upper=[1, 1, 1, 1]
+    ),
     "fixed variable": polytope(A_ub=[[1, 1, 1]], b_ub=[3.5], lower=[0, 2, 0], upper=[1, 2, 1]),
     "random": random_polytope(),
 }

@@ -13,17 +13,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 from scipy.linalg import null_space
 from scipy.sparse import csr_array, eye_array, vstack
 
 from decidewise.checks import FloatArray
+from decidewise.losses.active_set import nonnegative_projection
 from decidewise.losses.interior_point import interior_projection
 
 IntArray = npt.NDArray[np.int8]
-
-_DEPENDENT = 1e-10  # squared distance of a unit normal to the span of others below which it counts as part of it
-_SLOPE = 1e-12  # relative slope below which a normal does not improve a projection
 
 
 @dataclass(frozen=True)
@@ -131,106 +128,3 @@ class NormalCones:
     @cached_property
     def _fixed(self) -> npt.NDArray[np.bool_]:
         return np.asarray(self.polyhedron.upper - self.polyhedron.lower <= self.tolerance)
-
-
-@njit(cache=True)
-def nonnegative_projection(points: FloatArray, binding: IntArray, generators: FloatArray) -> FloatArray:
-    """Project each point (n, r) on the cone spanned by its choice of signed unit generators (m, r).
-
-    Non-negative least squares by the active-set method of Lawson & Hanson ("Solving Least Squares Problems", 1974).
-    Generators that are zero, or chosen with both signs, are left out.
-    """
-    projections = np.zeros_like(points)
-    for row in range(len(points)):
-        _active_set(points[row], binding[row], generators, projections[row])
-    return projections
-
-
-@njit(cache=True)
-def _active_set(point, binding, generators, projection):  # type: ignore[no-untyped-def]
-    m, r = generators.shape
-    usable = np.zeros(m, dtype=np.bool_)
-    for j in range(m):
-        usable[j] = abs(binding[j]) == 1 and np.any(generators[j])
-    chosen = np.empty(r, dtype=np.int64)
-    weights, goal = np.zeros(r), np.zeros(r)
-    factor = np.zeros((r, r))
-    refused = np.zeros(m, dtype=np.bool_)
-    enough = _SLOPE * np.sqrt(point @ point)
-    size = 0
-    for _ in range(10 * m):  # finite by theory; the bound guards against cycles by rounding
-        slopes = generators @ (point - projection)
-        best, steepest = -1, enough
-        for j in range(m):
-            if usable[j] and not refused[j] and binding[j] * slopes[j] > steepest:
-                best, steepest = j, binding[j] * slopes[j]
-        if best < 0 or size == r:
-            break
-        chosen[size] = best
-        weights[size] = 0.0
-        if not _extend(factor, generators, binding, chosen, size):
-            refused[best] = True
-            continue
-        size += 1
-        usable[best] = False
-        while True:
-            _least_squares(factor, generators, binding, chosen, size, point, goal)
-            length, leaving = 1.0, -1
-            for i in range(size):
-                if goal[i] <= 0 and weights[i] <= length * (weights[i] - goal[i]):
-                    length, leaving = weights[i] / (weights[i] - goal[i]), i
-            for i in range(size):
-                weights[i] += length * (goal[i] - weights[i])
-            if leaving < 0:
-                refused[:] = False
-                break
-            usable[chosen[leaving]] = True
-            if length == 0:  # rounding made the newcomer leave at once: try it again after the next progress
-                refused[chosen[leaving]] = True
-            for i in range(leaving, size - 1):
-                chosen[i], weights[i] = chosen[i + 1], weights[i + 1]
-            size -= 1
-            for i in range(leaving, size):
-                _extend(factor, generators, binding, chosen, i)
-        projection[:] = 0.0
-        for i in range(size):
-            projection += weights[i] * binding[chosen[i]] * generators[chosen[i]]
-
-
-@njit(cache=True)
-def _dot(a, b):  # type: ignore[no-untyped-def]
-    total = 0.0  # on a few entries a loop is several times faster than a call to BLAS
-    for k in range(len(a)):
-        total += a[k] * b[k]
-    return total
-
-
-@njit(cache=True)
-def _extend(factor, generators, binding, chosen, size):  # type: ignore[no-untyped-def]
-    """Add the last chosen generator to the Cholesky factor of the Gram matrix, unless it depends on the others."""
-    last = chosen[size]
-    pivot = 1.0
-    for i in range(size):
-        total = binding[last] * binding[chosen[i]] * _dot(generators[last], generators[chosen[i]])
-        for k in range(i):
-            total -= factor[size, k] * factor[i, k]
-        factor[size, i] = total / factor[i, i]
-        pivot -= factor[size, i] ** 2
-    if pivot < _DEPENDENT:
-        return False
-    factor[size, size] = np.sqrt(pivot)
-    return True
-
-
-@njit(cache=True)
-def _least_squares(factor, generators, binding, chosen, size, point, goal):  # type: ignore[no-untyped-def]
-    """Set `goal` to the weights of the chosen generators that bring their sum nearest to the point."""
-    for i in range(size):
-        goal[i] = binding[chosen[i]] * _dot(generators[chosen[i]], point)
-        for k in range(i):
-            goal[i] -= factor[i, k] * goal[k]
-        goal[i] /= factor[i, i]
-    for i in range(size - 1, -1, -1):
-        goal[i] /= factor[i, i]
-        for k in range(i):
-            goal[k] -= factor[i, k] * goal[i]

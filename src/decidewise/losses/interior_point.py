@@ -180,9 +180,7 @@ def _approach(point, normals, max_iter):  # type: ignore[no-untyped-def]
             x_step, u_step = _solve(
                 normals, scaling, factored, share * dual_gap - (offset - share * primal_gap) / scaling
             )
-            tau_step = (
-                share * value_gap - correction_tau / tau + 2 * (2 * mean @ u_step - point @ u_step)
-            ) / slope
+            tau_step = (share * value_gap - correction_tau / tau + 2 * (2 * mean @ u_step - point @ u_step)) / slope
             x_step += tau_step * x_tau
             u_step += tau_step * u_tau
             s_step = x_step - share * primal_gap
