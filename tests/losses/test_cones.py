@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import nnls
 from scipy.sparse import csr_array
 
-from decidewise.losses.cones import NormalCones, nonnegative_projection
+from decidewise.losses.cones import NormalCones
 from decidewise.problems import Assignment, Polyhedron, ShortestPath, TopK
 
 PROBLEMS = [ShortestPath(4, 4), Assignment(4), TopK(7, 3, sense="min")]
@@ -78,24 +78,6 @@ def test_projection_and_its_remainder_are_polar(problem):
     for how, remainder in zip(binding, remainders, strict=True):
         assert (spanned_by(cones, how) @ remainder).max() < 1e-10
     np.testing.assert_allclose(cones.project(projections, binding), projections, atol=1e-10)
-
-
-def test_projection_on_random_and_degenerate_cones():
-    rng = np.random.default_rng(0)
-    for r, m in [(1, 1), (3, 2), (3, 12), (8, 8), (8, 40)]:
-        generators = rng.normal(size=(m, r))
-        generators[rng.random(m) < 0.3] = generators[0]  # the same one several times
-        generators /= np.linalg.norm(generators, axis=1, keepdims=True)
-        binding = rng.choice([-1, 0, 1], size=(40, m)).astype(np.int8)
-        points = rng.normal(size=(40, r)) * 10.0 ** rng.integers(-6, 6, size=(40, 1))
-
-        found = nonnegative_projection(points, binding, generators)
-
-        for point, how, projection in zip(points, binding, found, strict=True):
-            span = how[:, None] * generators
-            np.testing.assert_allclose(
-                projection, nnls(span.T, point)[0] @ span, atol=1e-10 * np.linalg.norm(point), rtol=0
-            )
 
 
 def test_projection_on_the_apex_is_exactly_zero():

@@ -14,6 +14,7 @@ from numba import njit
 from decidewise.checks import FloatArray
 
 _DEPENDENT = 1e-10  # squared distance of a unit generator to the span of others below which it counts as part of it
+_OPEN, _CHOSEN, _REFUSED, _OUT = range(4)  # what a generator is at the moment
 _SLOPE = 1e-12  # relative slope below which a generator does not improve a projection
 
 
@@ -39,21 +40,96 @@ def nonnegative_projection(points: FloatArray, binding: npt.NDArray[np.int8], ge
 def _project(point, binding, generators, projection):  # type: ignore[no-untyped-def]
     m, r = generators.shape
     chosen, weights, factor = np.empty(r, dtype=np.int64), np.zeros(r), np.zeros((r, r))
-    open_to = np.empty(m, dtype=np.bool_)  # neither left out, nor chosen, nor just refused
+    state = np.full(m, _OUT)
     for j in range(m):
-        open_to[j] = abs(binding[j]) == 1 and np.any(generators[j])
-    refused = np.zeros(m, dtype=np.bool_)
+        if abs(binding[j]) == 1 and np.any(generators[j]):
+            state[j] = _OPEN
     enough = _SLOPE * np.sqrt(point @ point)
     size = 0
     for _ in range(10 * m):  # finite by theory; the bound guards against cycles by rounding
-        best = _steepest(generators @ (point - projection), binding, open_to, enough)
-        if best < 0 or size == r:
+        newcomer = _steepest(generators @ (point - projection), binding, state, enough)
+        if newcomer < 0 or size == r:
             break
-        open_to[best] = False
-        chosen[size], weights[size] = best, 0.0
-        if _extend(factor, generators, binding, chosen, size):
-            size = _rebalance(factor, generators, binding, chosen, weights, size + 1, point, open_to)
-            if size > 0 and chosen[size - 1] == best:
-                open_to |= refused
-                refused[:] = False
-            ...
+        chosen[size], weights[size] = newcomer, 0.0
+        if not _extend(factor, generators, binding, chosen, size):
+            state[newcomer] = _REFUSED
+            continue
+        state[newcomer] = _CHOSEN
+        size = _settle(factor, generators, binding, chosen, weights, state, size + 1, point)
+        if state[newcomer] == _CHOSEN:
+            state[state == _REFUSED] = _OPEN  # what did not fit to the former choice may fit to this one
+        projection[:] = 0.0
+        for i in range(size):
+            projection += weights[i] * binding[chosen[i]] * generators[chosen[i]]
+
+
+@njit(cache=True)
+def _steepest(slopes, binding, state, enough):  # type: ignore[no-untyped-def]
+    """Return the open generator that improves the projection fastest, or -1 if none does."""
+    best, steepest = -1, enough
+    for j in range(len(state)):
+        if state[j] == _OPEN and binding[j] * slopes[j] > steepest:
+            best, steepest = j, binding[j] * slopes[j]
+    return best
+
+
+@njit(cache=True)
+def _settle(factor, generators, binding, chosen, weights, state, size, point):  # type: ignore[no-untyped-def]
+    """Move the weights to the best ones of the chosen generators, without those that turn negative on the way."""
+    while True:
+        goal = _best_weights(factor, generators, binding, chosen, size, point)
+        length, leaving = 1.0, -1
+        for i in range(size):
+            if goal[i] <= 0 and weights[i] <= length * (weights[i] - goal[i]):
+                length, leaving = weights[i] / (weights[i] - goal[i]), i
+        for i in range(size):
+            weights[i] += length * (goal[i] - weights[i])
+        if leaving < 0:
+            return size
+        # A newcomer that leaves before it has moved got in by rounding: it must not come back at once.
+        state[chosen[leaving]] = _OPEN if length > 0 else _REFUSED
+        size -= 1
+        for i in range(leaving, size):
+            chosen[i], weights[i] = chosen[i + 1], weights[i + 1]
+        for i in range(leaving, size):
+            _extend(factor, generators, binding, chosen, i)
+
+
+@njit(cache=True)
+def _extend(factor, generators, binding, chosen, last):  # type: ignore[no-untyped-def]
+    """Add chosen generator number `last` to the Cholesky factor of the Gram matrix, unless it depends on the others."""
+    pivot = 1.0
+    for i in range(last):
+        total = binding[chosen[last]] * binding[chosen[i]] * _dot(generators[chosen[last]], generators[chosen[i]])
+        for k in range(i):
+            total -= factor[last, k] * factor[i, k]
+        factor[last, i] = total / factor[i, i]
+        pivot -= factor[last, i] ** 2
+    if pivot < _DEPENDENT:
+        return False
+    factor[last, last] = np.sqrt(pivot)
+    return True
+
+
+@njit(cache=True)
+def _best_weights(factor, generators, binding, chosen, size, point):  # type: ignore[no-untyped-def]
+    """Return the weights, of any sign, that bring the sum of the chosen generators nearest to the point."""
+    goal = np.empty(size)
+    for i in range(size):
+        goal[i] = binding[chosen[i]] * _dot(generators[chosen[i]], point)
+        for k in range(i):
+            goal[i] -= factor[i, k] * goal[k]
+        goal[i] /= factor[i, i]
+    for i in range(size - 1, -1, -1):
+        goal[i] /= factor[i, i]
+        for k in range(i):
+            goal[k] -= factor[i, k] * goal[i]
+    return goal
+
+
+@njit(cache=True)
+def _dot(a, b):  # type: ignore[no-untyped-def]
+    total = 0.0  # on a few entries a loop is several times faster than a call to BLAS
+    for k in range(len(a)):
+        total += a[k] * b[k]
+    return total

@@ -2,7 +2,8 @@
 
 `LAVA(p) = sum over the neighbours v of w of max(p·w - p·v, -ε)`. A vertex that no neighbour beats is optimal, so the
 neighbours say all there is to say about it, and they do not depend on the prediction: there is no solver in the loop
-(Berden, Mahmutoğulları, Tsouros & Guns, "Solver-Free Decision-Focused Learning for Linear Optimization Problems", 2025).
+(Berden, Mahmutoğulları, Tsouros & Guns, "Solver-Free Decision-Focused Learning for Linear Optimization Problems",
+2025).
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ class Lava(Loss):
         _, first, vertex = np.unique(decisions.round(9), axis=0, return_index=True, return_inverse=True)
         cones = NormalCones(polyhedron, tolerance=1e-7)
         differences = [
-            decision - neighbours(cones, decision, self.max_neighbours)
-            for decision in tracked(decisions[first], "Finding adjacent vertices")
+            decisions[row] - neighbours(cones, decisions[row], self.max_neighbours)
+            for row in tracked(first, "Finding adjacent vertices")
         ]
         starts = np.cumsum([0, *map(len, differences)])
         stacked = np.vstack(differences)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from time import perf_counter
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ from rich.progress import Progress
 Item = TypeVar("Item")
 
 
-def tracked(items: Sequence[Item], description: str, *, patience: float = 1.0) -> Iterator[Item]:
+def tracked(items: Collection[Item], description: str, *, patience: float = 1.0) -> Iterator[Item]:
     """Yield the items, with a bar on standard error once they have taken `patience` seconds; it vanishes at the end."""
     begin = perf_counter()
     progress: Progress | None = None
