@@ -139,6 +139,24 @@ def test_hybrid_is_plus_or_the_mixture_row_by_row():
     np.testing.assert_array_equal(always, plus)
 
 
+def test_the_true_costs_lie_in_the_relaxed_cones_of_a_problem_in_integers():
+    problem = PROBLEMS[-1]
+    _, costs = draw(problem)
+
+    relaxed, _ = Cave().value_and_grad(costs, Cave(relaxed=True).prepare(problem, costs), None)
+    integer, _ = Cave().value_and_grad(costs, Cave().prepare(problem, costs), None)
+
+    np.testing.assert_allclose(relaxed, 0, atol=1e-12)
+    assert integer.max() > 0.01
+
+
+def test_relaxing_changes_nothing_where_vertices_are_integer():
+    problem = ShortestPath(4, 4)
+    _, costs = draw(problem)
+    targets = [Cave(relaxed=relaxed).prepare(problem, costs) for relaxed in (False, True)]
+    np.testing.assert_array_equal(targets[0].binding, targets[1].binding)
+
+
 def test_cones_are_prepared_without_a_second_solve(monkeypatch):
     problem = TopK(6, 2)
     _, costs = draw(problem)

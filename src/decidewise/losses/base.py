@@ -137,9 +137,16 @@ class Loss(ABC):
             raise ValueError(
                 f"prediction has {len(prediction)} rows and the target {len(target)}; take the same rows of both."
             )
-        sign = target.problem.sign
-        values, gradient = self.evaluate(sign * prediction, target, rng)
-        return values, sign * gradient
+        return self.value_and_grad_unchecked(prediction, target, rng)
+
+    def value_and_grad_unchecked(
+        self, prediction: FloatArray, target: Target, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return what `value_and_grad` returns, for a prediction that is known to be finite and of the right shape."""
+        if target.problem.sign > 0:
+            return self.evaluate(prediction, target, rng)
+        values, gradient = self.evaluate(-prediction, target, rng)
+        return values, -gradient
 
     def check(self, problem: Solvable) -> None:
         """Raise, with a sentence that says what to do, if this loss cannot work on this problem."""

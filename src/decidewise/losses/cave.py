@@ -6,19 +6,21 @@ the boundary whenever `-p` is outside, which teaches no more than to reach the b
 at a point further inside (Tang & Khalil, "CaVE: A Cone-Aligned Approach for Fast Predict-then-optimize with Binary
 Linear Programs", 2024).
 
-For a problem in integers the cone is that of the constraints of the relaxation that bind at the integer optimum.
+For a problem in integers the cone is that of the constraints of the relaxation that bind at the integer optimum, which
+need not contain the true costs. With `relaxed=True` it is the cone at an optimum of the relaxation, which does.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from decidewise.checks import FloatArray, as_integer
 from decidewise.losses.base import DecisionTarget, Loss, Minimization, row_dot
 from decidewise.losses.cones import IntArray, NormalCones
+from decidewise.losses.relaxation import relaxed_vertices
 
 
 @dataclass(frozen=True)
@@ -29,17 +31,24 @@ class ConeTarget(DecisionTarget):
     cones: NormalCones
 
 
+@dataclass(frozen=True)
 class _ConeAligned(Loss):
     """What the three share: the cones, the cosine and its gradient."""
+
+    relaxed: bool = field(default=False, kw_only=True)
 
     solves = False
     needs_polyhedron = True
 
     def label(self, problem: Minimization, costs: FloatArray) -> ConeTarget:
         """Solve every row once and note which constraints bind."""
-        solved = DecisionTarget.solve(problem, costs)
-        cones = NormalCones(problem.polyhedron)
-        return ConeTarget(problem, costs, solved.decisions, solved.values, cones.binding(solved.decisions), cones)
+        polyhedron = problem.polyhedron
+        if self.relaxed and problem.is_integer:
+            decisions = relaxed_vertices(polyhedron, costs)
+        else:
+            decisions = DecisionTarget.solve(problem, costs).decisions
+        cones = NormalCones(polyhedron)
+        return ConeTarget(problem, costs, decisions, row_dot(costs, decisions), cones.binding(decisions), cones)
 
     def evaluate(
         self, prediction: FloatArray, target: ConeTarget, rng: np.random.Generator
@@ -64,6 +73,11 @@ class Cave(_ConeAligned):
     The value is `1 - ‖q‖/‖p‖`, zero exactly where the prediction has the true optimal decision among its own. Holding
     `q` constant loses nothing: `‖q‖²/2` has the gradient `q`, so the gradient is that of the value wherever it has one
     (everywhere but at the edge of `q = 0`).
+
+    Parameters
+    ----------
+    relaxed : bool
+        For a problem in integers, take the optimum of its linear relaxation.
     """
 
     gradient = "subgradient"
@@ -84,6 +98,8 @@ class CavePlus(_ConeAligned):
     ----------
     max_iter : int
         The number of steps, meant to be small; the projection itself is `Cave`.
+    relaxed : bool
+        For a problem in integers, take the optimum of its linear relaxation.
     """
 
     max_iter: int = 3
@@ -112,6 +128,8 @@ class CaveHybrid(_ConeAligned):
         The weight of the mean normal in the mixture.
     max_iter : int
         The number of interior-point steps.
+    relaxed : bool
+        For a problem in integers, take the optimum of its linear relaxation.
     """
 
     solve_ratio: float = 0.3

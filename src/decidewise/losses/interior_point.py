@@ -47,19 +47,13 @@ def interior_projection(
 def _take(binding, normals):  # type: ignore[no-untyped-def]
     """Return the normals that take part, with their signs, as a sparse matrix of their own."""
     indptr, indices, data = normals
-    size = 1
-    entries = 0
+    copies = np.abs(binding)
+    entries = np.sum(copies * np.diff(indptr))
+    pointers = np.zeros(np.sum(copies) + 1, dtype=np.int64)
+    columns, values = np.empty(entries, dtype=np.int64), np.empty(entries)
+    row, entry = 0, 0
     for i in range(len(binding)):
-        copies = abs(binding[i])
-        size += copies
-        entries += copies * (indptr[i + 1] - indptr[i])
-    pointers = np.zeros(size, dtype=np.int64)
-    columns = np.empty(entries, dtype=np.int64)
-    values = np.empty(entries)
-    row = 0
-    entry = 0
-    for i in range(len(binding)):
-        for copy in range(abs(binding[i])):
+        for copy in range(copies[i]):
             sign = -1.0 if binding[i] < 0 or copy == 1 else 1.0
             for k in range(indptr[i], indptr[i + 1]):
                 columns[entry] = indices[k]

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from numba import njit
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from decidewise.checks import FloatArray, as_integer, as_positive
-from decidewise.losses.base import Loss, Minimization, Target
+from decidewise.losses.base import DecisionTarget, Loss, Minimization, Target
 from decidewise.losses.cones import NormalCones
 from decidewise.losses.neighbours import neighbours
 from decidewise.losses.progress import tracked
@@ -54,8 +54,8 @@ class Lava(Loss):
     threshold : float
         The margin `ε` beyond which a neighbour that costs more teaches nothing.
     max_neighbours : int
-        The most neighbours of a vertex to use. Very degenerate vertices have more than can be listed; any other number
-        is complete.
+        The most neighbours of a vertex to use. A vertex with fewer gets all of them; very degenerate ones, as of large
+        assignments, have more than can be listed.
     """
 
     threshold: float = 0.1
@@ -72,17 +72,18 @@ class Lava(Loss):
     def label(self, problem: Minimization, costs: FloatArray) -> EdgeTarget:
         """Find the optimal vertex of each row, and the neighbours of each distinct vertex."""
         polyhedron = problem.polyhedron
-        decisions = relaxed_vertices(polyhedron, costs) if problem.is_integer else problem.solve(costs)
+        if problem.is_integer:
+            decisions = relaxed_vertices(polyhedron, costs)
+        else:
+            decisions = DecisionTarget.solve(problem, costs).decisions
         _, first, vertex = np.unique(decisions.round(9), axis=0, return_index=True, return_inverse=True)
         cones = NormalCones(polyhedron, tolerance=1e-7)
         differences = [
-            decisions[row] - neighbours(cones, decisions[row], self.max_neighbours)
+            _sparse(decisions[row] - neighbours(cones, decisions[row], self.max_neighbours))
             for row in tracked(first, "Finding adjacent vertices")
         ]
-        starts = np.cumsum([0, *map(len, differences)])
-        stacked = np.vstack(differences)
-        stacked[np.abs(stacked) < 1e-9] = 0  # sparse again, as edges are, after the arithmetic
-        return EdgeTarget(problem, costs, vertex.ravel(), Edges(csr_array(stacked), starts))
+        starts = np.cumsum([0, *(edges.shape[0] for edges in differences)])
+        return EdgeTarget(problem, costs, vertex.ravel(), Edges(csr_array(vstack(differences, format="csr")), starts))
 
     def evaluate(
         self, prediction: FloatArray, target: EdgeTarget, rng: np.random.Generator
@@ -92,6 +93,11 @@ class Lava(Loss):
         return _hinges(
             prediction, target.vertex, target.edges.starts, edges.indptr, edges.indices, edges.data, self.threshold
         )
+
+
+def _sparse(differences: FloatArray) -> csr_array:
+    """Return the differences without their zeros and what rounding has made of zeros."""
+    return csr_array(np.where(np.abs(differences) < 1e-9, 0, differences))
 
 
 @njit(cache=True)

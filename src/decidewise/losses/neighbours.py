@@ -63,8 +63,11 @@ def neighbours(cones: NormalCones, vertex: FloatArray, max_neighbours: int) -> F
     return vertex + lengths[bounded, None] * directions[bounded]
 
 
-def extreme_rays(normals: FloatArray, max_neighbours: int) -> FloatArray:
-    """Return the extreme rays (k, r) of the pointed cone `{u : normals u <= 0}` of unit normals (m, r)."""
+def extreme_rays(normals: FloatArray, max_rays: int) -> FloatArray:
+    """Return the extreme rays (k, r) of the pointed cone `{u : normals u <= 0}` of unit normals (m, r).
+
+    There are at most `max_rays`, and all of them if no more were ever needed on the way.
+    """
     m, r = normals.shape
     order = qr(normals.T, mode="r", pivoting=True)[1]
     imposed = np.zeros(m, dtype=np.bool_)
@@ -75,10 +78,10 @@ def extreme_rays(normals: FloatArray, max_neighbours: int) -> FloatArray:
         rays /= np.abs(rays).max(axis=1, keepdims=True)
         values = rays @ normals.T
         values[np.abs(values) < _ZERO] = 0
-        if len(rays) > max_neighbours:
+        if len(rays) > max_rays:
             complete = False
             # Those nearest to the cone first: a ray that nothing cuts off is one of the result already.
-            kept = np.argsort((values > 0).sum(axis=1), kind="stable")[:max_neighbours]
+            kept = np.argsort((values > 0).sum(axis=1), kind="stable")[:max_rays]
             rays, values = rays[kept], values[kept]
         n_cut, n_inside = (values > 0).sum(axis=0), (values < 0).sum(axis=0)
         imposed |= n_cut == 0
@@ -131,34 +134,32 @@ def _adjacent(touched, heights, least):  # type: ignore[no-untyped-def]
 
     They do exactly if no third ray lies on all constraints that both lie on, of which there are at least `least`.
     """
-    cut = np.flatnonzero(heights > 0)
-    inside = np.flatnonzero(heights < 0)
-    pairs = []
+    cut, inside = [], []
     common = np.empty(touched.shape[1], dtype=np.uint64)
-    for a in cut:
-        for b in inside:
+    for a in np.flatnonzero(heights > 0):
+        for b in np.flatnonzero(heights < 0):
             size = 0
             for word in range(len(common)):
                 common[word] = touched[a, word] & touched[b, word]
                 size += _count_bits(common[word])
-            if size < least:
-                continue
-            alone = True
-            for other in range(len(touched)):
-                if other not in (a, b):
-                    covers = True
-                    for word in range(len(common)):
-                        if common[word] & ~touched[other, word]:
-                            covers = False
-                            break
-                    if covers:
-                        alone = False
-                        break
-            if alone:
-                pairs.append((a, b))
-    first = np.array([pair[0] for pair in pairs], dtype=np.int64)
-    second = np.array([pair[1] for pair in pairs], dtype=np.int64)
-    return first, second
+            if size >= least and _count_covers(common, touched) == 2:
+                cut.append(a)
+                inside.append(b)
+    return np.array(cut, dtype=np.int64), np.array(inside, dtype=np.int64)
+
+
+@njit(cache=True)
+def _count_covers(common, touched):  # type: ignore[no-untyped-def]
+    """Return how many rays lie on all of the constraints in `common`; beyond two it does not matter how many."""
+    count = 0
+    for ray in range(len(touched)):
+        covers = True
+        for word in range(len(common)):
+            covers &= common[word] & ~touched[ray, word] == 0
+        count += covers
+        if count > 2:
+            break
+    return count
 
 
 @njit(cache=True)
@@ -173,13 +174,10 @@ def _count_bits(word):  # type: ignore[no-untyped-def]
 def _lengths(cones: NormalCones, vertex: FloatArray, directions: FloatArray) -> FloatArray:
     """Return how far each direction can be followed before a constraint that does not bind yet stops it."""
     polyhedron = cones.polyhedron
-    first = polyhedron.A_eq.shape[0]
-    units, lengths = cones.units[first:], cones.lengths[first:]  # inequalities, then bounds
-    lengths = np.where(lengths > 0, lengths, 1)
-    rates = directions @ units.T
-    above = (np.concatenate([polyhedron.b_ub, polyhedron.upper]) - cones.normals[first:] @ vertex) / lengths
-    below = vertex - polyhedron.lower
-    rates = np.hstack([rates, -directions])
-    slacks = np.concatenate([above, below])
+    rows = slice(polyhedron.A_eq.shape[0], None)  # inequalities, then upper bounds
+    scale = np.where(cones.lengths[rows] > 0, cones.lengths[rows], 1)
+    above = (np.concatenate([polyhedron.b_ub, polyhedron.upper]) - cones.normals[rows] @ vertex) / scale
+    slacks = np.concatenate([above, vertex - polyhedron.lower])
+    rates = np.hstack([directions @ cones.units[rows].T, -directions])
     stops = (rates > _ZERO) & (slacks > cones.tolerance)
     return np.divide(slacks, rates, out=np.full_like(rates, np.inf), where=stops).min(axis=1, initial=np.inf)

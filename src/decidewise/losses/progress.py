@@ -13,18 +13,20 @@ Item = TypeVar("Item")
 
 
 def tracked(items: Collection[Item], description: str, *, patience: float = 1.0) -> Iterator[Item]:
-    """Yield the items, with a bar on standard error once they have taken `patience` seconds; it vanishes at the end."""
+    """Yield the items; once they have taken `patience` seconds, show a bar on standard error until they end."""
     begin = perf_counter()
     progress: Progress | None = None
     try:
         for done, item in enumerate(items):
             if progress is None and perf_counter() - begin > patience:
-                progress = Progress(console=Console(stderr=True), transient=True)
+                console = Console(stderr=True)
+                watched = console.is_terminal or console.is_jupyter
+                progress = Progress(console=console, transient=True, disable=not watched)
                 progress.start()
                 task = progress.add_task(description, total=len(items))
             if progress is not None:
                 progress.update(task, completed=done)
             yield item
     finally:
-        if progress is not None:
+        if progress is not None and not progress.disable:  # to stop a disabled bar would print an empty line
             progress.stop()

@@ -154,6 +154,9 @@ class Course:
 
     @contextmanager
     def _progress(self) -> Iterator[Callable[[Epoch], None]]:
+        if not self.settings.verbose:
+            yield lambda epoch: None
+            return
         columns = (
             TextColumn("epoch"),
             MofNCompleteColumn(),
@@ -161,7 +164,7 @@ class Course:
             TextColumn("{task.fields[status]}"),
             TimeRemainingColumn(),
         )
-        with Progress(*columns, console=Console(stderr=True), disable=not self.settings.verbose) as progress:
+        with Progress(*columns, console=Console(stderr=True)) as progress:
             task = progress.add_task("", total=self.settings.epochs, status="")
 
             def show(epoch: Epoch) -> None:

@@ -67,7 +67,7 @@ class Training:
         prediction = respond(self.link, design @ self.parameters)
         if not np.isfinite(prediction.sum()):
             return np.full(len(design), np.nan)
-        values, gradient = self.loss.value_and_grad(prediction, target, self.rng)
+        values, gradient = self.loss.value_and_grad_unchecked(prediction, target, self.rng)
         if self.link == "log":
             gradient = gradient * prediction
         self.adam.step(design.T @ gradient / len(design))

@@ -54,29 +54,31 @@ class Knapsack(Problem):
     >>> problem.solve([[1.0, 1.0, 3.0], [2.0, 2.0, 3.0]])
     array([[0., 0., 1.],
            [1., 1., 0.]])
-    >>> problem.B_S ** 2
-    2.0000000000000004
+    >>> round(problem.B_S, 3)  # two items fit at most
+    1.414
     """
 
     is_integer = True
 
     def __init__(self, weights: Any, capacities: Any, *, sense: Sense = "max") -> None:
         super().__init__(sense=sense)
+        if np.ndim(weights) > 2:
+            raise ValueError(
+                f"weights must have one row a dimension and one column an item; got weights.shape={np.shape(weights)}."
+            )
         self.weights = as_matrix(np.atleast_2d(weights), name="weights")
         k, self.n_costs = self.weights.shape
         self.capacities = as_vector(np.atleast_1d(capacities), name="capacities", length=k)
-        for name, values in (("weights", self.weights), ("capacities", self.capacities)):
-            negative = np.argwhere(values < 0)
-            if len(negative):
-                where = ", ".join(map(str, negative[0]))
-                raise ValueError(
-                    f"{name} must not be negative; {name}[{where}] is {values[tuple(negative[0])]:g}. "
-                    "Turn a lower limit round by choosing the items to leave out."
-                )
+        _check_not_negative(self.weights, "weights")
+        _check_not_negative(self.capacities, "capacities")
 
-        load = np.divide(self.weights.T, self.capacities, out=np.zeros((self.n_costs, k)), where=self.capacities > 0)
-        # An item that cannot be packed has a load of 2, so that nothing is ever divided by a capacity of zero.
-        self._loads = np.where(self.weights.T > ROOM * self.capacities, 2.0, load)
+        loads = np.zeros((self.n_costs, k))
+        with np.errstate(over="ignore"):
+            np.divide(self.weights.T, self.capacities, out=loads, where=self.capacities > 0)
+        # An item that does not fit gets a load that says so, since a capacity of zero is no unit.
+        loads[ROOM * self.capacities < self.weights.T] = 2.0
+        self._loads = loads
+        self._fits = (loads <= ROOM).all(axis=1)
         self._packs = maximal_packs(self._loads, MAX_PACKS)
         if self._packs.size:
             self.B_S = float(np.sqrt(self._packs.sum(axis=0).max()))
@@ -85,16 +87,17 @@ class Knapsack(Problem):
 
     def _count_items(self) -> None:
         """Add the largest number of items that fit as a dimension: rows of nearly equal values need that bound."""
-        largest, stuck = search_packs(np.ones((1, self.n_costs)), self._loads, MAX_STEPS // 100)
+        largest, stuck = search_packs(self._fits[None] * 1.0, self._loads, MAX_STEPS // 100)
         if stuck < 0:
             self.B_S = float(np.sqrt(largest.sum()))
-            self._loads = np.column_stack([self._loads, np.full(self.n_costs, 1 / largest.sum())])
+            self._loads = np.column_stack([self._loads, np.full(self.n_costs, 1 / max(1.0, largest.sum()))])
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return the pack of least cost for each row, of items of negative cost."""
+        values = np.where(self._fits, -costs, 0.0)
         if self._packs.size:
-            return choose_packs(-costs, self._packs)
-        decisions, stuck = search_packs(-costs, self._loads, MAX_STEPS)
+            return choose_packs(values, self._packs)
+        decisions, stuck = search_packs(values, self._loads, MAX_STEPS)
         if stuck >= 0:
             raise SolverError(
                 f"no optimal pack was proved within {MAX_STEPS:,} steps. Values that follow the weights closely make a "
@@ -114,4 +117,14 @@ class Knapsack(Problem):
             b_eq=np.zeros(0),
             lower=np.zeros(m),
             upper=np.ones(m),
+        )
+
+
+def _check_not_negative(values: FloatArray, name: str) -> None:
+    negative = np.argwhere(values < 0)
+    if len(negative):
+        where = ", ".join(str(index) for index in negative[0])
+        raise ValueError(
+            f"{name} must not be negative; {name}[{where}] is {values[tuple(negative[0])]:g}. "
+            "Leave out a dimension that does not bind, and give an item that needs no room a weight of 0."
         )

@@ -12,6 +12,9 @@ from numba import njit
 
 from decidewise.checks import FloatArray
 
+IntArray = npt.NDArray[np.int64]
+
+
 #: The room in every dimension. The excess is for decimal weights, which do not add up exactly in binary.
 ROOM = 1.0 + 1e-9
 #: Steps for each pack to be listed, after which the listing gives up: it may wade through packs that are not maximal.
@@ -26,21 +29,23 @@ def maximal_packs(loads: FloatArray, most: int) -> FloatArray:
 
     There are no columns if there are more than `most` packs, or if finding them takes too many steps.
     """
-    n_items, n_dims = loads.shape
-    packs = np.zeros((most, n_items))
-    room = np.full((n_items + 1, n_dims), ROOM)  # what is left of it before each item
-    rest = np.zeros((n_items + 1, n_dims))  # the load of each item and of all that follow
-    for item in range(n_items - 1, -1, -1):
-        rest[item] = rest[item + 1] + loads[item]
-    tries = np.zeros(n_items, np.int64)  # 1: taken, 2: left out
+    m, k = loads.shape
+    packs = np.zeros((m, most))
+    room = np.full((m + 1, k), ROOM)  # what is left of it before each item
+    rest = np.zeros((m + 1, k))  # the load of each item and of all that follow
+    for item in range(m - 1, -1, -1):
+        for d in range(k):
+            rest[item, d] = rest[item + 1, d] + loads[item, d]
+    tries = np.zeros(m, np.int64)  # 1: taken, 2: left out
     count = item = 0
     for _ in range(STEPS_PER_PACK * most):
         if item < 0:
-            return packs[:count].T.copy()
-        if item == n_items:
+            return packs[:, :count].copy()
+        if item == m:
             if count == most:
                 break
-            packs[count] = tries == 1
+            for i in range(m):
+                packs[i, count] = tries[i] == 1
             count += 1
             item -= 1
         elif tries[item] == 2:
@@ -48,22 +53,22 @@ def maximal_packs(loads: FloatArray, most: int) -> FloatArray:
             item -= 1
         else:
             tries[item] += 1
-            room[item + 1] = room[item]
-            if tries[item] == 1:
-                room[item + 1] -= loads[item]
-                is_open = room[item + 1].min() >= 0.0
-            else:
-                is_open = not _some_fits(loads, tries[: item + 1] == 2, room[item] - rest[item + 1])
-            item += is_open
-    return np.zeros((n_items, 0))
+            for d in range(k):
+                room[item + 1, d] = room[item, d] - loads[item, d] * (tries[item] == 1)
+            item += room[item + 1].min() >= 0.0 and not _misses_an_item(loads, tries, room, rest, item + 1)
+    return np.zeros((m, 0))
 
 
 @njit(cache=True, nogil=True)
-def _some_fits(loads: FloatArray, left_out: npt.NDArray[np.bool_], spare: FloatArray) -> bool:
-    """Whether an item left out fits beside all that can still be taken, so that no pack from here is maximal."""
-    for item in range(len(left_out)):
-        if left_out[item] and np.all(loads[item] <= spare):
-            return True
+def _misses_an_item(loads: FloatArray, tries: IntArray, room: FloatArray, rest: FloatArray, item: int) -> bool:
+    """Whether one left out before `item` fits beside all that can follow, so that no pack from here is maximal."""
+    for i in range(item):
+        if tries[i] == 2:
+            fits = True
+            for d in range(loads.shape[1]):
+                fits &= loads[i, d] <= room[item, d] - rest[item, d]
+            if fits:
+                return True
     return False
 
 

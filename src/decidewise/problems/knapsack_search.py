@@ -21,9 +21,14 @@ from numba import njit
 from decidewise.checks import FloatArray
 from decidewise.problems.knapsack_packs import ROOM, TIE
 
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+
 FREE, OUT, IN = -1, 0, 1
 #: Steps of one dive before it is cheaper to branch and price again.
 DIVE = 20_000
+#: What one relaxation costs, in steps of a dive.
+RELAXATION = 500
 #: The error that the simplex tolerates; the bounds do not.
 ROUNDING = 1e-9
 
@@ -33,54 +38,67 @@ class _Row(NamedTuple):
 
     values: FloatArray  # (m,) positive, the largest is 1
     loads: FloatArray  # (m, k)
-    fixed: npt.NDArray[np.int64]  # (m,) FREE, OUT or IN
+    fixed: IntArray  # (m,) FREE, OUT or IN
     tableau: FloatArray  # (k + 1, m + k + 1): columns are items, slacks and the right-hand side; last the profits
-    basis: npt.NDArray[np.int64]  # (k,) the column that is basic in each row
-    at_one: npt.NDArray[np.bool_]  # (m + k,) the columns that are not basic and stand at their upper bound
+    basis: IntArray  # (k,) the column that is basic in each row
+    at_one: BoolArray  # (m + k,) the columns that are not basic and stand at their upper bound
     prices: FloatArray  # (k,)
     profits: FloatArray  # (m,) reduced by the prices
-    steps: npt.NDArray[np.int64]  # (1,) how many are left
+    steps: IntArray  # (1,) how many are left
 
 
 @njit(cache=True, nogil=True)
 def search_packs(values: FloatArray, loads: FloatArray, max_steps: int) -> tuple[FloatArray, int]:
-    """Return the best pack of each row of values (n, items), and the first row that took over `max_steps`, or -1."""
-    decisions = np.zeros(values.shape)
-    fits = np.array([load.max() <= ROOM for load in loads])
-    for i in range(len(values)):
-        items = np.flatnonzero((values[i] > 0.0) & fits)
-        if len(items) > 0:
-            row = _open_row(values[i][items] / values[i].max(), loads[items], max_steps)
+    """Return the best pack of each row of values (n, items), and the first row that took over `max_steps`, or -1.
+
+    An item that does not fit by itself must have no value.
+    """
+    n, m = values.shape
+    decisions = np.zeros((n, m))
+    items = np.empty(m, np.int64)
+    for i in range(n):
+        count = 0
+        for item in range(m):
+            if values[i, item] > 0.0:
+                items[count] = item
+                count += 1
+        if count > 0:
+            row = _open_row(values[i], loads, items[:count], max_steps)
             pack = _best_pack(row)
             if row.steps[0] < 0:
                 return decisions, i
-            decisions[i][items] = pack
+            for j in range(count):
+                decisions[i, items[j]] = pack[j]
     return decisions, -1
 
 
 @njit(cache=True, nogil=True)
-def _open_row(values: FloatArray, loads: FloatArray, max_steps: int) -> _Row:
-    m, k = loads.shape
-    tableau = np.zeros((k + 1, m + k + 1))
-    tableau[:k, :m] = loads.T
-    tableau[:k, m : m + k] = np.eye(k)
-    tableau[:k, m + k] = ROOM
-    tableau[k, :m] = values
-    return _Row(
-        values,
-        loads,
+def _open_row(values: FloatArray, loads: FloatArray, items: IntArray, max_steps: int) -> _Row:
+    m, k = len(items), loads.shape[1]
+    row = _Row(
+        np.empty(m),
+        np.empty((m, k)),
         np.full(m, FREE),
-        tableau,
+        np.zeros((k + 1, m + k + 1)),
         np.arange(m, m + k),
         np.zeros(m + k, np.bool_),
         np.zeros(k),
         np.zeros(m),
-        np.array([max_steps]),
+        np.full(1, max_steps),
     )
+    largest = values.max()
+    for j in range(m):
+        row.values[j] = row.tableau[k, j] = values[items[j]] / largest
+        for d in range(k):
+            row.loads[j, d] = row.tableau[d, j] = loads[items[j], d]
+    for d in range(k):
+        row.tableau[d, m + d] = 1.0
+        row.tableau[d, m + k] = ROOM
+    return row
 
 
 @njit(cache=True, nogil=True)
-def _best_pack(row: _Row) -> npt.NDArray[np.bool_]:
+def _best_pack(row: _Row) -> BoolArray:
     """Find the best value, then the first pack in lexicographic order that is worth as much."""
     total = row.values.sum()
     pack = np.zeros(len(row.values), np.bool_)
@@ -108,7 +126,7 @@ def _common_divisor(values: FloatArray) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _search(row: _Row, goal: float, gain: float, pack: npt.NDArray[np.bool_]) -> float:
+def _search(row: _Row, goal: float, gain: float, pack: BoolArray) -> float:
     """Write to `pack` the best one that respects `row.fixed` and is worth the goal; return its value, or -1 if none is.
 
     After each find the goal is that value plus `gain`; with no gain to ask for, the first find ends the search.
@@ -117,6 +135,7 @@ def _search(row: _Row, goal: float, gain: float, pack: npt.NDArray[np.bool_]) ->
     branches = np.empty(len(row.values), np.int64)
     depth = 0
     while row.steps[0] >= 0:
+        row.steps[0] -= RELAXATION
         bound, split = _relax(row, goal)
         closed = bound < goal
         if not closed:
@@ -136,7 +155,8 @@ def _search(row: _Row, goal: float, gain: float, pack: npt.NDArray[np.bool_]) ->
         if depth == 0:
             break
         row.fixed[branches[depth - 1]] = OUT
-    row.fixed[branches[:depth]] = FREE
+    for branch in branches[:depth]:
+        row.fixed[branch] = FREE
     return best
 
 
@@ -150,16 +170,16 @@ def _relax(row: _Row, goal: float) -> tuple[float, int]:
     m, k = row.loads.shape
     if _room_left(row).min() < 0.0:
         return -1.0, -1
-    profits = row.tableau[k]
     is_basic = np.zeros(m + k, np.bool_)
-    is_basic[row.basis] = True
+    for i in range(k):
+        is_basic[row.basis[i]] = True
     for item in range(m):
         if is_basic[item]:
             row.at_one[item] = False
         elif row.fixed[item] != FREE:
             row.at_one[item] = row.fixed[item] == IN
-        elif abs(profits[item]) > TIE:
-            row.at_one[item] = profits[item] > 0.0
+        elif abs(row.tableau[k, item]) > TIE:
+            row.at_one[item] = row.tableau[k, item] > 0.0
 
     bound, split = _price(row), -1
     for _ in range(m + 5 * k):
@@ -173,16 +193,28 @@ def _relax(row: _Row, goal: float) -> tuple[float, int]:
         row.basis[leaving] = entering
         is_basic[column], is_basic[entering] = False, True
         row.at_one[column], row.at_one[entering] = not rises and column < m, False
-        row.tableau[leaving] /= row.tableau[leaving, entering]
-        for i in range(k + 1):
-            if i != leaving:
-                row.tableau[i] -= row.tableau[i, entering] * row.tableau[leaving]
+        _pivot(row.tableau, leaving, entering)
         bound = _price(row)
 
     if split < 0:
-        cost = np.where(row.fixed == FREE, np.abs(row.profits), np.inf)
-        split = int(cost.argmin())
+        cost = np.inf
+        for item in range(m):
+            if row.fixed[item] == FREE and abs(row.profits[item]) < cost:
+                cost, split = abs(row.profits[item]), item
     return bound, split
+
+
+@njit(cache=True, nogil=True)
+def _pivot(tableau: FloatArray, leaving: int, entering: int) -> None:
+    n_rows, n_columns = tableau.shape
+    pivot = tableau[leaving, entering]
+    for j in range(n_columns):
+        tableau[leaving, j] /= pivot
+    for i in range(n_rows):
+        if i != leaving:
+            factor = tableau[i, entering]
+            for j in range(n_columns):
+                tableau[i, j] -= factor * tableau[leaving, j]
 
 
 @njit(cache=True, nogil=True)
@@ -227,7 +259,7 @@ def _worst_row(row: _Row) -> tuple[int, bool, int]:
 
 
 @njit(cache=True, nogil=True)
-def _cheapest_column(row: _Row, leaving: int, rises: bool, is_basic: npt.NDArray[np.bool_]) -> int:
+def _cheapest_column(row: _Row, leaving: int, rises: bool, is_basic: BoolArray) -> int:
     """Choose the column that enters: the first whose reduced profit would change its sign."""
     m, k = row.loads.shape
     entering, ratio = -1, np.inf
@@ -243,46 +275,47 @@ def _cheapest_column(row: _Row, leaving: int, rises: bool, is_basic: npt.NDArray
 @njit(cache=True, nogil=True)
 def _room_left(row: _Row) -> FloatArray:
     """Return the room beside the items that are in."""
-    room = np.full(row.loads.shape[1], ROOM)
-    for item in range(len(row.loads)):
+    m, k = row.loads.shape
+    room = np.full(k, ROOM)
+    for item in range(m):
         if row.fixed[item] == IN:
-            room -= row.loads[item]
+            for d in range(k):
+                room[d] -= row.loads[item, d]
     return room
 
 
 @njit(cache=True, nogil=True)
-def _dive(
-    row: _Row, bound: float, goal: float, gain: float, pack: npt.NDArray[np.bool_]
-) -> tuple[bool, float]:
+def _dive(row: _Row, bound: float, goal: float, gain: float, pack: BoolArray) -> tuple[bool, float]:
     """Search the free items depth first at the present prices; return whether that settles them, and the best value."""
-    best = -1.0
-    room_left = _room_left(row)
-    take = row.fixed == IN
-    value = _fill(row, take, room_left.copy())
-    if value >= goal:
-        pack[:] = take
-        best, goal = value, value + gain
+    m, k = row.loads.shape
+    best = _fill(row, goal, pack)
+    if best >= 0.0:
+        goal = best + gain
         if gain == 0.0:
             return True, best
 
-    items = np.flatnonzero(row.fixed == FREE)
-    items = items[np.argsort(-np.abs(row.profits[items]))]
-    n, k = len(items), len(room_left)
-    take = row.fixed == IN
-    bounds = np.full(n + 1, bound)
-    room = np.empty((n + 1, k))
-    room[0] = room_left
+    items = np.empty(m, np.int64)
+    n = 0
+    for item in np.argsort(-np.abs(row.profits)):
+        if row.fixed[item] == FREE:
+            items[n] = item
+            n += 1
     rest = np.zeros((n + 1, k))  # the load of each item and of all that follow
     for level in range(n - 1, -1, -1):
-        rest[level] = rest[level + 1] + row.loads[items[level]]
+        for d in range(k):
+            rest[level, d] = rest[level + 1, d] + row.loads[items[level], d]
+    room = np.empty((n + 1, k))
+    room[0] = _room_left(row)
+    bounds = np.full(n + 1, bound)
     tries = np.zeros(n, np.int64)
+    take = row.fixed == IN
     level = 0
     for _ in range(DIVE + 2 * n):
         row.steps[0] -= 1
         if level < 0:
             return True, best
         if level == n:
-            value = (row.values * take).sum()
+            value = _value(row, take)
             if value >= goal:
                 pack[:] = take
                 best, goal = value, value + gain
@@ -298,23 +331,48 @@ def _dive(
             take[item] = (row.profits[item] > 0.0) == (tries[level] == 0)
             bounds[level + 1] = bounds[level] - abs(row.profits[item]) * tries[level]
             tries[level] += 1
-            open_branch = bounds[level + 1] >= goal
-            waste = 0.0
-            if open_branch:
+            is_open = bounds[level + 1] >= goal
+            if is_open:
+                waste = 0.0
                 for d in range(k):
                     left = room[level, d] - row.loads[item, d] * take[item]
-                    open_branch &= left >= 0.0
+                    is_open &= left >= 0.0
                     waste += row.prices[d] * max(0.0, left - rest[level + 1, d])
                     room[level + 1, d] = left
-            level += open_branch and bounds[level + 1] - waste >= goal
+                is_open &= bounds[level + 1] - waste >= goal
+            level += is_open
     return False, best
 
 
 @njit(cache=True, nogil=True)
-def _fill(row: _Row, take: npt.NDArray[np.bool_], room: FloatArray) -> float:
-    """Add the free items that fit, the most profitable first, and return the value of the pack."""
+def _fill(row: _Row, goal: float, pack: BoolArray) -> float:
+    """Add the free items that fit, the most profitable first; keep the pack and return its value if it is worth the goal."""
+    take = row.fixed == IN
+    room = _room_left(row)
     for item in np.argsort(-row.profits):
-        if row.fixed[item] == FREE and np.all(row.loads[item] <= room):
+        if row.fixed[item] == FREE and _fits(row.loads[item], room):
             take[item] = True
-            room -= row.loads[item]
-    return (row.values * take).sum()
+            for d in range(len(room)):
+                room[d] -= row.loads[item, d]
+    value = _value(row, take)
+    if value < goal:
+        return -1.0
+    pack[:] = take
+    return value
+
+
+@njit(cache=True, nogil=True)
+def _fits(load: FloatArray, room: FloatArray) -> bool:
+    for d in range(len(room)):  # noqa: SIM110 (`all` does not compile)
+        if load[d] > room[d]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _value(row: _Row, take: BoolArray) -> float:
+    value = 0.0
+    for item in range(len(take)):
+        if take[item]:
+            value += row.values[item]
+    return value

@@ -12,13 +12,16 @@ So the next event as the price rises is found by division: the variance falls to
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
 from decidewise.checks import FloatArray
 
-IntArray = npt.NDArray[np.int64]
+# Sums may be taken in any order, which lets the compiler use vector instructions; infinities keep their meaning.
+compiled = njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 
 #: Returns within this fraction of the largest one are tied.
 TIE = 1e-12
@@ -28,44 +31,54 @@ DEPENDENT = 1e-10
 CERTIFIED = 1e-9
 
 
-@njit(cache=True, nogil=True)
+class Path(NamedTuple):
+    """Where the critical line is: the assets held, in some order, and what follows from them.
+
+    `M` is the inverse of their covariance, `Mr` and `M1` its products with their returns and with ones, and `SMr` and
+    `SM1` the products of those with the covariances of all assets. The first `k` places are in use.
+    """
+
+    held: npt.NDArray[np.int64]
+    is_held: npt.NDArray[np.bool_]
+    M: FloatArray
+    Mr: FloatArray
+    M1: FloatArray
+    SMr: FloatArray
+    SM1: FloatArray
+
+
+@compiled
 def follow_risk_price(returns: FloatArray, S: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
     """Return the best shares (n, d) for each row of returns, and whether each is certified to be optimal."""
     n_rows, d = returns.shape
     shares = np.zeros((n_rows, d))
     certified = np.ones(n_rows, np.bool_)
-    M = np.empty((d, d))
-    held = np.empty(d, np.int64)
-    is_held = np.empty(d, np.bool_)
+    path = Path(
+        held=np.empty(d, np.int64),
+        is_held=np.empty(d, np.bool_),
+        M=np.empty((d, d)),
+        Mr=np.empty(d),
+        M1=np.empty(d),
+        SMr=np.empty(d),
+        SM1=np.empty(d),
+    )
     for row in range(n_rows):
-        largest = np.abs(returns[row]).max()
-        if returns[row].max() <= 0.0:
-            continue
-        r = returns[row] / largest
-        certified[row] = _solve_row(r, S, shares[row], M, held, is_held)
+        if returns[row].max() > 0.0:
+            certified[row] = _solve_row(returns[row] / np.abs(returns[row]).max(), S, shares[row], path)
     return shares, certified
 
 
-@njit(cache=True, nogil=True)
-def _solve_row(
-    r: FloatArray, S: FloatArray, u: FloatArray, M: FloatArray, held: IntArray, is_held: npt.NDArray[np.bool_]
-) -> bool:
-    d = len(r)
-    k = _least_variance_of_the_best(r, S, u, M, held, is_held)
+@compiled
+def _solve_row(r: FloatArray, S: FloatArray, u: FloatArray, path: Path) -> bool:
+    k = _least_variance_of_the_best(r, S, u, path)
     if k == 0:
         return False
+    _start(r, S, path, k)
     price = 0.0
-    Mr, M1 = np.empty(d), np.empty(d)
-    for _ in range(20 * d + 20):
-        a = b = c = 0.0
+    for _ in range(20 * len(r) + 20):
+        a, b, c = path.M1[:k].sum(), path.Mr[:k].sum(), 0.0
         for i in range(k):
-            Mr[i] = M1[i] = 0.0
-            for j in range(k):
-                Mr[i] += M[i, j] * r[held[j]]
-                M1[i] += M[i, j]
-            a += M1[i]
-            b += Mr[i]
-            c += r[held[i]] * Mr[i]
+            c += r[path.held[i]] * path.Mr[i]
         ratio = b / a
         spread = c - b * ratio  # d·r, the part of the variance that falls with the price
         if spread <= 1e-14 * c:
@@ -74,178 +87,222 @@ def _solve_row(
         # The price at which each event happens; the first one at or after the present price counts.
         budget_free = b
         variance_met = max(np.sqrt(spread / (1.0 - 1.0 / a)), price) if a > 1.0 else np.inf
-        leaving_price, leaving = _next_to_leave(Mr, M1, ratio, a, k, price)
-        entering_price, entering = _next_to_enter(r, S, Mr, M1, ratio, a, held, is_held, k, price)
-
+        leaving_price, leaving = _next_to_leave(path, k, ratio, a, price)
+        entering_price, entering = _next_to_enter(r, S, path, ratio, a, price)
         if variance_met <= min(budget_free, leaving_price, entering_price):
             for i in range(k):
-                u[held[i]] = (Mr[i] - ratio * M1[i]) / variance_met + M1[i] / a if variance_met > 0.0 else M1[i] / a
+                u[path.held[i]] = path.M1[i] / a
+                if variance_met > 0.0:
+                    u[path.held[i]] += (path.Mr[i] - ratio * path.M1[i]) / variance_met
             return _certify(r, S, u, variance_met, (b - variance_met) / a)
         if budget_free <= min(leaving_price, entering_price):
             price = np.sqrt(c)
             for i in range(k):
-                u[held[i]] = Mr[i] / price
+                u[path.held[i]] = path.Mr[i] / price
             return _certify(r, S, u, price, 0.0)
         if leaving_price <= entering_price:
             price = leaving_price
-            is_held[held[leaving]] = False
-            k = _remove(M, held, k, leaving)
+            _leave(S, path, k, leaving)
+            k -= 1
         else:
             price = entering_price
-            if not _add(S, M, held, k, entering):
+            if not _enter(r, S, path, k, entering):
                 return False
-            is_held[entering] = True
             k += 1
     return False
 
 
-@njit(cache=True, nogil=True)
-def _next_to_leave(Mr: FloatArray, M1: FloatArray, ratio: float, a: float, k: int, price: float) -> tuple[float, int]:
+@compiled
+def _start(r: FloatArray, S: FloatArray, path: Path, k: int) -> None:
+    """Compute the products that `_enter` and `_leave` keep up to date."""
+    path.SMr[:] = 0.0
+    path.SM1[:] = 0.0
+    for i in range(k):
+        path.Mr[i] = path.M1[i] = 0.0
+        for j in range(k):
+            path.Mr[i] += path.M[i, j] * r[path.held[j]]
+            path.M1[i] += path.M[i, j]
+        path.SMr[:] += path.Mr[i] * S[path.held[i]]
+        path.SM1[:] += path.M1[i] * S[path.held[i]]
+
+
+@compiled
+def _next_to_leave(path: Path, k: int, ratio: float, a: float, price: float) -> tuple[float, int]:
     """Return the price at which the next held asset falls to zero, and its place among the held."""
     first, leaving = np.inf, -1
     for i in range(k):
-        if M1[i] < 0.0:
+        if path.M1[i] < 0.0:
             # Where d_i/τ + e_i = 0.
-            at = max((Mr[i] - ratio * M1[i]) * a / -M1[i], price)
+            at = max((path.Mr[i] - ratio * path.M1[i]) * a / -path.M1[i], price)
             if at < first:
                 first, leaving = at, i
     return first, leaving
 
 
-@njit(cache=True, nogil=True)
-def _next_to_enter(
-    r: FloatArray,
-    S: FloatArray,
-    Mr: FloatArray,
-    M1: FloatArray,
-    ratio: float,
-    a: float,
-    held: IntArray,
-    is_held: npt.NDArray[np.bool_],
-    k: int,
-    price: float,
-) -> tuple[float, int]:
+@compiled
+def _next_to_enter(r: FloatArray, S: FloatArray, path: Path, ratio: float, a: float, price: float) -> tuple[float, int]:
     """Return the price at which the next asset is worth holding, and the asset."""
     first, entering = np.inf, -1
     for j in range(len(r)):
-        if is_held[j]:
-            continue
         # What the asset would gain at the margin is level + τ slope.
-        level, slope = r[j] - ratio, 1.0
-        for i in range(k):
-            level -= S[j, held[i]] * (Mr[i] - ratio * M1[i])
-            slope -= S[j, held[i]] * M1[i]
-        slope /= a
-        if slope > 1e-13 * S[j, j]:
+        slope = (1.0 - path.SM1[j]) / a
+        if not path.is_held[j] and slope > 1e-13 * S[j, j]:
+            level = r[j] - path.SMr[j] - ratio * (1.0 - path.SM1[j])
             at = max(-level / slope, price)
             if at < first:
                 first, entering = at, j
     return first, entering
 
 
-@njit(cache=True, nogil=True)
-def _least_variance_of_the_best(
-    r: FloatArray, S: FloatArray, u: FloatArray, M: FloatArray, held: IntArray, is_held: npt.NDArray[np.bool_]
-) -> int:
+@compiled
+def _enter(r: FloatArray, S: FloatArray, path: Path, k: int, asset: int) -> bool:
+    """Hold one more asset; return whether it is independent of those held."""
+    gain_r, gain_1 = r[asset] - path.SMr[asset], 1.0 - path.SM1[asset]
+    if not _add(S, path, k, asset):
+        return False
+    # The last column of the new inverse holds by how much each product changes.
+    share = path.M[k, k]
+    change = np.zeros(len(r))
+    for i in range(k + 1):
+        weight = path.M[i, k]
+        if i < k:
+            path.Mr[i] += weight * gain_r
+            path.M1[i] += weight * gain_1
+        for j in range(len(r)):
+            change[j] += weight * S[path.held[i], j]
+    path.Mr[k], path.M1[k] = share * gain_r, share * gain_1
+    for j in range(len(r)):
+        path.SMr[j] += gain_r * change[j]
+        path.SM1[j] += gain_1 * change[j]
+    return True
+
+
+@compiled
+def _leave(S: FloatArray, path: Path, k: int, at: int) -> None:
+    """Hold one asset less."""
+    loss_r, loss_1 = path.Mr[at] / path.M[at, at], path.M1[at] / path.M[at, at]
+    change = np.zeros(len(S))
+    for i in range(k):
+        weight = path.M[i, at]
+        path.Mr[i] -= weight * loss_r
+        path.M1[i] -= weight * loss_1
+        for j in range(len(S)):
+            change[j] += weight * S[path.held[i], j]
+    for j in range(len(S)):
+        path.SMr[j] -= loss_r * change[j]
+        path.SM1[j] -= loss_1 * change[j]
+    path.Mr[at], path.M1[at] = path.Mr[k - 1], path.M1[k - 1]
+    _remove(path, k, at)
+
+
+@compiled
+def _least_variance_of_the_best(r: FloatArray, S: FloatArray, u: FloatArray, path: Path) -> int:
     """Hold the portfolio of least variance among the assets of the largest return; return how many, 0 on failure.
 
     An active-set method on `min uᵀSu` over the simplex of the tied assets; with a single best asset there is nothing
-    to do. On return `M` is the inverse for the held assets and `u` is zero again.
+    to do. On return `u` is zero again.
     """
     best = r.argmax()
-    is_held[:] = False
-    held[0], is_held[best] = best, True
+    path.is_held[:] = False
+    path.held[0], path.is_held[best] = best, True
     if S[best, best] <= 0.0:
         return 0
-    M[0, 0] = 1.0 / S[best, best]
+    path.M[0, 0] = 1.0 / S[best, best]
     u[best] = 1.0
     k = 1
     for _ in range(20 * len(r) + 20):
-        k = _descend(u, M, held, is_held, k)
-        variance = 0.0
-        for i in range(k):
-            for j in range(k):
-                variance += u[held[i]] * S[held[i], held[j]] * u[held[j]]
-        gain, entering = 1e-12 * variance, -1
-        for j in range(len(r)):
-            if not is_held[j] and r[j] >= r[best] - TIE:
-                slope = variance
-                for i in range(k):
-                    slope -= S[j, held[i]] * u[held[i]]
-                if slope > gain:
-                    gain, entering = slope, j
+        k = _descend(u, path, k)
+        entering = _best_tied(r, S, u, path, r[best] - TIE)
         if entering < 0:
             u[:] = 0.0
             return k
-        if not _add(S, M, held, k, entering):
+        if not _add(S, path, k, entering):
             break
-        is_held[entering] = True
         k += 1
     u[:] = 0.0
     return 0
 
 
-@njit(cache=True, nogil=True)
-def _descend(u: FloatArray, M: FloatArray, held: IntArray, is_held: npt.NDArray[np.bool_], k: int) -> int:
+@compiled
+def _best_tied(r: FloatArray, S: FloatArray, u: FloatArray, path: Path, least: float) -> int:
+    """Return the tied asset that lowers the variance fastest, -1 if none does."""
+    gain, entering = 0.0, -1
+    for j in range(len(r)):
+        if not path.is_held[j] and r[j] >= least:
+            # u·S·(u - e_j), with rounding of the variance left out of account.
+            slope = -1e-12 * S[j, j]
+            for i in range(len(r)):
+                if u[i] > 0.0:
+                    slope += (u @ S[i] - S[j, i]) * u[i]
+            if slope > gain:
+                gain, entering = slope, j
+    return entering
+
+
+@compiled
+def _descend(u: FloatArray, path: Path, k: int) -> int:
     """Move to the least variance on the held assets, dropping what reaches zero on the way; return how many stay."""
     while True:
         goal = np.empty(k)
         for i in range(k):
-            goal[i] = M[i, :k].sum()
+            goal[i] = path.M[i, :k].sum()
         goal /= goal.sum()
         step, blocking = 1.0, -1
         for i in range(k):
-            now = u[held[i]]
+            now = u[path.held[i]]
             if goal[i] <= 0.0:
                 at = now / (now - goal[i]) if now > goal[i] else 0.0
                 if at < step:
                     step, blocking = at, i
         for i in range(k):
-            u[held[i]] += step * (goal[i] - u[held[i]])
+            u[path.held[i]] += step * (goal[i] - u[path.held[i]])
         if blocking < 0:
             return k
-        u[held[blocking]] = 0.0
-        is_held[held[blocking]] = False
-        k = _remove(M, held, k, blocking)
+        u[path.held[blocking]] = 0.0
+        _remove(path, k, blocking)
+        k -= 1
 
 
-@njit(cache=True, nogil=True)
-def _add(S: FloatArray, M: FloatArray, held: IntArray, k: int, asset: int) -> bool:
+@compiled
+def _add(S: FloatArray, path: Path, k: int, asset: int) -> bool:
     """Border the inverse by an asset; return whether it is independent of those held."""
+    M = path.M
     column = np.empty(k)
     left = S[asset, asset]
     for i in range(k):
         column[i] = 0.0
         for j in range(k):
-            column[i] += M[i, j] * S[held[j], asset]
-        left -= column[i] * S[held[i], asset]
+            column[i] += M[i, j] * S[asset, path.held[j]]
+        left -= column[i] * S[asset, path.held[i]]
     if left <= DEPENDENT * S[asset, asset]:
         return False
     for i in range(k):
+        weight = column[i] / left
         for j in range(k):
-            M[i, j] += column[i] * column[j] / left
-        M[i, k] = M[k, i] = -column[i] / left
+            M[i, j] += weight * column[j]
+        M[i, k] = M[k, i] = -weight
     M[k, k] = 1.0 / left
-    held[k] = asset
+    path.held[k], path.is_held[asset] = asset, True
     return True
 
 
-@njit(cache=True, nogil=True)
-def _remove(M: FloatArray, held: IntArray, k: int, at: int) -> int:
-    """Take an asset out of the inverse; return how many are left."""
-    last = k - 1
+@compiled
+def _remove(path: Path, k: int, at: int) -> None:
+    """Take an asset out of the inverse; the last one takes its place."""
+    M, last = path.M, k - 1
     for i in range(k):
         M[i, at], M[i, last] = M[i, last], M[i, at]
     for j in range(k):
         M[at, j], M[last, j] = M[last, j], M[at, j]
-    held[at], held[last] = held[last], held[at]
     for i in range(last):
+        weight = M[i, last] / M[last, last]
         for j in range(last):
-            M[i, j] -= M[i, last] * M[last, j] / M[last, last]
-    return last
+            M[i, j] -= weight * M[last, j]
+    path.is_held[path.held[at]] = False
+    path.held[at] = path.held[last]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _certify(r: FloatArray, S: FloatArray, u: FloatArray, price: float, budget_price: float) -> bool:
     """Clean the portfolio of rounding, and return whether it is feasible and satisfies the optimality conditions."""
     d = len(r)

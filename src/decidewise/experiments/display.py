@@ -1,0 +1,141 @@
+"""What a run shows: tables that fill on a terminal, a line now and then anywhere else."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from statistics import mean
+from time import monotonic
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from decidewise.experiments.cells import Cell
+from decidewise.experiments.rows import Row
+from decidewise.experiments.run import Watcher
+
+#: Seconds between two lines of a log, and for which a table stays where there is room for one at a time.
+_LOG_EVERY = 10.0
+_TABLE_STAYS = 8.0
+
+
+class Tally:
+    """The state of a run: which rows are done, how fast they come, and what they say so far."""
+
+    def __init__(self, cells: Sequence[Cell], rows: Sequence[Row]) -> None:
+        self.total = len(cells)
+        self.rows = {_place(row): row for row in rows}
+        self.begun, self.stored = monotonic(), len(self.rows)
+        # Of each table, the cells that each entry is the mean of: {(plan, problem): {(degree, samples): {label: 20}}}.
+        self._layout: dict[tuple[str, str], dict[tuple[int, int], Counter[str]]] = {}
+        for cell in cells:
+            lines = self._layout.setdefault((cell.plan, cell.problem), {})
+            lines.setdefault((cell.degree, cell.samples), Counter())[_label(cell.method.name, cell.method.mode)] += 1
+
+    def show(self, rows: Sequence[Row]) -> None:
+        """Take note of rows; those known already change nothing."""
+        self.rows.update((_place(row), row) for row in rows)
+
+    @property
+    def failed(self) -> list[Row]:
+        """The rows that failed."""
+        return [row for row in list(self.rows.values()) if row.status == "failed"]
+
+    def line(self) -> str:
+        """Say how far the run is, how fast, and when it will be done."""
+        done, seconds = len(self.rows), monotonic() - self.begun
+        rate = (done - self.stored) / max(seconds, 1e-9)
+        parts = [f"{done:,} of {self.total:,} cells", f"{rate:.1f} a second"]
+        if done == self.total:
+            parts.append(f"{timedelta(seconds=round(seconds))} in all")
+        elif rate > 0:
+            parts.append(f"{timedelta(seconds=round((self.total - done) / rate))} left")
+        if self.failed:
+            parts.append(f"{len(self.failed)} failed")
+        return ", ".join(parts)
+
+    def tables(self) -> list[Table]:
+        """Return the mean regrets so far, a table a problem; dim where trials are missing, bold for the best."""
+        regrets = defaultdict(list)
+        for row in list(self.rows.values()):  # a copy: the display has a thread of its own
+            if row.regret is not None:
+                regrets[row.plan, row.problem, row.degree, row.samples, _label(row.method, row.mode)].append(row.regret)
+        tables = []
+        for (plan, problem), lines in self._layout.items():
+            labels = list(dict.fromkeys(label for counts in lines.values() for label in counts))
+            table = Table("degree", "samples", title=problem if problem == plan else f"{plan}: {problem}")
+            for label in labels:
+                table.add_column(label, justify="right")
+            for (degree, samples), counts in sorted(lines.items()):
+                entries = [regrets[plan, problem, degree, samples, label] for label in labels]
+                best = min((mean(entry) for entry in entries if entry), default=None)
+                shown = [_entry(e, counts[label], best) for e, label in zip(entries, labels, strict=True)]
+                table.add_row(str(degree), str(samples), *shown)
+            tables.append(table)
+        return tables
+
+
+class _Log(Tally):
+    """Prints a line now and then, and each failure at once."""
+
+    def __init__(self, cells: Sequence[Cell], rows: Sequence[Row], console: Console) -> None:
+        super().__init__(cells, rows)
+        self.console, self.last = console, -_LOG_EVERY
+
+    def show(self, rows: Sequence[Row]) -> None:
+        for row in rows:
+            if row.status == "failed" and _place(row) not in self.rows:
+                self.console.print(describe(row), markup=False, soft_wrap=True)
+        super().show(rows)
+        if len(self.rows) == self.total or monotonic() - self.last >= _LOG_EVERY:
+            self.last = monotonic()
+            self.console.print(self.line(), markup=False, highlight=False, soft_wrap=True)
+
+
+class _Screen(Tally):
+    """Draws itself, as often as Rich asks for it."""
+
+    def __rich_console__(self, console: Console, options: object) -> Iterator[Group]:
+        tables = self.tables()
+        if sum(len(table.rows) + 6 for table in tables) + 2 > console.height:
+            tables = [tables[int(monotonic() / _TABLE_STAYS) % len(tables)]]  # they take turns
+        yield Group(Text(self.line()), ProgressBar(self.total, len(self.rows), width=60), *tables)
+
+
+@contextmanager
+def display(cells: Sequence[Cell], rows: Sequence[Row], console: Console) -> Iterator[Watcher]:
+    """Show the progress of a run that has some rows already."""
+    if not console.is_terminal:
+        yield _Log(cells, rows, console)
+        return
+    screen = _Screen(cells, rows)
+    with Live(screen, console=console, refresh_per_second=2, transient=True):
+        yield screen
+    console.print(screen.line(), *screen.tables(), sep="\n")
+
+
+def describe(row: Row) -> str:
+    """Say which cell failed, and why."""
+    place = f"{row.plan}, {row.problem}, degree {row.degree}, {row.samples} samples, trial {row.trial}"
+    return f"{_label(row.method, row.mode)} failed ({place}): {row.reason}"
+
+
+def _label(method: str, mode: str) -> str:
+    return method if mode == "adam" else f"{method} {mode}"
+
+
+def _place(row: Row) -> tuple[str, str, int, int, str, str, int]:
+    return row.plan, row.problem, row.degree, row.samples, row.method, row.mode, row.trial
+
+
+def _entry(regrets: Sequence[float], expected: int, best: float | None) -> str:
+    if not regrets:
+        return ""
+    shown = f"{mean(regrets):.2f}"
+    style = ["dim"] * (len(regrets) < expected) + ["bold green"] * (mean(regrets) == best)
+    return f"[{' '.join(style)}]{shown}[/]" if style else shown

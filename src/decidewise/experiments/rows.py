@@ -1,0 +1,99 @@
+"""One row a measurement, and tables of rows."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from pathlib import Path
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method, trained and judged once.
+
+    Attributes
+    ----------
+    plan, problem, degree, samples, method, mode, trial
+        Which cell it is; `samples` are those of the training set.
+    regret, floor : float
+        Normalised regret on the test set in percent, and that of the true conditional mean there; None if unknown.
+    label_seconds, train_seconds, evaluate_seconds : float
+        Before, during and after training, on one thread.
+    solver_calls : int
+        For labels and training.
+    seed : int
+        Of the data.
+    version, machine : str
+        What made it.
+    status : {"ok", "failed"}
+    reason : str
+        Why it failed.
+    """
+
+    plan: str
+    problem: str
+    degree: int
+    samples: int
+    method: str
+    mode: str
+    trial: int
+    regret: float | None
+    floor: float | None
+    label_seconds: float | None
+    train_seconds: float | None
+    evaluate_seconds: float | None
+    solver_calls: int | None
+    seed: int
+    version: str
+    machine: str
+    status: str
+    reason: str
+
+
+#: The columns by name, with the type of their entries.
+COLUMNS: dict[str, type] = {
+    field.name: {"str": str, "int": int, "float": float}[str(field.type).partition(" ")[0]] for field in fields(Row)
+}
+_ARROW = {str: pa.string(), int: pa.int64(), float: pa.float64()}
+SCHEMA = pa.schema([(name, _ARROW[kind]) for name, kind in COLUMNS.items()])
+
+
+def as_table(rows: Iterable[Row]) -> pa.Table:
+    """Return the rows as an Arrow table, one column a field."""
+    return pa.Table.from_pylist([asdict(row) for row in rows], schema=SCHEMA)
+
+
+def export(table: pa.Table, path: Path) -> None:
+    """Write a table as Parquet or CSV, as the name of the file says."""
+    if path.suffix not in (".parquet", ".csv"):
+        raise ValueError(f"the name of the file must end in .parquet or .csv; got {path.name!r}.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".csv":
+        from pyarrow import csv  # noqa: PLC0415  (only one of the two writers is ever needed)
+
+        csv.write_csv(table, path)
+    else:
+        from pyarrow import parquet  # noqa: PLC0415
+
+        parquet.write_table(table, path)
+
+
+@cache
+def machine() -> str:
+    """Return processor, cores, system and Python of this machine."""
+    cores = f"{os.cpu_count()} cores"
+    return ", ".join([_processor(), cores, platform.system(), f"Python {platform.python_version()}"])
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or platform.machine()

@@ -1,0 +1,158 @@
+"""Run plans: compute the missing cells in parallel, store each row as it is done."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from typing import Any, Protocol
+from uuid import uuid4
+
+from joblib import Parallel, delayed, parallel_config
+
+from decidewise.experiments.cells import Cell, cells_of, compute
+from decidewise.experiments.plan import Plan
+from decidewise.experiments.rows import Row
+from decidewise.experiments.store import LEASE, Store
+from decidewise.experiments.version import code_version
+
+
+class Watcher(Protocol):
+    """Whoever wants to know how a run gets on."""
+
+    def show(self, rows: Sequence[Row]) -> None:
+        """Take note of rows that are done; some may be known already."""
+        ...
+
+
+def cells_of_all(plans: Sequence[Plan], *, trials: int | None = None, version: str | None = None) -> list[Cell]:
+    """Return the cells of several plans, trial after trial, so that all tables fill evenly.
+
+    Parameters
+    ----------
+    trials : int, optional
+        Instead of the number in each plan.
+    version : str, optional
+        The version of the code; by default that of this code.
+    """
+    names = [plan.name for plan in plans]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"two plans are called {name!r}; rename one of the files, or run them apart.")
+    chosen = [plan if trials is None else replace(plan, trials=trials) for plan in plans]
+    cells = [cell for plan in chosen for cell in cells_of(plan, version or code_version(plan.modules))]
+    return sorted(cells, key=lambda cell: cell.trial)
+
+
+def run(
+    cells: Sequence[Cell],
+    store: Store,
+    *,
+    jobs: int = -1,
+    cluster: str | None = None,
+    watcher: Watcher | None = None,
+) -> None:
+    """Compute all cells that have no row yet, and return when every cell has one.
+
+    Cells that another run is at work on are left to it, and waited for.
+
+    Parameters
+    ----------
+    jobs : int
+        Number of worker processes; -1 is one a core, 1 is this process itself.
+    cluster : str, optional
+        Address of a Dask scheduler, to use its workers instead. Their decidewise must be this one.
+    """
+    name = uuid4().hex
+    with _signs_of_life(store, name), _workers(jobs, cluster):
+        while missing := store.missing(cells):
+            # Remote workers cannot write to a local file; their rows are added when the whole draw is back.
+            tasks = _tasks(missing, store, name, write=cluster is None)
+            idle = True
+            for done, rows in Parallel(return_as="generator_unordered", batch_size=1)(tasks):
+                idle = False
+                for cell, row in zip(done, rows, strict=True):
+                    store.add(cell, row)
+                store.release(name, done)
+                if watcher:
+                    watcher.show(rows)
+            if idle:
+                time.sleep(1.0)
+            if watcher:
+                watcher.show(store.rows(cells))
+
+
+def _tasks(cells: Sequence[Cell], store: Store, name: str, *, write: bool) -> Iterator[Any]:
+    """Yield a task for each draw of data, with the cells that are still free when its turn comes."""
+    draws: dict[Any, list[Cell]] = {}
+    for cell in cells:
+        draws.setdefault(cell.draw, []).append(cell)
+    for together in draws.values():
+        if free := store.claim(together, name):
+            yield delayed(_work)(free, store if write else None, os.getpid())
+
+
+def _work(cells: Sequence[Cell], store: Store | None, parent: int) -> tuple[Sequence[Cell], list[Row]]:
+    """Compute the cells of one draw, in a worker."""
+    if store and os.getpid() != parent:
+        _end_with(parent)
+    if (version := code_version(cells[0].modules)) != cells[0].version:
+        raise RuntimeError(
+            f"a worker has code {version}, and the run began with {cells[0].version}; rows of two versions must not "
+            "mix. Start the run again, with the same code everywhere."
+        )
+    rows = []
+    for cell, row in zip(cells, compute(cells), strict=True):
+        rows.append(row)
+        if store:
+            store.add(cell, row)
+    return cells, rows
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """End this process when its parent is gone, killed perhaps, so that nobody works for a run that is no more."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _signs_of_life(store: Store, name: str) -> Iterator[None]:
+    """Keep the claims of a run alive while it lasts, and give them up at its end."""
+    ended = threading.Event()
+
+    def beat() -> None:
+        while not ended.wait(LEASE / 6):
+            store.hear(name)
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        store.release(name)
+
+
+@contextmanager
+def _workers(jobs: int, cluster: str | None) -> Iterator[None]:
+    if cluster is None:
+        with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
+            yield
+        return
+    try:
+        from distributed import Client  # noqa: PLC0415  (an extra)
+    except ModuleNotFoundError as missing:
+        raise ValueError("a cluster needs the extra: pip install 'decidewise[dask]'.") from missing
+    with Client(cluster) as client, parallel_config("dask", client=client):
+        yield

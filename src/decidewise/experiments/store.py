@@ -1,0 +1,173 @@
+"""Rows on disk: one SQLite file that any number of runs may write to, and that no crash can spoil.
+
+A row is one transaction, so it is there or it is not. Its primary key is that of its cell, a hash of all that decides
+the result; rows of an older plan, seed or code have other keys and are never read for this one.
+
+So that two runs share the work, a cell is claimed before it is computed. A claim lasts while its run lives: it is taken
+over as soon as the process is gone from this machine, or has not been heard of for `LEASE` seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+from decidewise.experiments.cells import Cell
+from decidewise.experiments.rows import COLUMNS, Row
+
+#: Seconds after which a run that gives no sign of life has lost its claims.
+LEASE = 60.0
+#: Changed whenever the tables below are, so that an old file is refused rather than misread.
+_FORMAT = 1
+#: How long a connection waits for others to finish their (very short) transactions.
+_PATIENCE = 60.0
+
+_SQL = {str: "TEXT", int: "INTEGER", float: "REAL"}
+_TABLES = f"""
+CREATE TABLE IF NOT EXISTS rows (
+    cell TEXT PRIMARY KEY, {", ".join(f"{name} {_SQL[kind]}" for name, kind in COLUMNS.items())}
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS claims (
+    cell TEXT PRIMARY KEY, run TEXT, host TEXT, pid INTEGER, heard REAL
+) WITHOUT ROWID;
+PRAGMA user_version = {_FORMAT};
+"""
+
+
+@dataclass(frozen=True)
+class Store:
+    """The rows in one file; it keeps no connection, so that threads and processes may share it.
+
+    Parameters
+    ----------
+    path : Path
+        Made, with its folder, where it does not exist. It must be on a local disk.
+    """
+
+    path: Path
+
+    def __post_init__(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._connection() as db:
+            (found,) = db.execute("PRAGMA user_version").fetchone()
+            if found not in (0, _FORMAT):
+                raise ValueError(f"{self.path} has format {found}, not {_FORMAT}; choose another file with --store.")
+            if found == 0:
+                _with_patience(lambda: db.execute("PRAGMA journal_mode = WAL"))
+                _with_patience(lambda: db.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;"))
+
+    def add(self, cell: Cell, row: Row) -> None:
+        """Write a row, unless the cell has one."""
+        marks = ", ".join("?" * (1 + len(COLUMNS)))
+        with self._connection() as db:
+            db.execute(f"INSERT OR IGNORE INTO rows VALUES ({marks})", (cell.key, *astuple(row)))
+
+    def rows(self, cells: Sequence[Cell]) -> list[Row]:
+        """Return the rows of those cells that have one, in the order of the cells."""
+        found = {key: values for key, *values in self._select("*", cells)}
+        return [Row(*found[cell.key]) for cell in cells if cell.key in found]
+
+    def missing(self, cells: Sequence[Cell]) -> list[Cell]:
+        """Return the cells without a row."""
+        done = {key for (key,) in self._select("cell", cells)}
+        return [cell for cell in cells if cell.key not in done]
+
+    def forget(self, cells: Sequence[Cell], *, only_failed: bool = False) -> None:
+        """Delete the rows of these cells, or those of them that failed."""
+        failed = "AND status = 'failed'" if only_failed else ""
+        with self._transaction() as db:
+            db.executemany(f"DELETE FROM rows WHERE cell = ? {failed}", [(cell.key,) for cell in cells])
+
+    def versions(self, plan: str) -> dict[str, int]:
+        """Return the number of rows of a plan by the version of the code, whatever its settings were."""
+        with self._connection() as db:
+            return dict(db.execute("SELECT version, count(*) FROM rows WHERE plan = ? GROUP BY version", (plan,)))
+
+    def claim(self, cells: Sequence[Cell], run: str) -> list[Cell]:
+        """Return those cells that have no row and that no other run is at work on; they are now this run's."""
+        with self._transaction() as db:
+            free = [cell for cell in cells if not _is_done(db, cell) and not _is_taken(db, cell, run)]
+            claims = [(cell.key, run, platform.node(), os.getpid(), time.time()) for cell in free]
+            db.executemany("INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?)", claims)
+        return free
+
+    def hear(self, run: str) -> None:
+        """Note that a run is alive."""
+        with self._connection() as db:
+            db.execute("UPDATE claims SET heard = ? WHERE run = ?", (time.time(), run))
+
+    def release(self, run: str, cells: Iterable[Cell] | None = None) -> None:
+        """Give up a run's claims on some cells, or all of them."""
+        with self._transaction() as db:
+            if cells is None:
+                db.execute("DELETE FROM claims WHERE run = ?", (run,))
+            else:
+                db.executemany("DELETE FROM claims WHERE run = ? AND cell = ?", [(run, cell.key) for cell in cells])
+
+    def _select(self, columns: str, cells: Sequence[Cell]) -> list[tuple]:
+        plans = sorted({cell.plan for cell in cells})
+        marks = ", ".join("?" * len(plans))
+        with self._connection() as db:
+            return db.execute(f"SELECT {columns} FROM rows WHERE plan IN ({marks})", plans).fetchall()
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """Connect with every statement a transaction of its own."""
+        db = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
+        try:
+            db.execute("PRAGMA synchronous = NORMAL")  # in WAL mode, safe against everything but a loss of power
+            yield db
+        finally:
+            db.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._connection() as db:
+            db.execute("BEGIN IMMEDIATE")
+            yield db
+            db.execute("COMMIT")
+
+
+def _is_done(db: sqlite3.Connection, cell: Cell) -> bool:
+    return db.execute("SELECT 1 FROM rows WHERE cell = ?", (cell.key,)).fetchone() is not None
+
+
+def _is_taken(db: sqlite3.Connection, cell: Cell, run: str) -> bool:
+    claim = db.execute("SELECT run, host, pid, heard FROM claims WHERE cell = ?", (cell.key,)).fetchone()
+    if claim is None or claim[0] == run:
+        return False
+    _, host, pid, heard = claim
+    return time.time() - heard < LEASE and not (host == platform.node() and _is_gone(pid))
+
+
+def _is_gone(pid: int) -> bool:
+    """Whether no process of this machine has that id; where that cannot be asked, the lease decides alone."""
+    if os.name != "posix":
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
+
+
+def _with_patience(act: Callable[[], object]) -> None:
+    """Act, and again while another process sets up the same file: SQLite does not wait for that by itself."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            act()
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+        else:
+            return

@@ -1,0 +1,61 @@
+"""Which code made a row: the version of the package, and a fingerprint of the source that decides results."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterable
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import decidewise
+
+#: What a result depends on. The store, the displays, the report and the command line may change under old rows.
+PARTS = (
+    "checks.py",
+    "measure.py",
+    "evaluate.py",
+    "data",
+    "problems",
+    "losses",
+    "models",
+    "experiments/methods.py",
+    "experiments/cells.py",
+)
+
+
+@cache
+def code_version(modules: tuple[str, ...] = ()) -> str:
+    """Return the version of decidewise and of other modules together, such as "0.1.0+3f2a90c41d77"."""
+    package = Path(decidewise.__file__).parent
+    ours = [file for part in PARTS for file in _files(package / part)]
+    specs = [find_spec(module) for module in modules]
+    theirs = [Path(spec.origin) for spec in specs if spec and spec.origin]
+    return f"{decidewise.__version__}+{fingerprint([*ours, *theirs])}"
+
+
+def fingerprint(files: Iterable[Path]) -> str:
+    """Return a hash of what the files do: layout, comments and docstrings do not count."""
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.name.encode())
+        source = file.read_bytes()
+        digest.update(_code(source).encode() if file.suffix == ".py" else source)
+    return digest.hexdigest()[:12]
+
+
+def _files(part: Path) -> list[Path]:
+    return sorted(part.rglob("*.py")) if part.is_dir() else [part]
+
+
+def _code(source: bytes) -> str:
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and _documented(node):
+            del node.body[0]
+    return ast.dump(tree)
+
+
+def _documented(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return ast.get_docstring(node, clean=False) is not None

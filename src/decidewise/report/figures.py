@@ -1,0 +1,173 @@
+"""Charts -> PNG and SVG, drawn by Matplotlib for papers and slides; the page draws the same charts by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from io import BytesIO
+from math import ceil, inf
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis as DrawnAxis
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import (
+    FixedLocator,
+    FuncFormatter,
+    Locator,
+    LogLocator,
+    MaxNLocator,
+    NullLocator,
+    SymmetricalLogLocator,
+)
+from matplotlib.transforms import ScaledTranslation
+
+from decidewise.report.boards import PROTOCOL, in_order
+from decidewise.report.charts import FLOOR, PUBLISHED, Axis, Chart, Matrix, Series
+from decidewise.report.style import INK, LIGHT, Style
+
+_SETTINGS = {
+    "svg.fonttype": "none",  # text stays text: small files, and it can be searched and restyled
+    "font.size": 9,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 10,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "savefig.transparent": False,
+}
+_COLUMNS = 3
+
+
+def render(draw: Callable[[], Figure], name: str) -> dict[str, bytes]:
+    """Return a figure as `{"png": ..., "svg": ...}`; the same figure gives the same bytes.
+
+    Parameters
+    ----------
+    draw : callable
+        Makes the figure; called inside the house settings.
+    name : str
+        Enters the identifiers inside the SVG, so that two figures can live on one page.
+    """
+    with mpl.rc_context({**_SETTINGS, "svg.hashsalt": name}):
+        figure = draw()
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # laid out once, not once a file
+        files = {}
+        for kind, metadata in (("svg", {"Date": None}), ("png", {})):
+            buffer = BytesIO()
+            figure.savefig(buffer, format=kind, dpi=150, metadata=metadata)
+            files[kind] = buffer.getvalue()
+    return files
+
+
+def draw_chart(chart: Chart, styles: Mapping[str, Style]) -> Figure:
+    """Draw the panels in rows of three, with one legend below."""
+    columns = min(len(chart.panels), _COLUMNS)
+    rows = ceil(len(chart.panels) / columns)
+    figure = Figure(figsize=(3.1 * max(columns, 1.5), 2.6 * rows + 0.7), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False)
+    for axes in grid.flat[len(chart.panels) :]:
+        axes.set_visible(False)
+    for axes, panel in zip(grid.flat, chart.panels, strict=False):
+        for series in panel.series:
+            _draw_series(axes, series, styles)
+        axes.set_title(panel.title, loc="left")
+        _set_scales(axes, chart)
+        axes.grid(alpha=0.15)
+    figure.legend(handles=_legend(chart, styles), loc="outside lower center", ncols=6, frameon=False)
+    return figure
+
+
+def draw_matrix(matrix: Matrix) -> Figure:
+    """Draw wins in blue and losses in orange, the stronger the further from a draw."""
+    size = len(matrix.labels)
+    figure = Figure(figsize=(1.6 + 0.62 * size, 1.2 + 0.5 * size), layout="constrained")
+    axes = figure.subplots()
+    axes.set(xlim=(-0.5, size - 0.5), ylim=(size - 0.5, -0.5))
+    for i, row in enumerate(matrix.shares):
+        for j, share in enumerate(row):
+            if share is not None:
+                color = LIGHT[0] if share >= 50 else LIGHT[1]
+                axes.add_patch(_square(j, i, color, abs(share - 50) / 50 * 0.75))
+                axes.text(j, i, f"{share:.0f}", ha="center", va="center")
+    axes.set_xticks(range(size), matrix.labels, rotation=40, ha="right")
+    axes.set_yticks(range(size), matrix.labels)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    return figure
+
+
+def _square(x: int, y: int, color: str, alpha: float) -> Rectangle:
+    return Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, facecolor=color, alpha=alpha, linewidth=0)
+
+
+def _draw_series(axes: Axes, series: Series, styles: Mapping[str, Style]) -> None:
+    x, y, spread = np.array([(mark.x, mark.y, mark.spread) for mark in series.marks]).T
+    if series.layer == FLOOR:
+        axes.plot(x, y, **_look(series.layer, None))
+        return
+    look = _look(series.layer, styles[series.method])
+    # Moved apart by a point or so a method, so that whiskers at the same x do not cover each other.
+    shift = ScaledTranslation(1.6 * (list(styles).index(series.method) - 3) / 72, 0, axes.figure.dpi_scale_trans)
+    shifted = axes.transData + shift
+    axes.update_datalim(np.column_stack([x, y]))
+    axes.autoscale_view()
+    axes.plot(x, y, transform=shifted, **look)
+    if series.layer != PUBLISHED:
+        low = np.maximum(y - spread, y / 10) if y.min() > 0 else y - spread  # a whisker must not leave a log axis
+        axes.vlines(x, low, y + spread, color=look["color"], alpha=0.35, linewidth=1, transform=shifted)
+    for mark in filter(lambda mark: mark.label, series.marks):
+        axes.annotate(mark.label, (mark.x, mark.y), (5, -2), textcoords="offset points", fontsize=7)
+
+
+def _look(layer: str, style: Style | None) -> dict[str, Any]:
+    if style is None:
+        return {"color": INK, "linestyle": (0, (4, 3)), "linewidth": 1, "alpha": 0.7}
+    color = LIGHT[style.color]
+    look: dict[str, Any] = {"color": color, "marker": style.marker, "markersize": 5, "linewidth": 1.4}
+    if layer == PUBLISHED:
+        return look | {"linestyle": "none", "markerfacecolor": "none", "markersize": 8, "markeredgewidth": 0.9}
+    return look if layer == PROTOCOL else look | {"linestyle": (0, (5, 2)), "markersize": 3.5, "linewidth": 1}
+
+
+def _set_scales(axes: Axes, chart: Chart) -> None:
+    for which, spec, set_scale in (("x", chart.x, axes.set_xscale), ("y", chart.y, axes.set_yscale)):
+        axis: DrawnAxis = getattr(axes, f"{which}axis")
+        axis.set_label_text(spec.label)
+        if spec.scale == "linear":
+            continue
+        set_scale(spec.scale, **({"linthresh": spec.unit} if spec.scale == "symlog" else {}))
+        low, high = sorted(axis.get_view_interval())
+        axis.set_major_locator(_locator(spec, high / low if low > 0 else inf))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+        axis.set_minor_locator(NullLocator())
+
+
+def _locator(spec: Axis, ratio: float) -> Locator:
+    if spec.ticks:
+        return FixedLocator(spec.ticks)
+    if spec.scale == "symlog":
+        return SymmetricalLogLocator(base=10, linthresh=spec.unit)
+    if ratio < 6:
+        return MaxNLocator(4)  # too narrow for a power of ten or its half
+    return LogLocator(subs=(1, 2, 5) if ratio < 200 else (1,), numticks=6)
+
+
+def _legend(chart: Chart, styles: Mapping[str, Style]) -> list[Line2D]:
+    shown = {(series.method, series.layer) for panel in chart.panels for series in panel.series}
+    methods = {method for method, _ in shown}
+    handles = [
+        Line2D([], [], label=name, **_look(PROTOCOL, style)) for name, style in styles.items() if name in methods
+    ]
+    plain = Style(color=len(LIGHT) - 1, marker="o")
+    for layer in in_order((layer for _, layer in sorted(shown)), first=(PROTOCOL, "exact")):
+        if layer != PROTOCOL:
+            handles.append(Line2D([], [], label=layer, **_look(layer, None if layer == FLOOR else plain)))
+    return handles

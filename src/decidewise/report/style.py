@@ -1,0 +1,41 @@
+"""Which colour and which marker a method has, in every figure alike.
+
+The colours are those of Okabe and Ito (2008), chosen to be told apart by colour-blind readers; the pale ones are darker on
+a light ground and the dark ones paler on a dark one. Markers tell the methods apart without any colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from decidewise.report.boards import METHODS, in_order
+
+#: Text and axes. The page replaces it by the colour of its text, so that a drawing follows light and dark.
+INK = "#1f2a37"
+LIGHT = ("#0072b2", "#d55e00", "#00805c", "#b5588f", "#b07a00", "#3a97cf", "#4b5563")
+DARK = ("#4da3dd", "#ff8a3d", "#2fc79a", "#e39ac4", "#f0b429", "#8fd0f5", "#c3cad4")
+#: Matplotlib's letters: circle, square, triangles, diamond, plus, cross, star; all of them can be filled or hollow.
+MARKERS = "osD^vPX*"
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a method looks: an index into the palettes, and a marker."""
+
+    color: int
+    marker: str
+
+
+def styles(methods: Iterable[str]) -> dict[str, Style]:
+    """Give every method its look; the paper's methods have the same one in every report.
+
+    >>> styles(["WISE", "mine"])
+    {'WISE': Style(color=1, marker='s'), 'mine': Style(color=0, marker='*')}
+    """
+    known = [method.casefold() for method in METHODS]
+    names = in_order(methods)
+    others = [name for name in names if name.casefold() not in known]
+    index = {name: known.index(name.casefold()) for name in names if name not in others}
+    index |= {name: len(known) + position for position, name in enumerate(others)}
+    return {name: Style(i % len(LIGHT), MARKERS[i % len(MARKERS)]) for name, i in index.items()}
