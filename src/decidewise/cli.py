@@ -1,4 +1,4 @@
-"""The command line. Heavy imports wait in the functions until a command needs them."""
+"""The command line. Heavy imports wait inside the functions until a command needs them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ import typer
 import decidewise
 
 if TYPE_CHECKING:
-    from decidewise.experiments import Cell, Plan
+    from decidewise.experiments import Cell, Store
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
+
+#: The paper's plans and published numbers stand beside `src` in a checkout.
+PAPER = Path(decidewise.__file__).parents[2] / "paper"
+TABLES = ("shortest_path", "knapsack", "portfolio")
 
 
 def _print_version(requested: bool) -> None:
@@ -39,13 +43,14 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for the figure.")] = Pat
     run(out)
 
 
-Plans = Annotated[list[str] | None, typer.Argument(metavar="PLAN...", help="Names or TOML files of plans.")]
-Trials = Annotated[int | None, typer.Option(min=1, help="Trials, instead of those in the plans.")]
-Code = Annotated[str | None, typer.Option(help="Read the rows of another version of the code; status lists them.")]
+Plans = Annotated[list[str] | None, typer.Argument(metavar="[PLAN]...", help="Plans, as TOML files.")]
+Trials = Annotated[int | None, typer.Option(min=1, help="Trials, instead of what the plans say.")]
+StoreFile = Annotated[Path, typer.Option(help="The SQLite file of the rows.")]
+Code = Annotated[str | None, typer.Option(help="Read rows of another version of the code; `status` lists them.")]
 
 
 def _experiments(name: str, find: Callable[[Sequence[str]], list[Path]], published: Path | None) -> typer.Typer:
-    """Return the commands that run plans and read their rows; `find` turns arguments into files."""
+    """Return the commands on plans; `find` turns their arguments into files."""
     group = typer.Typer(no_args_is_help=True)
     default_store, default_out = Path("out", f"{name}.sqlite"), Path("out", name)
 
@@ -57,4 +62,138 @@ def _experiments(name: str, find: Callable[[Sequence[str]], list[Path]], publish
         except ValueError as error:
             _fail(str(error))
 
+    def existing(store: Path) -> Store:
+        from decidewise.experiments import Store  # noqa: PLC0415
+
+        if not store.exists():
+            _fail(f"there are no rows yet in {store}; `decidewise {name} run` makes them.")
+        return Store(store)
+
+    @group.command()
+    def run(
+        plans: Plans = None,
+        trials: Trials = None,
+        jobs: Annotated[int, typer.Option(help="Worker processes; -1 is one a core.")] = -1,
+        store: StoreFile = default_store,
+        cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler to work for you.")] = None,
+        fresh: Annotated[bool, typer.Option("--fresh", help="Compute all cells anew.")] = False,
+        retry: Annotated[bool, typer.Option("--retry", help="Compute those cells anew that failed.")] = False,
+    ) -> None:
+        """Compute the cells that have no row yet. Stopped at any moment, the same command continues."""
+        from decidewise.experiments import Store  # noqa: PLC0415
+
+        cells, rows = read(plans, trials), Store(store)
+        if fresh or retry:
+            rows.forget(cells, only_failed=not fresh)
+        _run(cells, rows, jobs, cluster)
+
+    @group.command()
+    def status(plans: Plans = None, trials: Trials = None, store: StoreFile = default_store, code: Code = None) -> None:
+        """Count the rows of each plan: done, failed and missing; and those that other code has left."""
+        _status(read(plans, trials, code), existing(store))
+
+    @group.command()
+    def report(
+        plans: Plans = None,
+        trials: Trials = None,
+        store: StoreFile = default_store,
+        out: Annotated[Path, typer.Option(help="Folder for the report.")] = default_out,
+        published: Annotated[
+            Path | None, typer.Option(help="Folder with published numbers, a CSV a plan.")
+        ] = published,
+        code: Code = None,
+    ) -> None:
+        """Write the report: one page, its tables and its figures."""
+        from decidewise.experiments import as_table  # noqa: PLC0415
+        from decidewise.report import write_report  # noqa: PLC0415
+
+        cells = read(plans, trials, code)
+        rows = existing(store).rows(cells)
+        if not rows:
+            _fail(f"{store} has no rows of these plans and this code. See `decidewise {name} status`.")
+        if len(rows) < len(cells):
+            typer.echo(f"{len(cells) - len(rows):,} of {len(cells):,} rows are missing; the report is of the others.")
+        write_report(as_table(rows), out, published_dir=published)
+        typer.echo(f"Report: {out}")
+
+    @group.command()
+    def export(
+        to: Annotated[Path, typer.Option(help="The file to write, .parquet or .csv.")],
+        plans: Plans = None,
+        trials: Trials = None,
+        store: StoreFile = default_store,
+        code: Code = None,
+    ) -> None:
+        """Write the rows to a Parquet or CSV file."""
+        from decidewise.experiments import as_table  # noqa: PLC0415
+        from decidewise.experiments import export as write  # noqa: PLC0415
+
+        table = as_table(existing(store).rows(read(plans, trials, code)))
+        try:
+            write(table, to)
+        except ValueError as error:
+            _fail(str(error))
+        typer.echo(f"{table.num_rows:,} rows: {to}")
+
     return group
+
+
+def _run(cells: list[Cell], store: Store, jobs: int, cluster: str | None) -> None:
+    from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415
+
+    from rich.console import Console  # noqa: PLC0415
+
+    from decidewise.experiments import run  # noqa: PLC0415
+    from decidewise.experiments.display import describe, display  # noqa: PLC0415
+
+    try:
+        with display(cells, store.rows(cells), Console()) as watcher:
+            run(cells, store, jobs=jobs, cluster=cluster, watcher=watcher)
+    except KeyboardInterrupt:
+        _fail("stopped. The rows so far are kept, and the same command continues.", code=130)
+    except ImportError as error:
+        _fail(str(error))
+    except BrokenProcessPool as error:
+        _fail(f"a worker died, perhaps of too little memory ({error}). The same command continues; try fewer --jobs.")
+    failed = [row for row in store.rows(cells) if row.status == "failed"]
+    if failed:
+        _fail(f"{len(failed):,} of {len(cells):,} cells failed; the first: {describe(failed[0])}", code=1)
+
+
+def _status(cells: list[Cell], store: Store) -> None:
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table("plan", "code", "done", "failed", "missing")
+    for plan in dict.fromkeys(cell.plan for cell in cells):
+        mine = [cell for cell in cells if cell.plan == plan]
+        rows = store.rows(mine)
+        failed = sum(row.status == "failed" for row in rows)
+        table.add_row(plan, mine[0].version, *map(str, (len(rows) - failed, failed, len(mine) - len(rows))))
+        for version, count in store.versions(plan).items():
+            if version != mine[0].version:
+                table.add_row("", version, str(count), style="dim")
+    Console().print(table)
+
+
+def _fail(message: str, *, code: int = 2) -> NoReturn:
+    typer.echo(f"Error: {message}", err=True)
+    raise typer.Exit(code)
+
+
+def _paper_plans(names: Sequence[str]) -> list[Path]:
+    return [Path(name) if name.endswith(".toml") else PAPER / f"{name}.toml" for name in names or TABLES]
+
+
+def _given_plans(names: Sequence[str]) -> list[Path]:
+    if not names:
+        raise ValueError("name at least one plan, a TOML file.")
+    return [Path(name) for name in names]
+
+
+app.add_typer(
+    _experiments("paper", _paper_plans, PAPER / "published"),
+    name="paper",
+    help="Repeat the paper's experiments: shortest_path, knapsack and portfolio, or quick for a short look.",
+)
+app.add_typer(_experiments("bench", _given_plans, None), name="bench", help="Run plans of your own.")

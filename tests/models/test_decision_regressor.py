@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from decidewise import DecisionRegressor, DivergenceError, WiseRegressor
-from decidewise.data import make_shortest_path
+from decidewise.data import make_knapsack, make_shortest_path
 from decidewise.evaluate import normalized_regret
 from decidewise.losses import Loss, Pfy, SpoPlus, Target, registry
 from decidewise.measure import norms
@@ -353,3 +353,11 @@ def test_bad_input_is_named(data):
     for wrong in ({"epochs": 0}, {"batch_size": 0}, {"learning_rate": -1.0}, {"link": "probit"}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             DecisionRegressor(train.problem, **wrong).fit(train.X, train.costs)
+
+
+def test_relaxations_of_integer_problems_count_as_solver_calls():
+    data = make_knapsack(30, degree=2, seed=0)
+    model = DecisionRegressor(data.problem, "lava", epochs=2, random_state=0).fit(data.X, data.costs)
+    assert model.label_solves_ == model.history_[-1].solver_calls == 30
+    with pytest.raises(ValueError, match="max_solves=29 does not cover the labels"):
+        DecisionRegressor(data.problem, "lava", max_solves=29).fit(data.X, data.costs)

@@ -25,8 +25,8 @@ class Method:
     loss : str
         A name from `decidewise.losses.registry`: a linear predictor is trained on it.
     model : str
-        Instead of a loss, `"package.module:function"`, called as `function(problem, random_state=..., **parameters)`. It
-        returns anything with `fit` and `predict`.
+        Instead of a loss, `"package.module:function"`. Called as `function(problem, random_state=..., **parameters)`,
+        it returns anything with `fit` and `predict`.
     mode : str
         "adam", the paper's protocol, or "exact", the minimiser itself; of a model, whatever tells it from others of the
         same name.

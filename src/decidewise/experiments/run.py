@@ -153,6 +153,6 @@ def _workers(jobs: int, cluster: str | None) -> Iterator[None]:
     try:
         from distributed import Client  # noqa: PLC0415  (an extra)
     except ModuleNotFoundError as missing:
-        raise ValueError("a cluster needs the extra: pip install 'decidewise[dask]'.") from missing
+        raise ImportError("a cluster needs Dask: pip install 'decidewise[dask]'.") from missing
     with Client(cluster) as client, parallel_config("dask", client=client):
         yield

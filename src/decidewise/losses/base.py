@@ -20,6 +20,7 @@ import numpy as np
 
 from decidewise.checks import FloatArray, as_matrix
 from decidewise.losses.progress import tracked
+from decidewise.losses.relaxation import relaxed_vertices
 
 # Small enough that the progress bar moves while a slow solver works on the labels.
 _ROWS_A_PART = 128
@@ -68,6 +69,12 @@ class Minimization:
         rows = np.ascontiguousarray(costs).reshape(-1, costs.shape[-1])
         return self.problem.minimize(rows).reshape(costs.shape)
 
+    def solve_relaxation(self, costs: FloatArray) -> FloatArray:
+        """Return an optimal vertex of the polyhedron for each row, (n, d) -> (n, d), counted as solver calls."""
+        if hasattr(self.problem, "count"):
+            self.problem.count(len(costs))
+        return relaxed_vertices(self.polyhedron, costs)
+
 
 @dataclass(frozen=True)
 class Target:
@@ -98,7 +105,7 @@ class DecisionTarget(Target):
     values: FloatArray
 
     @classmethod
-    def solve(cls, problem: Minimization, costs: FloatArray) -> DecisionTarget:
+    def solve(cls, problem: Minimization, costs: FloatArray) -> Self:
         """Label every row of costs with its optimal decision, with a progress bar if that takes long."""
         parts = [slice(first, first + _ROWS_A_PART) for first in range(0, len(costs), _ROWS_A_PART)]
         decisions = np.concatenate([problem.solve(costs[rows]) for rows in tracked(parts, "Solving for the labels")])

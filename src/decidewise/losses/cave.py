@@ -20,7 +20,6 @@ import numpy as np
 from decidewise.checks import FloatArray, as_integer
 from decidewise.losses.base import DecisionTarget, Loss, Minimization, row_dot
 from decidewise.losses.cones import IntArray, NormalCones
-from decidewise.losses.relaxation import relaxed_vertices
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class _ConeAligned(Loss):
         """Solve every row once and note which constraints bind."""
         polyhedron = problem.polyhedron
         if self.relaxed and problem.is_integer:
-            decisions = relaxed_vertices(polyhedron, costs)
+            decisions = problem.solve_relaxation(costs)
         else:
             decisions = DecisionTarget.solve(problem, costs).decisions
         cones = NormalCones(polyhedron)

@@ -20,7 +20,6 @@ from decidewise.losses.base import DecisionTarget, Loss, Minimization, Target
 from decidewise.losses.cones import NormalCones
 from decidewise.losses.neighbours import neighbours
 from decidewise.losses.progress import tracked
-from decidewise.losses.relaxation import relaxed_vertices
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ class Lava(Loss):
         """Find the optimal vertex of each row, and the neighbours of each distinct vertex."""
         polyhedron = problem.polyhedron
         if problem.is_integer:
-            decisions = relaxed_vertices(polyhedron, costs)
+            decisions = problem.solve_relaxation(costs)
         else:
             decisions = DecisionTarget.solve(problem, costs).decisions
         _, first, vertex = np.unique(decisions.round(9), axis=0, return_index=True, return_inverse=True)

@@ -43,11 +43,11 @@ class Budget(CountedProblem):
         self.max_solves = np.inf if max_solves is None else max_solves
         self.reserve = 0
 
-    def minimize(self, costs: FloatArray) -> FloatArray:
-        """Pass the batch on, or raise `OutOfBudget` before any of it is solved."""
-        if self.n_solves + len(costs) > self.max_solves - self.reserve:
+    def count(self, n_solves: int) -> None:
+        """Count, or raise `OutOfBudget` before anything is solved."""
+        if self.n_solves + n_solves > self.max_solves - self.reserve:
             raise OutOfBudget
-        return super().minimize(costs)
+        super().count(n_solves)
 
 
 class Validation(NamedTuple):

@@ -42,11 +42,15 @@ class CountedProblem(Wrapper):
         self.n_solves = 0
         self.seconds = 0.0
 
+    def count(self, n_solves: int) -> None:
+        """Add solver calls that go past `minimize`, such as those for a relaxation."""
+        self.n_solves += n_solves
+
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Pass the batch on, and count its rows."""
+        self.count(len(costs))
         start = perf_counter()
         try:
             return self.problem.minimize(costs)
         finally:
-            self.n_solves += len(costs)
             self.seconds += perf_counter() - start

@@ -243,10 +243,13 @@ def _read_published(folder: Path) -> Iterator[tuple[str, dict[tuple[Setting, str
         raise ValueError(f"no published numbers in {folder}: a folder with CSV files was expected.")
     for file in files:
         with file.open(newline="", encoding="utf-8") as lines:
-            yield file.stem, {
-                (Setting(int(line["degree"]), int(line["samples"])), line["method"]): Published(
-                    Moments(float(line["regret_mean"]), float(line["regret_std"])),
-                    Moments(float(line.get("seconds_mean") or nan), float(line.get("seconds_std") or nan)),
-                )
-                for line in csv.DictReader(lines)
-            }
+            yield (
+                file.stem,
+                {
+                    (Setting(int(line["degree"]), int(line["samples"])), line["method"]): Published(
+                        Moments(float(line["regret_mean"]), float(line["regret_std"])),
+                        Moments(float(line.get("seconds_mean") or nan), float(line.get("seconds_std") or nan)),
+                    )
+                    for line in csv.DictReader(lines)
+                },
+            )

@@ -255,7 +255,9 @@ def _by_degree(
     return _chart(f"{name}_{board.name}", title, caption, x, y, panels)
 
 
-def _series(board: Board, settings: Sequence[Setting], place: _Place, *, label_degrees: bool = False) -> Iterator[Series]:
+def _series(
+    board: Board, settings: Sequence[Setting], place: _Place, *, label_degrees: bool = False
+) -> Iterator[Series]:
     notes = _Notes(board)
     for column in board.columns:
         if column.mode == PROTOCOL:

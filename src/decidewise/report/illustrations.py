@@ -117,7 +117,9 @@ def _paint_counterexample(axes: Axes) -> None:
     for (name, estimate), color in zip(estimators().items(), (BLUE, ORANGE, GREEN, PINK), strict=True):
         _arrow(axes, np.zeros(2), estimate, color)
         angle = np.degrees(np.arctan2(along[0] * estimate[1] - along[1] * estimate[0], along @ estimate))
-        axes.plot([], [], color=color, linewidth=2.5, label=f"{name}: ({estimate[0]:g}, {estimate[1]:g}), {angle:+.0f}°")
+        axes.plot(
+            [], [], color=color, linewidth=2.5, label=f"{name}: ({estimate[0]:g}, {estimate[1]:g}), {angle:+.0f}°"
+        )
     axes.set(xlim=(-1.2, 4.6), ylim=(-1.15, 1.6), aspect="equal", xlabel="y₁", ylabel="y₂")
     axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.28), ncols=2, fontsize=8)
 
