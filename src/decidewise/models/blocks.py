@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from decidewise.checks import FloatArray, check_finite
 from decidewise.measure import change
 
 # A block of fifty features and a hundred costs stays in the second-level cache: memory is read once.
 BLOCK_ROWS = 2048
+# Blocks that one thread reads before their sums are added up, always in the same order: the answer does not depend on
+# the number of threads.
+_BLOCKS_A_TASK = 32
+
+Result = TypeVar("Result")
 
 
 class Block(NamedTuple):
@@ -62,3 +70,15 @@ class RowBlocks:
             measure, targets = change(targets, self.exponent)
             weights = measure if weights is None else measure * weights
         return Block(X, targets, weights)
+
+
+def map_tasks(work: Callable[[range], Result], n_blocks: int) -> Iterator[Result]:
+    """Yield the results of `work` on consecutive ranges of blocks, in order; in parallel when there are many."""
+    tasks = [range(first, min(first + _BLOCKS_A_TASK, n_blocks)) for first in range(0, n_blocks, _BLOCKS_A_TASK)]
+    if len(tasks) == 1:
+        yield work(tasks[0])
+        return
+    # One BLAS thread a worker: NumPy's elementwise work, half of the time, then runs in parallel too.
+    n_threads = max((pool["num_threads"] for pool in threadpool_info()), default=1)
+    with threadpool_limits(1), ThreadPoolExecutor(n_threads) as workers:
+        yield from workers.map(work, tasks)

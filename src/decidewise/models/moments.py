@@ -6,19 +6,14 @@ the partitions of a cluster all lead to the same coefficients.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import eigh
-from threadpoolctl import threadpool_info, threadpool_limits
 
 from decidewise.checks import FloatArray
-from decidewise.models.blocks import Block, Blocks
+from decidewise.models.blocks import Block, Blocks, map_tasks
 
-# Blocks that one thread reads before their sums are added up, always in the same order: the answer does not depend on
-# the number of threads.
-_BLOCKS_A_TASK = 32
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -51,17 +46,7 @@ class Moments:
 
     def add(self, blocks: Blocks) -> None:
         """Add the rows of all blocks, in parallel when there are many."""
-        tasks = [
-            range(first, min(first + _BLOCKS_A_TASK, len(blocks))) for first in range(0, len(blocks), _BLOCKS_A_TASK)
-        ]
-        if len(tasks) == 1:
-            parts = [self._sum(blocks, tasks[0])]
-        else:
-            # One BLAS thread a worker: NumPy's elementwise work, half of the time, then runs in parallel too.
-            n_threads = max((pool["num_threads"] for pool in threadpool_info()), default=1)
-            with threadpool_limits(1), ThreadPoolExecutor(n_threads) as workers:
-                parts = list(workers.map(lambda task: self._sum(blocks, task), tasks))
-        for part in parts:
+        for part in map_tasks(lambda task: self._sum(blocks, task), len(blocks)):
             self.gram += part.gram
             self.cross += part.cross
 
@@ -84,6 +69,16 @@ class Moments:
 
         Without a ridge and without full rank it is the answer of least norm.
         """
+        center, level, gram, cross = self.centered(fit_intercept)
+        ridge = alpha * self.total_weight * np.eye(len(gram))
+        coefficients = _solve_semidefinite(gram + ridge, cross)
+        return coefficients, level - (self.shift + center) @ coefficients if fit_intercept else level
+
+    def centered(self, fit_intercept: bool) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return the means of the features (less the shift) and of the targets, and the sums of products about them.
+
+        Without an intercept nothing is centred and the means are zero.
+        """
         weight = self.total_weight
         gram, cross = self.gram[1:, 1:], self.cross[1:]
         center, level = np.zeros(len(self.shift)), np.zeros(cross.shape[1])
@@ -95,20 +90,34 @@ class Moments:
             rounding = 100 * _EPS * center**2 + (10 * _EPS * (self.shift + center)) ** 2
             constant = np.diag(gram) <= weight * rounding
             gram[constant], gram[:, constant], cross[constant] = 0.0, 0.0, 0.0
-        coefficients = _solve_semidefinite(gram + alpha * weight * np.eye(len(gram)), cross)
-        return coefficients, level - (self.shift + center) @ coefficients if fit_intercept else level
+        return center, level, gram, cross
+
+
+def whiten(matrix: FloatArray) -> FloatArray:
+    """Return `T` (p, r) with `Tᵀ matrix T = I`, for a positive semidefinite matrix (p, p) of rank r.
+
+    The columns of `T` are orthogonal to the null space, so that `T @ c` is the shortest of all equivalent vectors.
+    """
+    scale, values, basis, null = _decompose(matrix)
+    result = basis / np.sqrt(values) / scale[:, None]
+    return result - null @ (null.T @ result)
 
 
 def _solve_semidefinite(matrix: FloatArray, right: FloatArray) -> FloatArray:
     """Return the least-norm solution of `matrix @ b = right` for a symmetric positive semidefinite matrix."""
+    scale, values, basis, null = _decompose(matrix)
+    solution = (basis @ ((basis.T @ (right / scale[:, None])) / values[:, None])) / scale[:, None]
+    return solution - null @ (null.T @ solution)
+
+
+def _decompose(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return the scale of the rows (p,), the positive eigenvalues (r,) and vectors (p, r) of the scaled matrix, and an
+    orthonormal basis (p, p - r) of the null space of the matrix itself.
+    """  # noqa: D205
     scale = np.sqrt(np.maximum(np.diag(matrix), 0.0))
     scale = np.where(scale > 0, scale, 1.0)
     # Scaled to a unit diagonal, the rank does not depend on the features' units.
     values, vectors = eigh(matrix / np.outer(scale, scale))
     keep = values > 64 * len(matrix) * _EPS
-    basis = vectors[:, keep]
-    solution = (basis @ ((basis.T @ (right / scale[:, None])) / values[keep, None])) / scale[:, None]
-    if not keep.all():
-        null, _ = np.linalg.qr(vectors[:, ~keep] / scale[:, None])
-        solution -= null @ (null.T @ solution)
-    return solution
+    null, _ = np.linalg.qr(vectors[:, ~keep] / scale[:, None])
+    return scale, values[keep], vectors[:, keep], null

@@ -296,7 +296,10 @@ def _dive(row: _Row, bound: float, goal: float, gain: float, pack: BoolArray) ->
 
     items = np.empty(m, np.int64)
     n = 0
-    for item in _descending(np.abs(row.profits)):
+    size = np.empty(m)
+    for item in range(m):
+        size[item] = abs(row.profits[item])
+    for item in _descending(size):
         if row.fixed[item] == FREE:
             items[n] = item
             n += 1
@@ -308,7 +311,7 @@ def _dive(row: _Row, bound: float, goal: float, gain: float, pack: BoolArray) ->
     room[0] = _room_left(row)
     bounds = np.full(n + 1, bound)
     tries = np.zeros(n, np.int64)
-    take = row.fixed == IN
+    take = _taken(row)
     level = 0
     for _ in range(DIVE + 2 * n):
         row.steps[0] -= 1
@@ -317,7 +320,7 @@ def _dive(row: _Row, bound: float, goal: float, gain: float, pack: BoolArray) ->
         if level == n:
             value = _value(row, take)
             if value >= goal:
-                pack[:] = take
+                _copy(take, pack)
                 best, goal = value, value + gain
                 if gain == 0.0:
                     return True, best
@@ -347,7 +350,7 @@ def _dive(row: _Row, bound: float, goal: float, gain: float, pack: BoolArray) ->
 @njit(cache=True, nogil=True)
 def _fill(row: _Row, goal: float, pack: BoolArray) -> float:
     """Add the free items that fit, the most profitable first; if that is worth the goal, keep it and return its value."""
-    take = row.fixed == IN
+    take = _taken(row)
     room = _room_left(row)
     for item in _descending(row.profits):
         if row.fixed[item] == FREE and _fits(row.loads[item], room):
@@ -357,7 +360,7 @@ def _fill(row: _Row, goal: float, pack: BoolArray) -> float:
     value = _value(row, take)
     if value < goal:
         return -1.0
-    pack[:] = take
+    _copy(take, pack)
     return value
 
 
@@ -389,3 +392,17 @@ def _value(row: _Row, take: BoolArray) -> float:
         if take[item]:
             value += row.values[item]
     return value
+
+
+@njit(cache=True, nogil=True)
+def _taken(row: _Row) -> BoolArray:
+    take = np.empty(len(row.fixed), np.bool_)
+    for item in range(len(take)):
+        take[item] = row.fixed[item] == IN
+    return take
+
+
+@njit(cache=True, nogil=True)
+def _copy(take: BoolArray, pack: BoolArray) -> None:
+    for item in range(len(take)):
+        pack[item] = take[item]

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from numba import njit
 
 from decidewise.checks import FloatArray
+from decidewise.problems.knapsack_search import _common_divisor
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -48,6 +49,7 @@ class _Row(NamedTuple):
     cost: FloatArray  # (1,) of that tour
     limit: FloatArray  # (1,) the search asks for tours up to this cost
     tied: BoolArray  # (1,) whether another tour is as good
+    gain: float
     counts: IntArray  # (2,) of the edges decided, and of the one-trees left to spend
 
 
@@ -95,6 +97,7 @@ def _open_row(condensed: FloatArray, n: int, max_trees: int) -> _Row:
         np.array([np.inf]),
         np.array([np.inf]),
         np.zeros(1, np.bool_),
+        max(TIE * n, 0.999 * _common_divisor(condensed - condensed.min())),
         np.array([0, max_trees]),
     )
 
@@ -170,7 +173,7 @@ def _record(row: _Row, edges: IntArray) -> None:
     row.tied[0] = cost >= row.cost[0] - tie
     if not row.tied[0]:
         row.cost[0] = cost
-    row.limit[0] = row.cost[0] - tie if row.tied[0] else cost + tie
+    row.limit[0] = row.cost[0] - row.gain if row.tied[0] else cost + tie
     row.tour[:] = False
     for k in range(len(edges)):
         a, b = edges[k]
