@@ -5,13 +5,17 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 SETTINGS := pyproject.toml constraints.txt
 
-.PHONY: help demo test speed peers race format clean
+.PHONY: help demo paper test speed peers race format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/'
 
 demo: $(VENV)/.core  ## Fit least squares and WISE on synthetic shortest paths: one table, one figure (under a minute)
 	$(BIN)/decidewise demo
+
+paper: $(VENV)/.core  ## Repeat the experiments of the paper and write the report to out/paper (stop and continue at will)
+	$(BIN)/decidewise paper run
+	$(BIN)/decidewise paper report
 
 test: $(VENV)/.test  ## Lint, format, types, import rules, then all tests
 	$(BIN)/ruff check .

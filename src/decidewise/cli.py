@@ -62,12 +62,15 @@ def _experiments(name: str, find: Callable[[Sequence[str]], list[Path]], publish
         except ValueError as error:
             _fail(str(error))
 
-    def existing(store: Path) -> Store:
+    def open_store(path: Path, *, new: bool = False) -> Store:
         from decidewise.experiments import Store  # noqa: PLC0415
 
-        if not store.exists():
-            _fail(f"there are no rows yet in {store}; `decidewise {name} run` makes them.")
-        return Store(store)
+        if not (new or path.exists()):
+            _fail(f"there are no rows yet in {path}; `decidewise {name} run` makes them.")
+        try:
+            return Store(path)
+        except ValueError as error:
+            _fail(str(error))
 
     @group.command()
     def run(
@@ -80,9 +83,7 @@ def _experiments(name: str, find: Callable[[Sequence[str]], list[Path]], publish
         retry: Annotated[bool, typer.Option("--retry", help="Compute those cells anew that failed.")] = False,
     ) -> None:
         """Compute the cells that have no row yet. Stopped at any moment, the same command continues."""
-        from decidewise.experiments import Store  # noqa: PLC0415
-
-        cells, rows = read(plans, trials), Store(store)
+        cells, rows = read(plans, trials), open_store(store, new=True)
         if fresh or retry:
             rows.forget(cells, only_failed=not fresh)
         _run(cells, rows, jobs, cluster)
@@ -90,7 +91,7 @@ def _experiments(name: str, find: Callable[[Sequence[str]], list[Path]], publish
     @group.command()
     def status(plans: Plans = None, trials: Trials = None, store: StoreFile = default_store, code: Code = None) -> None:
         """Count the rows of each plan: done, failed and missing; and those that other code has left."""
-        _status(read(plans, trials, code), existing(store))
+        _status(read(plans, trials, code), open_store(store))
 
     @group.command()
     def report(
@@ -108,7 +109,7 @@ def _experiments(name: str, find: Callable[[Sequence[str]], list[Path]], publish
         from decidewise.report import write_report  # noqa: PLC0415
 
         cells = read(plans, trials, code)
-        rows = existing(store).rows(cells)
+        rows = open_store(store).rows(cells)
         if not rows:
             _fail(f"{store} has no rows of these plans and this code. See `decidewise {name} status`.")
         if len(rows) < len(cells):
@@ -128,7 +129,7 @@ def _experiments(name: str, find: Callable[[Sequence[str]], list[Path]], publish
         from decidewise.experiments import as_table  # noqa: PLC0415
         from decidewise.experiments import export as write  # noqa: PLC0415
 
-        table = as_table(existing(store).rows(read(plans, trials, code)))
+        table = as_table(open_store(store).rows(read(plans, trials, code)))
         try:
             write(table, to)
         except ValueError as error:
@@ -143,7 +144,7 @@ def _run(cells: list[Cell], store: Store, jobs: int, cluster: str | None) -> Non
 
     from rich.console import Console  # noqa: PLC0415
 
-    from decidewise.experiments import run  # noqa: PLC0415
+    from decidewise.experiments import OtherCodeError, run  # noqa: PLC0415
     from decidewise.experiments.display import describe, display  # noqa: PLC0415
 
     try:
@@ -151,7 +152,7 @@ def _run(cells: list[Cell], store: Store, jobs: int, cluster: str | None) -> Non
             run(cells, store, jobs=jobs, cluster=cluster, watcher=watcher)
     except KeyboardInterrupt:
         _fail("stopped. The rows so far are kept, and the same command continues.", code=130)
-    except ImportError as error:
+    except (ImportError, OtherCodeError) as error:
         _fail(str(error))
     except BrokenProcessPool as error:
         _fail(f"a worker died, perhaps of too little memory ({error}). The same command continues; try fewer --jobs.")
@@ -182,6 +183,8 @@ def _fail(message: str, *, code: int = 2) -> NoReturn:
 
 
 def _paper_plans(names: Sequence[str]) -> list[Path]:
+    if not PAPER.is_dir():
+        raise ValueError("the paper's plans come with a checkout of decidewise, not with the installed package.")
     return [Path(name) if name.endswith(".toml") else PAPER / f"{name}.toml" for name in names or TABLES]
 
 

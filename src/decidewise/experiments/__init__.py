@@ -31,13 +31,14 @@ from decidewise.experiments.cells import Cell
 from decidewise.experiments.methods import Method
 from decidewise.experiments.plan import Plan, Problem, read_plan
 from decidewise.experiments.rows import Row, as_table, export
-from decidewise.experiments.run import cells_of_all, run
+from decidewise.experiments.run import OtherCodeError, cells_of_all, run
 from decidewise.experiments.store import Store
 from decidewise.experiments.version import code_version
 
 __all__ = [
     "Cell",
     "Method",
+    "OtherCodeError",
     "Plan",
     "Problem",
     "Row",

@@ -85,16 +85,21 @@ class _Log(Tally):
 
     def __init__(self, cells: Sequence[Cell], rows: Sequence[Row], console: Console) -> None:
         super().__init__(cells, rows)
-        self.console, self.last = console, -_LOG_EVERY
+        self.console, self.last = console, self.begun
+        self._print(f"{self.stored:,} of {self.total:,} cells are done already")
 
     def show(self, rows: Sequence[Row]) -> None:
-        for row in rows:
-            if row.status == "failed" and _place(row) not in self.rows:
-                self.console.print(describe(row), markup=False, soft_wrap=True)
-        super().show(rows)
-        if len(self.rows) == self.total or monotonic() - self.last >= _LOG_EVERY:
+        new = [row for row in rows if _place(row) not in self.rows]
+        super().show(new)
+        for row in new:
+            if row.status == "failed":
+                self._print(describe(row))
+        if new and (len(self.rows) == self.total or monotonic() - self.last > _LOG_EVERY):
             self.last = monotonic()
-            self.console.print(self.line(), markup=False, highlight=False, soft_wrap=True)
+            self._print(self.line())
+
+    def _print(self, line: str) -> None:
+        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 class _Screen(Tally):

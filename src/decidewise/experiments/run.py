@@ -21,6 +21,10 @@ from decidewise.experiments.store import LEASE, Store
 from decidewise.experiments.version import code_version
 
 
+class OtherCodeError(RuntimeError):
+    """A worker has other code than the run began with, and rows of two versions must not mix."""
+
+
 class Watcher(Protocol):
     """Whoever wants to know how a run gets on."""
 
@@ -68,7 +72,7 @@ def run(
         Address of a Dask scheduler, to use its workers instead. Their decidewise must be this one.
     """
     name = uuid4().hex
-    with _signs_of_life(store, name), _workers(jobs, cluster):
+    with store.kept_open(), _signs_of_life(store, name), _workers(jobs, cluster):
         while missing := store.missing(cells):
             # Remote workers cannot write to a local file; their rows are added when the whole draw is back.
             tasks = _tasks(missing, store, name, write=cluster is None)
@@ -101,9 +105,9 @@ def _work(cells: Sequence[Cell], store: Store | None, parent: int) -> tuple[Sequ
     if store and os.getpid() != parent:
         _end_with(parent)
     if (version := code_version(cells[0].modules)) != cells[0].version:
-        raise RuntimeError(
-            f"a worker has code {version}, and the run began with {cells[0].version}; rows of two versions must not "
-            "mix. Start the run again, with the same code everywhere."
+        raise OtherCodeError(
+            f"a worker has code {version}, and the run began with {cells[0].version}: a file was edited meanwhile, or "
+            "the cluster is not up to date. Start again, with the same code everywhere."
         )
     rows = []
     for cell, row in zip(cells, compute(cells), strict=True):

@@ -54,13 +54,10 @@ class Store:
 
     def __post_init__(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self._connection() as db:
-            (found,) = db.execute("PRAGMA user_version").fetchone()
-            if found not in (0, _FORMAT):
-                raise ValueError(f"{self.path} has format {found}, not {_FORMAT}; choose another file with --store.")
-            if found == 0:
-                _with_patience(lambda: db.execute("PRAGMA journal_mode = WAL"))
-                _with_patience(lambda: db.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;"))
+        try:
+            self._prepare()
+        except sqlite3.DatabaseError as error:
+            raise ValueError(f"cannot keep rows in {self.path}: {error}. Choose another file.") from error
 
     def add(self, cell: Cell, row: Row) -> None:
         """Write a row, unless the cell has one."""
@@ -110,6 +107,22 @@ class Store:
             else:
                 db.executemany("DELETE FROM claims WHERE run = ? AND cell = ?", [(run, cell.key) for cell in cells])
 
+    @contextmanager
+    def kept_open(self) -> Iterator[None]:
+        """Hold one connection meanwhile: each time the last is closed, SQLite tidies up its log, at a price."""
+        with self._connection() as db:
+            db.execute("SELECT count(*) FROM claims").fetchone()
+            yield
+
+    def _prepare(self) -> None:
+        with self._connection() as db:
+            (found,) = db.execute("PRAGMA user_version").fetchone()
+            if found not in (0, _FORMAT):
+                raise ValueError(f"{self.path} has format {found}, not {_FORMAT}. Choose another file.")
+            if found == 0:
+                _patiently(lambda: db.execute("PRAGMA journal_mode = WAL"))
+                _patiently(lambda: db.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;"))
+
     def _select(self, columns: str, cells: Sequence[Cell]) -> list[tuple]:
         plans = sorted({cell.plan for cell in cells})
         marks = ", ".join("?" * len(plans))
@@ -121,7 +134,7 @@ class Store:
         """Connect with every statement a transaction of its own."""
         db = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
         try:
-            db.execute("PRAGMA synchronous = NORMAL")  # in WAL mode, safe against everything but a loss of power
+            db.execute("PRAGMA synchronous = NORMAL")  # whole after any crash; without power the last rows may be lost
             yield db
         finally:
             db.close()
@@ -159,7 +172,7 @@ def _is_gone(pid: int) -> bool:
     return False
 
 
-def _with_patience(act: Callable[[], object]) -> None:
+def _patiently(act: Callable[[], object]) -> None:
     """Act, and again while another process sets up the same file: SQLite does not wait for that by itself."""
     deadline = time.monotonic() + _PATIENCE
     while True:

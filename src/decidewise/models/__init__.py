@@ -1,8 +1,10 @@
 """Models: features and costs in, a fitted scikit-learn estimator out."""
 
+from decidewise.models.candidates import default_candidates
 from decidewise.models.course import Epoch
 from decidewise.models.decision_regressor import DecisionRegressor
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.wise_regressor import WiseRegressor
+from decidewise.models.wise_regressor_cv import WiseRegressorCV
 
-__all__ = ["DecisionRegressor", "Epoch", "GeneralizedLinear", "WiseRegressor"]
+__all__ = ["DecisionRegressor", "Epoch", "GeneralizedLinear", "WiseRegressor", "WiseRegressorCV", "default_candidates"]

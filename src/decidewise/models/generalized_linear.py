@@ -1,47 +1,94 @@
-"""A linear model of many outputs, fitted exactly in one pass over the rows."""
+"""A generalized linear model of many outputs, fitted in passes over the rows; least squares exactly, in one."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from decidewise.checks import FloatArray, as_sample_weight, check_same_rows
+from decidewise.checks import FloatArray, as_integer, as_sample_weight, check_same_rows
 from decidewise.models.blocks import Blocks, RowBlocks
+from decidewise.models.deviances import CheckedBlocks, Deviance
+from decidewise.models.log_linear import LinearFit, fit_log_linear
 from decidewise.models.moments import Moments
+
+# Predictions stay positive and finite, and so does a sum of a thousand of them: the largest float is exp(709).
+_LARGEST_EXPONENT = 700.0
+
+
+def _has_partial_fit(model: GeneralizedLinear) -> bool:
+    if model._log_link:
+        raise AttributeError(
+            "partial_fit needs the squared deviance and the identity link, whose fit is one sum over the rows; other "
+            "fits pass over all rows several times. Use fit, or fit_blocks for rows that do not fit into memory."
+        )
+    return True
 
 
 class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    """Linear model with all outputs fitted at once.
+    """Generalized linear model with all outputs fitted at once.
 
     Minimises, for each output, half the weighted mean of the deviance plus a ridge:
-    `1/(2 Σw) Σ_i w_i (y_i - x_i·b - a)² + alpha/2 ‖b‖²`. The mean, not the sum, is what `alpha` is weighed against (as
-    in scikit-learn's generalized linear models): it keeps its meaning when rows or weights are added. `Ridge(alpha)`
-    is this model with `alpha / Σw`.
+    `1/(2 Σw) Σ_i w_i dev(y_i, μ_i) + alpha/2 ‖b‖²`, where `μ_i` is `x_i·b + a` (identity link) or `exp(x_i·b + a)`
+    (log link). The mean, not the sum, is what `alpha` is weighed against (as in scikit-learn's generalized linear
+    models): it keeps its meaning when rows or weights are added. `Ridge(alpha)` is the squared deviance with
+    `alpha / Σw`.
 
-    The fit is exact: sums of products over blocks of rows, then one small symmetric system. It never copies the data,
-    reads large tables with all threads, and gives the answer of least norm where the features do not have full rank
-    (directions of the features a million times weaker than the strongest count as absent).
+    Every deviance here is a Bregman divergence, so its best answer is the conditional mean, and under the change of
+    measure `E[y | x] / E[a | x]` for weights `a` and targets `y/a`: the weighted risk of a prediction `m` has the
+    derivative `φ''(m) (m E[a | x] - E[y | x])`, which changes sign there and nowhere else. So
+    `WiseRegressor(GeneralizedLinear("gamma"))`, the log-linear model, is as Fisher consistent as least squares.
 
     Parameters
     ----------
-    deviance : {"squared"}
-        The deviance to minimise.
-    link : {None, "identity"}
-        How the linear predictor becomes the prediction; None is the deviance's own.
+    deviance : {"squared", "poisson", "gamma", "tweedie"}
+        What is minimised: `(y - μ)²`; `2 (y log(y/μ) - y + μ)`, for targets that are not negative;
+        `2 (log(μ/y) + y/μ - 1)`, for positive targets; or what lies between the last two.
+    power : float
+        The power of "tweedie", from 1 (Poisson) to 2 (gamma); no other deviance looks at it.
+    link : {None, "identity", "log"}
+        How the linear predictor becomes the prediction. None is the identity for "squared" and the logarithm for the
+        others, which have no other: their predictions must be positive.
     alpha : float
         The ridge; it does not act on the intercept.
     fit_intercept : bool
         Whether there is an intercept.
+    max_iter : int
+        The most passes over the rows for an output with a log link.
+    tol : float
+        An output has converged when the next step promises to lower its objective by less than this, relative to the
+        deviance's unit (the mean of the targets, to the power 2 - p). Newton's steps double the digits: a tight
+        tolerance costs a pass at most.
+    warm_start : bool
+        Whether a fit with a log link starts at the last one rather than at the mean of the targets.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_outputs, n_features), or (n_features,) for a one-dimensional target
     intercept_ : ndarray of shape (n_outputs,), or float
+    n_iter_ : ndarray of int of shape (n_outputs,), or int
+        Passes over the rows that each output took.
+    converged_ : ndarray of bool of shape (n_outputs,), or bool
     n_features_in_ : int
     feature_names_in_ : ndarray of str, where the features came with names
+
+    Notes
+    -----
+    Squared deviance and identity link: the fit is exact, one sum of products over blocks of rows and one small
+    symmetric system. Otherwise each pass over the blocks gives every output its gradient and Hessian (the observed
+    one) for a Newton step, halved where it would increase the objective; outputs that have converged drop out. The
+    squared deviance with a log link is not convex: its answer is a local minimum.
+
+    Either way the data are never copied, large tables are read with all threads, and where the features do not have
+    full rank the answer is that of least norm (directions of the features a million times weaker than the strongest
+    count as absent). Where the best coefficients are infinite (a group of rows with zero targets only), they stop
+    where the deviance gains less than `tol`.
 
     Examples
     --------
@@ -50,20 +97,30 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
     >>> model = GeneralizedLinear().fit(X, np.hstack([2 * X + 1, -X]))
     >>> model.predict([[3.0]]).round(12)
     array([[ 7., -3.]])
+    >>> GeneralizedLinear("gamma").fit(X, 5 * 2**X).predict([[3.0]]).round(12)
+    array([[40.]])
     """
 
     def __init__(
         self,
-        deviance: Literal["squared"] = "squared",
+        deviance: Literal["squared", "poisson", "gamma", "tweedie"] = "squared",
         *,
-        link: Literal["identity"] | None = None,
+        power: float = 1.5,
+        link: Literal["identity", "log"] | None = None,
         alpha: float = 0.0,
         fit_intercept: bool = True,
+        max_iter: int = 100,
+        tol: float = 1e-10,
+        warm_start: bool = False,
     ) -> None:
         self.deviance = deviance
+        self.power = power
         self.link = link
         self.alpha = alpha
         self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
@@ -76,23 +133,32 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
             Not negative; 2 is the same as having the row twice.
         """
         blocks, n_dimensions = self._read(X, y, sample_weight, reset=True)
-        return self._start(blocks)._finish(n_dimensions)
+        return self._fit(blocks, n_dimensions)
 
+    @available_if(_has_partial_fit)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take more rows into account: the answer is that of one `fit` on all rows seen since the last `fit`."""
         first = not hasattr(self, "moments_")
         blocks, n_dimensions = self._read(X, y, sample_weight, reset=first)
-        return (self._start(blocks) if first else self._add(blocks))._finish(n_dimensions)
+        if first:
+            return self._fit(blocks, n_dimensions)
+        self.moments_.add(blocks)
+        return self._solve(n_dimensions)
 
     def fit_blocks(self, blocks: Blocks) -> Self:
         """Fit on blocks of rows that need not be in memory at once; see `decidewise.models.blocks`."""
-        return self._start(blocks)._finish(n_dimensions=2)
+        return self._fit(blocks, n_dimensions=2)
 
     def predict(self, X: Any) -> FloatArray:
         """Return predictions of the shape of the targets: (n, d) or (n,)."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
-        return X @ self.coef_.T + self.intercept_
+        predictor = X @ self.coef_.T + self.intercept_
+        return np.exp(np.clip(predictor, -_LARGEST_EXPONENT, _LARGEST_EXPONENT)) if self._log_link else predictor
+
+    @property
+    def _log_link(self) -> bool:
+        return self.link == "log" or (self.link is None and self.deviance != "squared")
 
     def _read(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[RowBlocks, int]:
         # Finiteness is checked block by block while the rows are in cache, with the row and column in the message.
@@ -102,34 +168,95 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         weights = None if sample_weight is None else as_sample_weight(sample_weight, len(X))
         return RowBlocks(X, y.reshape(len(y), -1), weights), y.ndim
 
-    def _start(self, blocks: Blocks) -> Self:
-        self._check_parameters()
+    def _fit(self, blocks: Blocks, n_dimensions: int) -> Self:
+        deviance = self._check_parameters()
         first = blocks[0]
+        if len(blocks) == 1:
+            blocks = [first]  # no need to read it again
         shift = first.X.mean(axis=0) if self.fit_intercept else np.zeros(first.X.shape[1])
-        self.moments_ = Moments.zeros(shift, first.targets.shape[1])
-        return self._add(blocks)
-
-    def _add(self, blocks: Blocks) -> Self:
+        moments = Moments.zeros(shift, first.targets.shape[1])
+        if self._log_link:
+            if hasattr(self, "moments_"):
+                del self.moments_
+            moments.add(CheckedBlocks(blocks, deviance))
+            return self._iterate(blocks, moments, deviance, n_dimensions)
+        self.moments_ = moments
         self.moments_.add(blocks)
-        return self
+        return self._solve(n_dimensions)
 
-    def _finish(self, n_dimensions: int) -> Self:
-        if self.moments_.total_weight <= 0:
-            raise ValueError(
-                "every row weighs zero (all costs or all sample weights are zero), so there is nothing to fit. "
-                "Pass at least one row with a non-zero cost and weight."
-            )
+    def _solve(self, n_dimensions: int) -> Self:
+        _check_weight(self.moments_)
         coefficients, intercepts = self.moments_.solve(self.alpha, self.fit_intercept)
-        if not np.isfinite(coefficients).all():
+        once = np.ones(len(intercepts), dtype=np.int64)
+        return self._keep(LinearFit(coefficients, intercepts, once, once.astype(bool)), n_dimensions)
+
+    def _iterate(self, blocks: Blocks, moments: Moments, deviance: Deviance, n_dimensions: int) -> Self:
+        _check_weight(moments)
+        zero = np.flatnonzero(moments.cross[0] <= 0)
+        if len(zero):
+            raise ValueError(
+                f"column {zero[0]} of the targets is zero in every row that counts, which a log link predicts only at "
+                'minus infinity. Drop the column, or use link="identity".'
+            )
+        start = None
+        if self.warm_start and hasattr(self, "coef_"):
+            start = np.atleast_2d(self.coef_).T, np.atleast_1d(self.intercept_)
+        fit = fit_log_linear(
+            blocks,
+            moments,
+            deviance,
+            alpha=self.alpha,
+            fit_intercept=self.fit_intercept,
+            start=start,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+        astray = np.flatnonzero(~fit.converged)
+        if len(astray):
+            named = ", ".join(map(str, astray[:10])) + (", ..." if len(astray) > 10 else "")
+            warnings.warn(
+                f"{len(astray)} of {len(fit.converged)} outputs ({named}) did not converge within max_iter={self.max_iter} "
+                "passes. Allow more passes, add a ridge (alpha), or look for outliers in the features.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return self._keep(fit, n_dimensions)
+
+    def _keep(self, fit: LinearFit, n_dimensions: int) -> Self:
+        if not np.isfinite(fit.coefficients).all():
             raise ValueError("the products of features and targets overflow float64. Scale the features or the costs.")
-        self.coef_ = coefficients.T if n_dimensions == 2 else coefficients[:, 0]
-        self.intercept_ = intercepts if n_dimensions == 2 else float(intercepts[0])
+        flat = n_dimensions == 1
+        self.coef_ = fit.coefficients[:, 0] if flat else fit.coefficients.T
+        self.intercept_ = float(fit.intercepts[0]) if flat else fit.intercepts
+        self.n_iter_ = int(fit.n_iter[0]) if flat else fit.n_iter
+        self.converged_ = bool(fit.converged[0]) if flat else fit.converged
         return self
 
-    def _check_parameters(self) -> None:
-        if self.deviance != "squared":
-            raise ValueError(f'deviance must be "squared"; got {self.deviance!r}.')
-        if self.link not in (None, "identity"):
-            raise ValueError(f'link must be None or "identity" for the squared deviance; got {self.link!r}.')
+    def _check_parameters(self) -> Deviance:
+        deviance = Deviance.of(self.deviance, self.power)
+        if self.link not in (None, "identity", "log"):
+            raise ValueError(f'link must be None, "identity" or "log"; got {self.link!r}.')
+        if deviance.power > 0 and self.link == "identity":
+            raise ValueError(
+                f"the {self.deviance} deviance needs positive predictions, which the identity link does not give. "
+                'Use link="log", or deviance="squared".'
+            )
         if not (np.isfinite(self.alpha) and self.alpha >= 0):
             raise ValueError(f"alpha must be a finite number that is not negative; got {self.alpha!r}.")
+        if not self.tol >= 0:
+            raise ValueError(f"tol must be a number that is not negative; got {self.tol!r}.")
+        as_integer(self.max_iter, name="max_iter")
+        return deviance
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self._log_link
+        return tags
+
+
+def _check_weight(moments: Moments) -> None:
+    if moments.total_weight <= 0:
+        raise ValueError(
+            "every row weighs zero (all costs or all sample weights are zero), so there is nothing to fit. "
+            "Pass at least one row with a non-zero cost and weight."
+        )

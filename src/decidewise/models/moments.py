@@ -111,12 +111,13 @@ def _solve_semidefinite(matrix: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def _decompose(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return the scale of the rows (p,), the positive eigenvalues (r,) and vectors (p, r) of the scaled matrix, and an
-    orthonormal basis (p, p - r) of the null space of the matrix itself.
-    """  # noqa: D205
+    """Decompose a semidefinite matrix (p, p), scaled to a unit diagonal so that its rank does not depend on units.
+
+    Returns the scale (p,), the r eigenvalues that are not zero, their vectors (p, r), and an orthonormal basis
+    (p, p - r) of the null space of the matrix itself.
+    """
     scale = np.sqrt(np.maximum(np.diag(matrix), 0.0))
     scale = np.where(scale > 0, scale, 1.0)
-    # Scaled to a unit diagonal, the rank does not depend on the features' units.
     values, vectors = eigh(matrix / np.outer(scale, scale))
     keep = values > 64 * len(matrix) * _EPS
     null, _ = np.linalg.qr(vectors[:, ~keep] / scale[:, None])

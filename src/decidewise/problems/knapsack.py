@@ -87,7 +87,7 @@ class Knapsack(Problem):
 
     def _count_items(self) -> None:
         """Add the largest number of items that fit as a dimension: rows of nearly equal values need that bound."""
-        largest, stuck = search_packs(self._fits[None] * 1.0, self._loads, MAX_STEPS // 100)
+        largest, stuck = search_packs(np.where(self._fits, 1.0, 0.0).reshape(1, -1), self._loads, MAX_STEPS // 100)
         if stuck < 0:
             self.B_S = float(np.sqrt(largest.sum()))
             self._loads = np.column_stack([self._loads, np.full(self.n_costs, 1 / max(1.0, largest.sum()))])

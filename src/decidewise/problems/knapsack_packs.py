@@ -14,7 +14,6 @@ from decidewise.checks import FloatArray
 
 IntArray = npt.NDArray[np.int64]
 
-
 #: The room in every dimension. The excess is for decimal weights, which do not add up exactly in binary.
 ROOM = 1.0 + 1e-9
 #: Steps for each pack to be listed, after which the listing gives up: it may wade through packs that are not maximal.

@@ -81,6 +81,7 @@ def _open_row(condensed: FloatArray, n: int, max_trees: int) -> _Row:
         for b in range(a + 1, n):
             costs[a, b] = costs[b, a] = condensed[edge]
             edge += 1
+    above = condensed - condensed.min()
     lengths = costs.copy()
     for a in range(n):
         lengths[a, a] = BARRED
@@ -97,7 +98,7 @@ def _open_row(condensed: FloatArray, n: int, max_trees: int) -> _Row:
         np.array([np.inf]),
         np.array([np.inf]),
         np.zeros(1, np.bool_),
-        max(TIE * n, 0.999 * _common_divisor(condensed - condensed.min())),
+        max(TIE * n, 0.999 * _common_divisor(above[above > TIE])),
         np.array([0, max_trees]),
     )
 
@@ -468,7 +469,7 @@ def _improved(costs: FloatArray, nodes: IntArray) -> IntArray:
 def _move_front(costs: FloatArray, nodes: IntArray) -> bool:
     """Make the best move of a stretch at the front, if there is one that saves something."""
     n = len(nodes)
-    most, best_size, best_place, best_turned = 1e-9, 0, 0, False
+    most, best_size, best_place, best_turned = TIE, 0, 0, False
     first, last = nodes[0], nodes[n - 1]
     for size in range(1, n - 1):
         end, after = nodes[size - 1], nodes[size]

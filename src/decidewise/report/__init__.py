@@ -1,0 +1,16 @@
+"""Rows -> tables, figures and one HTML page. Everything here is a function of the rows: nothing is solved or trained.
+
+- `boards`, `reading`: the rows of one problem, with the published numbers beside them
+- `verdicts`, `misses`: which published cells are reproduced, and what is known about the others
+- `tables` and `formats`: tables, and their Markdown, LaTeX and CSV
+- `charts` and `views`: charts as plain data; `figures` draws them into files
+- `illustrations`: the paper's drawings
+- `page`: all of it on one page, where a small script draws the same charts
+- `write`: the only part that touches the disk
+"""
+
+from __future__ import annotations
+
+from decidewise.report.write import write_report
+
+__all__ = ["write_report"]

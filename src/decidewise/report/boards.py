@@ -1,27 +1,19 @@
-"""Rows -> boards: one for each plan and problem, with every trial of every cell and the published numbers beside it."""
+"""What a board is: one problem of one plan, with every trial of every cell and the published numbers beside it."""
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite, nan, sqrt
-from pathlib import Path
-from typing import Any, NamedTuple
-
-import pyarrow as pa
+from typing import NamedTuple
 
 #: The mode that follows the paper's protocol: the one that published numbers are compared with.
 PROTOCOL = "adam"
 #: The order of methods in tables and legends: the paper's. Others follow in the order of their rows.
 METHODS = ("MSE", "WISE", "SPO+", "PFY", "DBB", "CaVE", "LAVA")
 TITLES = {"shortest_path": "Shortest path", "knapsack": "2D knapsack", "portfolio": "Portfolio"}
-COLUMNS = (
-    "plan", "problem", "degree", "samples", "method", "mode", "trial", "regret", "floor", "label_seconds",
-    "train_seconds", "solver_calls", "version", "machine", "status", "reason",
-)  # fmt: skip
 
 
 class Trial(NamedTuple):
@@ -159,39 +151,15 @@ class Board:
         """The largest number of trials, finished or failed, of any cell."""
         return max((len(cell.trials) + len(cell.failures) for cell in self.cells.values()), default=0)
 
-    def floor(self, setting: Setting) -> float:
-        """Return the mean regret of the true expected costs over the trials of a setting, NaN where it is unknown."""
-        # Every column of a trial sees the same test set, so any of them knows the floor.
-        floors = {n: t.floor for (at, _), cell in self.cells.items() if at == setting for n, t in cell.trials.items()}
-        return Moments.of(floors.values()).mean
-
-
-def read_boards(table: pa.Table, published: Path | None = None) -> list[Board]:
-    """Sort rows into boards; a board whose plan and problem bear the name of a published file is compared with it.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        One row per (plan, problem, degree, samples, method, mode, trial).
-    published : Path, optional
-        A folder of CSV files with columns degree, samples, method, regret_mean, regret_std and, where known,
-        seconds_mean, seconds_std. A file without rows is a board too: everything on it is yet to be run.
-    """
-    missing = [column for column in COLUMNS if column not in table.column_names]
-    if missing:
-        raise ValueError(f"the table of rows lacks the columns {missing}; it has {table.column_names}.")
-    cells: dict[tuple[str, str], dict[tuple[Setting, Column], Cell]] = {}
-    for row in table.to_pylist():
-        board = cells.setdefault((row["plan"], row["problem"]), {})
-        key = Setting(row["degree"], row["samples"]), Column(row["method"], row["mode"])
-        _add(board.setdefault(key, Cell()), row)
-    references = dict(_read_published(published)) if published is not None else {}
-    paper = [(stem, stem) for stem in [*TITLES, *references]]
-    names = sorted(dict.fromkeys([*cells, *((stem, stem) for stem in references)]), key=_rank(paper))
-    return [
-        _board(plan, problem, cells.get((plan, problem), {}), references.get(problem, {}) if plan == problem else {})
-        for plan, problem in names
-    ]
+    @cached_property
+    def floors(self) -> dict[Setting, float]:
+        """The mean regret of the true expected costs over the trials of each setting, where it is known."""
+        # Every column of a trial sees the same test set, so any of them knows its floor.
+        by_trial: dict[Setting, dict[int, float]] = {}
+        for (setting, _), cell in self.cells.items():
+            by_trial.setdefault(setting, {}).update((number, trial.floor) for number, trial in cell.trials.items())
+        means = {setting: Moments.of(floors.values()).mean for setting, floors in by_trial.items()}
+        return {setting: mean for setting, mean in means.items() if isfinite(mean)}
 
 
 def in_order(names: Iterable[str], first: Sequence[str] = METHODS) -> list[str]:
@@ -200,56 +168,6 @@ def in_order(names: Iterable[str], first: Sequence[str] = METHODS) -> list[str]:
     >>> in_order(["mine", "LAVA", "WISE", "mine"])
     ['WISE', 'LAVA', 'mine']
     """
-    rank = _rank([name.casefold() for name in first])
-    return sorted(dict.fromkeys(names), key=lambda name: rank(name.casefold()))
-
-
-def _rank(known: Sequence[Any]) -> Callable[[Any], int]:
-    return lambda name: known.index(name) if name in known else len(known)
-
-
-def _board(
-    plan: str,
-    problem: str,
-    cells: Mapping[tuple[Setting, Column], Cell],
-    published: Mapping[tuple[Setting, str], Published],
-) -> Board:
-    # CaVE and CAVE are one method: the published name gives way to that of the rows.
-    spelling = {column.method.casefold(): column.method for _, column in cells}
-    spelled = {(at, spelling.get(method.casefold(), method)): value for (at, method), value in published.items()}
-    return Board(plan, problem, cells, spelled)
-
-
-def _add(cell: Cell, row: Mapping[str, Any]) -> None:
-    trial = row["trial"]
-    if trial in cell.trials or trial in (failure.trial for failure in cell.failures):
-        where = ", ".join(f"{name}={row[name]!r}" for name in COLUMNS[:7])
-        raise ValueError(f"two rows are the same trial of the same cell ({where}); report one version at a time.")
-    regret = _number(row["regret"])
-    if row["status"] == "ok" and isfinite(regret):
-        seconds = _number(row["label_seconds"]) + _number(row["train_seconds"])
-        cell.trials[trial] = Trial(regret, _number(row["floor"]), seconds, _number(row["solver_calls"]))
-    else:
-        cell.failures.append(Failure(trial, row["reason"] or "no regret was recorded"))
-
-
-def _number(value: float | None) -> float:
-    return nan if value is None else float(value)
-
-
-def _read_published(folder: Path) -> Iterator[tuple[str, dict[tuple[Setting, str], Published]]]:
-    files = sorted(folder.glob("*.csv"))
-    if not files:
-        raise ValueError(f"no published numbers in {folder}: a folder with CSV files was expected.")
-    for file in files:
-        with file.open(newline="", encoding="utf-8") as lines:
-            yield (
-                file.stem,
-                {
-                    (Setting(int(line["degree"]), int(line["samples"])), line["method"]): Published(
-                        Moments(float(line["regret_mean"]), float(line["regret_std"])),
-                        Moments(float(line.get("seconds_mean") or nan), float(line.get("seconds_std") or nan)),
-                    )
-                    for line in csv.DictReader(lines)
-                },
-            )
+    known = [name.casefold() for name in first]
+    distinct = dict.fromkeys(names)
+    return sorted(distinct, key=lambda name: known.index(name.casefold()) if name.casefold() in known else len(known))

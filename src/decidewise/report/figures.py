@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from io import BytesIO
-from math import ceil, inf
+from math import ceil, log10
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis as DrawnAxis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
@@ -21,7 +23,6 @@ from matplotlib.ticker import (
     LogLocator,
     MaxNLocator,
     NullLocator,
-    SymmetricalLogLocator,
 )
 from matplotlib.transforms import ScaledTranslation
 
@@ -29,7 +30,7 @@ from decidewise.report.boards import PROTOCOL, in_order
 from decidewise.report.charts import FLOOR, PUBLISHED, Axis, Chart, Matrix, Series
 from decidewise.report.style import INK, LIGHT, Style
 
-_SETTINGS = {
+_SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text: small files, and it can be searched and restyled
     "font.size": 9,
     "text.color": INK,
@@ -40,7 +41,6 @@ _SETTINGS = {
     "axes.titlesize": 10,
     "xtick.color": INK,
     "ytick.color": INK,
-    "savefig.transparent": False,
 }
 _COLUMNS = 3
 
@@ -55,33 +55,34 @@ def render(draw: Callable[[], Figure], name: str) -> dict[str, bytes]:
     name : str
         Enters the identifiers inside the SVG, so that two figures can live on one page.
     """
+    png, svg = BytesIO(), BytesIO()
     with mpl.rc_context({**_SETTINGS, "svg.hashsalt": name}):
         figure = draw()
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")  # laid out once, not once a file
-        files = {}
-        for kind, metadata in (("svg", {"Date": None}), ("png", {})):
-            buffer = BytesIO()
-            figure.savefig(buffer, format=kind, dpi=150, metadata=metadata)
-            files[kind] = buffer.getvalue()
-    return files
+        figure.dpi = 150
+        FigureCanvasAgg(figure).print_png(png)
+        figure.set_layout_engine("none")  # laid out once, for the two of them
+        FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None})
+    return {"png": png.getvalue(), "svg": svg.getvalue()}
 
 
 def draw_chart(chart: Chart, styles: Mapping[str, Style]) -> Figure:
     """Draw the panels in rows of three, with one legend below."""
     columns = min(len(chart.panels), _COLUMNS)
     rows = ceil(len(chart.panels) / columns)
-    figure = Figure(figsize=(3.1 * max(columns, 1.5), 2.6 * rows + 0.7), layout="constrained")
+    figure = Figure(figsize=(3.1 * max(columns, 1.6), 2.6 * rows + 0.7), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes in grid.flat[len(chart.panels) :]:
         axes.set_visible(False)
     for axes, panel in zip(grid.flat, chart.panels, strict=False):
+        axes.set_xscale(chart.x.scale, **_options(chart.x))
+        axes.set_yscale(chart.y.scale, **_options(chart.y))
         for series in panel.series:
             _draw_series(axes, series, styles)
         axes.set_title(panel.title, loc="left")
-        _set_scales(axes, chart)
+        _set_ticks(axes.xaxis, chart.x)
+        _set_ticks(axes.yaxis, chart.y)
         axes.grid(alpha=0.15)
-    figure.legend(handles=_legend(chart, styles), loc="outside lower center", ncols=6, frameon=False)
+    figure.legend(handles=_legend(chart, styles), loc="outside lower center", ncols=max(2 * columns, 3), frameon=False)
     return figure
 
 
@@ -117,14 +118,15 @@ def _draw_series(axes: Axes, series: Series, styles: Mapping[str, Style]) -> Non
     # Moved apart by a point or so a method, so that whiskers at the same x do not cover each other.
     shift = ScaledTranslation(1.6 * (list(styles).index(series.method) - 3) / 72, 0, axes.figure.dpi_scale_trans)
     shifted = axes.transData + shift
-    axes.update_datalim(np.column_stack([x, y]))
+    low = np.maximum(y - spread, y / 2) if y.min() > 0 else y - spread  # a whisker must not leave a log axis
+    axes.update_datalim(np.column_stack([[*x, *x, *x], [*low, *y, *(y + spread)]]))
     axes.autoscale_view()
-    axes.plot(x, y, transform=shifted, **look)
+    axes.plot(x, y, transform=shifted, **look | {"marker": "none"})
+    sizes = [(look["markersize"] * mark.size) ** 2 for mark in series.marks]
+    filled = look.get("markerfacecolor", look["color"])
+    axes.scatter(x, y, sizes, marker=look["marker"], facecolor=filled, edgecolor=look["color"], transform=shifted)
     if series.layer != PUBLISHED:
-        low = np.maximum(y - spread, y / 10) if y.min() > 0 else y - spread  # a whisker must not leave a log axis
         axes.vlines(x, low, y + spread, color=look["color"], alpha=0.35, linewidth=1, transform=shifted)
-    for mark in filter(lambda mark: mark.label, series.marks):
-        axes.annotate(mark.label, (mark.x, mark.y), (5, -2), textcoords="offset points", fontsize=7)
 
 
 def _look(layer: str, style: Style | None) -> dict[str, Any]:
@@ -137,27 +139,28 @@ def _look(layer: str, style: Style | None) -> dict[str, Any]:
     return look if layer == PROTOCOL else look | {"linestyle": (0, (5, 2)), "markersize": 3.5, "linewidth": 1}
 
 
-def _set_scales(axes: Axes, chart: Chart) -> None:
-    for which, spec, set_scale in (("x", chart.x, axes.set_xscale), ("y", chart.y, axes.set_yscale)):
-        axis: DrawnAxis = getattr(axes, f"{which}axis")
-        axis.set_label_text(spec.label)
-        if spec.scale == "linear":
-            continue
-        set_scale(spec.scale, **({"linthresh": spec.unit} if spec.scale == "symlog" else {}))
-        low, high = sorted(axis.get_view_interval())
-        axis.set_major_locator(_locator(spec, high / low if low > 0 else inf))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+def _options(spec: Axis) -> dict[str, float]:
+    return {"linthresh": spec.unit} if spec.scale == "symlog" else {}
+
+
+def _set_ticks(axis: DrawnAxis, spec: Axis) -> None:
+    axis.set_label_text(spec.label)
+    if spec.scale != "linear":
+        axis.set_major_locator(_locator(spec, *sorted(axis.get_view_interval())))
+        axis.set_major_formatter(
+            FuncFormatter(lambda value, _: f"{value:g}" if value < 10_000 else f"{value / 1000:g}k")
+        )
         axis.set_minor_locator(NullLocator())
 
 
-def _locator(spec: Axis, ratio: float) -> Locator:
+def _locator(spec: Axis, low: float, high: float) -> Locator:
     if spec.ticks:
         return FixedLocator(spec.ticks)
     if spec.scale == "symlog":
-        return SymmetricalLogLocator(base=10, linthresh=spec.unit)
-    if ratio < 6:
-        return MaxNLocator(4)  # too narrow for a power of ten or its half
-    return LogLocator(subs=(1, 2, 5) if ratio < 200 else (1,), numticks=6)
+        return FixedLocator([0, *(10.0**power for power in range(ceil(log10(spec.unit)), ceil(log10(high))))])
+    if high < 6 * low:
+        return MaxNLocator(4)  # too narrow for a power of ten and its parts
+    return LogLocator(subs=(1, 2, 5) if high < 200 * low else (1,), numticks=6)
 
 
 def _legend(chart: Chart, styles: Mapping[str, Style]) -> list[Line2D]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -55,13 +56,13 @@ def direction_density(angles: FloatArray) -> FloatArray:
     Along a direction `u` the mass is `∫ ‖ru‖ p(ru) r dr`: the weight, the density, and the length of the arc.
     """
     circle = np.linspace(0, 2 * np.pi, 721)
-    return _mass(angles) / np.trapezoid(_mass(circle), circle)
+    return _mass(angles) / float(np.trapezoid(_mass(circle), circle))
 
 
 def _mass(angles: FloatArray) -> FloatArray:
     radii = np.linspace(0, 8, 801)  # seven standard deviations and more in every direction
     points = radii[:, None] * np.column_stack([np.cos(angles), np.sin(angles)])[:, None, :]
-    return np.trapezoid(radii**2 * density(points), radii, axis=1)
+    return np.asarray(np.trapezoid(radii**2 * density(points), radii, axis=1))
 
 
 def estimators() -> dict[str, FloatArray]:
@@ -78,7 +79,7 @@ def estimators() -> dict[str, FloatArray]:
 
 
 def _paint_density(axes: Axes, *, title: str, weighted: bool) -> None:
-    grid = np.stack(np.meshgrid(np.linspace(-3, 4, 141), np.linspace(-3, 4, 141)), axis=-1)
+    grid = np.stack(np.meshgrid(np.linspace(-3, 4, 71), np.linspace(-3, 4, 71)), axis=-1)
     values = density(grid) * (np.linalg.norm(grid, axis=-1) if weighted else 1.0)
     levels = np.linspace(0.06, 1.0, 9) * values.max()
     # One colour at rising opacity: it reads the same on a light and on a dark ground.
@@ -118,10 +119,10 @@ def _paint_counterexample(axes: Axes) -> None:
         _arrow(axes, np.zeros(2), estimate, color)
         angle = np.degrees(np.arctan2(along[0] * estimate[1] - along[1] * estimate[0], along @ estimate))
         axes.plot(
-            [], [], color=color, linewidth=2.5, label=f"{name}: ({estimate[0]:g}, {estimate[1]:g}), {angle:+.0f}°"
+            [], [], color=color, linewidth=2.5, label=f"{name}: ({estimate[0]:g}, {estimate[1]:g}), {round(angle)}°"
         )
     axes.set(xlim=(-1.2, 4.6), ylim=(-1.15, 1.6), aspect="equal", xlabel="y₁", ylabel="y₂")
-    axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.28), ncols=2, fontsize=8)
+    axes.figure.legend(frameon=False, loc="outside lower center", ncols=1, fontsize=8)
 
 
 def _paint_pipeline(axes: Axes, *, title: str, steps: tuple[tuple[str, str], ...], back_to: int) -> None:
@@ -133,14 +134,14 @@ def _paint_pipeline(axes: Axes, *, title: str, steps: tuple[tuple[str, str], ...
         )
         axes.add_patch(box)
         axes.text(0.42, height, text, ha="center", va="center", fontsize=8.5)
-    for upper, lower in zip(heights[:-1], heights[1:], strict=True):
+    for upper, lower in pairwise(heights):
         _arrow(axes, np.array([0.42, upper - 0.075]), np.array([0.42, lower + 0.075]), INK, width=1)
     back = FancyArrowPatch(
         (0.77, heights[-1]), (0.77, heights[back_to]), connectionstyle="arc3,rad=0.35", arrowstyle="-|>",
         mutation_scale=11, color=INK, linestyle=(0, (4, 3)), linewidth=1,
     )  # fmt: skip
     axes.add_patch(back)
-    axes.text(0.93, (heights[-1] + heights[back_to]) / 2, "gradient", rotation=90, va="center", fontsize=8)
+    axes.text(0.9, (heights[-1] + heights[back_to]) / 2, "gradient", rotation=90, va="center", fontsize=8)
     axes.set(xlim=(0, 1), ylim=(0, 1))
     axes.set_axis_off()
     axes.set_title(title, loc="left")
@@ -159,8 +160,8 @@ ILLUSTRATIONS = (
     Illustration(
         "pipelines",
         "Three ways to train",
-        "Left: decision-blind training fits the costs and never hears of the decision. Middle: WISE changes the measure "
-        "once, before training, and then fits like any regression, with no solver. Right: decision-focused training calls the solver in "
+        "Decision-blind training fits the costs and never hears of the decision. WISE changes the measure once, before "
+        "training, and then fits like any regression, with no solver. Decision-focused training calls the solver in "
         "every step and sends the gradient through it.",
         (
             partial(_paint_pipeline, title="decision-blind", back_to=1, steps=(_DATA, _MODEL, ("‖ŷ − y‖²", GREEN))),
@@ -181,9 +182,10 @@ ILLUSTRATIONS = (
     Illustration(
         "change_of_measure",
         "The change of measure on a two-dimensional Gaussian",
-        "Left: costs y with mean (0.5, 0.5), unit variances and covariance −0.3. Middle: the same density times ‖y‖, so that "
-        "costs near zero, which decide nothing, count for nothing. Right: what is left after projection on the unit "
-        "circle, as a height above it. The arrow is the direction of the mean, and the mean of the right-hand density points exactly along it.",
+        "First the costs y, with mean (0.5, 0.5), unit variances and covariance −0.3. Then the same density times ‖y‖, "
+        "so that costs near zero, which decide nothing, count for nothing. Last what is left after projection on the "
+        "unit circle, as a height above it. The arrow is the direction of the mean; the mean of the last density "
+        "points exactly along it.",
         (
             partial(_paint_density, title="1. costs y", weighted=False),
             partial(_paint_density, title="2. reweighted by ‖y‖", weighted=True),
@@ -193,10 +195,10 @@ ILLUSTRATIONS = (
     Illustration(
         "counterexample",
         "Neither step is enough alone",
-        "Two cost vectors, (4, 0) and (0, 1), equally likely; the decision is a point of the unit ball, so only the direction "
-        "of the estimate matters. Reweighting alone or projecting alone turns it away from the mean by the angle given; "
-        "both together keep it.",
+        "Two cost vectors, (4, 0) and (0, 1), are equally likely, and the decision is a point of the unit ball: only "
+        "the direction of the estimate matters. Reweighting alone or projecting alone turns it away from the mean, by "
+        "the angle given; both together keep it.",
         (_paint_counterexample,),
-        size=(6.4, 4.4),
+        size=(4.8, 3.6),
     ),
 )

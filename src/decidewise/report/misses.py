@@ -28,9 +28,9 @@ REASONS = (
     ),
     Reason(
         "Portfolio: the instance is not known",
-        "One instance serves all of the paper's trials (its means spread by 0.02), and neither its seed nor the learning "
-        "rate is given. Across instances the exact fit alone moves between 0.88 and 0.98 at degree 1, where the paper "
-        "has 0.85 to 0.89.",
+        "One instance serves all of the paper's trials (its means spread by 0.02), and neither its seed nor the "
+        "learning rate is given. Across instances the exact fit alone moves between 0.88 and 0.98 at degree 1, where "
+        "the paper has 0.85 to 0.89.",
         lambda board, miss: board.problem == "portfolio",
     ),
     Reason(

@@ -1,7 +1,7 @@
 """Which colour and which marker a method has, in every figure alike.
 
-The colours are those of Okabe and Ito (2008), chosen to be told apart by colour-blind readers; the pale ones are darker on
-a light ground and the dark ones paler on a dark one. Markers tell the methods apart without any colour.
+The colours are those of Okabe and Ito (2008), chosen to be told apart by colour-blind readers; the pale ones are darker
+on a light ground and the dark ones paler on a dark one. Markers tell the methods apart without any colour.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ The rule compares our mean under the paper's protocol with the published mean:
 
 - in general they may differ by `2 * sqrt(s_ours² / n_ours + s_paper² / 20) + 0.25` points, where `s` is the standard
   deviation over trials and `n_ours` the number of trials in our rows;
-- on the portfolio, whose regrets are all below one percent, by 0.12 points. There the order of MSE and WISE must also be
-  the published one wherever the published means are more than 0.02 apart: if it is not, *both* cells are missed, since
-  the order belongs to the pair. While one of the two has not been run, the other is judged by its distance alone.
+- on the portfolio, whose regrets are all below one percent, by 0.12 points. There the order of MSE and WISE must also
+  be the published one wherever the published means are more than 0.02 apart: if it is not, *both* cells are missed,
+  since the order belongs to the pair. While one of the two has not been run, the other is judged by its distance alone.
 
 A miss is always shown with its difference.
 """

@@ -1,0 +1,100 @@
+"""Newton's method for many small problems at once, each at its own pace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from decidewise.checks import FloatArray
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+# In coordinates in which the linear predictor moves by the length of the step (in root mean square), so that
+# predictions change by a factor of 20 at most: the quadratic model is of no use further out.
+_LONGEST_STEP = 3.0
+_ROUNDING = 1e-13
+
+
+class Derivatives(NamedTuple):
+    """Values (k,), gradients (q, k) and Hessians (k, q, q) of k problems."""
+
+    values: FloatArray
+    gradients: FloatArray
+    hessians: FloatArray
+
+
+class Minimum(NamedTuple):
+    """Where Newton's method ended: parameters (q, d), and per problem the evaluations and whether it converged."""
+
+    parameters: FloatArray
+    n_iter: IntArray
+    converged: BoolArray
+
+
+def minimize(
+    evaluate: Callable[[FloatArray, IntArray], Derivatives], start: FloatArray, *, max_iter: int, tol: float
+) -> Minimum:
+    """Minimise d smooth functions of q parameters each, from a start (q, d).
+
+    No step is accepted that increases its function: it is halved, and tried again while the others move on. Where the
+    Hessian is not positive definite, its eigenvalues are taken by their size, which leads away from saddle points.
+
+    Parameters
+    ----------
+    evaluate : callable
+        Takes parameters (q, k) and the indices (k,) of the problems that they belong to. A value that is not finite
+        rejects the step that led there.
+    max_iter : int
+        The most evaluations of one problem.
+    tol : float
+        A problem has converged when the quadratic model promises less than this; that last step is still taken.
+
+    Examples
+    --------
+    >>> def cosh(x, problems):
+    ...     return Derivatives(np.cosh(x[0]), np.sinh(x), np.cosh(x[0])[:, None, None])
+    >>> minimum = minimize(cosh, np.array([[1.0, 2.0]]), max_iter=20, tol=1e-10)
+    >>> minimum.parameters.round(8) + 0.0, minimum.n_iter
+    (array([[0., 0.]]), array([4, 5]))
+    """
+    best, step = start.copy(), np.zeros_like(start)
+    lowest = np.full(start.shape[1], np.inf)
+    n_iter, converged = np.zeros(start.shape[1], dtype=np.int64), np.zeros(start.shape[1], dtype=bool)
+    for _ in range(max_iter):
+        active = np.flatnonzero(~converged)
+        if not len(active):
+            break
+        trial = best[:, active] + step[:, active]
+        values, gradients, hessians = evaluate(trial, active)
+        n_iter[active] += 1
+        bound = lowest[active]
+        accepted = np.isfinite(values) & (values <= bound + _ROUNDING * np.maximum(1.0, np.abs(bound)))
+        step[:, active[~accepted]] /= 2
+        moved = active[accepted]
+        best[:, moved], lowest[moved] = trial[:, accepted], values[accepted]
+        step[:, moved], promised = _newton_steps(gradients[:, accepted], hessians[accepted])
+        last = moved[promised <= tol]
+        best[:, last] += step[:, last]
+        converged[last] = True
+    return Minimum(best, n_iter, converged)
+
+
+def _newton_steps(gradients: FloatArray, hessians: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return steps (q, k), no longer than the longest, and by how much the full ones lower the quadratic model (k,)."""
+    right = -gradients.T[:, :, None]
+    try:
+        np.linalg.cholesky(hessians)  # raises unless all are positive definite
+        steps = np.linalg.solve(hessians, right)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(hessians)
+        sizes = np.abs(values)
+        sizes = np.maximum(sizes, np.finfo(np.float64).eps * sizes.max(axis=1, keepdims=True))
+        steps = vectors @ ((vectors.mT @ right) / np.maximum(sizes, np.finfo(np.float64).tiny)[:, :, None])
+    steps = steps[:, :, 0].T
+    promised = -0.5 * np.einsum("qk,qk->k", gradients, steps)
+    lengths = np.linalg.norm(steps, axis=0)
+    return steps * (_LONGEST_STEP / np.maximum(lengths, _LONGEST_STEP)), promised

@@ -1,0 +1,135 @@
+"""Models compared by their regret out of fold, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from decidewise.checks import FloatArray
+from decidewise.evaluate import Truth
+from decidewise.losses.progress import tracked
+from decidewise.models.out_of_fold import OutOfFold
+
+
+def named(candidates: Any) -> dict[str, Any]:
+    """Return candidates by name; those of a list are named by their place and class.
+
+    >>> from decidewise.models import WiseRegressor
+    >>> named([WiseRegressor()])
+    {'1 WiseRegressor': WiseRegressor()}
+    """
+    if not isinstance(candidates, Mapping):
+        candidates = {f"{place} {type(model).__name__}": model for place, model in enumerate(candidates, start=1)}
+    if not candidates:
+        raise ValueError("candidates is empty; pass at least one estimator, or None for the default ones.")
+    return dict(candidates)
+
+
+@dataclass(frozen=True)
+class Race:
+    """Candidates scored on the same rows.
+
+    Attributes
+    ----------
+    truth : Truth
+        Of the n rows.
+    names : tuple of str
+        Of the k candidates, from the simplest to the most complex.
+    regrets : ndarray of shape (k, n)
+        Not a number for a candidate that failed.
+    errors : tuple of str
+        Why candidates failed; empty where they did not.
+    seconds : tuple of float
+    solver_calls : tuple of int
+    """
+
+    truth: Truth
+    names: tuple[str, ...]
+    regrets: FloatArray
+    errors: tuple[str, ...]
+    seconds: tuple[float, ...]
+    solver_calls: tuple[int, ...]
+
+    @classmethod
+    def run(cls, held_out: OutOfFold, candidates: Mapping[str, Any]) -> Race:
+        """Score every candidate; one that fails does not stop the others, unless all do."""
+        regrets = np.full((len(candidates), len(held_out.rows)), np.nan)
+        errors, seconds = [], []
+        for row, candidate in zip(regrets, tracked(candidates.values(), "Scoring candidates"), strict=True):
+            begin = perf_counter()
+            try:
+                row[:] = held_out.regret(candidate)
+                errors.append("")
+            except Exception as reason:  # whatever a learner of the user's raises is the reason in its row
+                errors.append(f"{type(reason).__name__}: {reason}")
+                last = reason
+            seconds.append(perf_counter() - begin)
+        if all(errors):
+            reasons = "\n".join(f"- {name}: {error}" for name, error in zip(candidates, errors, strict=True))
+            raise ValueError(
+                f"none of the {len(candidates)} candidates could be fitted and scored.\n{reasons}"
+            ) from last
+        calls = tuple(0 if error else held_out.n_solves for error in errors)
+        return cls(held_out.truth, tuple(candidates), regrets, tuple(errors), tuple(seconds), calls)
+
+    @property
+    def n_solves(self) -> int:
+        """The solver calls in all, those for the best decisions included."""
+        return len(self.truth.best) + sum(self.solver_calls)
+
+    @cached_property
+    def results(self) -> dict[str, Any]:
+        """One entry a candidate in arrays, as scikit-learn's searches have them; see `WiseRegressorCV`."""
+        regret = 100 * self.regrets.sum(axis=1) / self.truth.scale
+        lowest = int(np.nanargmin(regret))
+        return {
+            "candidate": np.array(self.names, dtype=object),
+            "regret": regret,
+            "standard_error": self._standard_errors(self.regrets),
+            "difference": regret - regret[lowest],
+            # Far smaller than the standard error of either regret: what makes a row hard for all models cancels.
+            "difference_standard_error": self._standard_errors(self.regrets - self.regrets[lowest]),
+            "rank": np.argsort(np.argsort(regret, kind="stable")) + 1,  # those that failed come last
+            "seconds": np.array(self.seconds),
+            "solver_calls": np.array(self.solver_calls),
+            "error": np.array(self.errors, dtype=object),
+        }
+
+    @property
+    def choice(self) -> int:
+        """The index of the first candidate whose regret exceeds the lowest by at most one standard error."""
+        within = self.results["difference"] <= self.results["difference_standard_error"]
+        return int(within.argmax())
+
+    def _standard_errors(self, regrets: FloatArray) -> FloatArray:
+        """Return the standard errors of normalised regrets, or of differences of them: (k, n) -> (k,).
+
+        They are those of the ratio `100 · Σ regret / Σ |best|`, to first order.
+        """
+        ratios = regrets.sum(axis=1, keepdims=True) / self.truth.scale
+        residuals = regrets - ratios * np.abs(self.truth.best)
+        return 100 * np.sqrt(regrets.shape[1]) * residuals.std(axis=1, ddof=1) / self.truth.scale
+
+
+def table(results: Mapping[str, Any], chosen: int, caption: str) -> Table:
+    """Return results as a table, the lowest regret first and the chosen candidate in bold."""
+    shown = Table(caption=caption, caption_justify="left")
+    shown.add_column("candidate")
+    for heading in ("regret %", "± s.e.", "over the lowest", "± s.e.", "seconds"):
+        shown.add_column(heading, justify="right")
+    keys = ("regret", "standard_error", "difference", "difference_standard_error", "seconds")
+    for i in np.argsort(results["rank"]):
+        name, error = results["candidate"][i], results["error"][i]
+        if error:
+            shown.add_row(Text(f"{name}\n{error}", style="dim"))
+        else:
+            style = "bold" if i == chosen else None
+            shown.add_row(Text(name), *(f"{results[key][i]:.2f}" for key in keys), style=style)
+    return shown

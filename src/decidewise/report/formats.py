@@ -1,0 +1,136 @@
+"""Tables -> Markdown and LaTeX; boards -> CSV, for whoever wants to compute with the numbers.
+
+>>> from decidewise.report.boards import Board, Cell, Column, Setting, Trial
+>>> from decidewise.report.tables import regret_table
+>>> cell = Cell({0: Trial(8.0, 6.5, 0.1, 0.0), 1: Trial(8.5, 6.7, 0.1, 0.0)})
+>>> board = Board("mine", "mine", {(Setting(4, 200), Column("WISE", "adam")): cell})
+>>> print(to_markdown(regret_table(board)))
+| degree | samples | WISE | floor |
+|---:|---:|---:|---:|
+| 4 | 200 | 8.25 ± 0.35 | 6.60 |
+"""
+
+from __future__ import annotations
+
+import csv
+from io import StringIO
+from math import isfinite
+
+from decidewise.report.boards import PROTOCOL, Board, Cell, Moments
+from decidewise.report.tables import Entry, Row, Table
+from decidewise.report.verdicts import Verdict, compare
+
+MARKS: dict[Verdict, str] = {"reproduced": "✓", "missed": "✗", "failed": "!", "not run": "–"}
+_LATEX = {"✓": r"$\checkmark$", "✗": r"$\times$", "–": "--", "−": "$-$", "±": r"$\pm$", "×": r"$\times$"}
+_LATEX |= {character: f"\\{character}" for character in "&%$#_{}"}
+_CSV_COLUMNS = (
+    "degree", "samples", "method", "mode", "trials", "failed", "regret_mean", "regret_std", "floor",
+    "published_mean", "published_std", "difference", "tolerance", "verdict", "seconds_mean", "seconds_std",
+    "published_seconds_mean", "published_seconds_std", "solver_calls",
+)  # fmt: skip
+
+
+def to_markdown(table: Table) -> str:
+    """Write one line a setting: ours, then in brackets the published number and the difference with its verdict."""
+    heads = ["degree", "samples", *(column.label for column in table.columns), "floor"]
+    lines = [
+        [*map(str, row.setting), *(_markdown_entry(entry) for entry in row.entries), row.floor] for row in table.rows
+    ]
+    width = len(heads) if table.has_floor else len(heads) - 1
+    rule = "|" + "---:|" * width
+    written = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line[:width]) + " |" for line in [heads, *lines]]
+    return "\n".join([written[0], rule, *written[1:]]) + "\n"
+
+
+def to_latex(table: Table, caption: str) -> str:
+    """Write a floating table with up to three lines a setting: ours, published, difference with its verdict."""
+    heads = ["degree", "samples", "", *(column.label for column in table.columns)]
+    lines = [
+        r"% needs \usepackage{amssymb,booktabs,graphicx}",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_escape(caption)}}}",
+        r"\resizebox{\textwidth}{!}{%",
+        rf"\begin{{tabular}}{{rrl{'r' * (len(table.columns) + table.has_floor)}}}",
+        r"\toprule",
+        _latex_line([*heads, *["floor"] * table.has_floor]),
+    ]
+    degree = None
+    for row in table.rows:
+        if row.setting.degree != degree:
+            lines.append(r"\midrule")
+            degree = row.setting.degree
+        lines += _latex_rows(row, table)
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", r"\end{table}"]) + "\n"
+
+
+def to_csv(board: Board) -> str:
+    """Write one line a cell with everything known about it, unrounded; empty fields where there is nothing."""
+    comparisons = compare(board)
+    text = StringIO()
+    writer = csv.DictWriter(text, _CSV_COLUMNS, restval="", lineterminator="\n")
+    writer.writeheader()
+    for setting in board.settings:
+        for column in board.columns:
+            cell = board.cells.get((setting, column), Cell())
+            line = dict(zip(_CSV_COLUMNS, [*setting, *column, len(cell.trials), len(cell.failures)], strict=False))
+            numbers: dict[str, float | None] = {
+                "floor": board.floors.get(setting),
+                "solver_calls": cell.solver_calls.mean,
+            }
+            numbers |= _named("regret", cell.regret) | _named("seconds", cell.seconds)
+            comparison = comparisons.get((setting, column.method)) if column.mode == PROTOCOL else None
+            if comparison:
+                line["verdict"] = comparison.verdict
+                numbers |= {"difference": comparison.difference, "tolerance": comparison.tolerance}
+                numbers |= _named("published", comparison.published)
+                numbers |= _named("published_seconds", board.published[setting, column.method].seconds)
+            elif not (cell.trials or cell.failures):
+                continue
+            line |= {name: f"{value:.6g}" for name, value in numbers.items() if value is not None and isfinite(value)}
+            writer.writerow(line)
+    return text.getvalue()
+
+
+def _markdown_entry(entry: Entry) -> str:
+    ours = _bold(entry.ours, entry.best)
+    if not entry.published:
+        return ours
+    parts = [_bold(entry.published, entry.published_best), _relation(entry)]
+    return f"{ours} ({', '.join(part for part in parts if part)})"
+
+
+def _latex_rows(row: Row, table: Table) -> list[str]:
+    start = [str(row.setting.degree), str(row.setting.samples)]
+    floor = [row.floor] * table.has_floor
+    ours = [_bold(entry.ours, entry.best) for entry in row.entries]
+    if not table.has_published:
+        return [_latex_line([*start, "", *ours, *floor])]
+    published = [_bold(entry.published, entry.published_best) for entry in row.entries]
+    return [
+        _latex_line([*start, "ours", *ours, *floor]),
+        _latex_line(["", "", "published", *published, *[""] * table.has_floor]),
+        _latex_line(["", "", "difference", *map(_relation, row.entries), *[""] * table.has_floor]),
+    ]
+
+
+def _relation(entry: Entry) -> str:
+    return f"{entry.difference} {MARKS[entry.verdict] if entry.verdict else ''}".strip()
+
+
+def _bold(text: str, bold: bool) -> str:
+    return f"**{text}**" if bold and text else text
+
+
+def _latex_line(cells: list[str]) -> str:
+    return " & ".join(_escape(cell) for cell in cells) + r" \\"
+
+
+def _escape(text: str) -> str:
+    inner = text.strip("*")
+    escaped = "".join(_LATEX.get(character, character) for character in inner)
+    return escaped if inner == text else rf"\textbf{{{escaped}}}"
+
+
+def _named(name: str, moments: Moments) -> dict[str, float | None]:
+    return {f"{name}_mean": moments.mean, f"{name}_std": moments.std}

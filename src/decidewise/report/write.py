@@ -1,0 +1,92 @@
+"""Rows -> files: the one place of the report that touches the disk."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+from matplotlib.figure import Figure
+
+from decidewise.report.boards import Board
+from decidewise.report.charts import Chart, Matrix
+from decidewise.report.figures import draw_chart, draw_matrix, render
+from decidewise.report.formats import to_csv, to_latex, to_markdown
+from decidewise.report.illustrations import ILLUSTRATIONS
+from decidewise.report.page import render_page
+from decidewise.report.reading import read_boards
+from decidewise.report.style import Style, styles
+from decidewise.report.tables import regret_table, seconds_table
+from decidewise.report.views import charts_of
+
+
+def write_report(table: pa.Table, out: Path, published: Path | None = None) -> Path:
+    """Write `report.html` into `out`, with `tables/` and `figures/` beside it, and return the page's path.
+
+    Every file is written under another name first and then moved into place, so that none is ever seen half-written.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        One row per (plan, problem, degree, samples, method, mode, trial); any subset will do.
+    out : Path
+        A folder; made if it is missing. Files of an earlier report are replaced.
+    published : Path, optional
+        A folder of published numbers, one CSV file a problem; without it nothing is compared.
+    """
+    boards = read_boards(table, published)
+    looks = styles(column.method for board in boards for column in board.columns)
+    charts = {board.name: charts_of(board) for board in boards}
+    for board in boards:
+        for name, text in _tables(board):
+            _replace(out / "tables" / name, text.encode())
+        for chart in charts[board.name]:
+            _write_figure(out, chart.name, render(partial(_draw, chart, looks), chart.name))
+    drawings = []
+    for drawing in ILLUSTRATIONS:
+        _write_figure(out, drawing.name, render(drawing.draw, drawing.name))
+        panels = [
+            render(partial(drawing.draw, panel), f"{drawing.name}{panel}")["svg"]
+            for panel in range(len(drawing.panels))
+        ]
+        drawings.append((drawing, panels))
+    page = out / "report.html"
+    _replace(page, render_page(table, boards, charts, looks, drawings).encode())
+    return page
+
+
+def _tables(board: Board) -> Iterator[tuple[str, str]]:
+    regret, seconds = regret_table(board), seconds_table(board)
+    yield f"{board.name}.csv", to_csv(board)
+    yield f"{board.name}.md", to_markdown(regret)
+    yield (
+        f"{board.name}.tex",
+        to_latex(regret, f"{board.title}: normalised test regret (%), mean ± standard deviation."),
+    )
+    yield f"{board.name}_seconds.md", to_markdown(seconds)
+    yield f"{board.name}_seconds.tex", to_latex(seconds, f"{board.title}: seconds of training, labels included.")
+
+
+def _draw(chart: Chart | Matrix, looks: dict[str, Style]) -> Figure:
+    return draw_matrix(chart) if isinstance(chart, Matrix) else draw_chart(chart, looks)
+
+
+def _write_figure(out: Path, name: str, files: dict[str, bytes]) -> None:
+    for kind, content in files.items():
+        _replace(out / "figures" / f"{name}.{kind}", content)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        Path(name).chmod(0o644)  # mkstemp makes files that only their owner can read
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,126 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from decidewise.data import make_shortest_path
+from decidewise.evaluate import normalized_regret
+from decidewise.experiments import Method
+from decidewise.experiments.cells import compute
+from decidewise.models import DecisionRegressor
+
+
+def one(cells, **where):
+    (cell,) = [c for c in cells if all(getattr(c, name) == value for name, value in where.items())]
+    return cell
+
+
+def of(cells, method, *, degree=4, trial=1):
+    (cell,) = [c for c in cells if (c.method.name, c.degree, c.trial) == (method, degree, trial)]
+    return cell
+
+
+@pytest.fixture
+def cells(tiny):
+    return tiny.cells()
+
+
+def test_one_cell_for_each_combination_and_trial(cells):
+    assert len(cells) == 2 * 2 * 3  # trials, degrees, methods
+    assert [cell.trial for cell in cells] == sorted(cell.trial for cell in cells)
+    assert {cell.seed for cell in cells} == {42, 43}
+    assert len({cell.key for cell in cells}) == len(cells)
+
+
+def test_every_setting_is_part_of_the_key(cells):
+    cell = cells[0]
+    changes = {
+        "plan": "other",
+        "problem": "other",
+        "degree": 2,
+        "samples": 41,
+        "trial": 7,
+        "method": Method("MSE", loss="wise"),
+        "data": "decidewise.data:make_knapsack",
+        "options": {"grid": [3, 4]},
+        "seed": 1,
+        "test_samples": 51,
+        "epochs": 4,
+        "batch_size": 17,
+        "learning_rate": 2e-2,
+        "modules": ("another",),
+        "version": "0.0.0",
+    }
+    assert set(changes) == {field.name for field in dataclasses.fields(cell)}
+    keys = {dataclasses.replace(cell, **{name: value}).key for name, value in changes.items()}
+    assert len(keys | {cell.key}) == len(changes) + 1
+
+
+def test_an_exact_row_against_least_squares_by_hand(cells):
+    cell = of(cells, "WISE")
+    data = make_shortest_path(40 + 50, degree=4, seed=43, grid=(3, 3))
+    X, Z = np.column_stack([np.ones(90), data.X]), data.costs
+    norms = np.linalg.norm(Z[:40], axis=1, keepdims=True)
+    weights = np.sqrt(norms)
+    solution, *_ = np.linalg.lstsq(weights * X[:40], weights * Z[:40] / norms, rcond=None)
+    (row,) = compute([cell])
+    assert row.regret == pytest.approx(normalized_regret(data.problem, X[40:] @ solution, Z[40:]))
+    assert row.floor == pytest.approx(normalized_regret(data.problem, data.mean_costs[40:], Z[40:]))
+    assert (row.status, row.reason, row.solver_calls, row.label_seconds) == ("ok", "", 0, 0.0)
+    assert (row.seed, row.trial, row.version) == (43, 1, cell.version)
+
+
+def test_an_adam_row_is_the_papers_protocol(cells):
+    cell = of(cells, "SPO+")
+    train, test = make_shortest_path(40 + 50, degree=4, seed=43, grid=(3, 3)).split(40)
+    model = DecisionRegressor(
+        train.problem,
+        "spo+",
+        init="torch",
+        epochs=3,
+        batch_size=16,
+        learning_rate=1e-2,
+        random_state=cell.random_state,
+    ).fit(train.X, train.costs)
+    (row,) = compute([cell])
+    assert row.regret == normalized_regret(test.problem, model.predict(test.X), test.costs)
+    assert row.solver_calls == model.history_[-1].solver_calls == 40 + 3 * 40
+    assert min(row.label_seconds, row.train_seconds, row.evaluate_seconds) > 0
+
+
+def test_methods_share_data_and_start_and_do_not_depend_on_each_other(cells):
+    together = [cell for cell in cells if cell.draw == cells[0].draw]
+    assert len({cell.random_state for cell in together}) == 1
+    assert len({cell.random_state for cell in cells}) == 4
+    for cell, row in zip(together, compute(together), strict=True):
+        (alone,) = compute([cell])
+        assert (alone.method, alone.regret, alone.floor) == (row.method, row.regret, row.floor)
+
+
+def test_a_method_that_fails_is_a_row_and_the_others_go_on(cells):
+    # LAVA needs a polyhedron, which the portfolio does not have.
+    base = dataclasses.replace(cells[0], data="decidewise.data:make_portfolio", options={"n_assets": 4})
+    methods = [Method("MSE", loss="mse"), Method("LAVA", loss="lava"), Method("WISE", loss="wise", mode="exact")]
+    rows = list(compute([dataclasses.replace(base, method=method) for method in methods]))
+    assert [row.status for row in rows] == ["ok", "failed", "ok"]
+    assert rows[1].reason.startswith("ValueError: Lava needs linear constraints")
+    assert rows[1].regret is None
+    assert rows[1].floor == rows[0].floor > 0
+
+
+def test_data_that_fail_are_a_row_for_each_method(cells):
+    bad = [dataclasses.replace(cell, options={"grid": [3]}) for cell in cells if cell.draw == cells[0].draw]
+    rows = list(compute(bad))
+    assert [row.method for row in rows] == ["MSE", "SPO+", "WISE"]
+    assert {row.status for row in rows} == {"failed"}
+    assert all(row.reason.startswith("TypeError: ") and row.floor is None for row in rows)
+
+
+def test_a_training_that_was_interrupted_is_no_result(cells, monkeypatch):
+    def interrupted(self, X, y):
+        self.stopped_ = "interrupted"
+        return self
+
+    monkeypatch.setattr(DecisionRegressor, "fit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(compute([of(cells, "MSE")]))
