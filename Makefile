@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 SETTINGS := pyproject.toml constraints.txt
 
-.PHONY: help demo paper test speed peers race format clean
+.PHONY: help demo paper test chromium speed peers race format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/'
@@ -17,12 +17,15 @@ paper: $(VENV)/.core  ## Repeat the experiments of the paper and write the repor
 	$(BIN)/decidewise paper run
 	$(BIN)/decidewise paper report
 
-test: $(VENV)/.test  ## Lint, format, types, import rules, then all tests
+test: $(VENV)/.test chromium  ## Lint, format, types, import rules, then all tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pytest -q -n auto
+
+chromium:  # the browser that tests the report's page; installed where that is possible, else its tests are skipped
+	@.ci/chromium
 
 speed: $(VENV)/.test  ## Print the benchmarks, as ratios measured in one run
 	$(BIN)/python speed/wise_fit.py

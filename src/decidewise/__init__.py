@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from decidewise.errors import CalibrationWarning, DivergenceError, SolverError
 
 if TYPE_CHECKING:
-    from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor
+    from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor, WiseRegressorCV
 
 __version__ = version("decidewise")
 __all__ = [
@@ -27,11 +27,14 @@ __all__ = [
     "GeneralizedLinear",
     "SolverError",
     "WiseRegressor",
+    "WiseRegressorCV",
     "__version__",
 ]
 
 # Names that pull in scikit-learn load on first use, so that `import decidewise` stays instant.
-_LAZY = dict.fromkeys(("DecisionRegressor", "GeneralizedLinear", "WiseRegressor"), "decidewise.models")
+_LAZY = dict.fromkeys(
+    ("DecisionRegressor", "GeneralizedLinear", "WiseRegressor", "WiseRegressorCV"), "decidewise.models"
+)
 
 
 def __getattr__(name: str) -> Any:

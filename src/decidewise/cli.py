@@ -111,11 +111,11 @@ def _experiments(name: str, find: Callable[[Sequence[str]], list[Path]], publish
         cells = read(plans, trials, code)
         rows = open_store(store).rows(cells)
         if not rows:
-            _fail(f"{store} has no rows of these plans and this code. See `decidewise {name} status`.")
+            _fail(f"{store} has no rows of these plans and this code; `decidewise {name} status` lists what there is.")
         if len(rows) < len(cells):
             typer.echo(f"{len(cells) - len(rows):,} of {len(cells):,} rows are missing; the report is of the others.")
-        write_report(as_table(rows), out, published_dir=published)
-        typer.echo(f"Report: {out}")
+        page = write_report(as_table(rows), out, published)
+        typer.echo(f"Report: {page}")
 
     @group.command()
     def export(
@@ -148,8 +148,8 @@ def _run(cells: list[Cell], store: Store, jobs: int, cluster: str | None) -> Non
     from decidewise.experiments.display import describe, display  # noqa: PLC0415
 
     try:
-        with display(cells, store.rows(cells), Console()) as watcher:
-            run(cells, store, jobs=jobs, cluster=cluster, watcher=watcher)
+        with display(cells, store, Console()):
+            run(cells, store, jobs=jobs, cluster=cluster)
     except KeyboardInterrupt:
         _fail("stopped. The rows so far are kept, and the same command continues.", code=130)
     except (ImportError, OtherCodeError) as error:

@@ -173,17 +173,29 @@ def compare(
     """
     if not predictions:
         raise ValueError("predictions is empty; pass a dict with the prediction of at least one model.")
-    names = list(predictions)
-    if baseline is None:
-        baseline = names[0]
-    if baseline not in predictions:
-        raise ValueError(f"baseline must be one of {names}; got {baseline!r}.")
+    if baseline is not None and baseline not in predictions:
+        raise ValueError(f"baseline must be one of {list(predictions)}; got {baseline!r}.")
     truth = Truth.of(problem, costs)
-    regrets = [
-        truth.regret(prediction, name=f"predictions[{name!r}]", unambiguous=unambiguous)
+    regrets = {
+        name: truth.regret(prediction, name=f"predictions[{name!r}]", unambiguous=unambiguous)
         for name, prediction in predictions.items()
-    ]
-    estimates, resampled = _bootstrap(truth, regrets, n_resamples, rng)
+    }
+    return compare_regrets(truth, regrets, baseline=baseline, level=level, n_resamples=n_resamples, rng=rng)
+
+
+def compare_regrets(
+    truth: Truth,
+    regrets: Mapping[str, FloatArray],
+    *,
+    baseline: str | None = None,
+    level: float = 0.95,
+    n_resamples: int = 2000,
+    rng: np.random.Generator | None = None,
+) -> Comparison:
+    """Compare models whose regrets (n,) on the rows of the truth are known already; see `compare`."""
+    names = list(regrets)
+    baseline = names[0] if baseline is None else baseline
+    estimates, resampled = _bootstrap(truth, list(regrets.values()), n_resamples, rng)
     base = names.index(baseline)
     rows = []
     for i, name in enumerate(names):

@@ -1,10 +1,13 @@
 """Rows made up around published numbers of the paper's shape, and a browser to look at the page with."""
 
 import csv
+import fcntl
 import json
 import os
+import select
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -12,6 +15,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+
+from decidewise.report import write_report
 
 SHAPES = {
     "shortest_path": ((1, 2, 4, 6, 8), (200, 400, 800, 1600), ("MSE", "WISE", "SPO+", "PFY", "DBB", "LAVA")),
@@ -60,7 +65,7 @@ def rows(published):
     """Two trials of every published cell, close to its mean, with exact rows for MSE and WISE."""
     made = []
     for problem in SHAPES:
-        for line in csv.DictReader((published / f"{problem}.csv").open()):
+        for line in csv.DictReader((published / f"{problem}.csv").read_text().splitlines()):
             free = line["method"] in ("MSE", "WISE")
             for mode in ("adam", "exact") if free else ("adam",):
                 for trial in range(2):
@@ -76,25 +81,36 @@ def rows(published):
     return pa.Table.from_pylist(made)
 
 
+@pytest.fixture(scope="session")
+def report(rows, published, tmp_path_factory):
+    """A report of a few settings of the shortest path, among published numbers that are mostly not run yet."""
+    few = [
+        row
+        for row in rows.to_pylist()
+        if row["problem"] == "shortest_path" and row["degree"] in (1, 8) and row["samples"] in (400, 1600)
+    ]
+    return write_report(pa.Table.from_pylist(few), tmp_path_factory.mktemp("report"), published)
+
+
 class Browser:
     """A page in headless Chromium, driven by its debugging protocol through a pair of pipes."""
 
     def __init__(self, executable: str, profile: Path) -> None:
         to_browser, self._out = os.pipe()
         self._in, from_browser = os.pipe()
-        # The protocol is spoken on file descriptors 3 and 4 of the browser.
-        command = f'exec "$@" 3<&{to_browser} 4>&{from_browser}'
+        # The browser speaks on its file descriptors 3 and 4; the pipes are moved there from numbers out of the way.
+        ends = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (to_browser, from_browser)]
+        move = "import os, sys; [os.dup2(int(end), 3 + i) for i, end in enumerate(sys.argv[1:3])]"
+        command = [sys.executable, "-c", f"{move}; os.execv(sys.argv[3], sys.argv[3:])", *map(str, ends), executable]
         flags = [
             "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
             "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--remote-debugging-pipe",
             f"--user-data-dir={profile}", "about:blank",
         ]  # fmt: skip
-        self._process = subprocess.Popen(
-            ["/bin/sh", "-c", command, "sh", executable, *flags],
-            pass_fds=(to_browser, from_browser), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        os.close(to_browser)
-        os.close(from_browser)
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self._process = subprocess.Popen([*command, *flags], pass_fds=ends, **quiet)
+        for end in (to_browser, from_browser, *ends):
+            os.close(end)
         self._ids = count(1)
         self._rest = b""
         self._session: str | None = None
@@ -116,7 +132,7 @@ class Browser:
                 assert "error" not in answer, answer
                 return answer["result"]
             self.events.append(answer)
-        raise AssertionError("the browser went away")
+        raise AssertionError("the browser went away, or has said nothing for a minute")
 
     def open(self, page: Path) -> None:
         self.events.clear()
@@ -149,7 +165,8 @@ class Browser:
             while b"\0" in self._rest:
                 message, self._rest = self._rest.split(b"\0", 1)
                 yield json.loads(message)
-            received = os.read(self._in, 1 << 16)
+            ready, _, _ = select.select([self._in], [], [], 60)
+            received = os.read(self._in, 1 << 16) if ready else b""
             if not received:
                 return
             self._rest += received

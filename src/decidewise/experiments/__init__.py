@@ -1,7 +1,7 @@
 """Experiments: a plan in, rows out.
 
 A plan (`plan`) lists problems, degrees, numbers of samples, methods and trials. Its cells (`cells`) are computed in
-parallel (`run`), and each row goes to the store (`store`) as it is done, under a key that holds all that decides it.
+parallel (`runner`), and each row goes to the store (`store`) as it is done, under a key that holds all that decides it.
 Killed at any moment, a run continues where it was; changed plans, seeds and code never meet old rows.
 
 >>> from pathlib import Path
@@ -31,7 +31,7 @@ from decidewise.experiments.cells import Cell
 from decidewise.experiments.methods import Method
 from decidewise.experiments.plan import Plan, Problem, read_plan
 from decidewise.experiments.rows import Row, as_table, export
-from decidewise.experiments.run import OtherCodeError, cells_of_all, run
+from decidewise.experiments.runner import OtherCodeError, cells_of_all, run
 from decidewise.experiments.store import Store
 from decidewise.experiments.version import code_version
 

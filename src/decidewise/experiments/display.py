@@ -1,4 +1,7 @@
-"""What a run shows: tables that fill on a terminal, a line now and then anywhere else."""
+"""What a run shows: tables that fill on a terminal, a line now and then anywhere else.
+
+A display reads the store, so it sees rows as they are done, those of other runs on the same store too.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from statistics import mean
+from threading import Event, Thread
 from time import monotonic
 
 from rich.console import Console, Group
@@ -17,9 +21,10 @@ from rich.text import Text
 
 from decidewise.experiments.cells import Cell
 from decidewise.experiments.rows import Row
-from decidewise.experiments.run import Watcher
+from decidewise.experiments.store import Store
 
-#: Seconds between two lines of a log, and for which a table stays where there is room for one at a time.
+#: Seconds between two looks at the store, between two lines of a log, and for which a table stays on a small screen.
+_LOOK_EVERY = 1.0
 _LOG_EVERY = 10.0
 _TABLE_STAYS = 8.0
 
@@ -68,15 +73,13 @@ class Tally:
         tables = []
         for (plan, problem), lines in self._layout.items():
             labels = list(dict.fromkeys(label for counts in lines.values() for label in counts))
-            table = Table("degree", "samples", title=problem if problem == plan else f"{plan}: {problem}")
-            for label in labels:
-                table.add_column(label, justify="right")
+            grid = [["degree", "samples", *labels]]
             for (degree, samples), counts in sorted(lines.items()):
                 entries = [regrets[plan, problem, degree, samples, label] for label in labels]
                 best = min((mean(entry) for entry in entries if entry), default=None)
                 shown = [_entry(e, counts[label], best) for e, label in zip(entries, labels, strict=True)]
-                table.add_row(str(degree), str(samples), *shown)
-            tables.append(table)
+                grid.append([str(degree), str(samples), *shown])
+            tables.append(_table(problem if problem == plan else f"{plan}: {problem}", grid))
         return tables
 
 
@@ -113,15 +116,34 @@ class _Screen(Tally):
 
 
 @contextmanager
-def display(cells: Sequence[Cell], rows: Sequence[Row], console: Console) -> Iterator[Watcher]:
-    """Show the progress of a run that has some rows already."""
+def display(cells: Sequence[Cell], store: Store, console: Console) -> Iterator[None]:
+    """Show how a run gets on."""
     if not console.is_terminal:
-        yield _Log(cells, rows, console)
+        with _watching(_Log(cells, store.rows(cells), console), cells, store):
+            yield
         return
-    screen = _Screen(cells, rows)
-    with Live(screen, console=console, refresh_per_second=2, transient=True):
-        yield screen
+    screen = _Screen(cells, store.rows(cells))
+    with Live(screen, console=console, refresh_per_second=2, transient=True), _watching(screen, cells, store):
+        yield
     console.print(screen.line(), *screen.tables(), sep="\n")
+
+
+@contextmanager
+def _watching(tally: Tally, cells: Sequence[Cell], store: Store) -> Iterator[None]:
+    ended = Event()
+
+    def look() -> None:
+        while not ended.wait(_LOOK_EVERY):
+            tally.show(store.rows(cells))
+
+    thread = Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        tally.show(store.rows(cells))
 
 
 def describe(row: Row) -> str:
@@ -136,6 +158,18 @@ def _label(method: str, mode: str) -> str:
 
 def _place(row: Row) -> tuple[str, str, int, int, str, str, int]:
     return row.plan, row.problem, row.degree, row.samples, row.method, row.mode, row.trial
+
+
+def _table(title: str, grid: list[list[str]]) -> Table:
+    if len(grid[0]) > len(grid) + 8:
+        grid = [list(column) for column in zip(*grid, strict=True)]  # many methods find room below each other
+    first, *others = grid[0]
+    table = Table(first, title=title)
+    for heading in others:
+        table.add_column(heading, justify="right")
+    for line in grid[1:]:
+        table.add_row(*line)
+    return table
 
 
 def _entry(regrets: Sequence[float], expected: int, best: float | None) -> str:

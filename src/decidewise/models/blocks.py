@@ -5,19 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from decidewise.checks import FloatArray, check_finite
 from decidewise.measure import change
 
 # A block of fifty features and a hundred costs stays in the second-level cache: memory is read once.
 BLOCK_ROWS = 2048
-# Blocks that one thread reads before their sums are added up, always in the same order: the answer does not depend on
-# the number of threads.
-_BLOCKS_A_TASK = 32
 
 Result = TypeVar("Result")
 
@@ -72,13 +71,28 @@ class RowBlocks:
         return Block(X, targets, weights)
 
 
-def map_tasks(work: Callable[[range], Result], n_blocks: int) -> Iterator[Result]:
-    """Yield the results of `work` on consecutive ranges of blocks, in order; in parallel when there are many."""
-    tasks = [range(first, min(first + _BLOCKS_A_TASK, n_blocks)) for first in range(0, n_blocks, _BLOCKS_A_TASK)]
+def map_tasks(work: Callable[[range], Result], n_blocks: int, blocks_a_task: int = 32) -> Iterator[Result]:
+    """Yield the results of `work` on consecutive ranges of blocks; in parallel when there are several.
+
+    Ranges and results always come in the same order, so that sums do not depend on the number of threads.
+    """
+    tasks = [range(first, min(first + blocks_a_task, n_blocks)) for first in range(0, n_blocks, blocks_a_task)]
     if len(tasks) == 1:
         yield work(tasks[0])
         return
-    # One BLAS thread a worker: NumPy's elementwise work, half of the time, then runs in parallel too.
-    n_threads = max((pool["num_threads"] for pool in threadpool_info()), default=1)
-    with threadpool_limits(1), ThreadPoolExecutor(n_threads) as workers:
+    n_threads = max((library["num_threads"] for library in _libraries().info()), default=1)
+    with one_library_thread(), ThreadPoolExecutor(n_threads) as workers:
         yield from workers.map(work, tasks)
+
+
+def one_library_thread() -> AbstractContextManager[Any]:
+    """Return a context in which BLAS runs on one thread.
+
+    With one a worker, NumPy's elementwise work, half of the time, runs in parallel too.
+    """
+    return _libraries().limit(limits=1)
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()  # takes milliseconds to look for them

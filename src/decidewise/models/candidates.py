@@ -51,25 +51,29 @@ def default_candidates(X: Any, costs: Any) -> dict[str, WiseRegressor]:
     check_same_rows(X=X, costs=costs)
     n_samples, n_costs = costs.shape
     n_features = np.shape(X)[1]
-    linear = {"least squares": GeneralizedLinear()}
-    if costs.min() > 0:
-        linear |= {
-            "gamma": GeneralizedLinear("gamma"),
-            "poisson": GeneralizedLinear("poisson"),
-            "log squared": GeneralizedLinear(link="log"),
-        }
-    candidates = {}
-    for name, learner in linear.items():
+    squared = ("least squares", GeneralizedLinear())
+    log_linear = [
+        ("gamma", GeneralizedLinear("gamma")),
+        ("poisson", GeneralizedLinear("poisson")),
+        ("log squared", GeneralizedLinear(link="log")),
+    ]
+    if costs.min() <= 0:
+        log_linear = []
+    candidates = _variants(*squared, (0.0,))
+    # These have as many parameters each. Where they tie, a log link is the safer choice: it more often fits.
+    for name, learner in log_linear:
         candidates |= _variants(name, learner, (0.0, 0.75, 1.0))
+    candidates |= _variants(*squared, (0.75, 1.0))
+
     expansions: dict[str, list[Any]] = {"": []}
     if n_features * (n_features + 3) // 2 <= n_samples / 3:
         expansions[", quadratic"] = [StandardScaler(), PolynomialFeatures(2, include_bias=False)]
     for detail, steps in expansions.items():
         for ridge in (0.01, 0.1):
-            for name in [name for name in ("least squares", "gamma") if name in linear]:
+            for name, learner in [squared, *log_linear[:1]]:
                 # A ridge treats all features alike, so they are brought to one size.
-                learner = make_pipeline(*steps, StandardScaler(), clone(linear[name]).set_params(alpha=ridge))
-                candidates |= _variants(name, learner, (0.0, 1.0), f"{detail}, ridge {ridge:g}")
+                pipeline = make_pipeline(*steps, StandardScaler(), clone(learner).set_params(alpha=ridge))
+                candidates |= _variants(name, pipeline, (0.0, 1.0), f"{detail}, ridge {ridge:g}")
     if n_samples >= _FEWEST_ROWS_FOR_TREES and n_costs <= _MOST_COSTS_FOR_TREES and find_spec("lightgbm"):
         candidates |= _variants("trees", _boosted_trees(), (0.0, 1.0))
     return candidates

@@ -28,9 +28,11 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         The feasible region and its sense.
     loss : str or Loss
         A name from `decidewise.losses.registry`, or a loss with parameters of your own, such as `Pfy(n_samples=3)`.
-    init : {"wise", "mse", "torch", "zeros"}, array of shape (p + 1, d), or fitted linear model
+    init : {"wise", "mse", "torch", "zeros"}, array of shape (p + 1, d), or linear model
         Where training starts: the exact WISE fit, the exact least-squares fit, uniform in `±1/sqrt(p)` (the paper's
-        protocol), zero, parameters with the intercepts in the first row, or any model with `coef_` and `intercept_`.
+        protocol), zero, parameters with the intercepts in the first row, or any model with `coef_` and `intercept_`
+        or a `WiseRegressor` of one, such as `WiseRegressor(GeneralizedLinear("gamma"))` for the log link. A model
+        that is not fitted yet is fitted on the training rows.
     link : {"identity", "log"}
         Whether the prediction is the linear predictor itself or its exponential (for positive costs).
     epochs : int

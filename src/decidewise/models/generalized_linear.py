@@ -110,7 +110,7 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         alpha: float = 0.0,
         fit_intercept: bool = True,
         max_iter: int = 100,
-        tol: float = 1e-10,
+        tol: float = 1e-8,
         warm_start: bool = False,
     ) -> None:
         self.deviance = deviance
@@ -176,8 +176,7 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         shift = first.X.mean(axis=0) if self.fit_intercept else np.zeros(first.X.shape[1])
         moments = Moments.zeros(shift, first.targets.shape[1])
         if self._log_link:
-            if hasattr(self, "moments_"):
-                del self.moments_
+            self.__dict__.pop("moments_", None)
             moments.add(CheckedBlocks(blocks, deviance))
             return self._iterate(blocks, moments, deviance, n_dimensions)
         self.moments_ = moments
@@ -215,8 +214,8 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if len(astray):
             named = ", ".join(map(str, astray[:10])) + (", ..." if len(astray) > 10 else "")
             warnings.warn(
-                f"{len(astray)} of {len(fit.converged)} outputs ({named}) did not converge within max_iter={self.max_iter} "
-                "passes. Allow more passes, add a ridge (alpha), or look for outliers in the features.",
+                f"{len(astray)} of {len(fit.converged)} outputs did not converge with max_iter={self.max_iter}: {named}. "
+                "Allow more passes, add a ridge (alpha), or look for outliers in the features.",
                 ConvergenceWarning,
                 stacklevel=4,
             )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 
 from decidewise.checks import FloatArray
-from decidewise.models.blocks import Block, Blocks, map_tasks
+from decidewise.models.blocks import Blocks, map_tasks, one_library_thread
 from decidewise.models.deviances import Deviance
 from decidewise.models.moments import Moments, whiten
 from decidewise.models.newton import BoolArray, Derivatives, IntArray, minimize
@@ -18,9 +19,13 @@ from decidewise.models.newton import BoolArray, Derivatives, IntArray, minimize
 # Entries of the Hessians in memory at once (128 MB): more outputs are fitted in groups.
 _HESSIAN_ENTRIES = 2**24
 # Entries of targets, and pairs of directions, that are worked on at once: few enough for the second-level cache.
-_PIECE_ENTRIES = 2**15
+_ENTRIES = 2**15
 _FEWEST_ROWS = 32
 _PAIRS = 512
+# A block is several milliseconds of work: enough for threads to pay from few blocks on.
+_BLOCKS_A_TASK = 4
+# Of the mean target, added to each target before its logarithm is taken.
+_ABOVE_ZERO = 0.03
 
 
 class LinearFit(NamedTuple):
@@ -52,15 +57,15 @@ def fit_log_linear(
     moments : Moments
         Those of the blocks; no output has mean zero.
     start : (coefficients (p, d), intercepts (d,)), optional
-        By default the mean of each output, whatever the features.
+        By default least squares on the logarithms of the targets (plus 3 % of their mean, since some may be zero).
     """
     coordinates = Coordinates.of(moments, fit_intercept)
-    means = moments.cross[0] / moments.total_weight
-    objective = Objective(blocks, deviance, coordinates, means, alpha, moments.total_weight)
-    parameters = coordinates.enter(*start) if start else np.outer(coordinates.one, np.log(means))
-    n_iter, converged = np.zeros(len(means), dtype=np.int64), np.zeros(len(means), dtype=bool)
-    n_groups = math.ceil(len(means) * len(parameters) ** 2 / _HESSIAN_ENTRIES) or 1
-    for group in np.array_split(np.arange(len(means)), n_groups):
+    objective = Objective(blocks, moments, coordinates, deviance, alpha)
+    parameters = objective.start() if start is None else coordinates.enter(*start)
+    size, n_outputs = parameters.shape
+    n_iter, converged = np.zeros(n_outputs, dtype=np.int64), np.zeros(n_outputs, dtype=bool)
+    n_groups = max(1, math.ceil(n_outputs * size**2 / _HESSIAN_ENTRIES))
+    for group in np.array_split(np.arange(n_outputs), n_groups):
         parameters[:, group], n_iter[group], converged[group] = minimize(
             objective.of(group), parameters[:, group], max_iter=max_iter, tol=tol
         )
@@ -73,17 +78,11 @@ class Coordinates:
 
     Newton's steps do not depend on coordinates, but rounding does, and what counts as a long step. Features that are
     redundant are left out here, for all outputs and steps, in favour of the coefficients of least norm.
-
-    Attributes
-    ----------
-    one : ndarray of shape (q,)
-        The linear predictor that is closest to 1.
     """
 
     center: FloatArray
     covariance: FloatArray
     basis: FloatArray
-    one: FloatArray
     fit_intercept: bool
 
     @classmethod
@@ -91,12 +90,7 @@ class Coordinates:
         """Return the coordinates for the rows that the moments sum up."""
         center, _, gram, _ = moments.centered(fit_intercept)
         covariance = gram / moments.total_weight
-        basis = whiten(covariance)
-        if fit_intercept:
-            one = np.eye(1, basis.shape[1] + 1)[0]
-        else:
-            one = basis.T @ moments.gram[1:, 0] / moments.total_weight
-        return cls(moments.shift + center, covariance, basis, one, fit_intercept)
+        return cls(moments.shift + center, covariance, whiten(covariance), fit_intercept)
 
     def design(self, X: FloatArray) -> FloatArray:
         """Return the rows of X (b, p) as columns (q, b)."""
@@ -117,9 +111,35 @@ class Coordinates:
 
     @property
     def ridge(self) -> FloatArray:
-        """The matrix (q, q) of the squared norm of the coefficients."""
+        """The squared norm of the coefficients as a matrix (q, q)."""
         norm = self.basis.T @ self.basis
         return np.pad(norm, ((1, 0), (1, 0))) if self.fit_intercept else norm
+
+
+class Piece(NamedTuple):
+    """Rows that count: their design (q, b), targets (b, d) in units of the means, and weights (b,), None for ones."""
+
+    design: FloatArray
+    targets: FloatArray
+    weights: FloatArray | None
+
+
+class Pieces:
+    """Blocks as the objective needs them."""
+
+    def __init__(self, blocks: Blocks, coordinates: Coordinates, means: FloatArray) -> None:
+        self.blocks, self.coordinates, self.means = blocks, coordinates, means
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    def __getitem__(self, index: int) -> Piece:
+        X, targets, weights = self.blocks[index]
+        if weights is not None and not weights.all():
+            # A row without weight may hold a target that the deviance does not admit, or features far out.
+            rows = weights > 0
+            X, targets, weights = X[rows], targets[rows], weights[rows]
+        return Piece(self.coordinates.design(X), targets / self.means, weights)
 
 
 class Objective:
@@ -130,19 +150,20 @@ class Objective:
     """
 
     def __init__(
-        self,
-        blocks: Blocks,
-        deviance: Deviance,
-        coordinates: Coordinates,
-        means: FloatArray,
-        alpha: float,
-        total_weight: float,
+        self, blocks: Blocks, moments: Moments, coordinates: Coordinates, deviance: Deviance, alpha: float
     ) -> None:
-        self.blocks, self.deviance, self.coordinates = blocks, deviance, coordinates
-        self.means, self.total_weight = means, total_weight
+        self.deviance = deviance
+        self.total_weight = moments.total_weight
+        self.means = moments.cross[0] / self.total_weight
+        pieces = Pieces(blocks, coordinates, self.means)
+        self.pieces: Pieces | list[Piece] = [pieces[0]] if len(pieces) == 1 else pieces
         self.ridge = coordinates.ridge
         self.upper = np.triu_indices(len(self.ridge))
-        self.alphas = alpha * means ** (deviance.power - 2) if alpha else np.zeros(len(means))
+        self.alphas = alpha * self.means ** (deviance.power - 2) if alpha else np.zeros(len(self.means))
+
+    def start(self) -> FloatArray:
+        """Return least squares on logarithms: parameters (q, d), from one pass over the rows."""
+        return self._sum_up(self._sum_logarithms) / self.total_weight
 
     def of(self, group: IntArray) -> Callable[[FloatArray, IntArray], Derivatives]:
         """Return the objective of some outputs, which are then counted among themselves."""
@@ -151,7 +172,7 @@ class Objective:
     def __call__(self, parameters: FloatArray, outputs: IntArray) -> Derivatives:
         """Evaluate the objective of k outputs at parameters (q, k) in one pass over the rows."""
         size, k = parameters.shape
-        sums = sum(map_tasks(lambda task: self._sum(task, parameters, outputs), len(self.blocks)))
+        sums = self._sum_up(lambda task: self._sum_expansions(task, parameters, outputs))
         values, gradients, upper = np.split(sums / self.total_weight, [1, 1 + size])
         hessians = np.empty((k, size, size))
         first, second = self.upper
@@ -163,41 +184,49 @@ class Objective:
             hessians + alphas[:, None, None] * self.ridge,
         )
 
-    def _sum(self, task: range, parameters: FloatArray, outputs: IntArray) -> FloatArray:
-        """Return sums over blocks: the values, below them the gradients, then the upper triangles of the Hessians."""
-        size, k = parameters.shape
-        sums = np.zeros((1 + size + size * (size + 1) // 2, k))
-        n_rows = max(_FEWEST_ROWS, _PIECE_ENTRIES // k)
-        for index in task:
-            X, targets, weights = _rows_that_count(self.blocks[index])
-            for first in range(0, len(X), n_rows):
-                rows = slice(first, first + n_rows)
-                piece = Block(X[rows], targets[rows, outputs], None if weights is None else weights[rows])
-                self._add_piece(sums, piece, parameters, self.means[outputs])
+    def _sum_up(self, work: Callable[[range], FloatArray]) -> FloatArray:
+        """Return the sum of what `work` gives for ranges of blocks, each with one library thread."""
+
+        def alone(task: range) -> FloatArray:
+            with one_library_thread():
+                return work(task)
+
+        return reduce(np.add, map_tasks(alone, len(self.pieces), _BLOCKS_A_TASK))
+
+    def _sum_logarithms(self, task: range) -> FloatArray:
+        sums = np.zeros((len(self.ridge), len(self.means)))
+        level = np.log(self.means / (1 + _ABOVE_ZERO))
+        for design, targets, weights in self._rows(task, np.arange(len(self.means))):
+            sums += (design if weights is None else design * weights) @ (np.log(targets + _ABOVE_ZERO) + level)
         return sums
 
-    def _add_piece(self, sums: FloatArray, piece: Block, parameters: FloatArray, means: FloatArray) -> None:
-        design, weights = self.coordinates.design(piece.X), piece.weights
+    def _sum_expansions(self, task: range, parameters: FloatArray, outputs: IntArray) -> FloatArray:
+        """Return sums over blocks: the values, below them the gradients, then the upper triangles of the Hessians."""
+        size, k = parameters.shape
+        sums = np.zeros((1 + size + len(self.upper[0]), k))
+        level = np.log(self.means[outputs])
         # Too long a step may overflow; its value is then infinite or not a number, and the step is taken back.
         with np.errstate(over="ignore", invalid="ignore"):
-            predictor = design.T @ parameters - np.log(means)
-            values, slopes, curvatures = self.deviance.expand(piece.targets / means, predictor)
-            if weights is not None:
-                slopes, curvatures = slopes * weights[:, None], curvatures * weights[:, None]
-            size = len(design)
-            sums[0] += values.sum(axis=0) if weights is None else weights @ values
-            sums[1 : 1 + size] += design @ slopes
-            # The Hessians of all outputs are one matrix product with the products of pairs of directions.
-            first, second = self.upper
-            for start in range(0, len(first), _PAIRS):
-                pairs = slice(start, start + _PAIRS)
-                sums[1 + size :][pairs] += (design[first[pairs]] * design[second[pairs]]) @ curvatures
+            for design, targets, weights in self._rows(task, outputs):
+                values, slopes, curvatures = self.deviance.expand(targets, design.T @ parameters - level)
+                if weights is not None:
+                    slopes, curvatures = slopes * weights[:, None], curvatures * weights[:, None]
+                sums[0] += values.sum(axis=0) if weights is None else weights @ values
+                sums[1 : 1 + size] += design @ slopes
+                # The Hessians of all outputs are one matrix product with the products of pairs of directions.
+                for start in range(0, len(self.upper[0]), _PAIRS):
+                    first, second = (index[start : start + _PAIRS] for index in self.upper)
+                    pairs = slice(1 + size + start, 1 + size + start + _PAIRS)
+                    sums[pairs] += (design[first] * design[second]) @ curvatures
+        return sums
 
-
-def _rows_that_count(block: Block) -> Block:
-    """Leave out rows of weight zero, whose targets a deviance may not admit."""
-    X, targets, weights = block
-    if weights is None or weights.all():
-        return block
-    rows = weights > 0
-    return Block(X[rows], targets[rows], weights[rows])
+    def _rows(self, task: range, outputs: IntArray) -> Iterator[Piece]:
+        """Yield the rows of a range of blocks and the targets of some outputs, a few rows at a time."""
+        n_rows = max(_FEWEST_ROWS, _ENTRIES // len(outputs))
+        everything = len(outputs) == len(self.means)
+        for index in task:
+            design, targets, weights = self.pieces[index]
+            for first in range(0, len(targets), n_rows):
+                rows = slice(first, first + n_rows)
+                some = targets[rows] if everything else targets[rows, outputs]
+                yield Piece(design[:, rows], some, None if weights is None else weights[rows])

@@ -118,18 +118,15 @@ class Race:
         return 100 * np.sqrt(regrets.shape[1]) * residuals.std(axis=1, ddof=1) / self.truth.scale
 
 
-def table(results: Mapping[str, Any], chosen: int, caption: str) -> Table:
+def table(results: Mapping[str, Any], chosen: int) -> Table:
     """Return results as a table, the lowest regret first and the chosen candidate in bold."""
-    shown = Table(caption=caption, caption_justify="left")
+    shown = Table()
     shown.add_column("candidate")
-    for heading in ("regret %", "± s.e.", "over the lowest", "± s.e.", "seconds"):
+    for heading in ("regret %", "± s.e.", "over lowest", "± s.e.", "seconds"):
         shown.add_column(heading, justify="right")
     keys = ("regret", "standard_error", "difference", "difference_standard_error", "seconds")
     for i in np.argsort(results["rank"]):
-        name, error = results["candidate"][i], results["error"][i]
-        if error:
-            shown.add_row(Text(f"{name}\n{error}", style="dim"))
-        else:
-            style = "bold" if i == chosen else None
-            shown.add_row(Text(name), *(f"{results[key][i]:.2f}" for key in keys), style=style)
+        cells = ["failed"] if results["error"][i] else [f"{results[key][i]:.2f}" for key in keys]
+        style = "bold" if i == chosen else "dim" if results["error"][i] else None
+        shown.add_row(Text(results["candidate"][i]), *cells, style=style)
     return shown

@@ -32,6 +32,7 @@ TIE = 1e-12
 ROOT_STEPS, NODE_STEPS = 60, 15
 #: Tours that are built at the root's prices, and improved.
 STARTS = 5
+FLOOR = 1e-4
 
 
 class _Row(NamedTuple):
@@ -60,7 +61,10 @@ def cheapest_tours(costs: FloatArray, n: int, max_trees: int) -> tuple[FloatArra
     for i in range(len(costs)):
         row = _open_row(costs[i], n, max_trees)
         _find_tours(row)
-        _search(row, False)
+        _search(row, True)
+        if row.tied[0]:
+            _ascend(row, 200 * n, 1.5, 1.0)
+            _search(row, False)
         if row.tied[0]:
             _prefer_first(row)
         if row.counts[1] < 0:
@@ -138,7 +142,7 @@ def _search(row: _Row, any_tie: bool) -> None:
 def _close(row: _Row) -> int:
     """Return the edge of the one-tree to branch on, or -1 if no tour within the limit is left here."""
     while True:
-        bound = _ascend(row, NODE_STEPS)
+        bound = _ascend(row, NODE_STEPS, 1.0, 0.82)
         if bound > row.limit[0] or row.counts[1] < 0:
             return -1
         is_tour = bool(np.all(row.degrees == 2))
@@ -186,7 +190,7 @@ def _prefer_first(row: _Row) -> None:
     """Turn the tour into the first of the best ones: edge by edge, take it if one of them does."""
     limit = row.cost[0] + TIE * len(row.costs)
     row.limit[0] = limit
-    _narrow(row, _ascend(row, ROOT_STEPS))
+    _narrow(row, _ascend(row, ROOT_STEPS, 1.0, 0.95))
     _follow(row)
     for a in range(len(row.costs)):
         for b in range(a + 1, len(row.costs)):
@@ -210,12 +214,11 @@ def _prefer_first(row: _Row) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _ascend(row: _Row, steps: int) -> float:
+def _ascend(row: _Row, steps: int, pace: float, decay: float) -> float:
     """Raise the bound by steps along the subgradient `degrees - 2`; return the best, with its prices and one-tree."""
     n = len(row.prices)
     best, best_prices = -np.inf, row.prices.copy()
     last = np.zeros(n)
-    pace = 1.0
     for _ in range(steps):
         bound = _grow(row)
         if bound > best:
@@ -227,13 +230,12 @@ def _ascend(row: _Row, steps: int) -> float:
         gap = row.limit[0] - bound
         if gap < 0.0 or excess == 0:
             return bound
-        if gap < 4 * TIE * n:
-            break  # no bound will tell
+        gap = max(gap, FLOOR if decay < 1.0 else 2 * TIE * n)
         for i in range(n):
             slope = row.degrees[i] - 2.0
             row.prices[i] += pace * gap / excess * (0.7 * slope + 0.3 * last[i])
             last[i] = slope
-        pace *= 0.05 ** (1 / steps)
+        pace *= decay
     row.prices[:] = best_prices
     return _grow(row)
 
@@ -432,7 +434,7 @@ def _bar_circles(row: _Row, taken: IntArray) -> bool:
 def _find_tours(row: _Row) -> None:
     """Record a tour that is good at no prices, raise the prices, and record tours that are good at these."""
     _record(row, _improved(row.costs, _nearest_neighbours(row, 0)))
-    _ascend(row, ROOT_STEPS)
+    _ascend(row, ROOT_STEPS, 1.0, 0.95)
     for start in range(min(STARTS, len(row.costs))):
         _record(row, _improved(row.costs, _nearest_neighbours(row, start)))
 

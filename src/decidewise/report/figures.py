@@ -77,7 +77,8 @@ def draw_chart(chart: Chart, styles: Mapping[str, Style]) -> Figure:
         axes.set_xscale(chart.x.scale, **_options(chart.x))
         axes.set_yscale(chart.y.scale, **_options(chart.y))
         for series in panel.series:
-            _draw_series(axes, series, styles)
+            _draw_series(axes, chart, series, styles)
+        axes.autoscale_view()
         axes.set_title(panel.title, loc="left")
         _set_ticks(axes.xaxis, chart.x)
         _set_ticks(axes.yaxis, chart.y)
@@ -109,18 +110,19 @@ def _square(x: int, y: int, color: str, alpha: float) -> Rectangle:
     return Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, facecolor=color, alpha=alpha, linewidth=0)
 
 
-def _draw_series(axes: Axes, series: Series, styles: Mapping[str, Style]) -> None:
+def _draw_series(axes: Axes, chart: Chart, series: Series, styles: Mapping[str, Style]) -> None:
     x, y, spread = np.array([(mark.x, mark.y, mark.spread) for mark in series.marks]).T
     if series.layer == FLOOR:
-        axes.plot(x, y, **_look(series.layer, None))
+        axes.plot(x, y, **_look(series.layer, None), marker="_" if len(x) == 1 else "none", markersize=20)
         return
     look = _look(series.layer, styles[series.method])
-    # Moved apart by a point or so a method, so that whiskers at the same x do not cover each other.
-    shift = ScaledTranslation(1.6 * (list(styles).index(series.method) - 3) / 72, 0, axes.figure.dpi_scale_trans)
-    shifted = axes.transData + shift
+    # Moved apart by a point or so a method, so that whiskers at the same number of samples do not cover each other.
+    step = min(1.6, 16 / len(styles)) / 72 if chart.x.ticks else 0.0
+    shift = step * (list(styles).index(series.method) - (len(styles) - 1) / 2)
+    shifted = axes.transData + ScaledTranslation(shift, 0, axes.figure.dpi_scale_trans)
     low = np.maximum(y - spread, y / 2) if y.min() > 0 else y - spread  # a whisker must not leave a log axis
-    axes.update_datalim(np.column_stack([[*x, *x, *x], [*low, *y, *(y + spread)]]))
-    axes.autoscale_view()
+    # A percent of room on all sides: values that differ by rounding alone leave Matplotlib without a scale.
+    axes.update_datalim(np.column_stack([[*(0.99 * x), *(1.01 * x)], [*(0.99 * low), *(1.01 * (y + spread))]]))
     axes.plot(x, y, transform=shifted, **look | {"marker": "none"})
     sizes = [(look["markersize"] * mark.size) ** 2 for mark in series.marks]
     filled = look.get("markerfacecolor", look["color"])

@@ -22,7 +22,7 @@ from decidewise.report.verdicts import Verdict, compare
 
 MARKS: dict[Verdict, str] = {"reproduced": "✓", "missed": "✗", "failed": "!", "not run": "–"}
 _LATEX = {"✓": r"$\checkmark$", "✗": r"$\times$", "–": "--", "−": "$-$", "±": r"$\pm$", "×": r"$\times$"}
-_LATEX |= {character: f"\\{character}" for character in "&%$#_{}"}
+_LATEX |= {character: f"\\{character}" for character in "&%$#_{}"} | {"\\": r"\textbackslash{}"}
 _CSV_COLUMNS = (
     "degree", "samples", "method", "mode", "trials", "failed", "regret_mean", "regret_std", "floor",
     "published_mean", "published_std", "difference", "tolerance", "verdict", "seconds_mean", "seconds_std",
@@ -44,7 +44,7 @@ def to_markdown(table: Table) -> str:
 
 def to_latex(table: Table, caption: str) -> str:
     """Write a floating table with up to three lines a setting: ours, published, difference with its verdict."""
-    heads = ["degree", "samples", "", *(column.label for column in table.columns)]
+    heads = ["degree", "samples", "", *(_escape(column.label) for column in table.columns)]
     lines = [
         r"% needs \usepackage{amssymb,booktabs,graphicx}",
         r"\begin{table}",
@@ -65,7 +65,7 @@ def to_latex(table: Table, caption: str) -> str:
 
 
 def to_csv(board: Board) -> str:
-    """Write one line a cell with everything known about it, unrounded; empty fields where there is nothing."""
+    """Write one line a cell with everything known about it, to six digits; empty fields where there is nothing."""
     comparisons = compare(board)
     text = StringIO()
     writer = csv.DictWriter(text, _CSV_COLUMNS, restval="", lineterminator="\n")
@@ -102,15 +102,16 @@ def _markdown_entry(entry: Entry) -> str:
 
 def _latex_rows(row: Row, table: Table) -> list[str]:
     start = [str(row.setting.degree), str(row.setting.samples)]
-    floor = [row.floor] * table.has_floor
-    ours = [_bold(entry.ours, entry.best) for entry in row.entries]
+    floor, blank = ([row.floor], [""]) if table.has_floor else ([], [])
+    ours = [_latex_bold(entry.ours, entry.best) for entry in row.entries]
     if not table.has_published:
         return [_latex_line([*start, "", *ours, *floor])]
-    published = [_bold(entry.published, entry.published_best) for entry in row.entries]
+    published = [_latex_bold(entry.published, entry.published_best) for entry in row.entries]
+    relations = [_escape(_relation(entry)) for entry in row.entries]
     return [
         _latex_line([*start, "ours", *ours, *floor]),
-        _latex_line(["", "", "published", *published, *[""] * table.has_floor]),
-        _latex_line(["", "", "difference", *map(_relation, row.entries), *[""] * table.has_floor]),
+        _latex_line(["", "", "published", *published, *blank]),
+        _latex_line(["", "", "difference", *relations, *blank]),
     ]
 
 
@@ -119,17 +120,19 @@ def _relation(entry: Entry) -> str:
 
 
 def _bold(text: str, bold: bool) -> str:
-    return f"**{text}**" if bold and text else text
+    return f"**{text}**" if bold else text
+
+
+def _latex_bold(text: str, bold: bool) -> str:
+    return rf"\textbf{{{_escape(text)}}}" if bold else _escape(text)
 
 
 def _latex_line(cells: list[str]) -> str:
-    return " & ".join(_escape(cell) for cell in cells) + r" \\"
+    return " & ".join(cells) + r" \\"
 
 
 def _escape(text: str) -> str:
-    inner = text.strip("*")
-    escaped = "".join(_LATEX.get(character, character) for character in inner)
-    return escaped if inner == text else rf"\textbf{{{escaped}}}"
+    return "".join(_LATEX.get(character, character) for character in text)
 
 
 def _named(name: str, moments: Moments) -> dict[str, float | None]:

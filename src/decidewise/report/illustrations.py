@@ -108,7 +108,7 @@ def _paint_plane(axes: Axes, title: str, limits: tuple[float, float]) -> None:
 
 def _paint_counterexample(axes: Axes) -> None:
     axes.add_patch(Circle((0, 0), 1, facecolor=to_rgba(INK, 0.10), edgecolor=INK, linewidth=0.8))
-    axes.text(-0.5, -0.5, "S: unit ball", ha="center", fontsize=8)
+    axes.text(0, -0.6, "S: unit ball", ha="center", fontsize=8)
     mean = estimators()["mean"]
     along = mean / np.linalg.norm(mean)
     axes.plot(*np.outer([-1.2, 4.2], along).T, color=BLUE, linewidth=0.8, linestyle=(0, (4, 3)))
@@ -117,11 +117,10 @@ def _paint_counterexample(axes: Axes) -> None:
         axes.annotate(f"y = ({outcome[0]:g}, {outcome[1]:g})", outcome, (-4, 8), textcoords="offset points", fontsize=8)
     for (name, estimate), color in zip(estimators().items(), (BLUE, ORANGE, GREEN, PINK), strict=True):
         _arrow(axes, np.zeros(2), estimate, color)
-        angle = np.degrees(np.arctan2(along[0] * estimate[1] - along[1] * estimate[0], along @ estimate))
-        axes.plot(
-            [], [], color=color, linewidth=2.5, label=f"{name}: ({estimate[0]:g}, {estimate[1]:g}), {round(angle)}°"
-        )
-    axes.set(xlim=(-1.2, 4.6), ylim=(-1.15, 1.6), aspect="equal", xlabel="y₁", ylabel="y₂")
+        angle = round(np.degrees(np.arctan2(along[0] * estimate[1] - along[1] * estimate[0], along @ estimate)))
+        text = f"{name}: ({estimate[0]:g}, {estimate[1]:g}), {angle}°".replace("-", "−")
+        axes.plot([], [], color=color, linewidth=2.5, label=text)
+    axes.set(xlim=(-1.2, 4.6), ylim=(-1.15, 1.4), aspect="equal", xlabel="y₁", ylabel="y₂")
     axes.figure.legend(frameon=False, loc="outside lower center", ncols=1, fontsize=8)
 
 
@@ -199,6 +198,6 @@ ILLUSTRATIONS = (
         "the direction of the estimate matters. Reweighting alone or projecting alone turns it away from the mean, by "
         "the angle given; both together keep it.",
         (_paint_counterexample,),
-        size=(4.8, 3.6),
+        size=(4.8, 3.3),
     ),
 )

@@ -33,8 +33,11 @@ class Section:
     @property
     def caption(self) -> str:
         """What the table shows, and from how many trials."""
-        trials = f", {self.board.n_trials} trials" if self.board.n_trials else ""
-        return f"Normalised test regret in percent: mean ± standard deviation{trials}"
+        trials = self.board.n_trials
+        if trials == 1:
+            return "Normalised test regret in percent, in one trial"
+        counted = f" over {trials} trials" if trials else ""
+        return f"Normalised test regret in percent: mean ± standard deviation{counted}"
 
     @property
     def counts(self) -> dict[Verdict, int]:
@@ -102,7 +105,7 @@ def render_page(
     environment.policies["json.dumps_kwargs"] = {"sort_keys": False}  # the order of methods is the order of the legend
     return environment.get_template("report.html.j2").render(
         title="The paper, reproduced" if judged else "Benchmark",
-        lead="Predict-then-optimize methods compared by the regret of the decisions they lead to; lower is better.",
+        lead="Methods compared by the regret of the decisions they lead to. Lower is better.",
         headline=summary_line(judged) if judged else f"{table.num_rows:,} trials",
         counts=counts,
         facts=_facts(table, boards),

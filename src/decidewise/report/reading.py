@@ -27,7 +27,8 @@ def read_boards(table: pa.Table, published: Path | None = None) -> list[Board]:
         One row per (plan, problem, degree, samples, method, mode, trial).
     published : Path, optional
         A folder of CSV files with columns degree, samples, method, regret_mean, regret_std and, where known,
-        seconds_mean, seconds_std. A file without rows is a board too: everything on it is yet to be run.
+        seconds_mean, seconds_std. A file without rows is a board too, on which everything is yet to be run, unless
+        all rows belong to other plans: then there is nothing to compare.
     """
     missing = [column for column in COLUMNS if column not in table.column_names]
     if missing:
@@ -39,6 +40,8 @@ def read_boards(table: pa.Table, published: Path | None = None) -> list[Board]:
         _add(board.setdefault(key, Cell()), row)
     references = dict(_read_published(published)) if published is not None else {}
     published_boards = [(stem, stem) for stem in in_order(references, first=tuple(TITLES))]
+    if cells and not cells.keys() & set(published_boards):
+        published_boards = []
     names = dict.fromkeys([*published_boards, *cells])
     return [
         _board(plan, problem, cells.get((plan, problem), {}), references.get(problem, {}) if plan == problem else {})

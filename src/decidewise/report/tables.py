@@ -133,6 +133,8 @@ def _best(means: Mapping[Column, float]) -> set[Column]:
 def _show(cell: Cell, text: str, n_trials: int, *, expected: bool) -> str:
     if not cell.trials:
         return "failed" if cell.failures else "not run" if expected else ""
+    if len(cell.trials) == 1:
+        text, _, _ = text.partition(" ±")  # one trial has no spread
     return text if len(cell.trials) == n_trials else f"{text} (n={len(cell.trials)})"
 
 

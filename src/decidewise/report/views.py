@@ -40,8 +40,9 @@ def regret_by_samples(board: Board) -> Chart | None:
         board,
         "regret_samples",
         "Regret against training samples",
-        "Mean normalised test regret, with the standard deviation over trials. Hollow marks are the published means; "
-        "the dashed line is the floor, the regret of the true expected costs.",
+        "Mean normalised test regret, with the standard deviation over trials."
+        + (" Hollow marks are the published means." if board.published else "")
+        + (" The dotted line is the floor, the regret of the true expected costs." if board.floors else ""),
         _samples_axis(board),
         "regret, %",
         lambda setting, cell: (setting.samples, cell.regret),
@@ -208,7 +209,7 @@ def _marks(
     for setting, cell in cells:
         placed = place(setting, cell) if cell else None
         if placed and isfinite(placed[0]) and isfinite(placed[1].mean):
-            size = 1 + 0.5 * TEXT_DEGREES.index(setting.degree) if grow else 1.0
+            size = 1 + 0.3 * TEXT_DEGREES.index(setting.degree) if grow else 1.0
             marks.append(Mark(placed[0], *placed[1], notes(setting, column), size))
     return tuple(marks)
 

@@ -118,15 +118,22 @@
 
   const whiskerOf = (chart, [, y, spread]) => [chart.y.scale === "log" ? Math.max(y - spread, y / 2) : y - spread, y + spread];
 
+  // A single point is a short dash, or a floor of one setting could not be seen.
+  const lineThrough = (points) =>
+    points.length > 1
+      ? `M${points.map((point) => point.map((value) => value.toFixed(1))).join("L")}`
+      : `M${points[0][0] - 9},${points[0][1]}h18`;
+
   const drawSeries = (svg, chart, series, x, y) => {
     const group = create(svg, "g", { class: `series ${lookOf(series.layer)}`, "data-method": series.method, "data-layer": series.layer });
     const marker = paint(group, series.method);
     // A little apart, so that whiskers at the same number of samples do not cover each other.
     const methods = Object.keys(data.styles);
-    const shift = chart.x.ticks.length && marker ? 2.5 * (methods.indexOf(series.method) - (methods.length - 1) / 2) : 0;
+    const step = chart.x.ticks.length && marker ? Math.min(2.5, 40 / methods.length) : 0;
+    const shift = step * (methods.indexOf(series.method) - (methods.length - 1) / 2);
     const at = (mark) => [x(mark[0]) + shift, y(mark[1])];
-    if (series.layer !== "published")
-      create(group, "path", { class: "line", d: `M${series.marks.map((mark) => at(mark).map((v) => v.toFixed(1))).join("L")}` });
+    if (series.layer !== "published" && (series.marks.length > 1 || !marker))
+      create(group, "path", { class: "line", d: lineThrough(series.marks.map(at)) });
     return series.marks.map((mark) => {
       const [px, py] = at(mark);
       if (marker && mark[2] && series.layer !== "published") {
@@ -202,11 +209,11 @@
   const drawMatrix = (svg, matrix) => {
     const width = svg.parentElement.clientWidth;
     const shown = matrix.columns.map((_, i) => i).filter((i) => isVisible(matrix.columns[i]));
-    const left = 92;
-    const size = Math.max(14, Math.min(52, (width - left) / Math.max(shown.length, 1)));
+    const left = 14 + 6.6 * Math.max(...matrix.labels.map((text) => text.length));
+    const size = Math.max(14, Math.min(48, (width - left) / Math.max(shown.length, 1)));
     const height = Math.min(size, 36);
     svg.setAttribute("width", width);
-    svg.setAttribute("height", height * shown.length + 84);
+    svg.setAttribute("height", height * shown.length + 0.75 * left + 16);
     const points = [];
     shown.forEach((i, row) => {
       const group = create(svg, "g", { "data-method": matrix.columns[i].method, "data-layer": matrix.columns[i].layer });
@@ -218,7 +225,8 @@
         const cell = create(group, "rect", { x: x + 1, y: y + 1, width: size - 2, height: height - 2, rx: 3 });
         cell.style.setProperty("--c", share >= 50 ? "var(--c0)" : "var(--c1)");
         cell.setAttribute("fill-opacity", (Math.abs(share - 50) / 50) * 0.6);
-        create(group, "text", { x: x + size / 2, y: y + height / 2 + 4, "text-anchor": "middle" }, share.toFixed(0));
+        const text = create(group, "text", { x: x + size / 2, y: y + height / 2 + 4, "text-anchor": "middle" }, share.toFixed(0));
+        if (size < 28) text.style.fontSize = "9px";
         const note = `${matrix.labels[i]} is below ${matrix.labels[j]}\nin ${share.toFixed(1)} % of ${matrix.meetings[i][j]} trials`;
         points.push({ x: x + size / 2, y: y + height / 2, node: null, note, reach: size });
       });
@@ -256,6 +264,12 @@
     if (marker) drawMark(group, marker, 11, 7, layer === "published" ? 5 : 4);
     box.addEventListener("change", drawAll);
   }
+
+  for (const button of document.querySelectorAll(".toggles button"))
+    button.addEventListener("click", () => {
+      for (const box of document.querySelectorAll(".toggles input[data-method]")) box.checked = button.value === "all";
+      drawAll();
+    });
 
   let width = 0;
   new ResizeObserver(() => {

@@ -1,5 +1,6 @@
 import os
 import signal
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -39,7 +40,7 @@ def test_a_run_computes_every_cell_once_and_then_nothing(tiny, monkeypatch):
     assert len(rows) == len(cells)
     assert {row.status for row in rows} == {"ok"}
     assert all(row.regret > 0 and row.floor > 0 for row in rows)
-    monkeypatch.setattr("decidewise.experiments.run.compute", None)  # calling it would fail
+    monkeypatch.setattr("decidewise.experiments.runner.compute", None)  # calling it would fail
     run(cells, store, jobs=1)
     assert store.rows(cells) == rows  # seconds and all
 
@@ -62,20 +63,8 @@ def test_fewer_trials_first_and_the_others_later(tiny):
     assert store.rows(all_cells)[: len(few)] == first
 
 
-def test_a_watcher_sees_every_row(tiny):
-    class Watcher:
-        seen = ()
-
-        def show(self, rows):
-            self.seen = {*self.seen, *rows}
-
-    cells, store, watcher = tiny.cells(), tiny.store(), Watcher()
-    run(cells, store, jobs=1, watcher=watcher)
-    assert watcher.seen == set(store.rows(cells))
-
-
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs the process table of Linux")
-def test_killed_midway_a_run_continues_with_exactly_the_missing_cells(slow):
+def test_killed_midway_a_run_continues_with_exactly_the_missing_cells(slow, monkeypatch):
     killed = slow.start("--jobs", "2")
     store = slow.store()
     wait_for(lambda: slow.n_fits() >= 4 or killed.poll() is not None)
@@ -99,7 +88,7 @@ def test_killed_midway_a_run_continues_with_exactly_the_missing_cells(slow):
     assert slow.n_fits() - fits == sum(cell.method.name == "Slow" for cell in missing)
 
     other = replace(store, path=store.path.with_name("whole.sqlite"))
-    os.environ["FITS"] = os.devnull
+    monkeypatch.setenv("FITS", os.devnull)
     run(cells, other, jobs=1)
     assert results(after) == results(other.rows(cells))
 
@@ -116,7 +105,7 @@ def test_two_runs_at_once_share_the_work(slow):
 def test_cells_of_a_living_run_are_waited_for(tiny, monkeypatch):
     cells, store = tiny.cells(), tiny.store()
     assert store.claim(cells[:1], "another") == cells[:1]
-    monkeypatch.setattr("decidewise.experiments.run.time.sleep", lambda _: store.release("another"))
+    monkeypatch.setattr("decidewise.experiments.runner.time.sleep", lambda _: store.release("another"))
     run(cells, store, jobs=1)
     assert store.missing(cells) == []
 
@@ -127,7 +116,7 @@ def test_claims_end_with_the_run(tiny, monkeypatch):
     def interrupted(cells):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("decidewise.experiments.run.compute", interrupted)
+    monkeypatch.setattr("decidewise.experiments.runner.compute", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(cells, store, jobs=1)
     assert store.claim(cells, "next") == cells
@@ -141,7 +130,7 @@ def test_a_worker_with_other_code_is_refused(tiny):
 
 
 def test_a_cluster_needs_its_extra(tiny, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
+    monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match=r"pip install 'decidewise\[dask\]'"):
         run(tiny.cells(), tiny.store(), cluster="tcp://nowhere:8786")
 

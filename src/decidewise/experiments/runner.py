@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 from joblib import Parallel, delayed, parallel_config
@@ -23,14 +23,6 @@ from decidewise.experiments.version import code_version
 
 class OtherCodeError(RuntimeError):
     """A worker has other code than the run began with, and rows of two versions must not mix."""
-
-
-class Watcher(Protocol):
-    """Whoever wants to know how a run gets on."""
-
-    def show(self, rows: Sequence[Row]) -> None:
-        """Take note of rows that are done; some may be known already."""
-        ...
 
 
 def cells_of_all(plans: Sequence[Plan], *, trials: int | None = None, version: str | None = None) -> list[Cell]:
@@ -52,14 +44,7 @@ def cells_of_all(plans: Sequence[Plan], *, trials: int | None = None, version: s
     return sorted(cells, key=lambda cell: cell.trial)
 
 
-def run(
-    cells: Sequence[Cell],
-    store: Store,
-    *,
-    jobs: int = -1,
-    cluster: str | None = None,
-    watcher: Watcher | None = None,
-) -> None:
+def run(cells: Sequence[Cell], store: Store, *, jobs: int = -1, cluster: str | None = None) -> None:
     """Compute all cells that have no row yet, and return when every cell has one.
 
     Cells that another run is at work on are left to it, and waited for.
@@ -82,12 +67,8 @@ def run(
                 for cell, row in zip(done, rows, strict=True):
                     store.add(cell, row)
                 store.release(name, done)
-                if watcher:
-                    watcher.show(rows)
             if idle:
                 time.sleep(1.0)
-            if watcher:
-                watcher.show(store.rows(cells))
 
 
 def _tasks(cells: Sequence[Cell], store: Store, name: str, *, write: bool) -> Iterator[Any]:

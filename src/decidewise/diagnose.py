@@ -1,0 +1,240 @@
+"""Does it pay? What least squares leaves on the table, how much of that is noise, and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from decidewise.checks import FloatArray, as_matrix, check_same_rows
+from decidewise.evaluate import Interval, compare_regrets
+from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor, default_candidates
+from decidewise.models.out_of_fold import OutOfFold, Rows, affordable, folds
+from decidewise.models.race import Race
+from decidewise.models.starts import link_of
+
+_N_RESAMPLES = 10
+_EPOCHS = 10
+# Entries of a decision that differ by less than this part of its largest count as the same.
+_SAME_DECISION = 0.01
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What `diagnose` found; regrets are out of fold, in percent of the optimal value, with 95 % intervals.
+
+    Attributes
+    ----------
+    least_squares : Interval
+        The regret of plain least squares.
+    best_name : str
+        The solver-free candidate that `WiseRegressorCV` would choose.
+    best : Interval
+        Its regret.
+    gain : Interval
+        What least squares leaves over it, from paired differences.
+    spo_plus_gain : Interval or None
+        What it leaves over a linear or log-linear model trained with SPO+, from paired differences; None where the
+        solver calls did not allow to train one.
+    floor : Interval
+        The regret that the best candidate would have with unlimited rows; see `diagnose`.
+    flips : float
+        The share of decisions, from 0 to 1, that change when the best candidate is fitted on a bootstrap sample.
+    n_rows, n_solves : int
+        The rows that were scored, and the solver calls that all of this took.
+    advice : str
+        What to do, in a sentence.
+    """
+
+    least_squares: Interval
+    best_name: str
+    best: Interval
+    gain: Interval
+    spo_plus_gain: Interval | None
+    floor: Interval
+    flips: float
+    n_rows: int
+    n_solves: int
+    advice: str
+
+    def __str__(self) -> str:
+        width = max(len(label) for label, _ in self._lines())
+        lines = [f"{label.ljust(width)}  {value}" for label, value in self._lines()]
+        return "\n".join([*lines, self._footnote(), self.advice])
+
+    def _repr_html_(self) -> str:
+        cells = "".join(f"<tr><th>{escape(label)}</th><td>{escape(value)}</td></tr>" for label, value in self._lines())
+        return f"<table>{cells}</table><p>{escape(self._footnote())}</p><p><b>{escape(self.advice)}</b></p>"
+
+    def _lines(self) -> list[tuple[str, str]]:
+        lines = [
+            ("regret of least squares, %", str(self.least_squares)),
+            (f"regret of the best candidate, {self.best_name}", str(self.best)),
+            ("what least squares leaves over it", str(self.gain)),
+            ("what it leaves over SPO+", str(self.spo_plus_gain or "not tried")),
+            ("the noise: its regret with unlimited rows", str(self.floor)),
+            ("decisions that a resample changes, %", f"{100 * self.flips:.0f}"),
+        ]
+        return lines
+
+    def _footnote(self) -> str:
+        return f"95 % bootstrap intervals over {self.n_rows:,} rows out of fold; {self.n_solves:,} solver calls."
+
+
+def diagnose(
+    problem: Any, X: Any, costs: Any, *, cv: Any = 5, max_solves: int | None = None, random_state: int = 0
+) -> Diagnosis:
+    """Measure whether a model made for decisions would pay, and say what to do.
+
+    Parameters
+    ----------
+    problem : Problem
+    X : array-like or frame of shape (n, p)
+        Numbers.
+    costs : array-like or frame of shape (n, d)
+    cv : int, splitter or iterable of splits
+        As for `WiseRegressorCV`.
+    max_solves : int, optional
+        The most solver calls: rows to be scored are drawn at random where there are more than the calls allow, and
+        SPO+ is left out where training it would take more than half of them.
+    random_state : int
+
+    Returns
+    -------
+    Diagnosis
+        To be printed, or shown in a notebook.
+
+    Notes
+    -----
+    The floor is what noise leaves to every model: the regret of the conditional mean. A model that can express the
+    mean has the floor plus an excess inversely proportional to its training rows, so with half of them the floor plus
+    twice the excess; hence the estimate is `2 · regret - regret with half the rows`. It is too high where the model
+    cannot express the mean, by what a better model would gain, and it is about right, but noisy, where it can.
+
+    The best candidate is chosen on the rows that it is judged by, which flatters it a little; in turn a candidate is
+    only preferred to least squares, which comes first, if it is better by more than a standard error.
+
+    Examples
+    --------
+    >>> from decidewise.data import make_shortest_path
+    >>> data = make_shortest_path(200, degree=1, seed=0)
+    >>> diagnose(data.problem, data.X, data.costs).advice
+    'Decisions are within noise of least squares: keep it.'
+    """
+    X = as_matrix(X, name="X")
+    costs = as_matrix(costs, n_columns=problem.n_costs, owner=type(problem).__name__)
+    check_same_rows(X=X, costs=costs)
+    rng = np.random.default_rng(random_state)
+    splits = folds(cv, X, costs, None, rng)
+    candidates = default_candidates(X, costs)
+    n_training = (1 + _EPOCHS) * sum(len(train) for train, _ in splits)
+    trains = max_solves is None or n_training <= max_solves / 2
+    budget = None if max_solves is None else max_solves - trains * n_training
+    # Scored are all candidates, the best one twice more with half of the rows and on the resamples, and SPO+.
+    n_models = len(candidates) + 2 + (1 + _N_RESAMPLES) + trains
+    held_out = OutOfFold.of(problem, X, costs, splits, affordable(splits, n_models, budget, rng))
+
+    race = Race.run(held_out, candidates)
+    best_name = race.names[race.choice]
+    best = candidates[best_name]
+    log_link = _has_log_link(best)
+    halved = held_out.halved(rng)
+    regrets = {
+        "least squares": race.regrets[race.names.index("least squares")],
+        "best": race.regrets[race.choice],
+        "floor": 2 * race.regrets[race.choice] - halved.regret(best),
+    }
+    regrets["gain"] = regrets["least squares"] - regrets["best"]
+    n_solves = race.n_solves + halved.n_solves + (1 + _N_RESAMPLES) * len(held_out.rows)
+    if trains:
+        regrets["spo+ gain"] = regrets["best"] - held_out.regret(_spo_plus(problem, costs, log_link=log_link))
+        n_solves += n_training + held_out.n_solves
+    found = {row.name: row.regret for row in compare_regrets(held_out.truth, regrets, rng=rng)}
+    return Diagnosis(
+        least_squares=found["least squares"],
+        best_name=best_name,
+        best=found["best"],
+        gain=found["gain"],
+        spo_plus_gain=found.get("spo+ gain"),
+        floor=found["floor"],
+        flips=_flips(problem, best, X, costs, held_out.rows, rng),
+        n_rows=len(held_out.rows),
+        n_solves=n_solves,
+        advice=advise(
+            best_name,
+            gain=found["gain"],
+            spo_plus_gain=found.get("spo+ gain"),
+            log_link=log_link,
+            exponent=best.exponent,
+            n_training=(1 + _EPOCHS) * len(X),
+        ),
+    )
+
+
+def advise(
+    best_name: str,
+    *,
+    gain: Interval,
+    spo_plus_gain: Interval | None,
+    log_link: bool,
+    exponent: float,
+    n_training: int,
+) -> str:
+    """Return what to do; the first rule that applies decides.
+
+    Parameters
+    ----------
+    best_name, gain, spo_plus_gain
+        As in `Diagnosis`.
+    log_link, exponent
+        Of the best candidate.
+    n_training : int
+        The solver calls that training SPO+ on all rows takes.
+    """
+    if spo_plus_gain is not None and spo_plus_gain.low > 0:
+        link = ', link="log"' if log_link else ""
+        return f'Spend {n_training:,} solver calls on SPO+: DecisionRegressor(problem, "spo+", epochs={_EPOCHS}{link}).'
+    if gain.low <= 0:
+        return "Decisions are within noise of least squares: keep it."
+    if log_link:
+        return f"Use the log link: {best_name!r} among the candidates of WiseRegressorCV."
+    if exponent > 0:
+        return f"Use the change of measure: {best_name!r} among the candidates of WiseRegressorCV."
+    return f"Use another learner: {best_name!r} among the candidates of WiseRegressorCV."
+
+
+def _has_log_link(candidate: WiseRegressor) -> bool:
+    learner = candidate.estimator[-1] if isinstance(candidate.estimator, Pipeline) else candidate.estimator
+    return isinstance(learner, GeneralizedLinear) and link_of(learner) == "log"
+
+
+def _spo_plus(problem: Any, costs: FloatArray, *, log_link: bool) -> Pipeline:
+    # Adam's steps are as long as the learning rate, which is therefore in the units of the predictor.
+    learning_rate = 0.01 if log_link else 0.01 * np.abs(costs).mean()
+    regressor = DecisionRegressor(
+        problem,
+        "spo+",
+        init=WiseRegressor(GeneralizedLinear("gamma" if log_link else "squared")),
+        link="log" if log_link else "identity",
+        epochs=_EPOCHS,
+        learning_rate=learning_rate,
+        random_state=0,
+    )
+    return make_pipeline(StandardScaler(), regressor)
+
+
+def _flips(problem: Any, model: Any, X: FloatArray, costs: FloatArray, rows: Rows, rng: np.random.Generator) -> float:
+    """Return the share of decisions that change when the model is fitted on rows drawn with replacement."""
+
+    def decide(sample: Any) -> FloatArray:
+        return problem.solve(clone(model).fit(X[sample], costs[sample]).predict(X[rows]))
+
+    decisions = decide(slice(None))
+    tolerance = _SAME_DECISION * np.abs(decisions).max(axis=1)
+    resamples = rng.integers(len(X), size=(_N_RESAMPLES, len(X)))
+    return float(np.mean([np.abs(decide(sample) - decisions).max(axis=1) > tolerance for sample in resamples]))

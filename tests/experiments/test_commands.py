@@ -1,0 +1,135 @@
+import sys
+from types import SimpleNamespace
+
+import pytest
+from pyarrow import parquet
+from typer.testing import CliRunner
+
+from decidewise.cli import app
+from decidewise.experiments.rows import SCHEMA
+
+UNLUCKY_MODULE = """
+from pathlib import Path
+from decidewise import WiseRegressor
+
+def unlucky(problem, *, random_state):
+    if not Path(__file__).with_name("luck").exists():
+        raise ArithmeticError("no luck today")
+    return WiseRegressor()
+"""
+
+
+@pytest.fixture
+def command(tiny):
+    """Call `decidewise bench NAME` on the tiny plan and its store."""
+
+    def call(name, *options, plan=tiny.plan):
+        return CliRunner().invoke(app, ["bench", name, str(plan), "--store", str(tiny.store_path), *map(str, options)])
+
+    return call
+
+
+def test_run_then_status(command, tiny):
+    result = command("run", "--jobs", 1)
+    assert result.exit_code == 0, result.output
+    assert "12 of 12 cells" in result.stdout
+    assert command("status").stdout.split("tiny")[1].split()[:6] == ["│", tiny.cells()[0].version, "│", "12", "│", "0"]
+
+
+def test_status_counts_what_is_missing_and_what_other_code_left(command, tiny):
+    command("run", "--trials", 1, "--jobs", 1)
+    assert [word for word in command("status").stdout.split("tiny")[1].split() if word.isdigit()] == ["6", "0", "6"]
+    older = command("status", "--code", "0.0.0+old").stdout
+    assert "0.0.0+old" in older
+    assert tiny.cells()[0].version in older
+
+
+def test_a_failure_is_a_row_a_sentence_and_an_exit_code(command, tiny):
+    (tiny.plan.parent / "unlucky_method.py").write_text(UNLUCKY_MODULE)
+    method = '{ name = "Unlucky", model = "unlucky_method:unlucky" }'
+    tiny.plan.write_text(tiny.plan.read_text().replace('{ name = "SPO+", loss = "spo+" }', method))
+    result = command("run", "--jobs", 1)
+    assert result.exit_code == 1
+    sentence = "Unlucky failed (tiny, paths, degree 1, 40 samples, trial 0): ArithmeticError: no luck today"
+    assert f"Error: 4 of 12 cells failed; the first: {sentence}" in result.stderr
+    assert result.stdout.count("ArithmeticError") == 4
+    rows = tiny.store().rows(tiny.cells())
+    assert [row.status for row in rows] == ["ok", "failed", "ok"] * 4
+    seconds = [row.train_seconds for row in rows]
+    again = command("run", "--jobs", 1)  # a failure is a result: it is not computed again, and still told
+    assert again.exit_code == 1
+    assert "12 of 12 cells are done already" in again.stdout
+
+    (tiny.plan.parent / "luck").touch()
+    assert command("run", "--jobs", 1, "--retry").exit_code == 0
+    rows = tiny.store().rows(tiny.cells())
+    assert [row.train_seconds for row in rows if row.method != "Unlucky"] == [s for s in seconds if s is not None]
+    assert {row.status for row in rows} == {"ok"}
+
+
+def test_fresh_computes_all_anew(command, tiny):
+    command("run", "--jobs", 1)
+    before = tiny.store().rows(tiny.cells())
+    command("run", "--jobs", 1, "--fresh")
+    after = tiny.store().rows(tiny.cells())
+    assert [row.regret for row in after] == [row.regret for row in before]
+    assert all(new.train_seconds != old.train_seconds for new, old in zip(after, before, strict=True))
+
+
+def test_export(command, tiny, tmp_path):
+    command("run", "--jobs", 1)
+    result = command("export", "--to", tmp_path / "rows.parquet")
+    assert result.exit_code == 0
+    assert "12 rows" in result.stdout
+    table = parquet.read_table(tmp_path / "rows.parquet")
+    assert table.schema == SCHEMA
+    assert table["regret"].to_pylist() == [row.regret for row in tiny.store().rows(tiny.cells())]
+    refused = command("export", "--to", tmp_path / "rows.txt")
+    assert (refused.exit_code, "must end in .parquet or .csv" in refused.stderr) == (2, True)
+
+
+def test_report_gets_the_rows_of_these_plans(command, tiny, tmp_path, monkeypatch):
+    calls = []
+
+    def write_report(table, out, published=None):
+        calls.append((table, out, published))
+        return out / "report.html"
+
+    monkeypatch.setitem(sys.modules, "decidewise.report", SimpleNamespace(write_report=write_report))
+    command("run", "--jobs", 1, "--trials", 1)
+    result = command("report", "--out", tmp_path / "page", "--published", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "6 of 12 rows are missing" in result.stdout
+    assert str(tmp_path / "page" / "report.html") in result.stdout.replace("\n", "")
+    ((table, out, published),) = calls
+    assert (table.num_rows, out, published) == (6, tmp_path / "page", tmp_path)
+    nothing = command("report", "--code", "0.0.0+old")
+    assert (nothing.exit_code, "no rows of these plans" in nothing.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["status", "report"])
+def test_reading_before_running(command, name):
+    result = command(name)
+    assert result.exit_code == 2
+    assert "no rows yet" in result.stderr
+    assert "`decidewise bench run`" in result.stderr
+
+
+def test_mistakes_are_sentences(command, tiny, tmp_path):
+    missing = command("run", plan=tmp_path / "none.toml")
+    assert (missing.exit_code, "cannot read the plan" in missing.stderr) == (2, True)
+    tiny.store_path.write_text("not a database, " * 100)
+    spoilt = command("run")
+    assert (spoilt.exit_code, "file is not a database" in spoilt.stderr) == (2, True)
+    nameless = CliRunner().invoke(app, ["bench", "run"])
+    assert (nameless.exit_code, "name at least one plan" in nameless.stderr) == (2, True)
+
+
+def test_interrupted(command, monkeypatch):
+    def interrupted(cells):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("decidewise.experiments.runner.compute", interrupted)
+    result = command("run", "--jobs", 1)
+    assert result.exit_code == 130
+    assert "the same command continues" in result.stderr

@@ -1,0 +1,68 @@
+import csv
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from decidewise.cli import PAPER, TABLES
+from decidewise.experiments import cells_of_all, read_plan
+from decidewise.losses import registry
+
+LEARNING_RATES = {
+    "shortest_path": {200: 5e-3, 400: 5e-3, 800: 2e-3, 1600: 1e-3},
+    "knapsack": {100: 1e-2, 200: 5e-3, 400: 3e-3, 800: 3e-3},
+    "portfolio": {200: 5e-3, 400: 5e-3, 800: 2e-3, 1600: 1e-3},
+}
+PARAMETERS = {"PFY": {"n_samples": 3, "sigma": 1.0}, "DBB": {"lambd": 100.0}}
+
+
+def read(name):
+    return read_plan(PAPER / f"{name}.toml")
+
+
+def published(name):
+    with Path(PAPER, "published", f"{name}.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_plan_covers_its_published_table(name):
+    cells = cells_of_all([read(name)])
+    adam = Counter((c.degree, c.samples, c.method.name) for c in cells if c.method.mode == "adam")
+    assert adam == {(int(r["degree"]), int(r["samples"]), r["method"]): 20 for r in published(name)}
+    exact = Counter((c.degree, c.samples, c.method.name) for c in cells if c.method.mode == "exact")
+    assert exact == {key: 20 for key in adam if key[2] in ("MSE", "WISE")}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_papers_protocol(name):
+    plan = read(name)
+    (problem,) = plan.problems
+    assert (plan.name, problem.name) == (name, name)
+    assert (plan.trials, plan.epochs, plan.batch_size) == (20, 100, 32)
+    assert problem.learning_rates == LEARNING_RATES[name]
+    assert problem.test_samples == {"shortest_path": 10_000, "knapsack": 2_000, "portfolio": 5_000}[name]
+    for method in problem.methods:
+        assert method.parameters == PARAMETERS.get(method.name, {})
+
+
+def test_instances():
+    assert {cell.seed for cell in cells_of_all([read("shortest_path")])} == set(range(42, 62))
+    for name in ("knapsack", "portfolio"):
+        cells = cells_of_all([read(name)])
+        assert {cell.options["instance_seed"] for cell in cells} == {42}
+        assert {cell.seed for cell in cells} == set(range(43, 63))
+
+
+def test_there_are_264_published_cells():
+    assert sum(len(published(name)) for name in TABLES) == 264
+
+
+def test_quick_covers_every_problem_and_every_loss():
+    quick = read("quick")
+    assert {problem.name for problem in quick.problems} == set(TABLES)
+    used = {method.loss for problem in quick.problems for method in problem.methods}
+    assert used == set(registry)
+    for problem in quick.problems:
+        (table,) = read(problem.name).problems
+        assert {(m.name, m.mode) for m in table.methods} <= {(m.name, m.mode) for m in problem.methods}

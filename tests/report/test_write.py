@@ -1,0 +1,40 @@
+import re
+
+import pytest
+
+from decidewise.report import write, write_report
+
+
+def test_files(report):
+    assert report.name == "report.html"
+    folder = report.parent
+    assert {path.suffix for path in (folder / "tables").iterdir()} == {".csv", ".md", ".tex"}
+    for problem in ("shortest_path", "knapsack", "portfolio"):
+        assert (folder / "tables" / f"{problem}.md").stat().st_size > 200
+    figures = {path.stem for path in (folder / "figures").iterdir()}
+    assert {"pipelines", "change_of_measure", "counterexample", "regret_samples_shortest_path"} <= figures
+    for name in figures:
+        assert (folder / "figures" / f"{name}.png").stat().st_size > 5_000
+        assert (folder / "figures" / f"{name}.svg").stat().st_size > 5_000
+
+
+def test_every_link_leads_to_a_file(report):
+    links = re.findall(r'href="((?:tables|figures)/[^"]+)"', report.read_text())
+    assert len(links) > 20
+    assert all((report.parent / link).is_file() for link in links)
+
+
+def test_nothing_half_written_is_left(report, rows, published, tmp_path, monkeypatch):
+    assert not [path for path in report.parent.rglob(".*") if path.is_file()]
+    (tmp_path / "report.html").write_text("the old report")
+    monkeypatch.setattr(write, "ILLUSTRATIONS", ())
+    monkeypatch.setattr(write, "charts_of", lambda board: [])
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(write.Path, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_report(rows, tmp_path, published)
+    assert (tmp_path / "report.html").read_text() == "the old report"
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["report.html"]
