@@ -230,7 +230,7 @@ def _ascend(row: _Row, steps: int, pace: float, decay: float) -> float:
         gap = row.limit[0] - bound
         if gap < 0.0 or excess == 0:
             return bound
-        gap = max(gap, FLOOR if decay < 1.0 else 2 * TIE * n)
+        gap = max(gap, FLOOR) if decay < 1.0 else gap + TIE * n
         for i in range(n):
             slope = row.degrees[i] - 2.0
             row.prices[i] += pace * gap / excess * (0.7 * slope + 0.3 * last[i])
