@@ -72,7 +72,7 @@ class Diagnosis:
         return f"<table>{cells}</table><p>{escape(self._footnote())}</p><p><b>{escape(self.advice)}</b></p>"
 
     def _lines(self) -> list[tuple[str, str]]:
-        lines = [
+        return [
             ("regret of least squares, %", str(self.least_squares)),
             (f"regret of the best candidate, {self.best_name}", str(self.best)),
             ("what least squares leaves over it", str(self.gain)),
@@ -80,7 +80,6 @@ class Diagnosis:
             ("the noise: its regret with unlimited rows", str(self.floor)),
             ("decisions that a resample changes, %", f"{100 * self.flips:.0f}"),
         ]
-        return lines
 
     def _footnote(self) -> str:
         return f"95 % bootstrap intervals over {self.n_rows:,} rows out of fold; {self.n_solves:,} solver calls."

@@ -10,11 +10,6 @@ from decidewise.experiments.cells import compute
 from decidewise.models import DecisionRegressor
 
 
-def one(cells, **where):
-    (cell,) = [c for c in cells if all(getattr(c, name) == value for name, value in where.items())]
-    return cell
-
-
 def of(cells, method, *, degree=4, trial=1):
     (cell,) = [c for c in cells if (c.method.name, c.degree, c.trial) == (method, degree, trial)]
     return cell
@@ -86,6 +81,15 @@ def test_an_adam_row_is_the_papers_protocol(cells):
     assert row.regret == normalized_regret(test.problem, model.predict(test.X), test.costs)
     assert row.solver_calls == model.history_[-1].solver_calls == 40 + 3 * 40
     assert min(row.label_seconds, row.train_seconds, row.evaluate_seconds) > 0
+
+
+@pytest.mark.parametrize(("loss", "calls"), [("mse", 0), ("lava", 40), ("cave+", 40), ("dbb", 40 + 3 * 80)])
+def test_solver_calls_are_those_of_labels_and_training(cells, loss, calls):
+    cell = dataclasses.replace(
+        cells[0], data="decidewise.data:make_knapsack", options={"n_items": 6}, method=Method(loss, loss=loss)
+    )
+    (row,) = compute([cell])
+    assert row.solver_calls == calls
 
 
 def test_methods_share_data_and_start_and_do_not_depend_on_each_other(cells):

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from statistics import mean
+from statistics import fmean
 from threading import Event, Thread
 from time import monotonic
 
@@ -76,7 +76,7 @@ class Tally:
             grid = [["degree", "samples", *labels]]
             for (degree, samples), counts in sorted(lines.items()):
                 entries = [regrets[plan, problem, degree, samples, label] for label in labels]
-                best = min((mean(entry) for entry in entries if entry), default=None)
+                best = min((fmean(entry) for entry in entries if entry), default=None)
                 shown = [_entry(e, counts[label], best) for e, label in zip(entries, labels, strict=True)]
                 grid.append([str(degree), str(samples), *shown])
             tables.append(_table(problem if problem == plan else f"{plan}: {problem}", grid))
@@ -175,6 +175,6 @@ def _table(title: str, grid: list[list[str]]) -> Table:
 def _entry(regrets: Sequence[float], expected: int, best: float | None) -> str:
     if not regrets:
         return ""
-    shown = f"{mean(regrets):.2f}"
-    style = ["dim"] * (len(regrets) < expected) + ["bold green"] * (mean(regrets) == best)
+    shown = f"{fmean(regrets):.2f}"
+    style = ["dim"] * (len(regrets) < expected) + ["bold green"] * (fmean(regrets) == best)
     return f"[{' '.join(style)}]{shown}[/]" if style else shown

@@ -32,7 +32,9 @@ TIE = 1e-12
 ROOT_STEPS, NODE_STEPS = 60, 15
 #: Tours that are built at the root's prices, and improved.
 STARTS = 5
-FLOOR = 1e-4
+FLOOR = 1e-3
+QUICK = 50
+LONG=200
 
 
 class _Row(NamedTuple):
@@ -51,6 +53,7 @@ class _Row(NamedTuple):
     limit: FloatArray  # (1,) the search asks for tours up to this cost
     tied: BoolArray  # (1,) whether another tour is as good
     gain: float
+    floor: FloatArray
     counts: IntArray  # (2,) of the edges decided, and of the one-trees left to spend
 
 
@@ -61,10 +64,7 @@ def cheapest_tours(costs: FloatArray, n: int, max_trees: int) -> tuple[FloatArra
     for i in range(len(costs)):
         row = _open_row(costs[i], n, max_trees)
         _find_tours(row)
-        _search(row, True)
-        if row.tied[0]:
-            _ascend(row, 200 * n, 1.5, 1.0)
-            _search(row, False)
+        _settle(row, False)
         if row.tied[0]:
             _prefer_first(row)
         if row.counts[1] < 0:
@@ -103,18 +103,28 @@ def _open_row(condensed: FloatArray, n: int, max_trees: int) -> _Row:
         np.array([np.inf]),
         np.zeros(1, np.bool_),
         max(TIE * n, 0.999 * _common_divisor(above[above > TIE])),
+        np.zeros(1),
         np.array([0, max_trees]),
     )
 
 
 @njit(cache=True, nogil=True)
-def _search(row: _Row, any_tie: bool) -> None:
+def _settle(row: _Row, any_tie: bool) -> None:
+    n = len(row.costs)
+    if not _search(row, any_tie, QUICK * n):
+        _ascend(row, LONG * n, 1.5)
+        _search(row, any_tie, row.counts[1])
+
+
+@njit(cache=True, nogil=True)
+def _search(row: _Row, any_tie: bool, budget: int) -> bool:
     """Record every tour within the limit, which falls with each better one; or stop at the first tie."""
     base, start = row.counts[0], row.prices.copy()
     branches = np.empty((len(row.decided), 3), np.int64)  # an edge, and how many were decided before it
     prices = np.empty((len(row.decided), len(start)))
     depth = 0
-    while row.counts[1] >= 0 and not (any_tie and row.tied[0]):
+    stop = max(row.counts[1] - budget, 0)
+    while row.counts[1] >= stop and not (any_tie and row.tied[0]):
         split = _close(row)
         if split >= 0:
             a, b = row.tree[split]
@@ -136,13 +146,14 @@ def _search(row: _Row, any_tie: bool) -> None:
         row.prices[:] = prices[depth]
     _reopen(row, base)
     row.prices[:] = start
+    return row.counts[1] >= stop
 
 
 @njit(cache=True, nogil=True)
 def _close(row: _Row) -> int:
     """Return the edge of the one-tree to branch on, or -1 if no tour within the limit is left here."""
     while True:
-        bound = _ascend(row, NODE_STEPS, 1.0, 0.82)
+        bound = _ascend(row, NODE_STEPS, 1.0)
         if bound > row.limit[0] or row.counts[1] < 0:
             return -1
         is_tour = bool(np.all(row.degrees == 2))
@@ -190,11 +201,11 @@ def _prefer_first(row: _Row) -> None:
     """Turn the tour into the first of the best ones: edge by edge, take it if one of them does."""
     limit = row.cost[0] + TIE * len(row.costs)
     row.limit[0] = limit
-    _narrow(row, _ascend(row, ROOT_STEPS, 1.0, 0.95))
+    _narrow(row, _ascend(row, ROOT_STEPS, 1.0))
     _follow(row)
     for a in range(len(row.costs)):
         for b in range(a + 1, len(row.costs)):
-            if not _is_open(row, a, b):
+            if not _is_open(row, a, b) or row.counts[1] < 0:
                 continue
             mark = row.counts[0]
             _decide(row, a, b, TAKEN)
@@ -203,7 +214,7 @@ def _prefer_first(row: _Row) -> None:
                 continue
             row.limit[0], row.tied[0] = limit, False
             if possible:
-                _search(row, True)
+                _settle(row, True)
             if not row.tied[0]:
                 _reopen(row, mark)
                 _decide(row, a, b, BARRED)
@@ -214,7 +225,7 @@ def _prefer_first(row: _Row) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _ascend(row: _Row, steps: int, pace: float, decay: float) -> float:
+def _ascend(row: _Row, steps: int, pace: float) -> float:
     """Raise the bound by steps along the subgradient `degrees - 2`; return the best, with its prices and one-tree."""
     n = len(row.prices)
     best, best_prices = -np.inf, row.prices.copy()
@@ -230,12 +241,12 @@ def _ascend(row: _Row, steps: int, pace: float, decay: float) -> float:
         gap = row.limit[0] - bound
         if gap < 0.0 or excess == 0:
             return bound
-        gap = max(gap, FLOOR) if decay < 1.0 else gap + TIE * n
+        gap = row.cost[0] - bound if row.limit[0] < row.cost[0] else max(gap, row.floor[0])
         for i in range(n):
             slope = row.degrees[i] - 2.0
             row.prices[i] += pace * gap / excess * (0.7 * slope + 0.3 * last[i])
             last[i] = slope
-        pace *= decay
+        pace *= 0.05 ** (1 / steps)
     row.prices[:] = best_prices
     return _grow(row)
 
@@ -434,7 +445,8 @@ def _bar_circles(row: _Row, taken: IntArray) -> bool:
 def _find_tours(row: _Row) -> None:
     """Record a tour that is good at no prices, raise the prices, and record tours that are good at these."""
     _record(row, _improved(row.costs, _nearest_neighbours(row, 0)))
-    _ascend(row, ROOT_STEPS, 1.0, 0.95)
+    row.floor[0] = FLOOR * (row.cost[0] - _grow(row))
+    _ascend(row, ROOT_STEPS, 1.0)
     for start in range(min(STARTS, len(row.costs))):
         _record(row, _improved(row.costs, _nearest_neighbours(row, start)))
 

@@ -1,0 +1,185 @@
+"""The advice is right on data made to deserve it, and the floor is near the true one."""
+
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import KFold, TimeSeriesSplit, cross_val_predict
+
+from decidewise.data import make_knapsack, make_shortest_path
+from decidewise.diagnose import Diagnosis, advise, diagnose
+from decidewise.evaluate import Interval, normalized_regret
+from decidewise.problems import ShortestPath, TopK
+
+TOP = TopK(8, 2)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def X(rng):
+    return rng.normal(size=(400, 4))
+
+
+class TestAdvice:
+    def test_keep_least_squares_where_the_truth_is_linear(self):
+        data = make_shortest_path(300, degree=1, seed=1)
+        found = diagnose(data.problem, data.X, data.costs)
+        assert found.advice == "Decisions are within noise of least squares: keep it."
+        assert found.gain.low <= 0
+
+    def test_use_the_log_link_where_costs_are_a_high_power(self):
+        data = make_shortest_path(300, degree=6, seed=1)
+        found = diagnose(data.problem, data.X, data.costs)
+        assert found.advice.startswith("Use the log link: ")
+        assert found.best_name in found.advice
+        assert 0 < found.gain.low < found.gain.estimate < found.gain.high
+        assert found.gain.estimate == pytest.approx(found.least_squares.estimate - found.best.estimate)
+
+    def test_use_the_change_of_measure_where_sizes_vary_and_directions_are_linear(self, rng, X):
+        costs = np.exp(X[:, :1]) * (X @ rng.normal(size=(4, 8)) + rng.normal(size=(400, 8)))
+        found = diagnose(TOP, X, costs, max_solves=20_000)
+        assert found.advice.startswith("Use the change of measure: 'wise")
+
+    def test_use_another_learner_where_the_truth_is_quadratic(self, rng, X):
+        costs = (X @ rng.normal(size=(4, 8))) ** 2 - 3 + rng.normal(size=(400, 8))
+        found = diagnose(TOP, X, costs)
+        assert "quadratic" in found.advice
+        assert found.advice.startswith("Use ")
+
+    def test_spend_solver_calls_where_no_candidate_fits_but_a_linear_model_could_decide(self, rng, X):
+        # Cubes keep the order of their linear bases, so that a linear model decides almost without regret; fitted to
+        # the cubes themselves it weighs each cost by the squared norm of its coefficients.
+        bases = rng.normal(size=(4, 8)) * np.array([1, 1, 0.3, 0.3, 2, 2, 1, 0.5])
+        found = diagnose(TOP, X, (X @ bases) ** 3 + rng.normal(size=(400, 8)))
+        assert found.advice.startswith("Spend 4,400 solver calls on SPO+")
+        assert found.spo_plus_gain.low > 0
+
+    def test_rules(self):
+        none, some = Interval(0.2, -0.1, 0.5), Interval(0.3, 0.1, 0.5)
+        begins = {
+            # gain, gain of SPO+, log link, exponent
+            (none, none, True, 1.0): "Decisions are within noise",
+            (none, None, False, 0.0): "Decisions are within noise",
+            (none, some, False, 0.0): "Spend 70 solver calls on SPO+",
+            (some, some, True, 1.0): "Spend 70 solver calls on SPO+",
+            (some, none, True, 0.0): "Use the log link: 'it'",
+            (some, None, True, 1.0): "Use the log link: 'it'",
+            (some, none, False, 0.75): "Use the change of measure: 'it'",
+            (some, none, False, 0.0): "Use another learner: 'it'",
+        }
+        for (gain, spo_plus_gain, log_link, exponent), beginning in begins.items():
+            sentence = advise(
+                "it", gain=gain, spo_plus_gain=spo_plus_gain, log_link=log_link, exponent=exponent, n_training=70
+            )
+            assert sentence.startswith(beginning)
+        assert 'link="log"' in advise("it", gain=some, spo_plus_gain=some, log_link=True, exponent=0.0, n_training=70)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda seed: make_shortest_path(400, degree=4, seed=seed), lambda seed: make_knapsack(300, degree=2, seed=seed)],
+)
+def test_the_floor_is_near_that_of_the_true_mean(make):
+    errors = []
+    for seed in range(2):
+        data = make(seed)
+        floor = normalized_regret(data.problem, data.mean_costs, data.costs)
+        found = diagnose(data.problem, data.X, data.costs, max_solves=50 * len(data))
+        assert found.floor.low < floor < found.floor.high
+        errors.append(found.floor.estimate - floor)
+    assert abs(np.mean(errors)) < 0.6
+
+
+def test_least_squares_is_scored_out_of_fold():
+    data = make_shortest_path(120, degree=4, seed=0)
+    found = diagnose(data.problem, data.X, data.costs, cv=KFold(3))
+    predicted = cross_val_predict(LinearRegression(), data.X, data.costs, cv=KFold(3))
+    assert found.least_squares.estimate == pytest.approx(normalized_regret(data.problem, predicted, data.costs))
+
+
+def test_decisions_are_steadier_with_more_rows_and_without_noise():
+    def flips(n, noise):
+        data = make_shortest_path(n, degree=1, seed=2, noise=noise)
+        return diagnose(data.problem, data.X, data.costs, max_solves=5000).flips
+
+    assert 0 < flips(600, 0.1) < flips(600, 0.5) < flips(60, 0.5) < 1
+
+
+class Counted(ShortestPath):
+    """Counts for all copies, those inside estimators too."""
+
+    n_solves = 0
+
+    def minimize(self, costs):
+        Counted.n_solves += len(costs)
+        return super().minimize(costs)
+
+
+@pytest.mark.parametrize("max_solves", [None, 3_000, 30_000])
+def test_solver_calls_are_counted_and_bounded(max_solves):
+    data = make_shortest_path(200, degree=2, seed=0)
+    Counted.n_solves = 0
+    found = diagnose(Counted(5, 5), data.X, data.costs, max_solves=max_solves)
+    assert found.n_solves == Counted.n_solves
+    assert max_solves is None or 0.9 * min(max_solves, 17_400) <= found.n_solves <= max_solves
+    assert (found.spo_plus_gain is None) == (max_solves == 3_000)
+    assert (found.n_rows < 200) == (max_solves == 3_000)
+
+
+def test_it_repeats_and_takes_frames_and_chronological_folds():
+    data = make_shortest_path(120, degree=4, seed=0)
+    found = diagnose(data.problem, pd.DataFrame(data.X), pd.DataFrame(data.costs), cv=TimeSeriesSplit(3))
+    assert found == diagnose(data.problem, data.X, data.costs, cv=TimeSeriesSplit(3))
+    assert found.n_rows == 90
+
+
+def test_text_and_html_say_the_same_and_html_is_escaped():
+    found = Diagnosis(
+        least_squares=Interval(9.5, 8, 11),
+        best_name="<i>tagged</i> & odd",
+        best=Interval(7.25, 6, 8),
+        gain=Interval(2.25, 1, 3),
+        spo_plus_gain=None,
+        floor=Interval(6.5, 5, 8),
+        flips=0.125,
+        n_rows=1_200,
+        n_solves=34_000,
+        advice="Mind < and >.",
+    )
+    html = found._repr_html_()
+    for part in (
+        "9.50 [8.00, 11.00]",
+        "7.25 [6.00, 8.00]",
+        "2.25 [1.00, 3.00]",
+        "6.50 [5.00, 8.00]",
+        "12",
+        "1,200",
+        "34,000",
+    ):
+        assert part in str(found)
+        assert part in html
+    assert "<i>tagged</i> & odd" in str(found)
+    assert "&lt;i&gt;tagged&lt;/i&gt; &amp; odd" in html
+    assert "Mind &lt; and &gt;." in html
+    assert "not tried" in str(found)
+    assert "0.30 [0.10, 0.50]" in str(replace(found, spo_plus_gain=Interval(0.3, 0.1, 0.5)))
+    with pytest.raises(FrozenInstanceError):
+        found.advice = "Buy more rows."
+
+
+def test_bad_input_is_named(X):
+    with pytest.raises(ValueError, match=r"TopK needs 8 columns of costs"):
+        diagnose(TOP, X, np.ones((400, 7)))
+    with pytest.raises(ValueError, match=r"X has 400 rows, costs has 399 rows"):
+        diagnose(TOP, X, np.ones((399, 8)))
+    X[5, 1] = np.nan
+    with pytest.raises(ValueError, match=r"X must be finite; row 5, column 1 has NaN"):
+        diagnose(TOP, X, np.ones((400, 8)))
+    with pytest.raises(ValueError, match=r"rows can be scored"):
+        diagnose(TOP, np.ones((400, 1)), np.ones((400, 8)), max_solves=20)
