@@ -35,7 +35,7 @@ def test_import_decidewise_loads_nothing_heavy(heavy):
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.parametrize("extra", ["torch", "jax", "pandas", "polars", "pyepo", "gurobipy"])
+@pytest.mark.parametrize("extra", ["torch", "jax", "polars", "pyepo", "gurobipy"])  # scikit-learn loads pandas
 def test_no_part_of_the_core_loads_an_extra(extra):
     modules = (
         "decidewise.models, decidewise.problems, decidewise.data, decidewise.evaluate, decidewise.cli, decidewise.demo"

@@ -20,6 +20,7 @@ from decidewise.models.starts import link_of
 
 _N_RESAMPLES = 10
 _EPOCHS = 10
+_N_PARTS = 10
 # Entries of a decision that differ by less than this part of its largest count as the same.
 _SAME_DECISION = 0.01
 
@@ -35,7 +36,7 @@ class Diagnosis:
     best_name : str
         The solver-free candidate that `WiseRegressorCV` would choose.
     best : Interval
-        Its regret.
+        The regret of choosing it; see `diagnose`.
     gain : Interval
         What least squares leaves over it, from paired differences.
     spo_plus_gain : Interval or None
@@ -115,8 +116,8 @@ def diagnose(
     twice the excess; hence the estimate is `2 · regret - regret with half the rows`. It is too high where the model
     cannot express the mean, by what a better model would gain, and it is about right, but noisy, where it can.
 
-    The best candidate is chosen on the rows that it is judged by, which flatters it a little; in turn a candidate is
-    only preferred to least squares, which comes first, if it is better by more than a standard error.
+    The regret of the best candidate is that of choosing one: each tenth of the rows is decided by the candidate that
+    does best on the others. On the rows by which it was chosen, a candidate looks better than it is.
 
     Examples
     --------
@@ -145,7 +146,7 @@ def diagnose(
     halved = held_out.halved(rng)
     regrets = {
         "least squares": race.regrets[race.names.index("least squares")],
-        "best": race.regrets[race.choice],
+        "best": race.regret_of_choosing(_N_PARTS, rng),
         "floor": 2 * race.regrets[race.choice] - halved.regret(best),
     }
     regrets["gain"] = regrets["least squares"] - regrets["best"]

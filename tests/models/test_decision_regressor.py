@@ -7,9 +7,11 @@ import threading
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import minimize
 from sklearn.base import clone
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import GammaRegressor, LinearRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -18,7 +20,7 @@ from decidewise import DecisionRegressor, DivergenceError, WiseRegressor
 from decidewise.data import make_knapsack, make_shortest_path
 from decidewise.evaluate import normalized_regret
 from decidewise.losses import Loss, Pfy, SpoPlus, Target, registry
-from decidewise.measure import norms
+from decidewise.measure import norms, transform
 from decidewise.problems import Ball, ShortestPath, TopK
 
 
@@ -135,11 +137,27 @@ class TestStarts:
         assert 0.2 < np.abs(model.coef_).mean() < 0.25
         assert np.abs(self.fitted(train, "zeros").coef_).max() < 1e-9
 
-    def test_the_log_link_starts_at_the_fit_of_the_logarithms(self, data):
+    def test_wise_with_the_log_link_is_the_gamma_fit_at_the_size_of_the_costs(self, data):
         train, test = data
-        expected = np.exp(LinearRegression().fit(train.X, np.log(train.costs)).predict(test.X))
-        np.testing.assert_allclose(self.fitted(train, "mse", link="log").predict(test.X), expected, rtol=1e-6)
-        assert (self.fitted(train, "wise", link="log").predict(test.X) > 0).all()
+        weights, targets = transform(train.costs)
+        learner = MultiOutputRegressor(GammaRegressor(alpha=0, solver="newton-cholesky", tol=1e-9))
+        expected = learner.fit(train.X, targets, sample_weight=weights).predict(test.X)
+        np.testing.assert_allclose(
+            self.fitted(train, "wise", link="log").predict(test.X), expected * weights.mean(), rtol=1e-5
+        )
+        np.testing.assert_allclose(self.fitted(train, "wise", "wise", link="log").predict(test.X), expected, rtol=1e-5)
+
+    def test_mse_with_the_log_link_is_least_squares_of_exponentials(self, data):
+        train, _ = data
+        model = self.fitted(train, "mse", link="log")
+
+        def total(parameters, column):
+            return ((np.exp(parameters[0] + train.X @ parameters[1:]) - train.costs[:, column]) ** 2).sum()
+
+        for column in (0, 17):
+            found = np.r_[model.intercept_[column], model.coef_[column]]
+            best = minimize(total, np.zeros(6), args=(column,), method="BFGS")
+            assert total(found, column) <= best.fun * (1 + 1e-9)
 
     def test_bad_starts_are_named(self, data):
         train, _ = data

@@ -1,15 +1,33 @@
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.linear_model import LinearRegression, Ridge, TweedieRegressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import GammaRegressor, LinearRegression, PoissonRegressor, Ridge, TweedieRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from decidewise.models import GeneralizedLinear
-from decidewise.models.blocks import BLOCK_ROWS
+from decidewise.data import make_shortest_path
+from decidewise.evaluate import normalized_regret
+from decidewise.models import GeneralizedLinear, WiseRegressor, log_linear
+from decidewise.models.blocks import BLOCK_ROWS, Block
 
 
-@parametrize_with_checks([GeneralizedLinear(), GeneralizedLinear(alpha=0.1), GeneralizedLinear(fit_intercept=False)])
+@parametrize_with_checks(
+    [
+        GeneralizedLinear(),
+        GeneralizedLinear(alpha=0.1),
+        GeneralizedLinear(fit_intercept=False),
+        GeneralizedLinear("poisson"),
+        GeneralizedLinear("poisson", alpha=0.1, fit_intercept=False),
+        GeneralizedLinear("gamma"),
+        GeneralizedLinear("gamma", alpha=0.1, warm_start=True),
+        GeneralizedLinear("tweedie"),
+        GeneralizedLinear("squared", link="log", alpha=0.1),
+        WiseRegressor(GeneralizedLinear("gamma")),
+    ]
+)
 def test_scikit_learn(estimator, check):
     check(estimator)
 
@@ -142,9 +160,64 @@ def test_bad_input_is_named():
         GeneralizedLinear().fit(X, y, sample_weight=np.r_[np.nan, np.ones(2999)])
     with pytest.raises(ValueError, match=r"zero in every row"):
         GeneralizedLinear().fit(X, y, sample_weight=np.zeros(3000))
-    with pytest.raises(ValueError, match=r'deviance must be "squared"; got \'logistic\''):
+    with pytest.raises(ValueError, match=r"deviance must be one of squared, poisson, gamma, tweedie; got 'logistic'"):
         GeneralizedLinear("logistic").fit(X, y)
     with pytest.raises(ValueError, match=r"alpha must be a finite number that is not negative; got -1"):
         GeneralizedLinear(alpha=-1).fit(X, y)
-    with pytest.raises(ValueError, match=r'link must be None or "identity"'):
-        GeneralizedLinear(link="log").fit(X, y)
+    with pytest.raises(ValueError, match=r'link must be None, "identity" or "log"; got \'probit\''):
+        GeneralizedLinear(link="probit").fit(X, y)
+    with pytest.raises(ValueError, match=r"the gamma deviance needs positive predictions.*identity link"):
+        GeneralizedLinear("gamma", link="identity").fit(X, y)
+    with pytest.raises(ValueError, match=r"power must be from 1 \(Poisson\) to 2 \(gamma\).*got 0.5"):
+        GeneralizedLinear("tweedie", power=0.5).fit(X, y)
+    with pytest.raises(ValueError, match=r"max_iter must be at least 1"):
+        GeneralizedLinear("gamma", max_iter=0).fit(X, y)
+    with pytest.raises(ValueError, match=r"tol must be a number that is not negative"):
+        GeneralizedLinear("gamma", tol=np.nan).fit(X, y)
+
+
+PEERS = {
+    "poisson": (GeneralizedLinear("poisson"), PoissonRegressor()),
+    "gamma": (GeneralizedLinear("gamma"), GammaRegressor()),
+    "tweedie 1.2": (GeneralizedLinear("tweedie", power=1.2), TweedieRegressor(power=1.2)),
+    "tweedie 1.9": (GeneralizedLinear("tweedie", power=1.9), TweedieRegressor(power=1.9)),
+    "squared, log link": (GeneralizedLinear("squared", link="log"), TweedieRegressor(power=0, link="log")),
+}
+
+
+@pytest.fixture
+def positive():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(300, 4)) * [1, 1, 0.1, 10] + [0, 3, 0, 0]
+    y = np.exp(0.5 * X @ (rng.normal(size=(4, 3)) / [[1], [1], [0.1], [10]])) * rng.gamma(2, size=(300, 3))
+    return X, y * [1e-3, 1, 50], rng.uniform(0, 3, size=300)
+
+
+def largest_difference(ours, theirs, X, y, weights):
+    """Return the largest difference of predictions, relative, over all outputs."""
+    differences = []
+    for column, prediction in zip(y.T, ours.predict(X).T, strict=True):
+        theirs.fit(X, column, sample_weight=weights)
+        differences.append(np.abs(prediction / theirs.predict(X) - 1).max())
+    return max(differences)
+
+
+class TestLogLink:
+    @pytest.mark.parametrize("name", PEERS)
+    @pytest.mark.parametrize("fit_intercept", [True, False])
+    @pytest.mark.parametrize("weighted", [True, False])
+    @pytest.mark.parametrize("alpha", [0.0, 0.3])
+    def test_equals_scikit_learn_output_by_output(self, positive, name, fit_intercept, weighted, alpha):
+        X, y, weights = positive
+        weights = weights if weighted else None
+        ours, theirs = PEERS[name]
+        ours.set_params(alpha=alpha, fit_intercept=fit_intercept).fit(X, y, sample_weight=weights)
+        # Its tolerance is for the gradient, whose size goes with that of the targets to the power 2 - p.
+        theirs.set_params(alpha=alpha, fit_intercept=fit_intercept, solver="newton-cholesky", tol=1e-13, max_iter=1000)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # such a gradient may be out of reach for rounding
+            for j, column in enumerate(y.T):
+                theirs.fit(X, column, sample_weight=weights)
+                np.testing.assert_allclose(ours.coef_[j], theirs.coef_, rtol=1e-6, atol=1e-6)
+                np.testing.assert_allclose(ours.intercept_[j], theirs.intercept_, rtol=1e-6, atol=1e-6)
+        assert ours.converged_.all()

@@ -199,7 +199,9 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
             )
         start = None
         if self.warm_start and hasattr(self, "coef_"):
-            start = np.atleast_2d(self.coef_).T, np.atleast_1d(self.intercept_)
+            coefficients, intercepts = np.atleast_2d(self.coef_).T, np.atleast_1d(self.intercept_)
+            if coefficients.shape == moments.cross[1:].shape:
+                start = coefficients, intercepts
         fit = fit_log_linear(
             blocks,
             moments,
@@ -214,8 +216,8 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if len(astray):
             named = ", ".join(map(str, astray[:10])) + (", ..." if len(astray) > 10 else "")
             warnings.warn(
-                f"{len(astray)} of {len(fit.converged)} outputs did not converge with max_iter={self.max_iter}: {named}. "
-                "Allow more passes, add a ridge (alpha), or look for outliers in the features.",
+                f"{len(astray)} of {len(fit.converged)} outputs did not converge in {self.max_iter} passes: {named}. "
+                "Raise max_iter, add a ridge (alpha), or look for outliers in the features.",
                 ConvergenceWarning,
                 stacklevel=4,
             )

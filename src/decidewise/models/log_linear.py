@@ -159,7 +159,7 @@ class Objective:
         self.pieces: Pieces | list[Piece] = [pieces[0]] if len(pieces) == 1 else pieces
         self.ridge = coordinates.ridge
         self.upper = np.triu_indices(len(self.ridge))
-        self.alphas = alpha * self.means ** (deviance.power - 2) if alpha else np.zeros(len(self.means))
+        self.alphas = alpha * np.clip(self.means, 1e-100, 1e100) ** (deviance.power - 2)
 
     def start(self) -> FloatArray:
         """Return least squares on logarithms: parameters (q, d), from one pass over the rows."""

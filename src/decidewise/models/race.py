@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
 from typing import Any
@@ -107,6 +107,19 @@ class Race:
         """The index of the first candidate whose regret exceeds the lowest by at most one standard error."""
         within = self.results["difference"] <= self.results["difference_standard_error"]
         return int(within.argmax())
+
+    def regret_of_choosing(self, n_parts: int, rng: np.random.Generator) -> FloatArray:
+        """Return the regrets (n,) of the choice, where each of some random parts is decided by a choice on the others.
+
+        The regret of the chosen candidate itself is too low: that it was low on these rows is why it was chosen.
+        """
+        regrets = np.empty(self.regrets.shape[1])
+        order = rng.permutation(len(regrets))
+        for part in np.array_split(order, n_parts):
+            others = np.delete(np.arange(len(regrets)), part)
+            truth = Truth(self.truth.problem, self.truth.costs[others], self.truth.best[others])
+            regrets[part] = self.regrets[replace(self, truth=truth, regrets=self.regrets[:, others]).choice, part]
+        return regrets
 
     def _standard_errors(self, regrets: FloatArray) -> FloatArray:
         """Return the standard errors of normalised regrets, or of differences of them: (k, n) -> (k,).

@@ -27,8 +27,9 @@ def start(
     Parameters
     ----------
     init : {"wise", "mse", "torch", "zeros"}, array of shape (p + 1, d), or linear model
-        "wise" and "mse" are exact fits (with a log link: of the logarithms of the costs), "torch" is uniform in
-        `±1/sqrt(p)` as in `torch.nn.Linear`. A model is fitted on the given rows unless it is fitted already.
+        "wise" is the fit under the change of measure (with a log link, of the gamma deviance), "mse" is least squares
+        with either link, "torch" is uniform in `±1/sqrt(p)` as in `torch.nn.Linear`. A model is fitted on the given
+        rows unless it is fitted already.
     directions : bool
         Whether predictions are directions; otherwise a WISE start is scaled to the size of the costs, on which most
         losses depend.
@@ -36,14 +37,12 @@ def start(
     shape = (X.shape[1] + 1, costs.shape[1])
     if isinstance(init, str):
         if init not in NAMES:
-            raise ValueError(
-                f"init must be one of {', '.join(NAMES)}, an array or a linear model; got {init!r}."
-            )
+            raise ValueError(f"init must be one of {', '.join(NAMES)}, an array or a linear model; got {init!r}.")
         if init == "zeros":
             return np.zeros(shape)
         if init == "torch":
             return rng.uniform(-1, 1, size=shape) / np.sqrt(X.shape[1])
-        return _log_fit(init, X, costs) if link == "log" else _fit(init, X, costs, directions)
+        init = _named(init, link)
     if hasattr(init, "predict"):
         parameters = _of_model(init, X, costs, link, directions)
     else:
@@ -56,16 +55,10 @@ def start(
     return parameters
 
 
-def _fit(init: str, X: FloatArray, costs: FloatArray, directions: bool) -> FloatArray:
+def _named(init: str, link: Link) -> Any:
     if init == "mse":
-        return _parameters(GeneralizedLinear().fit(X, costs))
-    parameters = _parameters(WiseRegressor().fit(X, costs).estimator_)
-    return parameters if directions else parameters * norms(costs).mean()
-
-
-def _log_fit(init: str, X: FloatArray, costs: FloatArray) -> FloatArray:
-    weights = norms(costs) if init == "wise" else None
-    return _parameters(GeneralizedLinear().fit(X, np.log(costs), sample_weight=weights))
+        return GeneralizedLinear("squared", link=link)
+    return WiseRegressor(GeneralizedLinear("gamma" if link == "log" else "squared"))
 
 
 def link_of(model: GeneralizedLinear) -> str:

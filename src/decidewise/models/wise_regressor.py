@@ -152,6 +152,7 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         tags = super().__sklearn_tags__()
         inner = get_tags(self._learner())
         tags.target_tags.single_output = False
+        tags.target_tags.positive_only = inner.target_tags.positive_only
         tags.input_tags.sparse = inner.input_tags.sparse
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         return tags

@@ -34,7 +34,7 @@ ROOT_STEPS, NODE_STEPS = 60, 15
 STARTS = 5
 FLOOR = 1e-3
 QUICK = 50
-LONG=200
+LONG = 200
 
 
 class _Row(NamedTuple):
