@@ -69,7 +69,7 @@ def mean_one(weights: FloatArray) -> FloatArray:
 def project(costs: Any) -> FloatArray:
     """Return the directions of step 2: each row divided by its norm, a zero row left at zero; (n, d) -> (n, d)."""
     costs = as_matrix(costs)
-    return _divide(costs, norms(costs))
+    return divide(costs, norms(costs))
 
 
 def transform(costs: Any, exponent: float = 1.0) -> tuple[FloatArray, FloatArray]:
@@ -91,13 +91,9 @@ def transform(costs: Any, exponent: float = 1.0) -> tuple[FloatArray, FloatArray
         A zero row has weight 0 (1 when the exponent is 0, where every row counts the same) and a zero target.
     """
     check_exponent(exponent)
-    return change(as_matrix(costs), exponent)
-
-
-def change(costs: FloatArray, exponent: float) -> tuple[FloatArray, FloatArray]:
-    """Return what `transform` returns, for costs and an exponent that are known to be clean."""
+    costs = as_matrix(costs)
     weights = norms(costs) ** exponent
-    return weights, _divide(costs, weights)
+    return weights, divide(costs, weights)
 
 
 def resample(
@@ -131,7 +127,8 @@ def resample(
     return _safe_indexing(X, rows), targets[rows]
 
 
-def _divide(costs: FloatArray, weights: FloatArray) -> FloatArray:
+def divide(costs: FloatArray, weights: FloatArray) -> FloatArray:
+    """Divide each row by its weight, where that is not zero: (n, d), (n,) -> (n, d)."""
     return costs / np.where(weights > 0, weights, 1.0)[:, None]
 
 

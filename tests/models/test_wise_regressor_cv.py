@@ -177,10 +177,11 @@ class TestDefaults:
         assert list(negative)[:3] == ["least squares", "wise 0.75", "wise"]
         assert not any("gamma" in name or "poisson" in name or "log" in name for name in negative)
 
-    def test_quadratic_features_only_with_three_rows_for_each(self):
+    def test_quadratic_features_only_with_three_rows_for_each_and_not_too_many(self):
         costs = np.ones((60, 2))
         assert any("quadratic" in name for name in default_candidates(np.zeros((60, 5)), costs))  # 20 features
         assert not any("quadratic" in name for name in default_candidates(np.zeros((59, 5)), costs[1:]))
+        assert not any("quadratic" in name for name in default_candidates(np.zeros((900, 20)), np.ones((900, 2))))
 
     def test_names_say_what_the_models_are(self, data):
         train, _ = data

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
-from functools import cache
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from decidewise.checks import FloatArray, check_finite
-from decidewise.measure import change
+from decidewise.measure import divide, norms
+from decidewise.models.threads import one_library_thread
 
 # A block of fifty features and a hundred costs stays in the second-level cache: memory is read once.
 BLOCK_ROWS = 2048
@@ -58,17 +56,43 @@ class RowBlocks:
         return math.ceil(len(self.X) / BLOCK_ROWS)
 
     def __getitem__(self, index: int) -> Block:
+        X, values, weights, measure = self._read(index)
+        return Block(X, values if measure is None else divide(values, measure), weights)
+
+    def weighted(self, index: int) -> Block:
+        """Return a block whose targets are multiplied by their weights: with the change of measure, the costs again."""
+        X, values, weights, measure = self._read(index)
+        factor = weights if measure is None else self._given_weights(index)
+        return Block(X, values if factor is None else values * factor[:, None], weights)
+
+    def _read(self, index: int) -> tuple[FloatArray, FloatArray, FloatArray | None, FloatArray | None]:
+        """Return features, raw values, weights, and what the change of measure divides the values by."""
         first = index * BLOCK_ROWS
         rows = slice(first, first + BLOCK_ROWS)
         X = np.asarray(self.X[rows], dtype=np.float64)
-        targets = np.asarray(self.targets[rows], dtype=np.float64)
+        values = np.asarray(self.targets[rows], dtype=np.float64)
         check_finite(X, name="X", first_row=first)
-        check_finite(targets, name="y" if self.exponent is None else "costs", first_row=first)
-        weights = None if self.sample_weight is None else self.sample_weight[rows]
-        if self.exponent is not None:
-            measure, targets = change(targets, self.exponent)
-            weights = measure if weights is None else measure * weights
-        return Block(X, targets, weights)
+        weights = self._given_weights(index)
+        if self.exponent is None:
+            check_finite(values, name="y", first_row=first)
+            return X, values, weights, None
+        sizes = norms(values)
+        if not np.isfinite(sizes.sum()):  # a norm is finite where all entries are, unless it overflows
+            check_finite(values, name="costs", first_row=first)
+        measure = sizes if self.exponent == 1 else sizes**self.exponent
+        return X, values, measure if weights is None else measure * weights, measure
+
+    def _given_weights(self, index: int) -> FloatArray | None:
+        first = index * BLOCK_ROWS
+        return None if self.sample_weight is None else self.sample_weight[first : first + BLOCK_ROWS]
+
+
+def weighted_block(blocks: Blocks, index: int) -> Block:
+    """Return a block with its targets multiplied by their weights, read the short way where there is one."""
+    if isinstance(blocks, RowBlocks):
+        return blocks.weighted(index)
+    X, targets, weights = blocks[index]
+    return Block(X, targets if weights is None else targets * weights[:, None], weights)
 
 
 def map_tasks(work: Callable[[range], Result], n_blocks: int, blocks_a_task: int = 32) -> Iterator[Result]:
@@ -80,19 +104,5 @@ def map_tasks(work: Callable[[range], Result], n_blocks: int, blocks_a_task: int
     if len(tasks) == 1:
         yield work(tasks[0])
         return
-    n_threads = max((library["num_threads"] for library in _libraries().info()), default=1)
-    with one_library_thread(), ThreadPoolExecutor(n_threads) as workers:
+    with one_library_thread as n_threads, ThreadPoolExecutor(n_threads) as workers:
         yield from workers.map(work, tasks)
-
-
-def one_library_thread() -> AbstractContextManager[Any]:
-    """Return a context in which BLAS runs on one thread.
-
-    With one a worker, NumPy's elementwise work, half of the time, runs in parallel too.
-    """
-    return _libraries().limit(limits=1)
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()  # takes milliseconds to look for them

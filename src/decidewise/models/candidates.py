@@ -15,6 +15,8 @@ from decidewise.checks import as_matrix, check_same_rows
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.wise_regressor import WiseRegressor
 
+# A log-linear fit takes time in proportion to the square of the features.
+_MOST_QUADRATIC_FEATURES = 200
 # With fewer rows trees decide worse than linear models; with more costs, each of which is fitted alone, they are slow.
 _FEWEST_ROWS_FOR_TREES = 2000
 _MOST_COSTS_FOR_TREES = 100
@@ -23,13 +25,14 @@ _MOST_COSTS_FOR_TREES = 100
 def default_candidates(X: Any, costs: Any) -> dict[str, WiseRegressor]:
     """Return solver-free models that suit the data, by name, from the simplest to the most complex.
 
-    All of them are `WiseRegressor`s; "gamma" is the plain fit (exponent 0), "wise gamma" that under the change of
-    measure. In this order:
+    All of them are `WiseRegressor`s, of which "gamma" is the plain fit (exponent 0), "wise 0.75 gamma" and "wise gamma"
+    are those under the change of measure. In this order:
 
-    - linear models with the squared deviance ("least squares", "wise 0.75", "wise") and, where all costs are positive,
-      with a log link and the gamma, Poisson and squared deviances;
-    - the same with a ridge, for the squared and gamma deviances and the exponents 0 and 1;
-    - these with quadratic features, where there are at least three rows for each;
+    - least squares;
+    - where all costs are positive, log-linear models with the gamma, Poisson and squared deviances;
+    - "wise 0.75" and "wise", least squares under the change of measure;
+    - the squared and gamma deviances with a ridge;
+    - the same with quadratic features, where there are at most 200 of them and at least three rows for each;
     - boosted trees, where LightGBM is installed and there are 2,000 rows or more.
 
     Parameters
@@ -66,7 +69,7 @@ def default_candidates(X: Any, costs: Any) -> dict[str, WiseRegressor]:
     candidates |= _variants(*squared, (0.75, 1.0))
 
     expansions: dict[str, list[Any]] = {"": []}
-    if n_features * (n_features + 3) // 2 <= n_samples / 3:
+    if n_features * (n_features + 3) // 2 <= min(n_samples / 3, _MOST_QUADRATIC_FEATURES):
         expansions[", quadratic"] = [StandardScaler(), PolynomialFeatures(2, include_bias=False)]
     for detail, steps in expansions.items():
         for ridge in (0.01, 0.1):

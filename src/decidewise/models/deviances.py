@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from decidewise.checks import FloatArray
 from decidewise.models.blocks import Block, Blocks
@@ -77,7 +78,7 @@ class Deviance:
         a = np.exp((2 - p) * predictor)
         return Expansion(a / (2 - p) + c / (p - 1), a - c, (2 - p) * a + (p - 1) * c)
 
-    def inadmissible(self, targets: FloatArray) -> np.ndarray:
+    def inadmissible(self, targets: FloatArray) -> npt.NDArray[np.bool_]:
         """Return which targets no model with a log link can be fitted to."""
         return targets <= 0 if self.power == 2 else targets < 0
 
@@ -107,13 +108,12 @@ class CheckedBlocks:
         return block
 
     def _message(self, row: int, column: int, negative: bool) -> str:
-        name = self.deviance.name
+        expected = "positive targets" if self.deviance.power == 2 else "targets that are not negative"
         if negative:
-            expected, instead = "targets that are not negative", 'deviance="squared" with link="identity"'
+            what, instead = "negative", 'deviance="squared" with link="identity"'
         else:
-            expected, instead = "positive targets", 'deviance="poisson", which admits zeros, or drop the row'
-        what = "negative" if negative else "zero"
+            what, instead = "zero", 'deviance="poisson", which admits zeros, or drop the row'
         return (
-            f"the {name} deviance with a log link needs {expected}; row {row}, column {column} is {what}. "
+            f"the {self.deviance.name} deviance with a log link needs {expected}; row {row}, column {column} is {what}. "
             f"Use {instead}."
         )

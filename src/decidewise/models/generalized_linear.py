@@ -66,14 +66,14 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         deviance's unit (the mean of the targets, to the power 2 - p). Newton's steps double the digits: a tight
         tolerance costs a pass at most.
     warm_start : bool
-        Whether a fit with a log link starts at the last one rather than at the mean of the targets.
+        Whether a fit with a log link starts at the last one rather than at least squares on logarithms.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_outputs, n_features), or (n_features,) for a one-dimensional target
     intercept_ : ndarray of shape (n_outputs,), or float
     n_iter_ : ndarray of int of shape (n_outputs,), or int
-        Passes over the rows that each output took.
+        Newton steps of each output, a pass over the rows each; 1 for least squares.
     converged_ : ndarray of bool of shape (n_outputs,), or bool
     n_features_in_ : int
     feature_names_in_ : ndarray of str, where the features came with names
@@ -85,10 +85,10 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
     one) for a Newton step, halved where it would increase the objective; outputs that have converged drop out. The
     squared deviance with a log link is not convex: its answer is a local minimum.
 
-    Either way the data are never copied, large tables are read with all threads, and where the features do not have
-    full rank the answer is that of least norm (directions of the features a million times weaker than the strongest
-    count as absent). Where the best coefficients are infinite (a group of rows with zero targets only), they stop
-    where the deviance gains less than `tol`.
+    Either way large tables are never copied and are read with all threads, and where the features do not have full
+    rank the answer is that of least norm (directions of the features a million times weaker than the strongest count
+    as absent). Where the best coefficients are infinite (a group of rows with zero targets only), they stop where the
+    objective gains less than `tol`.
 
     Examples
     --------
@@ -176,7 +176,7 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         shift = first.X.mean(axis=0) if self.fit_intercept else np.zeros(first.X.shape[1])
         moments = Moments.zeros(shift, first.targets.shape[1])
         if self._log_link:
-            self.__dict__.pop("moments_", None)
+            self.__dict__.pop("moments_", None)  # so that no later `partial_fit` adds to rows from before this fit
             moments.add(CheckedBlocks(blocks, deviance))
             return self._iterate(blocks, moments, deviance, n_dimensions)
         self.moments_ = moments

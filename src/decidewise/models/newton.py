@@ -61,8 +61,7 @@ def minimize(
     >>> minimum.parameters.round(8) + 0.0, minimum.n_iter
     (array([[0., 0.]]), array([4, 5]))
     """
-    # The start is itself a step from zero, halved like any other where its value is not finite.
-    best, step = np.zeros_like(start), start.copy()
+    best, step = start.copy(), np.zeros_like(start)
     lowest = np.full(start.shape[1], np.inf)
     n_iter, converged = np.zeros(start.shape[1], dtype=np.int64), np.zeros(start.shape[1], dtype=bool)
     for _ in range(max_iter):

@@ -32,7 +32,7 @@ TIE = 1e-12
 ROOT_STEPS, NODE_STEPS = 60, 15
 #: Tours that are built at the root's prices, and improved.
 STARTS = 5
-FLOOR = 1e-3
+FLOOR = 1e-1
 QUICK = 50
 LONG = 200
 
@@ -111,13 +111,15 @@ def _open_row(condensed: FloatArray, n: int, max_trees: int) -> _Row:
 @njit(cache=True, nogil=True)
 def _settle(row: _Row, any_tie: bool) -> None:
     n = len(row.costs)
-    if not _search(row, any_tie, QUICK * n):
-        _ascend(row, LONG * n, 1.5)
-        _search(row, any_tie, row.counts[1])
+    steps = NODE_STEPS
+    while not _search(row, any_tie, steps, QUICK * n * steps // NODE_STEPS) and row.counts[1] >= 0:
+        _ascend(row, LONG * n, 1.8, 1.8)
+        _ascend(row, 10 * n, 1.0, 0.05)
+        steps *= 4
 
 
 @njit(cache=True, nogil=True)
-def _search(row: _Row, any_tie: bool, budget: int) -> bool:
+def _search(row: _Row, any_tie: bool, steps: int, budget: int) -> bool:
     """Record every tour within the limit, which falls with each better one; or stop at the first tie."""
     base, start = row.counts[0], row.prices.copy()
     branches = np.empty((len(row.decided), 3), np.int64)  # an edge, and how many were decided before it
@@ -125,7 +127,7 @@ def _search(row: _Row, any_tie: bool, budget: int) -> bool:
     depth = 0
     stop = max(row.counts[1] - budget, 0)
     while row.counts[1] >= stop and not (any_tie and row.tied[0]):
-        split = _close(row)
+        split = _close(row, steps)
         if split >= 0:
             a, b = row.tree[split]
             branches[depth, 0], branches[depth, 1], branches[depth, 2] = a, b, row.counts[0]
@@ -150,10 +152,10 @@ def _search(row: _Row, any_tie: bool, budget: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _close(row: _Row) -> int:
+def _close(row: _Row, steps: int) -> int:
     """Return the edge of the one-tree to branch on, or -1 if no tour within the limit is left here."""
     while True:
-        bound = _ascend(row, NODE_STEPS, 1.0)
+        bound = _ascend(row, steps, 1.0, 0.05)
         if bound > row.limit[0] or row.counts[1] < 0:
             return -1
         is_tour = bool(np.all(row.degrees == 2))
@@ -201,7 +203,8 @@ def _prefer_first(row: _Row) -> None:
     """Turn the tour into the first of the best ones: edge by edge, take it if one of them does."""
     limit = row.cost[0] + TIE * len(row.costs)
     row.limit[0] = limit
-    _narrow(row, _ascend(row, ROOT_STEPS, 1.0))
+    row.floor[0] = FLOOR * (row.prices.max() - row.prices.min())
+    _narrow(row, _ascend(row, ROOT_STEPS, 1.0, 0.05))
     _follow(row)
     for a in range(len(row.costs)):
         for b in range(a + 1, len(row.costs)):
@@ -225,11 +228,12 @@ def _prefer_first(row: _Row) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _ascend(row: _Row, steps: int, pace: float) -> float:
+def _ascend(row: _Row, steps: int, pace: float, end: float) -> float:
     """Raise the bound by steps along the subgradient `degrees - 2`; return the best, with its prices and one-tree."""
     n = len(row.prices)
     best, best_prices = -np.inf, row.prices.copy()
     last = np.zeros(n)
+    shrink = (end / pace) ** (1 / steps)
     for _ in range(steps):
         bound = _grow(row)
         if bound > best:
@@ -246,7 +250,7 @@ def _ascend(row: _Row, steps: int, pace: float) -> float:
             slope = row.degrees[i] - 2.0
             row.prices[i] += pace * gap / excess * (0.7 * slope + 0.3 * last[i])
             last[i] = slope
-        pace *= 0.05 ** (1 / steps)
+        pace *= shrink
     row.prices[:] = best_prices
     return _grow(row)
 
@@ -445,8 +449,7 @@ def _bar_circles(row: _Row, taken: IntArray) -> bool:
 def _find_tours(row: _Row) -> None:
     """Record a tour that is good at no prices, raise the prices, and record tours that are good at these."""
     _record(row, _improved(row.costs, _nearest_neighbours(row, 0)))
-    row.floor[0] = FLOOR * (row.cost[0] - _grow(row))
-    _ascend(row, ROOT_STEPS, 1.0)
+    _ascend(row, ROOT_STEPS, 1.0, 0.05)
     for start in range(min(STARTS, len(row.costs))):
         _record(row, _improved(row.costs, _nearest_neighbours(row, start)))
 
