@@ -1,6 +1,6 @@
 """All log-linear models at once against scikit-learn's, one output after the other.
 
-Run: `python speed/generalized_linear.py`. Target: at least 20 times faster than either of scikit-learn's solvers, at the
+Run: `python speed/generalized_linear.py`. Target: at least 20 times as fast as either of scikit-learn's solvers, with a
 tolerance that brings its coefficients to within 1e-6. Both run on one thread, which suits matrices of this size.
 """
 

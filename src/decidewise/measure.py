@@ -35,7 +35,8 @@ def norms(costs: FloatArray) -> FloatArray:
     if extreme.any():
         rows = costs[extreme]
         largest = np.abs(rows).max(axis=1)
-        scaled = rows / np.where(largest > 0, largest, 1.0)[:, None]
+        with np.errstate(invalid="ignore"):  # an infinite entry gives NaN, as a NaN does
+            scaled = rows / np.where(largest > 0, largest, 1.0)[:, None]
         result[extreme] = largest * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
     return result
 

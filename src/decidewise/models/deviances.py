@@ -65,8 +65,8 @@ class Deviance:
         """Expand the half deviance around a linear predictor `η`, where the prediction is `exp(η)`.
 
         With `a = exp((2 - p) η)` and `c = y exp((1 - p) η)` the value is `a/(2 - p) + c/(p - 1)` (in the limit, `η` for
-        `p = 2` and `-yη` for `p = 1`), the slope `a - c` and the curvature `(2 - p) a + (p - 1) c`: never negative for
-        `p` from 1 to 2.
+        `p = 2` and `-yη` for `p = 1`), the slope `s = a - c`, and the curvature `(2 - p) a + (p - 1) c`, which is never
+        negative for `p` from 1 to 2. Value and curvature are written with `s`, which saves time.
         """
         p = self.power
         if p == 1:
@@ -75,8 +75,8 @@ class Deviance:
         c = targets * np.exp((1 - p) * predictor)
         if p == 2:
             return Expansion(predictor + c, 1 - c, c)
-        a = np.exp((2 - p) * predictor)
-        return Expansion(a / (2 - p) + c / (p - 1), a - c, (2 - p) * a + (p - 1) * c)
+        slopes = np.exp((2 - p) * predictor) - c
+        return Expansion(((p - 1) * slopes + c) / ((2 - p) * (p - 1)), slopes, (2 - p) * slopes + c)
 
     def inadmissible(self, targets: FloatArray) -> npt.NDArray[np.bool_]:
         """Return which targets no model with a log link can be fitted to."""
@@ -113,7 +113,7 @@ class CheckedBlocks:
             what, instead = "negative", 'deviance="squared" with link="identity"'
         else:
             what, instead = "zero", 'deviance="poisson", which admits zeros, or drop the row'
+        name = self.deviance.name
         return (
-            f"the {self.deviance.name} deviance with a log link needs {expected}; row {row}, column {column} is {what}. "
-            f"Use {instead}."
+            f"the {name} deviance with a log link needs {expected}; row {row}, column {column} is {what}. Use {instead}."
         )

@@ -32,8 +32,8 @@ TIE = 1e-12
 ROOT_STEPS, NODE_STEPS = 60, 15
 #: Tours that are built at the root's prices, and improved.
 STARTS = 5
-FLOOR = 1e-1
-QUICK = 50
+FLOOR = 1e-3
+QUICK, SG, BG = 50, 4, 4
 LONG = 200
 
 
@@ -111,11 +111,12 @@ def _open_row(condensed: FloatArray, n: int, max_trees: int) -> _Row:
 @njit(cache=True, nogil=True)
 def _settle(row: _Row, any_tie: bool) -> None:
     n = len(row.costs)
-    steps = NODE_STEPS
-    while not _search(row, any_tie, steps, QUICK * n * steps // NODE_STEPS) and row.counts[1] >= 0:
+    steps, budget = NODE_STEPS, QUICK * n
+    while not _search(row, any_tie, steps, budget) and row.counts[1] >= 0:
         _ascend(row, LONG * n, 1.8, 1.8)
         _ascend(row, 10 * n, 1.0, 0.05)
-        steps *= 4
+        steps *= SG
+        budget *= BG
 
 
 @njit(cache=True, nogil=True)
