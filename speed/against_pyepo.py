@@ -45,8 +45,16 @@ def tasks():
     return {
         "shortest path": Task(path, shortestPathModel((5, 5)), 5e-3),
         "knapsack": Task(knapsack, knapsackModel(knapsack.problem.weights, knapsack.problem.capacities), 5e-3),
-        "portfolio": Task(portfolio, portfolioModel(25, portfolio.problem.covariance, gamma), 1e-3),
+        "portfolio": Task(portfolio, at_most_one(portfolioModel(25, portfolio.problem.covariance, gamma)), 1e-3),
     }
+
+
+def at_most_one(model):
+    """Turn PyEPO's `Σ x = 1` into the paper's `Σ x ≤ 1`, so that both sides train on the same region."""
+    (budget,) = model._model.getConstrs()
+    budget.Sense = gurobipy.GRB.LESS_EQUAL
+    model._model.update()
+    return model
 
 
 def train_ours(task, loss, epochs):
@@ -141,7 +149,7 @@ def main(only):
             f"{our_regret:.2f} %",
             f"{their_regret:.2f} %",
         )
-    Console().print(table)
+    Console(width=120).print(table)
 
 
 if __name__ == "__main__":

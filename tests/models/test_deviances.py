@@ -5,8 +5,14 @@ from sklearn.metrics import mean_tweedie_deviance
 from decidewise.models import GeneralizedLinear, WiseRegressor
 from decidewise.models.deviances import Deviance
 
-DEVIANCES = [Deviance.of("squared"), Deviance.of("poisson"), Deviance.of("gamma"), Deviance.of("tweedie", 1.3)]
-each_deviance = pytest.mark.parametrize("deviance", DEVIANCES, ids=lambda deviance: deviance.name)
+DEVIANCES = [
+    Deviance.of("squared"),
+    Deviance.of("poisson"),
+    Deviance.of("gamma"),
+    Deviance.of("tweedie", 1.3),
+    Deviance.of("tweedie", 1.5),
+]
+each_deviance = pytest.mark.parametrize("deviance", DEVIANCES, ids=str)
 
 
 @pytest.fixture
@@ -46,8 +52,8 @@ def test_from_poisson_to_gamma_the_log_link_is_convex_zero_targets_included(powe
 
 
 def test_the_names_are_powers_of_one_family():
-    assert [deviance.power for deviance in DEVIANCES] == [0, 1, 2, 1.3]
-    assert [deviance.link for deviance in DEVIANCES] == ["identity", "log", "log", "log"]
+    assert [deviance.power for deviance in DEVIANCES] == [0, 1, 2, 1.3, 1.5]
+    assert [deviance.link for deviance in DEVIANCES] == ["identity", "log", "log", "log", "log"]
     assert Deviance.of("gamma", power=1.5).power == 2
     for power in (0, 0.99, 2.01, np.nan):
         with pytest.raises(ValueError, match=r"power must be from 1 \(Poisson\) to 2 \(gamma\)"):

@@ -72,10 +72,13 @@ class Deviance:
         if p == 1:
             means = np.exp(predictor)
             return Expansion(means - targets * predictor, means - targets, means)
-        c = targets * np.exp((1 - p) * predictor)
+        shrunk = np.exp((1 - p) * predictor)
+        c = targets * shrunk
         if p == 2:
             return Expansion(predictor + c, 1 - c, c)
-        slopes = np.exp((2 - p) * predictor) - c
+        # Half way, one exponential is the inverse of the other, and exponentials are half of the time.
+        a = 1 / shrunk if p == 1.5 else np.exp((2 - p) * predictor)
+        slopes = a - c
         return Expansion(((p - 1) * slopes + c) / ((2 - p) * (p - 1)), slopes, (2 - p) * slopes + c)
 
     def inadmissible(self, targets: FloatArray) -> npt.NDArray[np.bool_]:
@@ -113,7 +116,5 @@ class CheckedBlocks:
             what, instead = "negative", 'deviance="squared" with link="identity"'
         else:
             what, instead = "zero", 'deviance="poisson", which admits zeros, or drop the row'
-        name = self.deviance.name
-        return (
-            f"the {name} deviance with a log link needs {expected}; row {row}, column {column} is {what}. Use {instead}."
-        )
+        needs = f"the {self.deviance.name} deviance with a log link needs {expected}"
+        return f"{needs}; row {row}, column {column} is {what}. Use {instead}."

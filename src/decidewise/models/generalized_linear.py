@@ -171,12 +171,12 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _fit(self, blocks: Blocks, n_dimensions: int) -> Self:
         deviance = self._check_parameters()
         first = blocks[0]
-        if len(blocks) == 1:
-            blocks = [first]  # no need to read it again
         shift = first.X.mean(axis=0) if self.fit_intercept else np.zeros(first.X.shape[1])
         moments = Moments.zeros(shift, first.targets.shape[1])
         if self._log_link:
             self.__dict__.pop("moments_", None)  # so that no later `partial_fit` adds to rows from before this fit
+            if len(blocks) == 1:
+                blocks = [first]  # no need to read it again in every pass
             moments.add(CheckedBlocks(blocks, deviance))
             return self._iterate(blocks, moments, deviance, n_dimensions)
         self.moments_ = moments

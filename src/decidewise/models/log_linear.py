@@ -204,7 +204,7 @@ class Objective:
         sums = np.zeros((1 + size + len(self.upper[0]), k))
         level = np.log(self.means[outputs])
         # Too long a step may overflow; its value is then infinite or not a number, and the step is taken back.
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for design, targets, weights in self._rows(task, outputs):
                 values, slopes, curvatures = self.deviance.expand(targets, design.T @ parameters - level)
                 if weights is not None:

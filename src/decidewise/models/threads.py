@@ -9,7 +9,7 @@ from threadpoolctl import ThreadpoolController
 
 
 class OneLibraryThread:
-    """A context in which BLAS and the like run on one thread, and that gives the number they had before.
+    """A context in which BLAS runs on one thread, and that gives the number it had before.
 
     With one library thread for each thread of our own, NumPy's elementwise work, half of the time, runs in parallel
     too. Several threads may be inside at once: the first to enter sets the limit, the last to leave lifts it.
@@ -19,16 +19,17 @@ class OneLibraryThread:
         self._lock = Lock()
         self._n_inside = 0
         self._n_threads = 1
-        self._libraries: ThreadpoolController | None = None
+        self._blas: ThreadpoolController | None = None
         self._limit: Any = None
 
     def __enter__(self) -> int:
         with self._lock:
             if self._n_inside == 0:
-                # Kept, since it takes milliseconds to find the libraries and microseconds to limit them.
-                self._libraries = self._libraries or ThreadpoolController()
-                self._n_threads = max((library["num_threads"] for library in self._libraries.info()), default=1)
-                self._limit = self._libraries.limit(limits=1)
+                # Kept, since it takes milliseconds to find the libraries and microseconds to limit them. OpenMP is left
+                # alone: its number belongs to a thread, and the last to leave may be another.
+                self._blas = self._blas or ThreadpoolController().select(user_api="blas")
+                self._n_threads = max((library["num_threads"] for library in self._blas.info()), default=1)
+                self._limit = self._blas.limit(limits=1)
             self._n_inside += 1
             return self._n_threads
 

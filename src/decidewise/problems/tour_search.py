@@ -33,7 +33,7 @@ ROOT_STEPS, NODE_STEPS = 60, 15
 #: Tours that are built at the root's prices, and improved.
 STARTS = 5
 FLOOR = 1e-3
-QUICK, SG, BG = 50, 4, 4
+QUICK, SG, BG = 50, 2, 4
 LONG = 200
 
 
