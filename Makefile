@@ -30,6 +30,7 @@ chromium:  # the browser that tests the report's page; installed where that is p
 speed: $(VENV)/.test  ## Print the benchmarks, as ratios measured in one run
 	$(BIN)/python speed/wise_fit.py
 	$(BIN)/python speed/problems.py
+	$(BIN)/python speed/generalized_linear.py
 
 peers: $(VENV)/.peers  ## Compare with PyEPO: parity of losses, data and decisions
 	$(BIN)/pytest -q -n auto tests/peers tests/data

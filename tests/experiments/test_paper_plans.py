@@ -13,7 +13,7 @@ LEARNING_RATES = {
     "knapsack": {100: 1e-2, 200: 5e-3, 400: 3e-3, 800: 3e-3},
     "portfolio": {200: 5e-3, 400: 5e-3, 800: 2e-3, 1600: 1e-3},
 }
-PARAMETERS = {"PFY": {"n_samples": 3, "sigma": 1.0}, "DBB": {"lambd": 100.0 / 32}}
+PARAMETERS = {"PFY": {"n_samples": 3, "sigma": 1.0}, "DBB": {"lambd": 100.0 / 32}, "CaVE": {"relaxed": True}}
 
 
 def read(name):

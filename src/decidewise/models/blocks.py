@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from decidewise.checks import FloatArray, check_finite
 from decidewise.measure import divide, norms
-from decidewise.models.threads import one_library_thread
 
 # A block of fifty features and a hundred costs stays in the second-level cache: memory is read once.
 BLOCK_ROWS = 2048
@@ -104,5 +106,19 @@ def map_tasks(work: Callable[[range], Result], n_blocks: int, blocks_a_task: int
     if len(tasks) == 1:
         yield work(tasks[0])
         return
-    with one_library_thread as n_threads, ThreadPoolExecutor(n_threads) as workers:
+    n_threads = max((library["num_threads"] for library in _libraries().info()), default=1)
+    with one_library_thread(), ThreadPoolExecutor(n_threads) as workers:
         yield from workers.map(work, tasks)
+
+
+def one_library_thread() -> AbstractContextManager[Any]:
+    """Return a context in which BLAS runs on one thread.
+
+    With one for each thread of our own, NumPy's elementwise work, half of the time, runs in parallel too.
+    """
+    return _libraries().limit(limits=1)
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()  # kept, since it takes milliseconds to find them and microseconds to limit them

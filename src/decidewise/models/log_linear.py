@@ -11,11 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from decidewise.checks import FloatArray
-from decidewise.models.blocks import Blocks, map_tasks
+from decidewise.models.blocks import Blocks, map_tasks, one_library_thread
 from decidewise.models.deviances import Deviance
 from decidewise.models.moments import Moments, whiten
 from decidewise.models.newton import BoolArray, Derivatives, IntArray, minimize
-from decidewise.models.threads import one_library_thread
 
 # Entries of the Hessians in memory at once (128 MB): more outputs are fitted in groups.
 _HESSIAN_ENTRIES = 2**24
@@ -187,9 +186,12 @@ class Objective:
 
     def _sum_up(self, work: Callable[[range], FloatArray]) -> FloatArray:
         """Return the sum of what `work` gives for ranges of blocks."""
-        # Also where there is one task: its matrices are too small for the library's own threads.
-        with one_library_thread:
-            return reduce(np.add, map_tasks(work, len(self.pieces), _BLOCKS_A_TASK))
+
+        def alone(task: range) -> FloatArray:
+            with one_library_thread():  # also where there is one task: its matrices are too small for several
+                return work(task)
+
+        return reduce(np.add, map_tasks(alone, len(self.pieces), _BLOCKS_A_TASK))
 
     def _sum_logarithms(self, task: range) -> FloatArray:
         sums = np.zeros((len(self.ridge), len(self.means)))

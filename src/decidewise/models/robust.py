@@ -21,6 +21,7 @@ def neighbour_costs(X: FloatArray, costs: FloatArray, n_neighbors: int, weight: 
 
     Examples
     --------
+    >>> import numpy as np
     >>> neighbour_costs(np.array([[0.0], [1.0], [9.0]]), np.array([[2.0], [4.0], [8.0]]), 1)
     array([[3.],
            [3.],

@@ -33,7 +33,7 @@ ROOT_STEPS, NODE_STEPS = 60, 15
 #: Tours that are built at the root's prices, and improved.
 STARTS = 5
 FLOOR = 1e-3
-QUICK, SG, BG = 50, 2, 4
+QUICK, SG, BG = 50, 4, 4
 LONG = 200
 
 
@@ -115,7 +115,7 @@ def _settle(row: _Row, any_tie: bool) -> None:
     while not _search(row, any_tie, steps, budget) and row.counts[1] >= 0:
         _ascend(row, LONG * n, 1.8, 1.8)
         _ascend(row, 10 * n, 1.0, 0.05)
-        steps *= SG
+        steps *= SG if any_tie else 1
         budget *= BG
 
 
