@@ -8,6 +8,13 @@ held (the support), with `M` the inverse of their covariance and `a = 1ᵀM1`, `
 So the next event as the price rises is found by division: the variance falls to 1 (done), the budget becomes free
 (from where on the portfolio only shrinks: done), a held asset reaches zero, or another becomes worth holding.
 (Markowitz, "The optimization of a quadratic function subject to linear constraints", 1956.)
+
+All that these need stands in a tableau. It has rows of the returns and of ones, and one for each asset held. With `H`
+held and `N` not, these are
+
+    [Mr, r_N - S_NH M r],   [M1, 1 - S_NH M 1],   [-M, M S_HN],
+
+and a pivot takes an asset in, or out again.
 """
 
 from __future__ import annotations
@@ -29,22 +36,18 @@ TIE = 1e-12
 DEPENDENT = 1e-10
 #: What the optimality conditions may be off by, in units of the largest return, the budget and the risk.
 CERTIFIED = 1e-9
+#: The first rows of a tableau; those of the assets held follow.
+RETURNS, ONES, FIRST = 0, 1, 2
 
 
 class Path(NamedTuple):
-    """Where the critical line is: the assets held, in some order, and what follows from them.
+    """Where the critical line is."""
 
-    `M` is the inverse of their covariance, `Mr` and `M1` its products with their returns and with ones, and `SMr` and
-    `SM1` the products of those with the covariances of all assets. The first `k` places are in use.
-    """
-
-    held: npt.NDArray[np.int64]
-    is_held: npt.NDArray[np.bool_]
-    M: FloatArray
-    Mr: FloatArray
-    M1: FloatArray
-    SMr: FloatArray
-    SM1: FloatArray
+    S: FloatArray  # (d, d) the covariance, in units of the risk
+    tableau: FloatArray  # (2 + d, d), of which 2 + the number held are in use
+    held: npt.NDArray[np.int64]  # (d,) the asset of each row from FIRST on
+    is_held: npt.NDArray[np.bool_]  # (d,)
+    work: FloatArray  # (d,)
 
 
 @compiled
@@ -53,253 +56,162 @@ def follow_risk_price(returns: FloatArray, S: FloatArray) -> tuple[FloatArray, n
     n_rows, d = returns.shape
     shares = np.zeros((n_rows, d))
     certified = np.ones(n_rows, np.bool_)
-    path = Path(
-        held=np.empty(d, np.int64),
-        is_held=np.empty(d, np.bool_),
-        M=np.empty((d, d)),
-        Mr=np.empty(d),
-        M1=np.empty(d),
-        SMr=np.empty(d),
-        SM1=np.empty(d),
-    )
+    path = Path(S, np.empty((FIRST + d, d)), np.empty(d, np.int64), np.empty(d, np.bool_), np.empty(d))
     for row in range(n_rows):
         if returns[row].max() > 0.0:
-            certified[row] = _solve_row(returns[row] / np.abs(returns[row]).max(), S, shares[row], path)
+            certified[row] = _solve_row(returns[row] / np.abs(returns[row]).max(), shares[row], path)
     return shares, certified
 
 
 @compiled
-def _solve_row(r: FloatArray, S: FloatArray, u: FloatArray, path: Path) -> bool:
-    k = _least_variance_of_the_best(r, S, u, path)
+def _solve_row(r: FloatArray, u: FloatArray, path: Path) -> bool:
+    k = _hold_the_best(r, u, path)
     if k == 0:
         return False
-    _start(r, S, path, k)
+    Mr, M1 = path.tableau[RETURNS], path.tableau[ONES]
     price = 0.0
     for _ in range(20 * len(r) + 20):
-        a, b, c = path.M1[:k].sum(), path.Mr[:k].sum(), 0.0
-        for i in range(k):
-            c += r[path.held[i]] * path.Mr[i]
-        ratio = b / a
-        spread = c - b * ratio  # d·r, the part of the variance that falls with the price
+        a = b = c = 0.0
+        for i in path.held[:k]:
+            a += M1[i]
+            b += Mr[i]
+            c += Mr[i] * r[i]
+        spread = c - b * b / a  # d·r, the part of the variance that falls with the price
         if spread <= 1e-14 * c:
             spread = 0.0  # the assets held have one and the same return
 
         # The price at which each event happens; the first one at or after the present price counts.
         budget_free = b
         variance_met = max(np.sqrt(spread / (1.0 - 1.0 / a)), price) if a > 1.0 else np.inf
-        leaving_price, leaving = _next_to_leave(path, k, ratio, a, price)
-        entering_price, entering = _next_to_enter(r, S, path, ratio, a, price)
-        if variance_met <= min(budget_free, leaving_price, entering_price):
-            for i in range(k):
-                u[path.held[i]] = path.M1[i] / a
+        asset, ratio = _next(path, a)
+        price = max(b - a * ratio, price)
+        if variance_met <= min(budget_free, price):
+            for i in path.held[:k]:
+                u[i] = M1[i] / a
                 if variance_met > 0.0:
-                    u[path.held[i]] += (path.Mr[i] - ratio * path.M1[i]) / variance_met
-            return _certify(r, S, u, variance_met, (b - variance_met) / a)
-        if budget_free <= min(leaving_price, entering_price):
+                    u[i] += (Mr[i] - b / a * M1[i]) / variance_met
+            return _certify(r, path.S, u, variance_met, (b - variance_met) / a)
+        if budget_free <= price:
             price = np.sqrt(c)
-            for i in range(k):
-                u[path.held[i]] = path.Mr[i] / price
-            return _certify(r, S, u, price, 0.0)
-        if leaving_price <= entering_price:
-            price = leaving_price
-            _leave(S, path, k, leaving)
-            k -= 1
-        else:
-            price = entering_price
-            if not _enter(r, S, path, k, entering):
-                return False
-            k += 1
+            for i in path.held[:k]:
+                u[i] = Mr[i] / price
+            return _certify(r, path.S, u, price, 0.0)
+        k = _pivot(path, k, asset)
+        if k == 0:
+            return False
     return False
 
 
 @compiled
-def _start(r: FloatArray, S: FloatArray, path: Path, k: int) -> None:
-    """Compute the products that `_enter` and `_leave` keep up to date."""
-    path.SMr[:] = 0.0
-    path.SM1[:] = 0.0
-    for i in range(k):
-        path.Mr[i] = path.M1[i] = 0.0
-        for j in range(k):
-            path.Mr[i] += path.M[i, j] * r[path.held[j]]
-            path.M1[i] += path.M[i, j]
-        path.SMr[:] += path.Mr[i] * S[path.held[i]]
-        path.SM1[:] += path.M1[i] * S[path.held[i]]
+def _next(path: Path, a: float) -> tuple[int, float]:
+    """Return the asset that enters or leaves next, and its ratio, the largest of all.
+
+    A held asset has the share `(Mr - b/a M1) / τ + M1 / a`; another one gains, with `r - SMr` and `1 - SM1` in the
+    places of `Mr` and `M1`, `Mr - b/a M1 + τ M1 / a` at the margin. Either is zero at `τ = b - a Mr / M1`.
+    """
+    asset, ratio = 0, -np.inf
+    for i in range(len(path.work)):
+        slope = path.tableau[ONES, i]
+        moves = slope < 0.0 if path.is_held[i] else slope > 1e-13 * a * path.S[i, i]
+        path.work[i] = path.tableau[RETURNS, i] / slope if moves else -np.inf
+    for i in range(len(path.work)):
+        if path.work[i] > ratio:
+            asset, ratio = i, path.work[i]
+    return asset, ratio
 
 
 @compiled
-def _next_to_leave(path: Path, k: int, ratio: float, a: float, price: float) -> tuple[float, int]:
-    """Return the price at which the next held asset falls to zero, and its place among the held."""
-    first, leaving = np.inf, -1
-    for i in range(k):
-        if path.M1[i] < 0.0:
-            # Where d_i/τ + e_i = 0.
-            at = max((path.Mr[i] - ratio * path.M1[i]) * a / -path.M1[i], price)
-            if at < first:
-                first, leaving = at, i
-    return first, leaving
+def _pivot(path: Path, k: int, asset: int) -> int:
+    """Take an asset in or out; return how many are held then, or 0 if it depends on those held."""
+    tableau, work = path.tableau, path.work
+    place = k
+    if path.is_held[asset]:
+        place = 0
+        while path.held[place] != asset:
+            place += 1
+        work[:] = tableau[FIRST + place]
+    else:
+        # The row of an asset that is not held: [S_NH M, S_NN - S_NH M S_HN].
+        work[:] = path.S[asset]
+        for i in path.held[:k]:
+            work[i] = 0.0
+        for i in range(k):
+            weight = path.S[asset, path.held[i]]
+            for j in range(len(work)):
+                work[j] -= weight * tableau[FIRST + i, j]
+        if work[asset] <= DEPENDENT * path.S[asset, asset]:
+            return 0
+    sign = -1.0 if path.is_held[asset] else 1.0
+    for i in range(FIRST + k):
+        weight = tableau[i, asset] / work[asset]
+        for j in range(len(work)):
+            tableau[i, j] -= weight * work[j]
+        tableau[i, asset] = sign * weight
+    path.is_held[asset] = not path.is_held[asset]
+    if place < k:
+        path.held[place] = path.held[k - 1]
+        tableau[FIRST + place] = tableau[FIRST + k - 1]
+        return k - 1
+    path.held[k] = asset
+    for j in range(len(work)):
+        tableau[FIRST + k, j] = work[j] / work[asset]
+    tableau[FIRST + k, asset] = -1.0 / work[asset]
+    return k + 1
 
 
 @compiled
-def _next_to_enter(r: FloatArray, S: FloatArray, path: Path, ratio: float, a: float, price: float) -> tuple[float, int]:
-    """Return the price at which the next asset is worth holding, and the asset."""
-    first, entering = np.inf, -1
-    for j in range(len(r)):
-        # What the asset would gain at the margin is level + τ slope.
-        slope = (1.0 - path.SM1[j]) / a
-        if not path.is_held[j] and slope > 1e-13 * S[j, j]:
-            level = r[j] - path.SMr[j] - ratio * (1.0 - path.SM1[j])
-            at = max(-level / slope, price)
-            if at < first:
-                first, entering = at, j
-    return first, entering
-
-
-@compiled
-def _enter(r: FloatArray, S: FloatArray, path: Path, k: int, asset: int) -> bool:
-    """Hold one more asset; return whether it is independent of those held."""
-    gain_r, gain_1 = r[asset] - path.SMr[asset], 1.0 - path.SM1[asset]
-    if not _add(S, path, k, asset):
-        return False
-    # The last column of the new inverse holds by how much each product changes.
-    share = path.M[k, k]
-    change = np.zeros(len(r))
-    for i in range(k + 1):
-        weight = path.M[i, k]
-        if i < k:
-            path.Mr[i] += weight * gain_r
-            path.M1[i] += weight * gain_1
-        for j in range(len(r)):
-            change[j] += weight * S[path.held[i], j]
-    path.Mr[k], path.M1[k] = share * gain_r, share * gain_1
-    for j in range(len(r)):
-        path.SMr[j] += gain_r * change[j]
-        path.SM1[j] += gain_1 * change[j]
-    return True
-
-
-@compiled
-def _leave(S: FloatArray, path: Path, k: int, at: int) -> None:
-    """Hold one asset less."""
-    loss_r, loss_1 = path.Mr[at] / path.M[at, at], path.M1[at] / path.M[at, at]
-    change = np.zeros(len(S))
-    for i in range(k):
-        weight = path.M[i, at]
-        path.Mr[i] -= weight * loss_r
-        path.M1[i] -= weight * loss_1
-        for j in range(len(S)):
-            change[j] += weight * S[path.held[i], j]
-    for j in range(len(S)):
-        path.SMr[j] -= loss_r * change[j]
-        path.SM1[j] -= loss_1 * change[j]
-    path.Mr[at], path.M1[at] = path.Mr[k - 1], path.M1[k - 1]
-    _remove(path, k, at)
-
-
-@compiled
-def _least_variance_of_the_best(r: FloatArray, S: FloatArray, u: FloatArray, path: Path) -> int:
+def _hold_the_best(r: FloatArray, u: FloatArray, path: Path) -> int:
     """Hold the portfolio of least variance among the assets of the largest return; return how many, 0 on failure.
 
     An active-set method on `min uᵀSu` over the simplex of the tied assets; with a single best asset there is nothing
     to do. On return `u` is zero again.
     """
-    best = r.argmax()
+    path.tableau[RETURNS] = r
+    path.tableau[ONES] = 1.0
     path.is_held[:] = False
-    path.held[0], path.is_held[best] = best, True
-    if S[best, best] <= 0.0:
-        return 0
-    path.M[0, 0] = 1.0 / S[best, best]
+    best = int(r.argmax())
+    asset = best
     u[best] = 1.0
-    k = 1
+    k = 0
     for _ in range(20 * len(r) + 20):
-        k = _descend(u, path, k)
-        entering = _best_tied(r, S, u, path, r[best] - TIE)
-        if entering < 0:
+        k = _pivot(path, k, asset)
+        if k == 0:
+            break
+        k, a = _descend(u, path, k)
+        # The tied asset whose covariance with the portfolio is furthest below its variance, by more than rounding.
+        shortfall, asset = 0.0, -1
+        for i in range(len(r)):
+            if not path.is_held[i] and r[i] >= r[best] - TIE:
+                less = path.tableau[ONES, i] / a - 1e-12 * path.S[i, i]
+                if less > shortfall:
+                    shortfall, asset = less, i
+        if asset < 0:
             u[:] = 0.0
             return k
-        if not _add(S, path, k, entering):
-            break
-        k += 1
     u[:] = 0.0
     return 0
 
 
 @compiled
-def _best_tied(r: FloatArray, S: FloatArray, u: FloatArray, path: Path, least: float) -> int:
-    """Return the tied asset that lowers the variance fastest, -1 if none does."""
-    gain, entering = 0.0, -1
-    for j in range(len(r)):
-        if not path.is_held[j] and r[j] >= least:
-            # u·S·(u - e_j), with rounding of the variance left out of account.
-            slope = -1e-12 * S[j, j]
-            for i in range(len(r)):
-                if u[i] > 0.0:
-                    slope += (u @ S[i] - S[j, i]) * u[i]
-            if slope > gain:
-                gain, entering = slope, j
-    return entering
-
-
-@compiled
-def _descend(u: FloatArray, path: Path, k: int) -> int:
-    """Move to the least variance on the held assets, dropping what reaches zero on the way; return how many stay."""
+def _descend(u: FloatArray, path: Path, k: int) -> tuple[int, float]:
+    """Move to the least variance on the held assets, dropping what reaches zero; return how many stay, and `1ᵀM1`."""
+    M1 = path.tableau[ONES]
     while True:
-        goal = np.empty(k)
-        for i in range(k):
-            goal[i] = path.M[i, :k].sum()
-        goal /= goal.sum()
+        a = 0.0
+        for i in path.held[:k]:
+            a += M1[i]
         step, blocking = 1.0, -1
-        for i in range(k):
-            now = u[path.held[i]]
-            if goal[i] <= 0.0:
-                at = now / (now - goal[i]) if now > goal[i] else 0.0
+        for i in path.held[:k]:
+            if M1[i] <= 0.0:
+                at = u[i] / (u[i] - M1[i] / a) if u[i] > M1[i] / a else 0.0
                 if at < step:
                     step, blocking = at, i
-        for i in range(k):
-            u[path.held[i]] += step * (goal[i] - u[path.held[i]])
+        for i in path.held[:k]:
+            u[i] += step * (M1[i] / a - u[i])
         if blocking < 0:
-            return k
-        u[path.held[blocking]] = 0.0
-        _remove(path, k, blocking)
-        k -= 1
-
-
-@compiled
-def _add(S: FloatArray, path: Path, k: int, asset: int) -> bool:
-    """Border the inverse by an asset; return whether it is independent of those held."""
-    M = path.M
-    column = np.empty(k)
-    left = S[asset, asset]
-    for i in range(k):
-        column[i] = 0.0
-        for j in range(k):
-            column[i] += M[i, j] * S[asset, path.held[j]]
-        left -= column[i] * S[asset, path.held[i]]
-    if left <= DEPENDENT * S[asset, asset]:
-        return False
-    for i in range(k):
-        weight = column[i] / left
-        for j in range(k):
-            M[i, j] += weight * column[j]
-        M[i, k] = M[k, i] = -weight
-    M[k, k] = 1.0 / left
-    path.held[k], path.is_held[asset] = asset, True
-    return True
-
-
-@compiled
-def _remove(path: Path, k: int, at: int) -> None:
-    """Take an asset out of the inverse; the last one takes its place."""
-    M, last = path.M, k - 1
-    for i in range(k):
-        M[i, at], M[i, last] = M[i, last], M[i, at]
-    for j in range(k):
-        M[at, j], M[last, j] = M[last, j], M[at, j]
-    for i in range(last):
-        weight = M[i, last] / M[last, last]
-        for j in range(last):
-            M[i, j] -= weight * M[last, j]
-    path.is_held[path.held[at]] = False
-    path.held[at] = path.held[last]
+            return k, a
+        u[blocking] = 0.0
+        k = _pivot(path, k, blocking)
 
 
 @compiled
