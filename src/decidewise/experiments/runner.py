@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
@@ -15,6 +15,7 @@ from uuid import uuid4
 from joblib import Parallel, delayed, parallel_config
 
 from decidewise.experiments.cells import Cell, cells_of, compute
+from decidewise.experiments.cluster import workers_of
 from decidewise.experiments.plan import Plan
 from decidewise.experiments.rows import Row
 from decidewise.experiments.store import LEASE, Store
@@ -57,12 +58,12 @@ def run(cells: Sequence[Cell], store: Store, *, jobs: int = -1, cluster: str | N
         Address of a Dask scheduler, to use its workers instead. Their decidewise must be this one.
     """
     name = uuid4().hex
-    with store.kept_open(), _signs_of_life(store, name), _workers(jobs, cluster):
+    with store.kept_open(), _signs_of_life(store, name), _workers(jobs, cluster) as starmap:
         while missing := store.missing(cells):
             # Remote workers cannot write to a local file; their rows are added when the whole draw is back.
             tasks = _tasks(missing, store, name, write=cluster is None)
             idle = True
-            for done, rows in Parallel(return_as="generator_unordered", batch_size=1)(tasks):
+            for done, rows in starmap(_work, tasks):
                 idle = False
                 for cell, row in zip(done, rows, strict=True):
                     store.add(cell, row)
@@ -71,14 +72,14 @@ def run(cells: Sequence[Cell], store: Store, *, jobs: int = -1, cluster: str | N
                 time.sleep(1.0)
 
 
-def _tasks(cells: Sequence[Cell], store: Store, name: str, *, write: bool) -> Iterator[Any]:
-    """Yield a task for each draw of data, with the cells that are still free when its turn comes."""
+def _tasks(cells: Sequence[Cell], store: Store, name: str, *, write: bool) -> Iterator[tuple]:
+    """Yield the arguments of `_work` for each draw of data, with the cells that are still free when its turn comes."""
     draws: dict[Any, list[Cell]] = {}
     for cell in cells:
         draws.setdefault(cell.draw, []).append(cell)
     for together in draws.values():
         if free := store.claim(together, name):
-            yield delayed(_work)(free, store if write else None, os.getpid())
+            yield free, store if write else None, os.getpid()
 
 
 def _work(cells: Sequence[Cell], store: Store | None, parent: int) -> tuple[Sequence[Cell], list[Row]]:
@@ -130,14 +131,12 @@ def _signs_of_life(store: Store, name: str) -> Iterator[None]:
 
 
 @contextmanager
-def _workers(jobs: int, cluster: str | None) -> Iterator[None]:
-    if cluster is None:
-        with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
-            yield
+def _workers(jobs: int, cluster: str | None) -> Iterator[Callable[..., Iterator[Any]]]:
+    """Yield a function that maps another over tuples of arguments, in parallel and in any order."""
+    if cluster is not None:
+        with workers_of(cluster) as starmap:
+            yield starmap
         return
-    try:
-        from distributed import Client  # noqa: PLC0415  (an extra)
-    except ModuleNotFoundError as missing:
-        raise ImportError("a cluster needs Dask: pip install 'decidewise[dask]'.") from missing
-    with Client(cluster) as client, parallel_config("dask", client=client):
-        yield
+    with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
+        parallel = Parallel(return_as="generator_unordered", batch_size=1)
+        yield lambda function, tasks: parallel(delayed(function)(*task) for task in tasks)

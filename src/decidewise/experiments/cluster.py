@@ -1,0 +1,56 @@
+"""Work sent to a Dask cluster.
+
+This speaks to Dask itself rather than through joblib, whose backend waits forever for a task that takes its workers
+down with it, and lets the parallel loops within a task spread over the cluster, so that its seconds mean little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+
+@contextmanager
+def workers_of(address: str) -> Iterator[Callable[..., Iterator[Any]]]:
+    """Connect to a scheduler; yield a function that maps another over tuples of arguments, in any order.
+
+    Parameters
+    ----------
+    address : str
+        Such as "tcp://10.0.0.5:8786".
+    """
+    try:
+        from distributed import Client, KilledWorker, as_completed  # noqa: PLC0415  (an extra)
+    except ModuleNotFoundError as missing:
+        raise ImportError("a cluster needs Dask: pip install 'decidewise[dask]'.") from missing
+    try:
+        client = Client(address)
+    except (OSError, ValueError) as reason:
+        raise ConnectionError(
+            f"no Dask scheduler at {address!r} ({reason}). Check the address, or start one with `dask scheduler`."
+        ) from reason
+
+    def starmap(function: Callable[..., Any], tasks: Iterator[tuple]) -> Iterator[Any]:
+        running = as_completed(loop=client.loop)
+        while True:
+            # Tasks are drawn late, so that a run shares them with others; counted anew, for workers come and go.
+            ahead = max(1, 2 * sum(client.nthreads().values()))
+            for task in islice(tasks, max(0, ahead - running.count())):
+                running.add(client.submit(function, *task, pure=False))
+            if running.is_empty():
+                return
+            try:
+                yield next(running).result()
+            except KilledWorker as reason:
+                raise BrokenProcessPool(str(reason)) from reason  # as with workers of this machine
+            except CancelledError as reason:
+                raise ConnectionError(
+                    f"the Dask scheduler at {address!r} is gone; the rows so far are kept."
+                ) from reason
+
+    with client:
+        yield starmap

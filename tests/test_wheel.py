@@ -1,0 +1,49 @@
+"""What a user gets who has no checkout."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from hatchling.build import build_wheel
+
+from decidewise.cli import PAPER, TABLES
+from decidewise.experiments import Store
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """The folder that a wheel of this checkout installs."""
+    monkeypatch.chdir(ROOT)
+    wheel = build_wheel(str(tmp_path))
+    with zipfile.ZipFile(tmp_path / wheel) as archive:
+        archive.extractall(tmp_path / "installed")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "installed"
+
+
+def files(folder):
+    return {
+        path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.suffix in {".toml", ".csv"}
+    }
+
+
+def test_the_wheel_carries_the_plans_and_finds_them(installed, tmp_path):
+    assert PAPER == ROOT / "paper"
+    assert files(installed / "decidewise" / "paper") == files(PAPER)
+    Store(tmp_path / "rows.sqlite")
+    command = "import decidewise.cli as cli; print(cli.__file__); cli.app()"
+    result = subprocess.run(
+        [sys.executable, "-c", command, "paper", "status", *TABLES, "quick", "--store", "rows.sqlite"],
+        env=os.environ | {"PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert str(installed) in result.stdout
+    assert all(f" {name} " in result.stdout for name in (*TABLES, "quick"))
