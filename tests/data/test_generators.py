@@ -1,13 +1,21 @@
 """The generators against PyEPO, against pinned numbers, and against their own formulas."""
 
+from functools import partial
+from itertools import combinations
+
 import numpy as np
 import pytest
 
-from decidewise.data import make_knapsack, make_portfolio, make_shortest_path
+from decidewise.data import make_knapsack, make_portfolio, make_shortest_path, make_travelling_salesman
 from decidewise.data.knapsack import mean_of_ceil
 from decidewise.evaluate import decision_regret
 
-MAKERS = {"shortest path": make_shortest_path, "knapsack": make_knapsack, "portfolio": make_portfolio}
+MAKERS = {
+    "shortest path": make_shortest_path,
+    "knapsack": make_knapsack,
+    "portfolio": make_portfolio,
+    "travelling salesman": partial(make_travelling_salesman, n_nodes=8),
+}
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
@@ -126,6 +134,23 @@ def test_portfolio_formulas(degree):
     assert data.problem.risk == pytest.approx(2.25 * covariance.mean(), rel=1e-12)
 
 
+@pytest.mark.parametrize("degree", [1, 3, 6])
+def test_travelling_salesman_formulas(degree):
+    data = make_travelling_salesman(6, n_nodes=7, degree=degree, seed=9, noise=0.2, n_features=4)
+    stream = np.random.RandomState(9)
+    nodes = [*stream.uniform(-2, 2, (3, 2)), *stream.normal(0, 1, (4, 2))]
+    B = stream.binomial(1, 0.5, (21, 4)) * stream.uniform(-2, 2, (21, 4))
+    X = stream.normal(0, 1, (6, 4))
+    np.testing.assert_array_equal(data.X, X)
+    noise = stream.uniform(0.8, 1.2, (6, 21))
+    for j, (a, b) in enumerate(combinations(range(7), 2)):
+        distance = np.hypot(*(nodes[a] - nodes[b]))
+        predictable = (X @ B[j] / 2 + 3) ** degree / 3 ** (degree - 1)
+        np.testing.assert_allclose(data.mean_costs[:, j], distance + predictable, rtol=1e-12)
+        np.testing.assert_allclose(data.costs[:, j], distance + predictable * noise[:, j], rtol=1e-7, atol=5.1e-5)
+    assert data.problem.n_nodes == 7
+
+
 def test_noise_level_scales_noise_and_covariance():
     one, two = (make_portfolio(10, degree=2, seed=1, noise_level=level) for level in (1.0, 2.0))
     np.testing.assert_allclose(two.problem.covariance, 4 * one.problem.covariance, rtol=1e-12)
@@ -162,6 +187,8 @@ def test_bad_arguments(make, change, message):
         (make_knapsack, {"n_items": 0}, "n_items must be at least 1"),
         (make_knapsack, {"dimension": 0}, "dimension must be at least 1"),
         (make_knapsack, {"capacity": -1.0}, "capacit"),
+        (make_travelling_salesman, {"n_nodes": 2}, "n_nodes must be at least 3"),
+        (make_travelling_salesman, {"n_nodes": 5, "noise": 1.5}, r"noise must lie in \[0, 1\]"),
         (make_portfolio, {"n_assets": 0}, "n_assets must be at least 1"),
         (make_portfolio, {"noise_level": 0.0}, "noise_level must be positive"),
         (make_portfolio, {"risk_multiple": -1.0}, "risk_multiple must be positive"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from decidewise.data import make_knapsack, make_portfolio, make_shortest_path
+from decidewise.data import make_knapsack, make_portfolio, make_shortest_path, make_travelling_salesman
 
 SIZES = [(1, 3), (50, 5), (333, 7)]
 
@@ -11,9 +11,10 @@ SIZES = [(1, 3), (50, 5), (333, 7)]
 @pytest.fixture(scope="module")
 def peer():
     pytest.importorskip("pyepo")
-    from pyepo.data import knapsack, portfolio, shortestpath  # noqa: PLC0415
+    from pyepo.data import knapsack, portfolio, shortestpath, tsp  # noqa: PLC0415
 
-    return {"shortest path": shortestpath.genData, "knapsack": knapsack.genData, "portfolio": portfolio.genData}
+    modules = {"shortest path": shortestpath, "knapsack": knapsack, "portfolio": portfolio, "travelling salesman": tsp}
+    return {name: module.genData for name, module in modules.items()}
 
 
 @pytest.mark.parametrize("seed", [0, 42, 135])
@@ -44,6 +45,17 @@ def test_portfolio(peer, n, p, degree, seed):
     covariance, X, costs = peer["portfolio"](n, p, 25, degree, 2.0, seed)
     data = make_portfolio(n, degree=degree, seed=seed, n_features=p, noise="gaussian", noise_level=2.0)
     assert np.array_equal(data.problem.covariance, covariance)
+    assert np.array_equal(data.X, X)
+    assert np.array_equal(data.costs, costs)
+
+
+@pytest.mark.parametrize("seed", [0, 42, 135])
+@pytest.mark.parametrize("degree", [1, 2, 4, 7])
+@pytest.mark.parametrize("nodes", [4, 9, 20])
+@pytest.mark.parametrize(("n", "p"), SIZES)
+def test_travelling_salesman(peer, n, p, nodes, degree, seed):
+    X, costs = peer["travelling salesman"](n, p, nodes, degree, 0.5, seed)
+    data = make_travelling_salesman(n, n_nodes=nodes, degree=degree, seed=seed, n_features=p)
     assert np.array_equal(data.X, X)
     assert np.array_equal(data.costs, costs)
 
@@ -105,3 +117,19 @@ def test_pinned_portfolio():
     np.testing.assert_allclose(
         data.costs[1, -3:], [0.11292992532253265, 0.1007273867726326, 0.08745379000902176], rtol=2e-7
     )
+
+
+def test_pinned_travelling_salesman():
+    data = make_travelling_salesman(2, n_nodes=20, degree=4, seed=42)
+    assert data.X[1, :5].tolist() == [
+        0.714609790636618,
+        -2.049941278577478,
+        1.1590740649558977,
+        -0.336254738681072,
+        0.42548993324023027,
+    ]
+    np.testing.assert_allclose(data.costs[0, :3], [6.140200138092041, 8.381600379943848, 9.153800010681152], rtol=2e-7)
+    np.testing.assert_allclose(
+        data.costs[1, -3:], [3.162100076675415, 9.219499588012695, 15.613699913024902], rtol=2e-7
+    )
+    assert data.costs.sum() == pytest.approx(2205.060397297144, abs=1e-3)

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
+from decidewise.data import make_travelling_salesman
 from decidewise.losses import Cave, CaveHybrid, CavePlus
-from decidewise.problems import Assignment, Ball, Knapsack, ShortestPath, TopK
+from decidewise.losses.cones import NormalCones
+from decidewise.problems import Assignment, Ball, Knapsack, ShortestPath, TopK, TravellingSalesman
 
 PROBLEMS = [
     ShortestPath(4, 4),
@@ -184,3 +186,28 @@ def test_a_ball_has_no_cones(loss):
 def test_bad_parameters_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_rows_against_subtours_bring_the_costs_into_the_cone_of_their_tour():
+    data = make_travelling_salesman(60, n_nodes=20, degree=4, seed=0)
+    target = Cave().prepare(data.problem, data.costs)
+    plain = NormalCones(data.problem.polyhedron)
+    points = -data.costs
+
+    def outside(cones, binding):
+        return np.linalg.norm(cones.project(points, binding) - points, axis=1) > 1e-7 * np.linalg.norm(points, axis=1)
+
+    # What is left is the gap of the relaxation itself, whatever the number of its rows.
+    assert outside(target.cones, target.binding).mean() < 0.3
+    assert outside(plain, plain.binding(target.decisions)).mean() > 0.6
+    values, _ = Cave().value_and_grad(data.costs, target, None)
+    np.testing.assert_array_equal(values > 1e-12, outside(target.cones, target.binding))
+
+
+def test_longest_tour_has_the_cone_of_the_shortest_of_the_negative_costs():
+    shortest, longest = TravellingSalesman(8), TravellingSalesman(8, sense="max")
+    prediction, costs = draw(shortest)
+    values, gradient = Cave().value_and_grad(prediction, Cave().prepare(shortest, costs), None)
+    mirrored, opposite = Cave().value_and_grad(-prediction, Cave().prepare(longest, -costs), None)
+    np.testing.assert_array_equal(mirrored, values)
+    np.testing.assert_array_equal(opposite, -gradient)

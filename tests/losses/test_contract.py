@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from decidewise.losses import Loss, registry
-from decidewise.problems import Ball, Knapsack, ShortestPath, TopK
+from decidewise.problems import Ball, Knapsack, ShortestPath, TopK, TravellingSalesman
 
 PROBLEMS = {
     "path": ShortestPath(3, 3),
     "knapsack": Knapsack([[3.0, 4.0, 5.0, 6.0, 7.0], [4.0, 2.0, 6.0, 3.0, 5.0]], [12.0, 10.0]),
     "top": TopK(6, 2),
     "ball": Ball(4),
+    "tour": TravellingSalesman(6),
 }
 N = 20
 

@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 from decidewise import problems
-from decidewise.problems import Assignment, Ball, Ellipsoid, Knapsack, Portfolio, Problem, ShortestPath, TopK
+from decidewise.problems import (
+    Assignment,
+    Ball,
+    Ellipsoid,
+    Knapsack,
+    Portfolio,
+    Problem,
+    ShortestPath,
+    TopK,
+    TravellingSalesman,
+)
 from decidewise.problems.wrapper import Wrapper
 
 SCALES = (1e-8, 3e-5, 0.1, 1 / 3, 7.7, 12_345.6, 1e8)
@@ -49,6 +59,13 @@ def random_items(weights, capacities, rng):
     return decision
 
 
+def random_tour(problem, rng):
+    """Visit the nodes in random order."""
+    places = rng.permutation(problem.n_nodes)
+    apart = np.abs(places[problem.ends[0]] - places[problem.ends[1]])
+    return np.isin(apart, [1, problem.n_nodes - 1]).astype(float)
+
+
 def random_weights(covariance, risk, budget, rng):
     """Scale a random portfolio down to its budget and its risk."""
     weights = rng.exponential(size=len(covariance)) * rng.integers(0, 2, size=len(covariance))
@@ -77,6 +94,8 @@ CASES = {
     "knapsack": Case(partial(Knapsack, WEIGHTS, CAPACITIES), partial(random_items, WEIGHTS, CAPACITIES)),
     "knapsack-1d": Case(partial(Knapsack, WEIGHTS[:1], CAPACITIES[:1]), partial(random_items, WEIGHTS[:1], 20.0)),
     "knapsack-large": Case(partial(Knapsack, MANY, 2 * CAPACITIES), partial(random_items, MANY, 2 * CAPACITIES)),
+    "tour": Case(partial(TravellingSalesman, 7), partial(random_tour, TravellingSalesman(7))),
+    "tour-large": Case(partial(TravellingSalesman, 14), partial(random_tour, TravellingSalesman(14))),
     "portfolio": Case(partial(Portfolio, MATRIX, 0.3), partial(random_weights, MATRIX, 0.3, 1.0), rtol=1e-12),
     "portfolio-loose": Case(
         partial(Portfolio, MATRIX, 1e3, budget=2.0), partial(random_weights, MATRIX, 1e3, 2.0), rtol=1e-12

@@ -32,7 +32,8 @@ def nonnegative_projection(points: FloatArray, binding: npt.NDArray[np.int8], ge
     """
     projections = np.zeros_like(points)
     for row in range(len(points)):
-        _project(points[row], binding[row], generators, projections[row])
+        taken = np.flatnonzero(np.abs(binding[row]) == 1)
+        _project(points[row], binding[row][taken], generators[taken], projections[row])
     return projections
 
 
@@ -42,7 +43,7 @@ def _project(point, binding, generators, projection):  # type: ignore[no-untyped
     chosen, weights, factor = np.empty(r, dtype=np.int64), np.zeros(r), np.zeros((r, r))
     state = np.full(m, _OUT)
     for j in range(m):
-        if abs(binding[j]) == 1 and np.any(generators[j]):
+        if np.any(generators[j]):
             state[j] = _OPEN
     enough = _SLOPE * np.sqrt(point @ point)
     size = 0

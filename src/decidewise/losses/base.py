@@ -42,6 +42,10 @@ class Solvable(Protocol):
         """The region as linear rows and bounds, or None."""
         ...
 
+    def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Any:
+        """Return the polyhedron, with any further rows that bind at the optimal decisions of costs to be minimised."""
+        ...
+
 
 @dataclass(frozen=True)
 class Minimization:
@@ -58,6 +62,10 @@ class Minimization:
     def polyhedron(self) -> Any:
         """The problem's polyhedron; it does not depend on the sense."""
         return self.problem.polyhedron
+
+    def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Any:
+        """Return the polyhedron, with any further rows that the problem knows to bind at its optimal decisions."""
+        return self.problem.polyhedron_at(costs, decisions)
 
     @property
     def is_integer(self) -> bool:

@@ -41,11 +41,12 @@ class _ConeAligned(Loss):
 
     def label(self, problem: Minimization, costs: FloatArray) -> ConeTarget:
         """Solve every row once and note which constraints bind."""
-        polyhedron = problem.polyhedron
         if self.relaxed and problem.is_integer:
             decisions = problem.solve_relaxation(costs)
+            polyhedron = problem.polyhedron
         else:
             decisions = DecisionTarget.solve(problem, costs).decisions
+            polyhedron = problem.polyhedron_at(costs, decisions)
         cones = NormalCones(polyhedron)
         return ConeTarget(problem, costs, decisions, row_dot(costs, decisions), cones.binding(decisions), cones)
 

@@ -23,6 +23,7 @@ from decidewise.problems.portfolio import Portfolio
 from decidewise.problems.pyepo import from_pyepo
 from decidewise.problems.shortest_path import ShortestPath
 from decidewise.problems.topk import TopK
+from decidewise.problems.travelling_salesman import TravellingSalesman
 
 __all__ = [
     "Assignment",
@@ -37,5 +38,6 @@ __all__ = [
     "Problem",
     "ShortestPath",
     "TopK",
+    "TravellingSalesman",
     "from_pyepo",
 ]

@@ -99,3 +99,11 @@ class Problem(ABC):
     def polyhedron(self) -> Polyhedron | None:
         """The region as linear rows and bounds, or None where it is not polyhedral."""
         return None
+
+    def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Polyhedron | None:
+        """Return the polyhedron, with any further valid rows that bind at optimal decisions and help to prove them.
+
+        A relaxation that needs too many rows to list them all, as that of the travelling salesman does, offers here
+        those that matter for given costs (of a minimisation, whatever the sense) and their decisions, both (n, d).
+        """
+        return self.polyhedron

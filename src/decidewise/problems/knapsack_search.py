@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 
 from decidewise.checks import FloatArray
+from decidewise.problems.common_divisor import common_divisor
 from decidewise.problems.knapsack_packs import TIE
 from decidewise.problems.knapsack_relaxation import FREE, IN, OUT, BoolArray, IntArray, Row, open_row, relax, room_left
 
@@ -55,27 +56,12 @@ def _best_pack(row: Row) -> BoolArray:
     """Find the best value, then the first pack in lexicographic order that is worth as much."""
     total = row.values.sum()
     pack = np.zeros(len(row.values), np.bool_)
-    best = _search(row, 0.0, max(TIE / 10 * total, 0.999 * _common_divisor(row.values)), pack)
+    best = _search(row, 0.0, max(TIE / 10 * total, 0.999 * common_divisor(row.values)), pack)
     for item in range(len(pack)):
         row.fixed[item] = IN
         if not pack[item] and _search(row, best - TIE * total, 0.0, pack) < 0.0:
             row.fixed[item] = OUT
     return pack
-
-
-@njit(cache=True, nogil=True)
-def _common_divisor(values: FloatArray) -> float:
-    """Return what all values are multiples of, or zero: two packs that differ in value differ by at least as much."""
-    divisor = 0.0
-    for value in values:
-        small = value
-        while small > TIE:
-            divisor, small = small, divisor % small
-            if divisor - small < TIE:
-                small = 0.0  # a remainder that rounding kept a hair below the divisor
-        if divisor < 1e-4:
-            return 0.0  # too fine to close a gap, and to trust
-    return divisor
 
 
 @njit(cache=True, nogil=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decidewise.checks import FloatArray
 from decidewise.problems.base import Polyhedron, Problem
 
 
@@ -28,3 +29,7 @@ class Wrapper(Problem):
     def polyhedron(self) -> Polyhedron | None:
         """The polyhedron of the problem inside."""
         return self.problem.polyhedron
+
+    def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Polyhedron | None:
+        """Return that of the problem inside."""
+        return self.problem.polyhedron_at(costs, decisions)
