@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 SETTINGS := pyproject.toml constraints.txt
 
-.PHONY: help demo paper test chromium speed peers race format clean
+.PHONY: help demo paper better test chromium speed peers race format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/'
@@ -15,6 +15,10 @@ demo: $(VENV)/.core  ## Fit least squares and WISE on synthetic shortest paths: 
 
 paper: $(VENV)/.core  ## Repeat the experiments of the paper and write the report to out/paper (stop and continue at will)
 	$(BIN)/decidewise paper run
+	$(BIN)/decidewise paper report
+
+better: $(VENV)/.core  ## Decide better than any published method, and add that to the report (stop and continue at will)
+	$(BIN)/decidewise paper run better travelling_salesman
 	$(BIN)/decidewise paper report
 
 test: $(VENV)/.test chromium  ## Lint, format, types, import rules, then all tests

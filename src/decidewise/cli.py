@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
 
-#: The paper's plans and published numbers stand beside `src` in a checkout.
-PAPER = Path(decidewise.__file__).parents[2] / "paper"
+_PACKAGE = Path(decidewise.__file__).parent
+#: The paper's plans and published numbers: installed they are in the package, in a checkout they stand beside `src`.
+PAPER = (_PACKAGE if (_PACKAGE / "paper").is_dir() else _PACKAGE.parents[1]) / "paper"
 TABLES = ("shortest_path", "knapsack", "portfolio")
+#: Plans beyond the tables: run by name, and read with the tables once they have rows.
+CONTESTS = ("better", "travelling_salesman")
 
 
 def _print_version(requested: bool) -> None:
@@ -49,8 +52,16 @@ StoreFile = Annotated[Path, typer.Option(help="The SQLite file of the rows.")]
 Code = Annotated[str | None, typer.Option(help="Read rows of another version of the code; `status` lists them.")]
 
 
-def _experiments(name: str, find: Callable[[Sequence[str]], list[Path]], published: Path | None) -> typer.Typer:
-    """Return the commands on plans; `find` turns their arguments into files."""
+def _experiments(
+    name: str,
+    find: Callable[[Sequence[str]], list[Path]],
+    published: Path | None = None,
+    also: Sequence[str] = (),
+) -> typer.Typer:
+    """Return the commands on plans; `find` turns their arguments into files.
+
+    Where no plan is named, the plans of `also` are read too if the store has rows of them.
+    """
     group = typer.Typer(no_args_is_help=True)
     default_store, default_out = Path("out", f"{name}.sqlite"), Path("out", name)
 
@@ -72,6 +83,11 @@ def _experiments(name: str, find: Callable[[Sequence[str]], list[Path]], publish
         except ValueError as error:
             _fail(str(error))
 
+    def load(path: Path, plans: Sequence[str] | None, trials: int | None, code: str | None) -> tuple[list[Cell], Store]:
+        cells, store = read(plans, trials, code), open_store(path)
+        more = [read([plan], trials, code) for plan in also if not plans]
+        return [*cells, *(cell for some in more if store.rows(some) for cell in some)], store
+
     @group.command()
     def run(
         plans: Plans = None,
@@ -91,7 +107,7 @@ def _experiments(name: str, find: Callable[[Sequence[str]], list[Path]], publish
     @group.command()
     def status(plans: Plans = None, trials: Trials = None, store: StoreFile = default_store, code: Code = None) -> None:
         """Count the rows of each plan: done, failed and missing; and those that other code has left."""
-        _status(read(plans, trials, code), open_store(store))
+        _status(*load(store, plans, trials, code))
 
     @group.command()
     def report(
@@ -108,8 +124,8 @@ def _experiments(name: str, find: Callable[[Sequence[str]], list[Path]], publish
         from decidewise.experiments import as_table  # noqa: PLC0415
         from decidewise.report import write_report  # noqa: PLC0415
 
-        cells = read(plans, trials, code)
-        rows = open_store(store).rows(cells)
+        cells, stored = load(store, plans, trials, code)
+        rows = stored.rows(cells)
         if not rows:
             _fail(f"{store} has no rows of these plans and this code; `decidewise {name} status` lists what there is.")
         if len(rows) < len(cells):
@@ -129,7 +145,8 @@ def _experiments(name: str, find: Callable[[Sequence[str]], list[Path]], publish
         from decidewise.experiments import as_table  # noqa: PLC0415
         from decidewise.experiments import export as write  # noqa: PLC0415
 
-        table = as_table(open_store(store).rows(read(plans, trials, code)))
+        cells, stored = load(store, plans, trials, code)
+        table = as_table(stored.rows(cells))
         try:
             write(table, to)
         except ValueError as error:
@@ -152,7 +169,7 @@ def _run(cells: list[Cell], store: Store, jobs: int, cluster: str | None) -> Non
             run(cells, store, jobs=jobs, cluster=cluster)
     except KeyboardInterrupt:
         _fail("stopped. The rows so far are kept, and the same command continues.", code=130)
-    except (ImportError, OtherCodeError) as error:
+    except (ImportError, ConnectionError, OtherCodeError) as error:
         _fail(str(error))
     except BrokenProcessPool as error:
         _fail(f"a worker died, perhaps of too little memory ({error}). The same command continues; try fewer --jobs.")
@@ -183,8 +200,6 @@ def _fail(message: str, *, code: int = 2) -> NoReturn:
 
 
 def _paper_plans(names: Sequence[str]) -> list[Path]:
-    if not PAPER.is_dir():
-        raise ValueError("the paper's plans come with a checkout of decidewise, not with the installed package.")
     return [Path(name) if name.endswith(".toml") else PAPER / f"{name}.toml" for name in names or TABLES]
 
 
@@ -195,8 +210,9 @@ def _given_plans(names: Sequence[str]) -> list[Path]:
 
 
 app.add_typer(
-    _experiments("paper", _paper_plans, PAPER / "published"),
+    _experiments("paper", _paper_plans, PAPER / "published", CONTESTS),
     name="paper",
-    help="Repeat the paper's experiments: shortest_path, knapsack and portfolio, or quick for a short look.",
+    help="Repeat the paper's experiments: shortest_path, knapsack and portfolio, or quick for a short look. By name "
+    "also better and travelling_salesman, which are to decide better than published.",
 )
-app.add_typer(_experiments("bench", _given_plans, None), name="bench", help="Run plans of your own.")
+app.add_typer(_experiments("bench", _given_plans), name="bench", help="Run plans of your own.")

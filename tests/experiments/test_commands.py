@@ -5,6 +5,7 @@ import pytest
 from pyarrow import parquet
 from typer.testing import CliRunner
 
+from decidewise import cli
 from decidewise.cli import app
 from decidewise.experiments.rows import SCHEMA
 
@@ -133,3 +134,32 @@ def test_interrupted(command, monkeypatch):
     result = command("run", "--jobs", 1)
     assert result.exit_code == 130
     assert "the same command continues" in result.stderr
+
+
+def test_plans_beyond_the_tables_are_read_once_they_have_rows(tiny, tmp_path, monkeypatch):
+    folder = tmp_path / "paper"
+    folder.mkdir()
+    for name in (*cli.TABLES, *cli.CONTESTS):
+        (folder / f"{name}.toml").write_text(tiny.plan.read_text())
+    published = cli.PAPER / "published"
+    monkeypatch.setattr(cli, "PAPER", folder)
+    store = ["--store", str(tiny.store_path), "--trials", "1"]
+
+    def paper(*arguments):
+        result = CliRunner().invoke(app, ["paper", *arguments, *store])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    def plans():
+        paper("export", "--to", str(tmp_path / "rows.parquet"))
+        return set(parquet.read_table(tmp_path / "rows.parquet")["plan"].to_pylist())
+
+    paper("run", "--jobs", "1")
+    assert plans() == set(cli.TABLES)
+    out = ["--out", str(tmp_path / "page"), "--published", str(published)]
+    assert "missing" not in paper("report", *out)
+    assert "better" not in paper("status")
+    paper("run", "better", "--jobs", "1")
+    assert plans() == {*cli.TABLES, "better"}
+    assert "missing" not in paper("report", *out)
+    assert "better" in paper("status")

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from decidewise.cli import PAPER, TABLES
+from decidewise.cli import CONTESTS, PAPER, TABLES
 from decidewise.experiments import cells_of_all, read_plan
 from decidewise.losses import registry
+from decidewise.report import boards
+from decidewise.report.contest import CHOICE, FAIR
 
 LEARNING_RATES = {
     "shortest_path": {200: 5e-3, 400: 5e-3, 800: 2e-3, 1600: 1e-3},
@@ -56,6 +58,32 @@ def test_instances():
 
 def test_there_are_264_published_cells():
     assert sum(len(published(name)) for name in TABLES) == 264
+
+
+def test_better_is_on_the_data_of_the_tables():
+    better = read("better")
+    assert better.trials == 20
+    for problem, table in zip(better.problems, (read(name).problems[0] for name in TABLES), strict=True):
+        for field in ("name", "data", "degrees", "samples", "test_samples", "seed", "options"):
+            assert getattr(problem, field) == getattr(table, field)
+    rows = {(cell.problem, cell.degree, cell.samples) for cell in cells_of_all([better])}
+    assert len(rows) == 44
+
+
+@pytest.mark.parametrize("name", CONTESTS)
+def test_contests_have_the_methods_that_the_report_compares(name):
+    for problem in read(name).problems:
+        wise, fair = problem.methods[-2:]
+        assert [(wise.name, wise.mode), (fair.name, fair.mode)] == [CHOICE, FAIR]
+        assert wise.parameters.get("max_solves") == fair.parameters.get("max_solves")  # or they may choose differently
+
+
+def test_contests_are_those_of_the_report():
+    assert CONTESTS == boards.CONTESTS
+    (problem,) = read("travelling_salesman").problems
+    assert {(int(r["degree"]), int(r["samples"])) for r in published("travelling_salesman")} == {
+        (degree, samples) for degree in problem.degrees for samples in problem.samples
+    }
 
 
 def test_quick_covers_every_problem_and_every_loss():

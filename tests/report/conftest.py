@@ -92,6 +92,15 @@ def report(rows, published, tmp_path_factory):
     return write_report(pa.Table.from_pylist(few), tmp_path_factory.mktemp("report"), published)
 
 
+@pytest.fixture(scope="session")
+def contest_report(rows, published, tmp_path_factory):
+    """A report of nothing but the choice among models, on every row of the shortest path."""
+    theirs = [row for row in rows.to_pylist() if row["problem"] == "shortest_path" and row["mode"] == "exact"]
+    names = {"MSE": "SPO+ same model", "WISE": "WISE CV"}
+    made = [row | {"plan": "better", "mode": "cv", "method": names[row["method"]]} for row in theirs]
+    return write_report(pa.Table.from_pylist(made), tmp_path_factory.mktemp("contest"), published)
+
+
 class Browser:
     """A page in headless Chromium, driven by its debugging protocol through a pair of pipes."""
 

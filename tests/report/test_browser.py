@@ -97,6 +97,18 @@ def test_it_fits_a_phone_and_is_legible_in_both_schemes(page, scheme):
     page.call("Emulation.clearDeviceMetricsOverride")
 
 
+def test_the_contest_is_drawn_and_switched(browser, contest_report):
+    browser.open(contest_report)
+    panels = "document.querySelectorAll('#contest_better_shortest_path .panel').length"
+    marks = "document.querySelectorAll('#contest_better_shortest_path [data-method=\"WISE CV\"] .mark').length"
+    assert (browser.run(panels), browser.run(marks)) == (5, 20)
+    switch(browser, "method", "WISE CV")
+    assert browser.run(marks) == 0
+    switch(browser, "method", "WISE CV")
+    assert browser.run("document.querySelectorAll('#better .results tbody tr:not(.group)').length") == 20
+    assert browser.complaints() == []
+
+
 def contrast(one, other):
     """Return the WCAG contrast ratio of two colours written as `rgb(r, g, b)`."""
 

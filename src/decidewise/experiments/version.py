@@ -22,6 +22,7 @@ PARTS = (
     "models",
     "experiments/methods.py",
     "experiments/cells.py",
+    "experiments/fair_play.py",
 )
 
 

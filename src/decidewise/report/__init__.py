@@ -2,6 +2,7 @@
 
 - `boards`, `reading`: the rows of one problem, with the published numbers beside them
 - `verdicts`, `misses`: which published cells are reproduced, and what is known about the others
+- `contest`: rows of models that are to decide better than any published one
 - `tables` and `formats`: tables, and their Markdown, LaTeX and CSV
 - `charts` and `views`: charts as plain data; `figures` draws them into files
 - `illustrations`: the paper's drawings

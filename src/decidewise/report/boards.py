@@ -13,7 +13,14 @@ from typing import NamedTuple
 PROTOCOL = "adam"
 #: The order of methods in tables and legends: the paper's. Others follow in the order of their rows.
 METHODS = ("MSE", "WISE", "SPO+", "PFY", "DBB", "CaVE", "LAVA")
-TITLES = {"shortest_path": "Shortest path", "knapsack": "2D knapsack", "portfolio": "Portfolio"}
+TITLES = {
+    "shortest_path": "Shortest path",
+    "knapsack": "2D knapsack",
+    "portfolio": "Portfolio",
+    "travelling_salesman": "Travelling salesman",
+}
+#: The plans that do not repeat published cells but are measured against the best of them, row by row.
+CONTESTS = ("better", "travelling_salesman")
 
 
 class Trial(NamedTuple):
@@ -116,10 +123,19 @@ class Board:
     published: Mapping[tuple[Setting, str], Published] = field(default_factory=dict)
 
     @property
+    def is_contest(self) -> bool:
+        """Whether it is measured against the best published method of each row, instead of cell by cell."""
+        return self.plan in CONTESTS and bool(self.published)
+
+    @property
+    def problem_title(self) -> str:
+        """What a reader calls the problem."""
+        return TITLES.get(self.problem, self.problem.replace("_", " ").capitalize())
+
+    @property
     def title(self) -> str:
-        """What a reader calls it."""
-        title = TITLES.get(self.problem, self.problem.replace("_", " ").capitalize())
-        return title if self.plan == self.problem else f"{title} ({self.plan})"
+        """What a reader calls the board."""
+        return self.problem_title if self.plan == self.problem else f"{self.problem_title} ({self.plan})"
 
     @property
     def name(self) -> str:

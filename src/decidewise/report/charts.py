@@ -61,6 +61,11 @@ class Chart:
     panels: tuple[Panel, ...]
     kind: Literal["chart"] = "chart"
 
+    @property
+    def methods(self) -> list[str]:
+        """The methods that are drawn."""
+        return list(dict.fromkeys(series.method for panel in self.panels for series in panel.series if series.method))
+
 
 @dataclass(frozen=True)
 class Matrix:
@@ -74,3 +79,8 @@ class Matrix:
     shares: tuple[tuple[float | None, ...], ...]
     meetings: tuple[tuple[int, ...], ...]
     kind: Literal["matrix"] = "matrix"
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods that are compared."""
+        return list(dict.fromkeys(column.method for column in self.columns))

@@ -73,6 +73,7 @@ def draw_chart(chart: Chart, styles: Mapping[str, Style]) -> Figure:
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes in grid.flat[len(chart.panels) :]:
         axes.set_visible(False)
+    styles = {method: style for method, style in styles.items() if method in chart.methods}
     for axes, panel in zip(grid.flat, chart.panels, strict=False):
         axes.set_xscale(chart.x.scale, **_options(chart.x))
         axes.set_yscale(chart.y.scale, **_options(chart.y))
@@ -166,13 +167,10 @@ def _locator(spec: Axis, low: float, high: float) -> Locator:
 
 
 def _legend(chart: Chart, styles: Mapping[str, Style]) -> list[Line2D]:
-    shown = {(series.method, series.layer) for panel in chart.panels for series in panel.series}
-    methods = {method for method, _ in shown}
-    handles = [
-        Line2D([], [], label=name, **_look(PROTOCOL, style)) for name, style in styles.items() if name in methods
-    ]
+    handles = [Line2D([], [], label=name, **_look(PROTOCOL, style)) for name, style in styles.items()]
     plain = Style(color=len(LIGHT) - 1, marker="o")
-    for layer in in_order((layer for _, layer in sorted(shown)), first=(PROTOCOL, "exact")):
+    layers = sorted({series.layer for panel in chart.panels for series in panel.series})
+    for layer in in_order(layers, first=(PROTOCOL, "exact")):
         if layer != PROTOCOL:
             handles.append(Line2D([], [], label=layer, **_look(layer, None if layer == FLOOR else plain)))
     return handles

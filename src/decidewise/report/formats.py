@@ -1,4 +1,4 @@
-"""Tables -> Markdown and LaTeX; boards -> CSV, for whoever wants to compute with the numbers.
+"""Tables -> Markdown and LaTeX; boards and contests -> CSV, for whoever wants to compute with the numbers.
 
 >>> from decidewise.report.boards import Board, Cell, Column, Setting, Trial
 >>> from decidewise.report.tables import regret_table
@@ -17,6 +17,8 @@ from io import StringIO
 from math import isfinite
 
 from decidewise.report.boards import PROTOCOL, Board, Cell, Moments
+from decidewise.report.contest import Contest
+from decidewise.report.contest import Entry as ContestEntry
 from decidewise.report.tables import Entry, Row, Table
 from decidewise.report.verdicts import Verdict, compare
 
@@ -28,6 +30,12 @@ _CSV_COLUMNS = (
     "published_mean", "published_std", "difference", "tolerance", "verdict", "seconds_mean", "seconds_std",
     "published_seconds_mean", "published_seconds_std", "solver_calls",
 )  # fmt: skip
+_CONTEST_COLUMNS = (
+    "problem", "degree", "samples", "published_method", "trials", "same_model_trials", "published_mean",
+    "regret_mean", "regret_std", "difference", "margin", "same_model_mean", "same_model_std", "floor", "excess_percent",
+    "excess_limit",
+)  # fmt: skip
+_LATEX_END = (r"\bottomrule", r"\end{tabular}}", r"\end{table}")
 
 
 def to_markdown(table: Table) -> str:
@@ -37,31 +45,53 @@ def to_markdown(table: Table) -> str:
         [*map(str, row.setting), *(_markdown_entry(entry) for entry in row.entries), row.floor] for row in table.rows
     ]
     width = len(heads) if table.has_floor else len(heads) - 1
-    rule = "|" + "---:|" * width
-    written = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line[:width]) + " |" for line in [heads, *lines]]
-    return "\n".join([written[0], rule, *written[1:]]) + "\n"
+    return _markdown([line[:width] for line in [heads, *lines]])
+
+
+def contest_to_markdown(contest: Contest) -> str:
+    """Write one line a row; a cross marks what misses its goal."""
+    return _markdown([list(contest.heads), *([_bold(_marked(e), e.best) for e in row] for row in contest.rows)])
+
+
+def contest_to_latex(contest: Contest) -> str:
+    """Write a floating table, a rule between problems and degrees."""
+    lines = _latex_head(contest.caption + ".", f"l{'r' * (len(contest.heads) - 1)}")
+    lines.append(_latex_line([_escape(head) for head in contest.heads]))
+    group = None
+    for row in contest.rows:
+        if row[:2] != group:
+            lines.append(r"\midrule")
+            group = row[:2]
+        lines.append(_latex_line([_latex_bold(_marked(entry), entry.best) for entry in row]))
+    return "\n".join([*lines, *_LATEX_END]) + "\n"
+
+
+def contest_to_csv(contest: Contest) -> str:
+    """Write one line a row with the numbers, to six digits; empty fields where there is nothing."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_CONTEST_COLUMNS)
+    for match in contest.matches:
+        method, published = match.rival
+        numbers = [published, *match.ours.regret, match.difference, match.margin, *match.fair.regret, match.floor]
+        numbers += [match.excess, match.excess_limit]
+        start = [match.board.problem, *match.setting, method, len(match.ours.trials), len(match.fair.trials)]
+        writer.writerow([*start, *(f"{number:.6g}" if isfinite(number) else "" for number in numbers)])
+    return text.getvalue()
 
 
 def to_latex(table: Table, caption: str) -> str:
     """Write a floating table with up to three lines a setting: ours, published, difference with its verdict."""
     heads = ["degree", "samples", "", *(_escape(column.label) for column in table.columns)]
-    lines = [
-        r"% needs \usepackage{amssymb,booktabs,graphicx}",
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{_escape(caption)}}}",
-        r"\resizebox{\textwidth}{!}{%",
-        rf"\begin{{tabular}}{{rrl{'r' * (len(table.columns) + table.has_floor)}}}",
-        r"\toprule",
-        _latex_line([*heads, *["floor"] * table.has_floor]),
-    ]
+    lines = _latex_head(caption, f"rrl{'r' * (len(table.columns) + table.has_floor)}")
+    lines.append(_latex_line([*heads, *["floor"] * table.has_floor]))
     degree = None
     for row in table.rows:
         if row.setting.degree != degree:
             lines.append(r"\midrule")
             degree = row.setting.degree
         lines += _latex_rows(row, table)
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", r"\end{table}"]) + "\n"
+    return "\n".join([*lines, *_LATEX_END]) + "\n"
 
 
 def to_csv(board: Board) -> str:
@@ -92,12 +122,34 @@ def to_csv(board: Board) -> str:
     return text.getvalue()
 
 
+def _markdown(lines: list[list[str]]) -> str:
+    """Return lines of cells, the first of them the heads."""
+    written = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
+    return "\n".join([written[0], "|" + "---:|" * len(lines[0]), *written[1:]]) + "\n"
+
+
+def _marked(entry: ContestEntry) -> str:
+    return f"{entry.text} {MARKS['missed']}" if entry.missed else entry.text
+
+
 def _markdown_entry(entry: Entry) -> str:
     ours = _bold(entry.ours, entry.best)
     if not entry.published:
         return ours
     parts = [_bold(entry.published, entry.published_best), _relation(entry)]
     return f"{ours} ({', '.join(part for part in parts if part)})"
+
+
+def _latex_head(caption: str, columns: str) -> list[str]:
+    return [
+        r"% needs \usepackage{amssymb,booktabs,graphicx}",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_escape(caption)}}}",
+        r"\resizebox{\textwidth}{!}{%",
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+    ]
 
 
 def _latex_rows(row: Row, table: Table) -> list[str]:

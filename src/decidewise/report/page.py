@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from decidewise.report.boards import PROTOCOL, Board, Column, Setting, in_order
 from decidewise.report.charts import FLOOR, PUBLISHED, Chart, Matrix
+from decidewise.report.contest import Contest
 from decidewise.report.formats import MARKS
 from decidewise.report.illustrations import Illustration
 from decidewise.report.misses import group_misses
@@ -92,7 +93,10 @@ def render_page(
     illustrations : sequence
         Drawings, each with the SVG of its panels.
     """
-    sections = [Section(board, list(compare(board).values()), charts[board.name]) for board in boards]
+    sections = [
+        Section(board, list(compare(board).values()), charts[board.name]) for board in boards if not board.is_contest
+    ]
+    contest = Contest.among(boards)
     judged = [comparison for section in sections for comparison in section.comparisons]
     counts = count(judged) if judged else {}
     environment = Environment(
@@ -104,12 +108,14 @@ def render_page(
     )
     environment.policies["json.dumps_kwargs"] = {"sort_keys": False}  # the order of methods is the order of the legend
     return environment.get_template("report.html.j2").render(
-        title="The paper, reproduced" if judged else "Benchmark",
+        title="The paper, reproduced" if judged else "Deciding better" if contest.boards else "Benchmark",
         lead="Methods compared by the regret of the decisions they lead to. Lower is better.",
-        headline=summary_line(judged) if judged else f"{table.num_rows:,} trials",
+        headline=_headline(table, judged, contest),
         counts=counts,
         facts=_facts(table, boards),
         boards=sections,
+        contest=contest,
+        contest_charts=[chart for board in contest.boards for chart in charts[board.name]],
         misses=group_misses((section.board, section.comparisons) for section in sections),
         failures=list(_failures(boards)),
         illustrations=[
@@ -131,6 +137,12 @@ def summary_line(comparisons: Iterable[Comparison]) -> str:
     """Return the line that says it all: how many of the published cells are reproduced."""
     counts = count(comparisons)
     return f"{counts['reproduced']} of {sum(counts.values())} cells reproduced"
+
+
+def _headline(table: pa.Table, judged: Sequence[Comparison], contest: Contest) -> str:
+    if judged:
+        return summary_line(judged)
+    return contest.headline if contest.boards else f"{table.num_rows:,} trials"
 
 
 def _source(name: str) -> Markup:

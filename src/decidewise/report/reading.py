@@ -10,7 +10,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from decidewise.report.boards import TITLES, Board, Cell, Column, Failure, Moments, Published, Setting, Trial, in_order
+from decidewise.report.boards import (
+    CONTESTS,
+    TITLES,
+    Board,
+    Cell,
+    Column,
+    Failure,
+    Moments,
+    Published,
+    Setting,
+    Trial,
+    in_order,
+)
 
 COLUMNS = (
     "plan", "problem", "degree", "samples", "method", "mode", "trial", "regret", "floor", "label_seconds",
@@ -21,14 +33,16 @@ COLUMNS = (
 def read_boards(table: pa.Table, published: Path | None = None) -> list[Board]:
     """Sort rows into boards; a board whose plan and problem bear the name of a published file is compared with it.
 
+    The boards of contests are given the published numbers of their problem, whatever their plan is called.
+
     Parameters
     ----------
     table : pyarrow.Table
         One row per (plan, problem, degree, samples, method, mode, trial).
     published : Path, optional
-        A folder of CSV files with columns degree, samples, method, regret_mean, regret_std and, where known,
+        A folder of CSV files with columns degree, samples, method, regret_mean and, where known, regret_std,
         seconds_mean, seconds_std. A file without rows is a board too, on which everything is yet to be run, unless
-        all rows belong to other plans: then there is nothing to compare.
+        all rows belong to other plans (then there is nothing to compare) or it is that of a contest.
     """
     missing = [column for column in COLUMNS if column not in table.column_names]
     if missing:
@@ -39,12 +53,17 @@ def read_boards(table: pa.Table, published: Path | None = None) -> list[Board]:
         key = Setting(row["degree"], row["samples"]), Column(row["method"], row["mode"])
         _add(board.setdefault(key, Cell()), row)
     references = dict(_read_published(published)) if published is not None else {}
-    published_boards = [(stem, stem) for stem in in_order(references, first=tuple(TITLES))]
+    published_boards = [(stem, stem) for stem in in_order(references, first=tuple(TITLES)) if stem not in CONTESTS]
     if cells and not cells.keys() & set(published_boards):
         published_boards = []
     names = dict.fromkeys([*published_boards, *cells])
     return [
-        _board(plan, problem, cells.get((plan, problem), {}), references.get(problem, {}) if plan == problem else {})
+        _board(
+            plan,
+            problem,
+            cells.get((plan, problem), {}),
+            references.get(problem, {}) if plan in (problem, *CONTESTS) else {},
+        )
         for plan, problem in names
     ]
 
@@ -88,7 +107,7 @@ def _read_published(folder: Path) -> Iterator[tuple[str, dict[tuple[Setting, str
                 file.stem,
                 {
                     (Setting(int(line["degree"]), int(line["samples"])), line["method"]): Published(
-                        Moments(float(line["regret_mean"]), float(line["regret_std"])),
+                        Moments(float(line["regret_mean"]), float(line.get("regret_std") or nan)),
                         Moments(float(line.get("seconds_mean") or nan), float(line.get("seconds_std") or nan)),
                     )
                     for line in csv.DictReader(lines)

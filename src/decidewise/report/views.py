@@ -8,6 +8,7 @@ from typing import Literal
 
 from decidewise.report.boards import PROTOCOL, Board, Cell, Column, Moments, Published, Setting
 from decidewise.report.charts import FLOOR, PUBLISHED, Axis, Chart, Mark, Matrix, Panel, Series
+from decidewise.report.contest import contest_chart
 from decidewise.report.tables import digits_of
 from decidewise.report.verdicts import compare
 
@@ -22,6 +23,8 @@ def charts_of(board: Board) -> list[Chart | Matrix]:
     """Return every figure that the rows of a board are enough for."""
     if not any(cell.trials for cell in board.cells.values()):
         return []
+    if board.is_contest:
+        return [chart for chart in [contest_chart(board)] if chart is not None]
     candidates: list[Chart | Matrix | None] = [
         regret_by_samples(board),
         regret_by_time_as_in_the_text(board) if board.problem == board.plan == "shortest_path" else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,8 +13,16 @@ from matplotlib.figure import Figure
 
 from decidewise.report.boards import Board
 from decidewise.report.charts import Chart, Matrix
+from decidewise.report.contest import Contest
 from decidewise.report.figures import draw_chart, draw_matrix, render
-from decidewise.report.formats import to_csv, to_latex, to_markdown
+from decidewise.report.formats import (
+    contest_to_csv,
+    contest_to_latex,
+    contest_to_markdown,
+    to_csv,
+    to_latex,
+    to_markdown,
+)
 from decidewise.report.illustrations import ILLUSTRATIONS
 from decidewise.report.page import render_page
 from decidewise.report.reading import read_boards
@@ -38,11 +46,11 @@ def write_report(table: pa.Table, out: Path, published: Path | None = None) -> P
         A folder of published numbers, one CSV file a problem; without it nothing is compared.
     """
     boards = read_boards(table, published)
-    looks = styles(column.method for board in boards for column in board.columns)
     charts = {board.name: charts_of(board) for board in boards}
+    looks = styles(method for some in charts.values() for chart in some for method in chart.methods)
+    for name, text in _tables(boards):
+        _replace(out / "tables" / name, text.encode())
     for board in boards:
-        for name, text in _tables(board):
-            _replace(out / "tables" / name, text.encode())
         for chart in charts[board.name]:
             _write_figure(out, chart.name, render(partial(_draw, chart, looks), chart.name))
     drawings = []
@@ -58,7 +66,18 @@ def write_report(table: pa.Table, out: Path, published: Path | None = None) -> P
     return page
 
 
-def _tables(board: Board) -> Iterator[tuple[str, str]]:
+def _tables(boards: Sequence[Board]) -> Iterator[tuple[str, str]]:
+    for board in boards:
+        if not board.is_contest:
+            yield from _board_tables(board)
+    contest = Contest.among(boards)
+    if contest.boards:
+        yield f"{Contest.name}.csv", contest_to_csv(contest)
+        yield f"{Contest.name}.md", contest_to_markdown(contest)
+        yield f"{Contest.name}.tex", contest_to_latex(contest)
+
+
+def _board_tables(board: Board) -> Iterator[tuple[str, str]]:
     regret, seconds = regret_table(board), seconds_table(board)
     yield f"{board.name}.csv", to_csv(board)
     yield f"{board.name}.md", to_markdown(regret)

@@ -128,7 +128,8 @@
     const group = create(svg, "g", { class: `series ${lookOf(series.layer)}`, "data-method": series.method, "data-layer": series.layer });
     const marker = paint(group, series.method);
     // A little apart, so that whiskers at the same number of samples do not cover each other.
-    const methods = Object.keys(data.styles);
+    const drawn = new Set(chart.panels.flatMap((panel) => panel.series.map((other) => other.method)));
+    const methods = Object.keys(data.styles).filter((method) => drawn.has(method));
     const step = chart.x.ticks.length && marker ? Math.min(2.5, 40 / methods.length) : 0;
     const shift = step * (methods.indexOf(series.method) - (methods.length - 1) / 2);
     const at = (mark) => [x(mark[0]) + shift, y(mark[1])];
