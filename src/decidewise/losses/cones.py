@@ -73,6 +73,13 @@ class NormalCones:
         return csr_array(self.normals.multiply(1 / lengths[:, None]))
 
     @cached_property
+    def upper_rows(self) -> tuple[csr_array, FloatArray]:
+        """Unit normals (k, d) and offsets (k,) of all `normal·w <= offset`: the inequalities and the upper bounds."""
+        rows = slice(self.polyhedron.A_eq.shape[0], None)
+        lengths = np.where(self.lengths[rows] > 0, self.lengths[rows], 1)
+        return self.units[rows], np.concatenate([self.polyhedron.b_ub, self.polyhedron.upper]) / lengths
+
+    @cached_property
     def directions(self) -> FloatArray:
         """An orthonormal basis (d, r) of the directions that keep every equality, fixed variables among them."""
         fixed = np.flatnonzero(self._fixed) + self.normals.shape[0] - self.normals.shape[1]

@@ -124,7 +124,9 @@ def _rank(rows: FloatArray) -> int:
 
 def _pack(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
     """Pack each row of booleans into 64-bit words."""
-    padded = np.pad(mask, ((0, 0), (0, -mask.shape[1] % 64)))
+    n, m = mask.shape
+    padded = np.zeros((n, m + -m % 64), dtype=np.bool_)
+    padded[:, :m] = mask
     return np.packbits(padded, axis=1).view(np.uint64)
 
 
@@ -173,11 +175,8 @@ def _count_bits(word):  # type: ignore[no-untyped-def]
 
 def _lengths(cones: NormalCones, vertex: FloatArray, directions: FloatArray) -> FloatArray:
     """Return how far each direction can be followed before a constraint that does not bind yet stops it."""
-    polyhedron = cones.polyhedron
-    rows = slice(polyhedron.A_eq.shape[0], None)  # inequalities, then upper bounds
-    scale = np.where(cones.lengths[rows] > 0, cones.lengths[rows], 1)
-    above = (np.concatenate([polyhedron.b_ub, polyhedron.upper]) - cones.normals[rows] @ vertex) / scale
-    slacks = np.concatenate([above, vertex - polyhedron.lower])
-    rates = np.hstack([directions @ cones.units[rows].T, -directions])
+    units, offsets = cones.upper_rows
+    slacks = np.concatenate([offsets - units @ vertex, vertex - cones.polyhedron.lower])
+    rates = np.hstack([directions @ units.T, -directions])
     stops = (rates > _ZERO) & (slacks > cones.tolerance)
     return np.divide(slacks, rates, out=np.full_like(rates, np.inf), where=stops).min(axis=1, initial=np.inf)

@@ -80,22 +80,23 @@ def _solve_row(r: FloatArray, u: FloatArray, path: Path) -> bool:
         if spread <= 1e-14 * c:
             spread = 0.0  # the assets held have one and the same return
 
-        # The price at which each event happens; the first one at or after the present price counts.
-        budget_free = b
-        variance_met = max(np.sqrt(spread / (1.0 - 1.0 / a)), price) if a > 1.0 else np.inf
+        # The first event counts: an asset enters or leaves, unless the budget is free or the variance met before.
         asset, ratio = _next(path, a)
-        price = max(b - a * ratio, price)
-        if variance_met <= min(budget_free, price):
+        event = max(b - a * ratio, price)
+        free = 1.0 - 1.0 / a  # what the rest of the variance may be
+        if free > 0.0 and spread <= free * min(event, b) ** 2:
+            price = max(np.sqrt(spread / free), price)
             for i in path.held[:k]:
                 u[i] = M1[i] / a
-                if variance_met > 0.0:
-                    u[i] += (Mr[i] - b / a * M1[i]) / variance_met
-            return _certify(r, path.S, u, variance_met, (b - variance_met) / a)
-        if budget_free <= price:
+                if price > 0.0:
+                    u[i] += (Mr[i] - b / a * M1[i]) / price
+            return _certify(r, path.S, u, price, (b - price) / a)
+        if b <= event:
             price = np.sqrt(c)
             for i in path.held[:k]:
                 u[i] = Mr[i] / price
             return _certify(r, path.S, u, price, 0.0)
+        price = event
         k = _pivot(path, k, asset)
         if k == 0:
             return False
@@ -142,8 +143,9 @@ def _pivot(path: Path, k: int, asset: int) -> int:
         if work[asset] <= DEPENDENT * path.S[asset, asset]:
             return 0
     sign = -1.0 if path.is_held[asset] else 1.0
+    inverse = 1.0 / work[asset]
     for i in range(FIRST + k):
-        weight = tableau[i, asset] / work[asset]
+        weight = tableau[i, asset] * inverse
         for j in range(len(work)):
             tableau[i, j] -= weight * work[j]
         tableau[i, asset] = sign * weight
@@ -154,8 +156,8 @@ def _pivot(path: Path, k: int, asset: int) -> int:
         return k - 1
     path.held[k] = asset
     for j in range(len(work)):
-        tableau[FIRST + k, j] = work[j] / work[asset]
-    tableau[FIRST + k, asset] = -1.0 / work[asset]
+        tableau[FIRST + k, j] = work[j] * inverse
+    tableau[FIRST + k, asset] = -inverse
     return k + 1
 
 
