@@ -46,17 +46,17 @@ REASONS = (
     ),
     Reason(
         "DBB ends below its published regret",
-        "A sound implementation with the paper's λ decides better than published, on the shortest path from degree 2 "
-        "on and on the knapsack with few samples. The published standard deviations, up to 28 points, suggest that "
-        "some of those trainings did not settle. Nothing was tuned to bring the two together.",
+        "A sound implementation with the paper's λ decides better than published: with few samples at every degree, "
+        "and on the shortest path from degree 4 on with any number. The published standard deviations, up to 28 "
+        "points, suggest that some of those trainings did not settle. Nothing was tuned to bring the two together.",
         lambda board, miss: miss.method == "DBB" and _is_lower(miss),
     ),
     Reason(
-        "2D knapsack: DBB does not gain from more samples",
+        "DBB does not gain from more samples",
         "Its gradient is that of an interpolation whose width λ is fixed, and it is not consistent: with more samples "
-        "it converges to another predictor than the best one. The published regret falls with the samples at degree 2, "
-        "ours stays where it was. Which detail of the paper's training makes the difference is not known.",
-        lambda board, miss: board.problem == "knapsack" and miss.method == "DBB",
+        "it converges to another predictor than the best one. The published regret falls with the samples, ours stays "
+        "where it was. Which detail of the paper's training makes the difference is not known.",
+        lambda board, miss: board.problem != "portfolio" and miss.method == "DBB",
     ),
     Reason(
         "Shortest path: LAVA ends below its published regret with few samples",
@@ -77,6 +77,16 @@ REASONS = (
         "cones at the integer optimum and at that of the relaxation, the exact projection at the relaxation's optimum "
         "is by far the nearest (docs/experiments.md); with many samples it still decides better than published.",
         lambda board, miss: board.problem == "knapsack" and miss.method == "CaVE" and _is_lower(miss),
+    ),
+    Reason(
+        "2D knapsack, degree 4, 400 samples: the published row stands out",
+        "From 400 to 800 samples the published regret of PFY does not fall and that of SPO+ rises. Ours fall, and "
+        "agree with the published ones at 200 and at 800 samples.",
+        lambda board, miss: (
+            board.problem == "knapsack"
+            and miss.method in ("PFY", "SPO+")
+            and (miss.setting.degree, miss.setting.samples) == (4, 400)
+        ),
     ),
     Reason(
         "2D knapsack: published MSE is under-trained at low degrees",
