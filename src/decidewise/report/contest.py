@@ -7,8 +7,8 @@ the two of ours to the loss.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite, nan
 from typing import ClassVar, NamedTuple
@@ -35,10 +35,11 @@ _WITHIN = "The floor is within the margin of the published number or below it: a
 
 @dataclass(frozen=True)
 class Match:
-    """One row: the best published method, and ours."""
+    """One row: the best published method, and ours; and the table in which the published methods are repeated."""
 
     board: Board
     setting: Setting
+    table: Board | None = None
 
     @property
     def in_paper(self) -> bool:
@@ -51,6 +52,18 @@ class Match:
         means = {method: cell.regret.mean for (at, method), cell in self.board.published.items() if at == self.setting}
         best = min(means, key=lambda method: means[method])
         return best, means[best]
+
+    @cached_property
+    def repeated(self) -> tuple[str, float]:
+        """The best of the published methods as repeated on the same trials, with its mean; NaN where there is none."""
+        cells = self.table.cells if self.table else {}
+        means = {
+            column.label: cell.regret.mean
+            for (setting, column), cell in cells.items()
+            if setting == self.setting and cell.trials.keys() == self.ours.trials.keys()
+        }
+        best = min(means, key=lambda label: means[label], default="")
+        return best, means.get(best, nan)
 
     @property
     def ours(self) -> Cell:
@@ -91,6 +104,11 @@ class Match:
     def won(self) -> bool | None:
         """Whether the difference is within the margin, None before there is one."""
         return _at_most(self.difference, self.margin)
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether our mean is within the margin of the best method as repeated here."""
+        return _at_most(self.ours.regret.mean - self.repeated[1], self.margin)
 
     @property
     def near_floor(self) -> bool | None:
@@ -135,20 +153,23 @@ class Contest:
     """All rows of the contests, problem by problem."""
 
     boards: Sequence[Board]
+    tables: Mapping[str, Board] = field(default_factory=dict)  # by problem, where the paper's methods are repeated
     name: ClassVar[str] = "better"  # of its files, and of its place on the page
 
     @classmethod
     def among(cls, boards: Iterable[Board]) -> Contest:
         """Return the contests among boards, in the order of their problems."""
+        boards = list(boards)
         found = [board for board in boards if board.is_contest]
         order = in_order((board.problem for board in found), first=tuple(TITLES))
-        return cls(sorted(found, key=lambda board: order.index(board.problem)))
+        tables = {board.problem: board for board in boards if board.plan == board.problem and not board.is_contest}
+        return cls(sorted(found, key=lambda board: order.index(board.problem)), tables)
 
     @cached_property
     def matches(self) -> list[Match]:
         """One for each row with a published number."""
         return [
-            Match(board, setting)
+            Match(board, setting, self.tables.get(board.problem))
             for board in self.boards
             for setting in sorted({setting for setting, _ in board.published})
         ]
@@ -176,6 +197,12 @@ class Contest:
                 lambda match: match.won,
             ),
             _count("of these, without the margin", self.paper, lambda match: _at_most(match.difference, 0.0)),
+            _count(
+                "The paper's rows at or below the best of all methods as repeated here, on the same instances and "
+                "trials, within the same margins",
+                [match for match in self.paper if match.table],
+                lambda match: match.holds,
+            ),
             _count(
                 f"Rows of the shortest path, degree {CLEAR_DEGREE} and above, below it by at least {CLEAR_GAP} points",
                 clear,
@@ -214,8 +241,8 @@ class Contest:
     def heads(self) -> tuple[str, ...]:
         """The columns of the table."""
         return (
-            "problem", "degree", "samples", "best published", CHOICE.method, "difference", FAIR.method, "floor",
-            "excess, %",
+            "problem", "degree", "samples", "best published", "best repeated", CHOICE.method, "difference", FAIR.method,
+            "floor", "excess, %",
         )  # fmt: skip
 
     @property
@@ -277,12 +304,14 @@ def _mark(match: Match, excess: Moments) -> Mark:
 def _row(match: Match) -> tuple[Entry, ...]:
     digits = digits_of(match.board)
     method, published = match.rival
+    label, repeated = match.repeated
     difference = f"{match.difference:+.{digits}f}".replace("-", "−") if isfinite(match.difference) else ""
     return (
         Entry(match.board.problem_title),
         Entry(str(match.setting.degree)),
         Entry(str(match.setting.samples)),
         Entry(f"{published:.2f} {method}"),
+        Entry(f"{repeated:.{digits}f} {label}" if label else "", missed=match.holds is False),
         Entry(_shown(match.ours, digits), best=match.fair_is_lower is False),
         Entry(difference, missed=match.won is False),
         Entry(_shown(match.fair, digits), best=match.fair_is_lower is True),

@@ -31,9 +31,9 @@ _CSV_COLUMNS = (
     "published_seconds_mean", "published_seconds_std", "solver_calls",
 )  # fmt: skip
 _CONTEST_COLUMNS = (
-    "problem", "degree", "samples", "published_method", "trials", "same_model_trials", "published_mean",
-    "regret_mean", "regret_std", "difference", "margin", "same_model_mean", "same_model_std", "floor", "excess_percent",
-    "excess_limit",
+    "problem", "degree", "samples", "published_method", "repeated_method", "trials", "same_model_trials",
+    "published_mean", "repeated_mean", "regret_mean", "regret_std", "difference", "margin", "same_model_mean",
+    "same_model_std", "floor", "excess_percent", "excess_limit",
 )  # fmt: skip
 _LATEX_END = (r"\bottomrule", r"\end{tabular}}", r"\end{table}")
 
@@ -72,10 +72,18 @@ def contest_to_csv(contest: Contest) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_CONTEST_COLUMNS)
     for match in contest.matches:
-        method, published = match.rival
-        numbers = [published, *match.ours.regret, match.difference, match.margin, *match.fair.regret, match.floor]
+        (method, published), (label, repeated) = match.rival, match.repeated
+        numbers = [
+            published,
+            repeated,
+            *match.ours.regret,
+            match.difference,
+            match.margin,
+            *match.fair.regret,
+            match.floor,
+        ]
         numbers += [match.excess, match.excess_limit]
-        start = [match.board.problem, *match.setting, method, len(match.ours.trials), len(match.fair.trials)]
+        start = [match.board.problem, *match.setting, method, label, len(match.ours.trials), len(match.fair.trials)]
         writer.writerow([*start, *(f"{number:.6g}" if isfinite(number) else "" for number in numbers)])
     return text.getvalue()
 
