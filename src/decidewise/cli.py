@@ -19,7 +19,8 @@ _PACKAGE = Path(decidewise.__file__).parent
 #: The paper's plans and published numbers: installed they are in the package, in a checkout they stand beside `src`.
 PAPER = (_PACKAGE if (_PACKAGE / "paper").is_dir() else _PACKAGE.parents[1]) / "paper"
 TABLES = ("shortest_path", "knapsack", "portfolio")
-#: Plans beyond the tables: run by name, and read with the tables once they have rows.
+#: Plans beyond the tables: run by name, and read with the tables once they have rows. (The report has the same names;
+#: importing them would slow down the start, and a test holds them equal.)
 CONTESTS = ("better", "travelling_salesman")
 
 
@@ -172,7 +173,9 @@ def _run(cells: list[Cell], store: Store, jobs: int, cluster: str | None) -> Non
     except (ImportError, ConnectionError, OtherCodeError) as error:
         _fail(str(error))
     except BrokenProcessPool as error:
-        _fail(f"a worker died, perhaps of too little memory ({error}). The same command continues; try fewer --jobs.")
+        _fail(
+            f"a worker died, perhaps of too little memory ({error}). The same command continues; try fewer --jobs, or workers with more memory."
+        )
     failed = [row for row in store.rows(cells) if row.status == "failed"]
     if failed:
         _fail(f"{len(failed):,} of {len(cells):,} cells failed; the first: {describe(failed[0])}", code=1)

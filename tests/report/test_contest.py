@@ -78,7 +78,7 @@ def test_who_wins_and_by_how_much(contest):
 
 
 def test_counts(contest):
-    assert contest.headline == "3 of 5 rows at or below the best published"
+    assert contest.headline == "3 of 5 rows within a margin of the best published"
     assert [str(count) for count in contest.counts] == ["3 of 5", "1 of 5", "1 of 2", "4 of 5", "1 of 1", "3 of 6"]
 
 
@@ -108,7 +108,7 @@ def test_what_is_known_about_the_rows_that_are_lost(contest):
 def test_rows_that_are_not_run_are_not_judged(row, folder):
     rows = [row(plan="better", problem="portfolio", samples=200, method="WISE CV", mode="cv", regret=0.9, floor=0.88)]
     contest = Contest.among(read_boards(pa.Table.from_pylist(rows), folder))
-    assert contest.headline == "1 of 2 (1 not run) rows at or below the best published"
+    assert contest.headline == "1 of 2 (1 not run) rows within a margin of the best published"
     blank = contest.rows[1]
     assert [entry.text for entry in blank] == [
         *("Portfolio", "1", "400", "0.86 MSE", ""),
@@ -193,7 +193,7 @@ def test_files_and_a_failure(contest_rows, row, folder, tmp_path):
     page = write_report(pa.Table.from_pylist([*contest_rows, failed]), tmp_path / "out", folder)
     assert {path.name for path in (page.parent / "tables").iterdir()} == {"better.csv", "better.md", "better.tex"}
     text = page.read_text()
-    assert "<title>3 of 5 rows at or below the best published</title>" in text
+    assert "<title>3 of 5 rows within a margin of the best published</title>" in text
     assert "out of luck" in text
     links = re.findall(r'href="((?:tables|figures)/[^"]+)"', text)
     assert all((page.parent / link).is_file() for link in links)

@@ -120,7 +120,7 @@ def test_order_of_mse_and_wise_row_by_row(judge):
         ("shortest_path", "DBB", 4, 15.0, "does not gain from more samples"),
         ("shortest_path", "LAVA", 8, 5.0, "LAVA ends below"),
         ("shortest_path", "LAVA", 8, 15.0, "No reason known"),
-        ("portfolio", "PFY", 1, 11.0, "in a unit that the paper does not give"),
+        ("portfolio", "PFY", 1, 11.0, "large for returns of 0.2"),
         ("portfolio", "SPO+", 1, 11.0, "instance and learning rate"),
         ("knapsack", "DBB", 4, 5.0, "DBB ends below"),
         ("knapsack", "LAVA", 1, 15.0, "LAVA ends above"),

@@ -6,8 +6,9 @@ the boundary whenever `-p` is outside, which teaches no more than to reach the b
 at a point further inside (Tang & Khalil, "CaVE: A Cone-Aligned Approach for Fast Predict-then-optimize with Binary
 Linear Programs", 2024).
 
-For a problem in integers the cone is that of the constraints of the relaxation that bind at the integer optimum, which
-need not contain the true costs. With `relaxed=True` it is the cone at an optimum of the relaxation, which does.
+For a problem in integers the cone is that of the constraints of the relaxation (with the rows that `polyhedron_at`
+adds) that bind at the integer optimum, which need not contain the true costs. With `relaxed=True` it is the cone at an
+optimum of the relaxation, which does.
 """
 
 from __future__ import annotations

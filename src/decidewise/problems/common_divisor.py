@@ -16,7 +16,7 @@ FINEST = 1e-4
 def common_divisor(values: FloatArray) -> float:
     """Return the largest number that all values are multiples of, or zero.
 
-    No value is negative, and the largest is about 1.
+    No value is negative, and the largest is of order 1.
 
     >>> import numpy as np
     >>> round(common_divisor(np.array([0.0, 0.4, 1.0, 0.6])), 9)

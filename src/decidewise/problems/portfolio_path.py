@@ -123,7 +123,7 @@ def _next(path: Path, a: float) -> tuple[int, float]:
 
 @compiled
 def _pivot(path: Path, k: int, asset: int) -> int:
-    """Take an asset in or out; return how many are held then, or 0 if it depends on those held."""
+    """Take an asset in or out; return how many are held then; 0 is also for one that depends on those held."""
     tableau, work = path.tableau, path.work
     place = k
     if path.is_held[asset]:

@@ -14,8 +14,9 @@ from decidewise.problems.tour_row import BoolArray, Row, open_row
 def binding_sets(costs: FloatArray, decisions: FloatArray, n: int) -> BoolArray:
     """Return sets of nodes (sets, n), more than two inside and outside, through which tours pass at one stretch.
 
-    At good prices the shortest one-tree proves the tour, or nearly so. Kruskal's method grows it from sets of nodes; a
-    set that stays while the edges get longer has a positive multiplier in that proof.
+    At good prices the cheapest one-tree proves the tour, or nearly so. Kruskal's method grows it from sets of nodes; a
+    set that stays while the edges get longer has a positive multiplier in that proof. Node 0 is in none of them: a set
+    and its complement give equivalent rows.
     """
     sets = np.zeros((len(costs) * n, n), np.bool_)
     count = 0

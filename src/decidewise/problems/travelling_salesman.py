@@ -25,12 +25,13 @@ class TravellingSalesman(Problem):
     20 nodes and 4 ms for 50, whatever the sign of the costs.
 
     Among the best tours, the lexicographically largest decision is taken: the tour with edge (0, 1) if one of the best
-    has it, then with (0, 2) if one of these has it, and so on. Tours are equal if their costs differ by less than
-    1e-12 times the number of nodes and the largest cost. Where a great many are, or nearly, a row takes up to a few
-    hundred times as long; the shortest tour of 50 points on a grid, or the longest of 50 points anywhere in the plane,
-    can be out of reach.
+    has it, then with (0, 2) if one of these has it, and so on. Tours are equal if their costs differ from the best
+    found by less than 1e-12 times the number of nodes and the largest cost. Where a great many are, or nearly, a row
+    takes up to a few hundred times as long; the shortest tour of 50 points on a grid, or the longest of 50 points
+    anywhere in the plane, can be out of reach.
 
-    `polyhedron` has two edges at each node, and no more; `polyhedron_at` adds rows against subtours.
+    `polyhedron` has only the rows for two edges at each node; `polyhedron_at` adds rows against subtours.
+    (Losses that look at the linear relaxation, LAVA and CaVE with `relaxed=True`, see the former.)
 
     Parameters
     ----------
@@ -101,8 +102,8 @@ class TravellingSalesman(Problem):
     def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Polyhedron:
         """Return the polyhedron with rows against subtours that bind at the tours, about `n_nodes / 2` for each tour.
 
-        A row says that a set of nodes has fewer edges inside than nodes. With these sets, chosen from the costs, nearly
-        every tour is as good a vertex of the relaxation as with the rows of all sets.
+        A row says that a set of nodes has fewer edges inside than nodes. These sets, chosen from the costs, prove
+        nearly every tour to be optimal that the rows of all sets prove.
         """
         sets = np.unique(binding_sets(_in_units_of_the_largest(costs), decisions, self.n_nodes), axis=0)
         inside = csr_array((sets[:, self.ends[0]] & sets[:, self.ends[1]]).astype(np.float64))

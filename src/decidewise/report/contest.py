@@ -1,8 +1,8 @@
 """Deciding better than published: the choice among solver-free models against the best published method of each row.
 
 A row is won when the mean regret of the choice is at most that of the best published method plus a margin. Beside it
-stands the same model trained on SPO+: what that gains over the published SPO+ is owed to the model, and what is between
-the two of ours to the loss.
+stands the same model trained on SPO+: what that gains over the published SPO+ is owed to the model, its start and its
+learning rate, and what is between the two of ours to the loss.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ MANY_SAMPLES, EXCESS_MANY, EXCESS_FEW = 800, 15.0, 30.0
 _ROUNDING = 1e-9
 _BEYOND = (
     "The floor itself is above the published number, by more than the margin: on the instances at hand not even the "
-    "true expected costs decide as well as published, so that no prediction does on average. (The paper does not give "
-    "the instance of its portfolio.)"
+    "true expected costs decide as well as published, so that no prediction does on average."
 )
-_WITHIN = "The floor is within the margin of the published number or below it: a better prediction would win these."
+_WITHIN = "No more is known than that the floor, where there is one, would allow a better prediction to win these."
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Match:
 
     @cached_property
     def repeated(self) -> tuple[str, float]:
-        """The best of the published methods as repeated on the same trials, with its mean; NaN where there is none."""
+        """The best method of the table, exact fits included, on the same trials, with its mean; NaN where none is."""
         cells = self.table.cells if self.table else {}
         means = {
             column.label: cell.regret.mean
@@ -182,7 +181,8 @@ class Contest:
     @property
     def headline(self) -> str:
         """The line that says it all."""
-        return f"{_count('', self.paper or self.matches, lambda match: match.won)} rows at or below the best published"
+        count = _count("", self.paper or self.matches, lambda match: match.won)
+        return f"{count} rows within a margin of the best published"
 
     @property
     def counts(self) -> list[Count]:
