@@ -174,7 +174,8 @@ def _run(cells: list[Cell], store: Store, jobs: int, cluster: str | None) -> Non
         _fail(str(error))
     except BrokenProcessPool as error:
         _fail(
-            f"a worker died, perhaps of too little memory ({error}). The same command continues; try fewer --jobs, or workers with more memory."
+            f"a worker died, perhaps of too little memory ({error}). The same command continues; try fewer --jobs, or "
+            "workers with more memory."
         )
     failed = [row for row in store.rows(cells) if row.status == "failed"]
     if failed:
