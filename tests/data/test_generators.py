@@ -151,6 +151,18 @@ def test_travelling_salesman_formulas(degree):
     assert data.problem.n_nodes == 7
 
 
+def test_portfolio_without_factors_differs_by_factors_alone():
+    plain, without = (make_portfolio(200, degree=2, seed=3, factor_noise=factors) for factors in (True, False))
+    np.testing.assert_array_equal(plain.X, without.X)
+    np.testing.assert_array_equal(plain.mean_costs, without.mean_costs)
+    np.testing.assert_array_equal(plain.problem.covariance, without.problem.covariance)
+    sizes = np.linalg.svd(plain.costs - without.costs, compute_uv=False)
+    assert sizes[5] > 1e-3  # as many factors as features
+    assert sizes[6] < 1e-6  # and nothing else, but for single precision
+    errors = without.costs - without.mean_costs
+    assert np.abs(np.corrcoef(errors.T) - np.eye(25)).max() < 0.5
+
+
 def test_noise_level_scales_noise_and_covariance():
     one, two = (make_portfolio(10, degree=2, seed=1, noise_level=level) for level in (1.0, 2.0))
     np.testing.assert_allclose(two.problem.covariance, 4 * one.problem.covariance, rtol=1e-12)

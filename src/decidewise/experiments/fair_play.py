@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -74,7 +74,9 @@ class SameModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
         choice = WiseRegressorCV(self.problem, max_solves=self.max_solves, random_state=self.random_state)
         self.choice_ = choice.fit(X, y)
         learner = self.choice_.best_estimator_.estimator_
-        steps, last = (learner[:-1], learner[-1]) if isinstance(learner, Pipeline) else (FunctionTransformer(), learner)
+        steps, last = (
+            (clone(learner[:-1]), learner[-1]) if isinstance(learner, Pipeline) else (FunctionTransformer(), learner)
+        )
         if not isinstance(last, GeneralizedLinear):
             raise ValueError(
                 f"the choice is {self.choice_.best_name_!r}, and only models that are linear behind their feature "
