@@ -121,7 +121,7 @@ def test_order_of_mse_and_wise_row_by_row(judge):
         ("shortest_path", "LAVA", 8, 5.0, "LAVA ends below"),
         ("shortest_path", "LAVA", 8, 15.0, "No reason known"),
         ("portfolio", "PFY", 1, 11.0, "large for returns of 0.2"),
-        ("portfolio", "SPO+", 1, 11.0, "instance and learning rate"),
+        ("portfolio", "SPO+", 1, 11.0, "the learning rate is not known"),
         ("knapsack", "DBB", 4, 5.0, "DBB ends below"),
         ("knapsack", "LAVA", 1, 15.0, "LAVA ends above"),
         ("knapsack", "LAVA", 1, 5.0, "No reason known"),

@@ -27,7 +27,7 @@ REASONS = (
     Reason(
         "Portfolio: MSE and WISE are in the other order",
         "The order belongs to the pair, so both cells count as missed even where each mean is close to the published "
-        "one. It can depend on the instance, which the paper does not give.",
+        "one.",
         lambda board, miss: miss.wrong_order,
     ),
     Reason(
@@ -38,10 +38,9 @@ REASONS = (
         lambda board, miss: board.problem == "portfolio" and miss.method in ("PFY", "DBB"),
     ),
     Reason(
-        "Portfolio: instance and learning rate are not known",
-        "One instance serves all of the paper's trials (its means spread by 0.02), and neither its seed nor the "
-        "learning rate is given. On the instance used here the true mean itself leaves more regret than some published "
-        "cells, so that no method can reach them; and the constant rate leaves SPO+ with noise at 400 and 800 samples.",
+        "Portfolio: the learning rate is not known",
+        "The plan has the rates of the shortest path, whose numbers of samples are the same. They are constant, and at "
+        "400 and 800 samples too large for SPO+ to settle.",
         lambda board, miss: board.problem == "portfolio",
     ),
     Reason(
