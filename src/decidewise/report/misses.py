@@ -40,7 +40,7 @@ REASONS = (
     Reason(
         "Portfolio: the learning rate is not known",
         "The plan has the rates of the shortest path, whose numbers of samples are the same. They are constant, and at "
-        "400 and 800 samples too large for SPO+ to settle.",
+        "400 samples too large for SPO+ to settle.",
         lambda board, miss: board.problem == "portfolio",
     ),
     Reason(
