@@ -86,11 +86,11 @@ def slow(tmp_path):
 
 
 @pytest.fixture(autouse=True)
-def clean_imports():
+def clean_imports(tmp_path):
     """Forget the modules and paths of a test's own plan."""
     path, modules = list(sys.path), set(sys.modules)
     yield
     sys.path[:] = path
     for name in set(sys.modules) - modules:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith("/tmp"):
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
             del sys.modules[name]
