@@ -25,9 +25,12 @@ def workers_of(address: str) -> Iterator[Callable[..., Iterator[Any]]]:
     """
     try:
         from distributed import Client, KilledWorker, as_completed  # noqa: PLC0415  (an extra)
+        from distributed.comm import get_address_host  # noqa: PLC0415
     except ModuleNotFoundError as missing:
         raise ImportError("a cluster needs Dask: pip install 'decidewise[dask]'.") from missing
     try:
+        # A client that refuses its address is only closed as garbage, in any thread: its lock can stop the next one.
+        get_address_host(address)
         client = Client(address)
     except (OSError, ValueError) as reason:
         raise ConnectionError(
