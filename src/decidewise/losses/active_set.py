@@ -19,7 +19,9 @@ _SLOPE = 1e-12  # relative slope below which a generator does not improve a proj
 
 
 @njit(cache=True)
-def nonnegative_projection(points: FloatArray, binding: npt.NDArray[np.int8], generators: FloatArray) -> FloatArray:
+def nonnegative_projection(
+    points: FloatArray, binding: npt.NDArray[np.int8], generators: FloatArray, gram: FloatArray
+) -> FloatArray:
     """Project each point (n, r) on the cone spanned by its own choice of signed unit generators (m, r).
 
     Parameters
@@ -29,56 +31,65 @@ def nonnegative_projection(points: FloatArray, binding: npt.NDArray[np.int8], ge
         1 takes a generator as it stands, -1 reverses it; with any other number, or if it is zero, it is left out.
     generators : ndarray of shape (m, r)
         Of unit length, or zero.
+    gram : ndarray of shape (m, m)
+        Their inner products.
     """
     projections = np.zeros_like(points)
+    aims = points @ generators.T
     for row in range(len(points)):
-        taken = np.flatnonzero(np.abs(binding[row]) == 1)
-        _project(points[row], binding[row][taken], generators[taken], projections[row])
+        enough = _SLOPE * np.sqrt(_dot(points[row], points[row]))
+        chosen, weights = _project(aims[row], binding[row], gram, points.shape[1], enough)
+        for i in range(len(chosen)):
+            projections[row] += weights[i] * binding[row, chosen[i]] * generators[chosen[i]]
     return projections
 
 
 @njit(cache=True)
-def _project(point, binding, generators, projection):  # type: ignore[no-untyped-def]
-    m, r = generators.shape
-    chosen, weights, factor = np.empty(r, dtype=np.int64), np.zeros(r), np.zeros((r, r))
+def _project(aim, binding, gram, r, enough):  # type: ignore[no-untyped-def]
+    """Return the generators chosen and their weights; `aim` are the inner products of all of them with the point."""
+    m = len(aim)
+    chosen, weights, factor = np.empty(r, dtype=np.int64), np.empty(r), np.empty((r, r))
     state = np.full(m, _OUT)
     for j in range(m):
-        if np.any(generators[j]):
+        if abs(binding[j]) == 1 and gram[j, j] > 0.0:
             state[j] = _OPEN
-    enough = _SLOPE * np.sqrt(point @ point)
     size = 0
     for _ in range(10 * m):  # finite by theory; the bound guards against cycles by rounding
-        newcomer = _steepest(generators @ (point - projection), binding, state, enough)
+        newcomer = _steepest(aim, binding, gram, state, chosen[:size], weights, enough)
         if newcomer < 0 or size == r:
             break
         chosen[size], weights[size] = newcomer, 0.0
-        if not _extend(factor, generators, binding, chosen, size):
+        if not _extend(factor, gram, binding, chosen, size):
             state[newcomer] = _REFUSED
             continue
         state[newcomer] = _CHOSEN
-        size = _settle(factor, generators, binding, chosen, weights, state, size + 1, point)
+        size = _settle(factor, gram, binding, chosen, weights, state, size + 1, aim)
         if state[newcomer] == _CHOSEN:
-            state[state == _REFUSED] = _OPEN  # what did not fit to the former choice may fit to this one
-        projection[:] = 0.0
-        for i in range(size):
-            projection += weights[i] * binding[chosen[i]] * generators[chosen[i]]
+            for j in range(m):
+                if state[j] == _REFUSED:
+                    state[j] = _OPEN  # what did not fit to the former choice may fit to this one
+    return chosen[:size], weights[:size]
 
 
 @njit(cache=True)
-def _steepest(slopes, binding, state, enough):  # type: ignore[no-untyped-def]
-    """Return the open generator that improves the projection fastest, or -1 if none does."""
+def _steepest(aim, binding, gram, state, chosen, weights, enough):  # type: ignore[no-untyped-def]
+    """Return the open generator that the remainder points to most, or -1 if there is none."""
     best, steepest = -1, enough
     for j in range(len(state)):
-        if state[j] == _OPEN and binding[j] * slopes[j] > steepest:
-            best, steepest = j, binding[j] * slopes[j]
+        if state[j] == _OPEN:
+            slope = aim[j]
+            for i in range(len(chosen)):
+                slope -= weights[i] * binding[chosen[i]] * gram[j, chosen[i]]
+            if binding[j] * slope > steepest:
+                best, steepest = j, binding[j] * slope
     return best
 
 
 @njit(cache=True)
-def _settle(factor, generators, binding, chosen, weights, state, size, point):  # type: ignore[no-untyped-def]
+def _settle(factor, gram, binding, chosen, weights, state, size, aim):  # type: ignore[no-untyped-def]
     """Move the weights to the best ones of the chosen generators, without those that turn negative on the way."""
     while True:
-        goal = _best_weights(factor, generators, binding, chosen, size, point)
+        goal = _best_weights(factor, binding, chosen, size, aim)
         length, leaving = 1.0, -1
         for i in range(size):
             if goal[i] <= 0 and weights[i] <= length * (weights[i] - goal[i]):
@@ -93,15 +104,15 @@ def _settle(factor, generators, binding, chosen, weights, state, size, point):  
         for i in range(leaving, size):
             chosen[i], weights[i] = chosen[i + 1], weights[i + 1]
         for i in range(leaving, size):
-            _extend(factor, generators, binding, chosen, i)
+            _extend(factor, gram, binding, chosen, i)
 
 
 @njit(cache=True)
-def _extend(factor, generators, binding, chosen, last):  # type: ignore[no-untyped-def]
+def _extend(factor, gram, binding, chosen, last):  # type: ignore[no-untyped-def]
     """Add chosen generator number `last` to the Cholesky factor of the Gram matrix, unless it depends on the others."""
     pivot = 1.0
     for i in range(last):
-        total = binding[chosen[last]] * binding[chosen[i]] * _dot(generators[chosen[last]], generators[chosen[i]])
+        total = binding[chosen[last]] * binding[chosen[i]] * gram[chosen[last], chosen[i]]
         for k in range(i):
             total -= factor[last, k] * factor[i, k]
         factor[last, i] = total / factor[i, i]
@@ -113,11 +124,11 @@ def _extend(factor, generators, binding, chosen, last):  # type: ignore[no-untyp
 
 
 @njit(cache=True)
-def _best_weights(factor, generators, binding, chosen, size, point):  # type: ignore[no-untyped-def]
+def _best_weights(factor, binding, chosen, size, aim):  # type: ignore[no-untyped-def]
     """Return the weights, of any sign, that bring the sum of the chosen generators nearest to the point."""
     goal = np.empty(size)
     for i in range(size):
-        goal[i] = binding[chosen[i]] * _dot(generators[chosen[i]], point)
+        goal[i] = binding[chosen[i]] * aim[chosen[i]]
         for k in range(i):
             goal[i] -= factor[i, k] * goal[k]
         goal[i] /= factor[i, i]

@@ -93,6 +93,11 @@ class NormalCones:
         lengths = np.linalg.norm(reduced, axis=1, keepdims=True)
         return np.divide(reduced, lengths, out=np.zeros_like(reduced), where=lengths > 1e-9)
 
+    @cached_property
+    def gram(self) -> FloatArray:
+        """The inner products (m, m) of the generators."""
+        return self.generators @ self.generators.T
+
     def binding(self, decisions: FloatArray) -> IntArray:
         """Say how each normal takes part in the cone at each decision: (n, d) -> (n, m).
 
@@ -118,7 +123,7 @@ class NormalCones:
         """Return the nearest point of its cone for each point: (n, d), (n, m) -> (n, d)."""
         # A cone contains both signs of the equalities, so what lies in their span stays as it is.
         inside = points @ self.directions
-        moved = nonnegative_projection(inside, binding, self.generators) - inside
+        moved = nonnegative_projection(inside, binding, self.generators, self.gram) - inside
         projections = points + moved @ self.directions.T
         # What rounding leaves of a projection on the apex has a direction of its own; it must not count.
         lost = np.linalg.norm(projections, axis=1) <= 1e-12 * np.linalg.norm(points, axis=1)

@@ -27,13 +27,16 @@ from numba import njit
 
 from decidewise.checks import FloatArray
 
-# Sums may be taken in any order, which lets the compiler use vector instructions; infinities keep their meaning.
-compiled = njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+# Sums may be taken in any order and divisors may be zero, which lets the compiler use vector instructions; infinities
+# keep their meaning.
+compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
 
 #: Returns within this fraction of the largest one are tied.
 TIE = 1e-12
 #: An asset whose variance, given those held, is below this fraction of its own is a combination of them.
 DEPENDENT = 1e-10
+#: A slope below this fraction of the asset's own variance is rounding.
+FLAT = 1e-13
 #: What the optimality conditions may be off by, in units of the largest return, the budget and the risk.
 CERTIFIED = 1e-9
 #: The first rows of a tableau; those of the assets held follow.
@@ -47,6 +50,7 @@ class Path(NamedTuple):
     tableau: FloatArray  # (2 + d, d), of which 2 + the number held are in use
     held: npt.NDArray[np.int64]  # (d,) the asset of each row from FIRST on
     is_held: npt.NDArray[np.bool_]  # (d,)
+    flat: FloatArray  # (d,) for each asset the slope below which it does not enter
     work: FloatArray  # (d,)
 
 
@@ -56,7 +60,8 @@ def follow_risk_price(returns: FloatArray, S: FloatArray) -> tuple[FloatArray, n
     n_rows, d = returns.shape
     shares = np.zeros((n_rows, d))
     certified = np.ones(n_rows, np.bool_)
-    path = Path(S, np.empty((FIRST + d, d)), np.empty(d, np.int64), np.empty(d, np.bool_), np.empty(d))
+    tableau, flat = np.empty((FIRST + d, d)), FLAT * np.diag(S)
+    path = Path(S, tableau, np.empty(d, np.int64), np.empty(d, np.bool_), flat, np.empty(d))
     for row in range(n_rows):
         if returns[row].max() > 0.0:
             certified[row] = _solve_row(returns[row] / np.abs(returns[row]).max(), shares[row], path)
@@ -110,15 +115,16 @@ def _next(path: Path, a: float) -> tuple[int, float]:
     A held asset has the share `(Mr - b/a M1) / τ + M1 / a`; another one gains, with `r - SMr` and `1 - SM1` in the
     places of `Mr` and `M1`, `Mr - b/a M1 + τ M1 / a` at the margin. Either is zero at `τ = b - a Mr / M1`.
     """
-    asset, ratio = 0, -np.inf
-    for i in range(len(path.work)):
-        slope = path.tableau[ONES, i]
-        moves = slope < 0.0 if path.is_held[i] else slope > 1e-13 * a * path.S[i, i]
-        path.work[i] = path.tableau[RETURNS, i] / slope if moves else -np.inf
-    for i in range(len(path.work)):
-        if path.work[i] > ratio:
-            asset, ratio = i, path.work[i]
-    return asset, ratio
+    levels, slopes, ratios = path.tableau[RETURNS], path.tableau[ONES], path.work
+    for i in range(len(ratios)):
+        moves = slopes[i] < 0.0 if path.is_held[i] else slopes[i] > a * path.flat[i]
+        ratio = levels[i] / slopes[i]  # of every asset, for a branch would cost more than a division
+        ratios[i] = ratio if moves else -np.inf
+    asset, largest = 0, -np.inf
+    for i in range(len(ratios)):
+        if ratios[i] > largest:
+            asset, largest = i, ratios[i]
+    return asset, largest
 
 
 @compiled
