@@ -12,7 +12,6 @@ stands in its class attributes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, Self
 
@@ -99,9 +98,9 @@ class Target:
         return len(self.costs)
 
     def __getitem__(self, rows: Any) -> Self:
-        batch = copy(self)
-        # Into the dictionary, past the frozen class: a third of the time of `replace`, in the middle of every step.
-        batch.__dict__.update({k: v[rows] for k, v in self.__dict__.items() if isinstance(v, np.ndarray)})
+        # Into the dictionary, past the frozen class: half the time of `replace`, in every step.
+        batch = object.__new__(type(self))
+        batch.__dict__.update({k: v[rows] if isinstance(v, np.ndarray) else v for k, v in self.__dict__.items()})
         return batch
 
 

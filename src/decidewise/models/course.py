@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import isfinite
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -134,7 +135,7 @@ class Course:
     def _check(self, loss: float) -> None:
         if self.first_loss is None:
             self.first_loss = loss
-        if np.isfinite(loss) and abs(loss) <= _DIVERGED * max(1.0, abs(self.first_loss)):
+        if isfinite(loss) and abs(loss) <= _DIVERGED * max(1.0, abs(self.first_loss)):
             return
         self.stopped = "diverged"
         raise DivergenceError(

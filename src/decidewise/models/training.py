@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isfinite
 from typing import Literal
 
 import numpy as np
@@ -65,10 +66,10 @@ class Training:
 
     def _step(self, design: FloatArray, target: Target) -> FloatArray:
         prediction = respond(self.link, design @ self.parameters)
-        if not np.isfinite(prediction.sum()):
+        if not isfinite(prediction.sum()):
             return np.full(len(design), np.nan)
         values, gradient = self.loss.value_and_grad_unchecked(prediction, target, self.rng)
         if self.link == "log":
             gradient = gradient * prediction
-        self.adam.step(design.T @ gradient / len(design))
+        self.adam.step(design.T @ gradient, len(design))
         return values

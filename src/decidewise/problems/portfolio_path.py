@@ -28,8 +28,9 @@ from numba import njit
 from decidewise.checks import FloatArray
 
 # Sums may be taken in any order and divisors may be zero, which lets the compiler use vector instructions; infinities
-# keep their meaning.
-compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
+# keep their meaning. What a step of the path calls is inlined: a call counts references to every array of the path.
+_settings: dict = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
+compiled, inlined = njit(**_settings), njit(**_settings, inline="always")
 
 #: Returns within this fraction of the largest one are tied.
 TIE = 1e-12
@@ -108,7 +109,7 @@ def _solve_row(r: FloatArray, u: FloatArray, path: Path) -> bool:
     return False
 
 
-@compiled
+@inlined
 def _next(path: Path, a: float) -> tuple[int, float]:
     """Return the asset that enters or leaves next, and its ratio, the largest of all.
 
@@ -127,7 +128,7 @@ def _next(path: Path, a: float) -> tuple[int, float]:
     return asset, largest
 
 
-@compiled
+@inlined
 def _pivot(path: Path, k: int, asset: int) -> int:
     """Take an asset in or out; return how many are held then; 0 is also for one that depends on those held."""
     tableau, work = path.tableau, path.work
@@ -136,10 +137,10 @@ def _pivot(path: Path, k: int, asset: int) -> int:
         place = 0
         while path.held[place] != asset:
             place += 1
-        work[:] = tableau[FIRST + place]
+        _copy(tableau[FIRST + place], work)
     else:
         # The row of an asset that is not held: [S_NH M, S_NN - S_NH M S_HN].
-        work[:] = path.S[asset]
+        _copy(path.S[asset], work)
         for i in path.held[:k]:
             work[i] = 0.0
         for i in range(k):
@@ -158,13 +159,20 @@ def _pivot(path: Path, k: int, asset: int) -> int:
     path.is_held[asset] = not path.is_held[asset]
     if place < k:
         path.held[place] = path.held[k - 1]
-        tableau[FIRST + place] = tableau[FIRST + k - 1]
+        _copy(tableau[FIRST + k - 1], tableau[FIRST + place])
         return k - 1
     path.held[k] = asset
     for j in range(len(work)):
         tableau[FIRST + k, j] = work[j] * inverse
     tableau[FIRST + k, asset] = -inverse
     return k + 1
+
+
+@inlined
+def _copy(source: FloatArray, target: FloatArray) -> None:
+    """Copy a row; a slice would first look whether the two overlap, which takes longer than the row."""
+    for j in range(len(source)):
+        target[j] = source[j]
 
 
 @compiled
