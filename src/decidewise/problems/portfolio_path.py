@@ -28,7 +28,7 @@ from numba import njit
 from decidewise.checks import FloatArray
 
 # Sums may be taken in any order and divisors may be zero, which lets the compiler use vector instructions; infinities
-# keep their meaning. What a step of the path calls is inlined: a call counts references to every array of the path.
+# keep their meaning. What a step of the path calls is inlined: to pass all its arrays takes time.
 _settings: dict = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 compiled, inlined = njit(**_settings), njit(**_settings, inline="always")
 
