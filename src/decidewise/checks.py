@@ -6,6 +6,7 @@ clipped or filled here, and the caller's array is never written to.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -80,21 +81,71 @@ def as_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray:
 
 def as_integer(value: Any, *, name: str, minimum: int = 1) -> int:
     """Return `value` as an int of at least `minimum`; booleans and floats are refused, even whole ones."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ValueError(f"{name} must be a Python or NumPy integer; got {value!r} of type {type(value).__name__}.")
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
+        raise ValueError(f"{name} must be a Python or NumPy integer; got {_shown(value)}.")
     if value < minimum:
         raise ValueError(f"{name} must be at least {minimum}; got {name}={int(value)}.")
     return int(value)
 
 
+def as_number(
+    value: Any,
+    *,
+    name: str,
+    at_least: float | None = None,
+    above: float | None = None,
+    at_most: float | None = None,
+    below: float | None = None,
+) -> float:
+    """Return `value` as a finite float within the bounds that are given.
+
+    >>> as_number(0.95, name="level", above=0, below=1)
+    0.95
+    >>> as_number("95%", name="level", above=0, below=1)
+    Traceback (most recent call last):
+    ValueError: level must be a number above 0 and below 1; got '95%' of type str.
+    """
+    bounds = {"at least": at_least, "above": above, "at most": at_most, "below": below}
+    wanted = " and ".join(f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None)
+    expected = f"{name} must be a {'number ' + wanted if wanted else 'finite number'}"
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise ValueError(f"{expected}; got {_shown(value)}.")
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError(f"{expected}; got an integer beyond the range of float64.") from None
+    inside = (
+        (at_least is None or number >= at_least)
+        and (above is None or number > above)
+        and (at_most is None or number <= at_most)
+        and (below is None or number < below)
+    )
+    if not (np.isfinite(number) and inside):
+        raise ValueError(f"{expected}; got {name}={number!r}.")
+    return number
+
+
 def as_positive(value: Any, *, name: str) -> float:
     """Return `value` as a positive, finite float."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise ValueError(f"{name} must be a real number; got {value!r} of type {type(value).__name__}.")
-    number = float(value)
-    if not 0 < number < np.inf:
-        raise ValueError(f"{name} must be positive and finite; got {name}={number!r}.")
-    return number
+    return as_number(value, name=name, above=0)
+
+
+def as_flag(value: Any, *, name: str) -> bool:
+    """Return `value` as a bool; anything else is refused, since "no" and 2 would count as true."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False; got {_shown(value)}.")
+    return bool(value)
+
+
+def as_choice(value: Any, *, name: str, choices: Sequence[Any]) -> Any:
+    """Return `value`, which must be one of the choices.
+
+    >>> as_choice("max", name="sense", choices=("min", "max"))
+    'max'
+    """
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {_shown(value)}.")
+    return value
 
 
 def check_same_rows(**arrays: Any) -> None:
@@ -127,6 +178,12 @@ def n_rows(array: Any) -> int:
     if not hasattr(array, "shape"):
         array = np.asarray(array)
     return int(array.shape[0]) if array.shape else 0
+
+
+def _shown(value: Any) -> str:
+    """Show a value that was refused, cut where it is long, with its type."""
+    shown = repr(value)
+    return f"{shown if len(shown) <= 80 else shown[:77] + '...'} of type {type(value).__name__}"
 
 
 def _as_float(values: Any, name: str) -> FloatArray:

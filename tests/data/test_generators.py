@@ -202,8 +202,8 @@ def test_bad_arguments(make, change, message):
         (make_travelling_salesman, {"n_nodes": 2}, "n_nodes must be at least 3"),
         (make_travelling_salesman, {"n_nodes": 5, "noise": 1.5}, r"noise must lie in \[0, 1\]"),
         (make_portfolio, {"n_assets": 0}, "n_assets must be at least 1"),
-        (make_portfolio, {"noise_level": 0.0}, "noise_level must be positive"),
-        (make_portfolio, {"risk_multiple": -1.0}, "risk_multiple must be positive"),
+        (make_portfolio, {"noise_level": 0.0}, "noise_level must be a number above 0"),
+        (make_portfolio, {"risk_multiple": -1.0}, "risk_multiple must be a number above 0"),
         (make_portfolio, {"noise": "cauchy"}, 'noise must be "student" or "gaussian"; got \'cauchy\''),
     ],
 )

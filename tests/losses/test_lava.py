@@ -115,7 +115,7 @@ def test_a_limit_on_the_neighbours():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"threshold": 0.0}, "threshold must be positive and finite; got threshold=0.0"),
+        ({"threshold": 0.0}, "threshold must be a number above 0; got threshold=0.0"),
         ({"max_neighbours": 0}, "max_neighbours must be at least 1; got max_neighbours=0"),
     ],
 )

@@ -99,5 +99,5 @@ def test_parameters_are_checked():
         with pytest.raises(ValueError, match="margin must be finite and not negative"):
             LtrPairwise(margin)
     for temperature in (0.0, -1.0, np.nan):
-        with pytest.raises(ValueError, match="temperature must be positive"):
+        with pytest.raises(ValueError, match="temperature must be a number above 0"):
             LtrListwise(temperature)
