@@ -29,6 +29,10 @@ class SolverError(RuntimeError):
         return partial(SolverError, row=self.row), (self.message,)
 
 
+class TimeLimitReached(Exception):  # noqa: N818  (nothing went wrong)
+    """The time for a solve is up; see `decidewise.batches.time_limit`."""
+
+
 class CalibrationWarning(UserWarning):
     """A learner's loss is not calibrated to the conditional mean, so its decisions need not be optimal."""
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from decidewise.checks import FloatArray
+from decidewise.kernels import kernel
 
 _DEPENDENT = 1e-10  # squared distance of a unit generator to the span of others below which it counts as part of it
 _OPEN, _CHOSEN, _REFUSED, _OUT = range(4)  # what a generator is at the moment
 _SLOPE = 1e-12  # relative slope below which a generator does not improve a projection
 
 
-@njit(cache=True)
+@kernel
 def nonnegative_projection(
     points: FloatArray, binding: npt.NDArray[np.int8], generators: FloatArray, gram: FloatArray
 ) -> FloatArray:
@@ -44,7 +44,7 @@ def nonnegative_projection(
     return projections
 
 
-@njit(cache=True)
+@kernel
 def _project(aim, binding, gram, r, enough):  # type: ignore[no-untyped-def]
     """Return the generators chosen and their weights; `aim` are the inner products of all of them with the point."""
     m = len(aim)
@@ -71,7 +71,7 @@ def _project(aim, binding, gram, r, enough):  # type: ignore[no-untyped-def]
     return chosen[:size], weights[:size]
 
 
-@njit(cache=True)
+@kernel
 def _steepest(aim, binding, gram, state, chosen, weights, enough):  # type: ignore[no-untyped-def]
     """Return the open generator that the remainder points to most, or -1 if there is none."""
     best, steepest = -1, enough
@@ -85,7 +85,7 @@ def _steepest(aim, binding, gram, state, chosen, weights, enough):  # type: igno
     return best
 
 
-@njit(cache=True)
+@kernel
 def _settle(factor, gram, binding, chosen, weights, state, size, aim):  # type: ignore[no-untyped-def]
     """Move the weights to the best ones of the chosen generators, without those that turn negative on the way."""
     while True:
@@ -107,7 +107,7 @@ def _settle(factor, gram, binding, chosen, weights, state, size, aim):  # type: 
             _extend(factor, gram, binding, chosen, i)
 
 
-@njit(cache=True)
+@kernel
 def _extend(factor, gram, binding, chosen, last):  # type: ignore[no-untyped-def]
     """Add chosen generator number `last` to the Cholesky factor of the Gram matrix, unless it depends on the others."""
     pivot = 1.0
@@ -123,7 +123,7 @@ def _extend(factor, gram, binding, chosen, last):  # type: ignore[no-untyped-def
     return True
 
 
-@njit(cache=True)
+@kernel
 def _best_weights(factor, binding, chosen, size, aim):  # type: ignore[no-untyped-def]
     """Return the weights, of any sign, that bring the sum of the chosen generators nearest to the point."""
     goal = np.empty(size)
@@ -139,7 +139,7 @@ def _best_weights(factor, binding, chosen, size, aim):  # type: ignore[no-untype
     return goal
 
 
-@njit(cache=True)
+@kernel
 def _dot(a, b):  # type: ignore[no-untyped-def]
     total = 0.0  # on a few entries a loop is several times faster than a call to BLAS
     for k in range(len(a)):

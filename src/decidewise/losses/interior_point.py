@@ -10,16 +10,16 @@ the envelope of its entries, whatever the number of normals.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from decidewise.checks import FloatArray
+from decidewise.kernels import kernel
 
 _STEP_FRACTION = 0.99  # of the way to the boundary
 _PIVOT = 1e-14  # relative size below which a pivot is rounding
 _LARGEST, _CLOSED = 1e10, 1e-10  # scaling above which, relative gap below which, a step loses more than it gains
 
 
-@njit(cache=True)
+@kernel
 def interior_projection(
     points: FloatArray, binding: np.ndarray, normals: tuple[np.ndarray, np.ndarray, FloatArray], max_iter: int
 ) -> FloatArray:
@@ -43,7 +43,7 @@ def interior_projection(
     return projections
 
 
-@njit(cache=True)
+@kernel
 def _take(binding, normals):  # type: ignore[no-untyped-def]
     """Return the normals that take part, with their signs, as a sparse matrix of their own."""
     indptr, indices, data = normals
@@ -64,7 +64,7 @@ def _take(binding, normals):  # type: ignore[no-untyped-def]
     return pointers, columns, values
 
 
-@njit(cache=True)
+@kernel
 def _times(normals, vector):  # type: ignore[no-untyped-def]
     """Return `N v`."""
     indptr, indices, data = normals
@@ -77,7 +77,7 @@ def _times(normals, vector):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True)
+@kernel
 def _combine(normals, weights, d):  # type: ignore[no-untyped-def]
     """Return `Nᵀ λ`."""
     indptr, indices, data = normals
@@ -88,7 +88,7 @@ def _combine(normals, weights, d):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True)
+@kernel
 def _factor(normals, scaling, d):  # type: ignore[no-untyped-def]
     """Return the Cholesky factor of `I + 2 Nᵀ diag(scaling) N` and the first nonzero column of each of its rows."""
     indptr, indices, data = normals
@@ -111,7 +111,7 @@ def _factor(normals, scaling, d):  # type: ignore[no-untyped-def]
     return factor, first
 
 
-@njit(cache=True)
+@kernel
 def _solve(normals, scaling, factored, side):  # type: ignore[no-untyped-def]
     """Solve `(diag(1/scaling) + 2 N Nᵀ) λ = side` and return `λ` and `Nᵀ λ`."""
     factor, first = factored
@@ -128,14 +128,14 @@ def _solve(normals, scaling, factored, side):  # type: ignore[no-untyped-def]
     return scaling * (side - 2 * _times(normals, combined)), combined
 
 
-@njit(cache=True)
+@kernel
 def _into_orthant(values):  # type: ignore[no-untyped-def]
     """Shift a start so that its smallest entry keeps a distance from zero."""
     margin = max(1.0, 0.1 * np.maximum(values, 0.0).sum() / len(values))
     return values + max(0.0, margin - values.min())
 
 
-@njit(cache=True)
+@kernel
 def _longest_step(value, change):  # type: ignore[no-untyped-def]
     longest = 1.0
     for i in range(len(value)):
@@ -144,7 +144,7 @@ def _longest_step(value, change):  # type: ignore[no-untyped-def]
     return longest
 
 
-@njit(cache=True)
+@kernel
 def _approach(point, normals, max_iter):  # type: ignore[no-untyped-def]
     # Minimise ‖Nᵀx - y‖² under s = x and s >= 0, with z the multipliers; τ and κ belong to the embedding. Everything
     # about x that the steps need is x itself and its image u = Nᵀx.

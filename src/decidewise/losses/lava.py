@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 from scipy.sparse import csr_array, vstack
 
 from decidewise.checks import FloatArray, as_integer, as_positive
+from decidewise.kernels import kernel
 from decidewise.losses.base import DecisionTarget, Loss, Minimization, Target
 from decidewise.losses.cones import NormalCones
 from decidewise.losses.neighbours import neighbours
@@ -99,7 +99,7 @@ def _sparse(differences: FloatArray) -> csr_array:
     return csr_array(np.where(np.abs(differences) < 1e-9, 0, differences))
 
 
-@njit(cache=True)
+@kernel
 def _hinges(
     prediction: FloatArray,
     vertex: npt.NDArray[np.int64],

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 from scipy.linalg import qr
 
 from decidewise.checks import FloatArray
+from decidewise.kernels import kernel
 from decidewise.losses.cones import NormalCones
 
 _ZERO = 1e-9  # of unit normals and of rays whose largest entry is 1
@@ -100,7 +100,7 @@ def extreme_rays(normals: FloatArray, max_rays: int) -> FloatArray:
     return rays[[_rank(normals[touched]) == r - 1 for touched in values == 0]]
 
 
-@njit(cache=True)
+@kernel
 def _rank(rows: FloatArray) -> int:
     """Return the rank of a matrix by elimination; on hundreds of small ones it is much faster than LAPACK."""
     rows = rows.copy()
@@ -130,7 +130,7 @@ def _pack(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
     return np.packbits(padded, axis=1).view(np.uint64)
 
 
-@njit(cache=True)
+@kernel
 def _adjacent(touched, heights, least):  # type: ignore[no-untyped-def]
     """Return the pairs of a ray with positive and one with negative height that span a face of two dimensions.
 
@@ -150,7 +150,7 @@ def _adjacent(touched, heights, least):  # type: ignore[no-untyped-def]
     return np.array(cut, dtype=np.int64), np.array(inside, dtype=np.int64)
 
 
-@njit(cache=True)
+@kernel
 def _count_covers(common, touched):  # type: ignore[no-untyped-def]
     """Return how many rays lie on all of the constraints in `common`; beyond two it does not matter how many."""
     count = 0
@@ -164,7 +164,7 @@ def _count_covers(common, touched):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True)
+@kernel
 def _count_bits(word):  # type: ignore[no-untyped-def]
     count = 0
     while word:

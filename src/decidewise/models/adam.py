@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from decidewise.checks import FloatArray
+from decidewise.kernels import kernel
 
 
 class Adam:
@@ -24,7 +24,7 @@ class Adam:
         _step(self.parameters, gradient, n_rows, self.mean, self.square, self.steps, self.learning_rate)
 
 
-@njit(cache=True, error_model="numpy")  # a check for division by zero would stand in the way of vector instructions
+@kernel(error_model="numpy")  # a check for division by zero would stand in the way of vector instructions
 def _step(  # pragma: no cover - compiled
     parameters: FloatArray,
     gradient: FloatArray,

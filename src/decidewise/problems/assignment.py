@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 from scipy.sparse import csr_array, eye_array, kron, vstack
 
+from decidewise.batches import in_parts
 from decidewise.checks import FloatArray, as_integer
+from decidewise.kernels import kernel
 from decidewise.problems.base import Polyhedron, Problem, Sense
 
 IntArray = npt.NDArray[np.int64]
@@ -55,10 +56,14 @@ class Assignment(Problem):
         """Return a cheapest assignment for each row; ties go to the first permutation in lexicographic order."""
         # In units of the largest cost no sum can overflow, and the tolerance is a constant: each of n augmentations
         # rounds the prices, sums of at most 2n such costs, by up to eps n. This leaves a factor 4.
-        scale = np.abs(costs).max(axis=1, keepdims=True)
-        scaled = costs / np.where(scale > 0, scale, 1.0)
         tolerance = 4 * np.finfo(float).eps * self.n**2
-        return _assign(scaled.reshape(-1, self.n, self.n), tolerance).reshape(costs.shape)
+
+        def assign(rows: FloatArray) -> FloatArray:
+            scale = np.abs(rows).max(axis=1, keepdims=True)
+            scaled = rows / np.where(scale > 0, scale, 1.0)
+            return _assign(scaled.reshape(-1, self.n, self.n), tolerance).reshape(rows.shape)
+
+        return in_parts(assign, costs)
 
     @property
     def polyhedron(self) -> Polyhedron:
@@ -74,7 +79,7 @@ class Assignment(Problem):
         )
 
 
-@njit(cache=True)
+@kernel
 def _assign(costs: FloatArray, tolerance: float) -> FloatArray:
     """Solve each matrix of shape (n, n), in units in which the tolerance means a tie."""
     decisions = np.zeros_like(costs)
@@ -95,7 +100,7 @@ def _assign(costs: FloatArray, tolerance: float) -> FloatArray:
     return decisions
 
 
-@njit(cache=True)
+@kernel
 def _match(costs: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return an optimal matching, as the column of each row, and prices that prove it."""
     n = len(costs)
@@ -138,7 +143,7 @@ def _match(costs: FloatArray) -> tuple[IntArray, FloatArray]:
     return column_of, prices
 
 
-@njit(cache=True)
+@kernel
 def _make_first(tight: npt.NDArray[np.bool_], column_of: IntArray) -> None:
     """Turn a perfect matching of the entries `tight[column, row]` into the lexicographically first one, in place."""
     n = len(tight)
@@ -171,7 +176,7 @@ def _make_first(tight: npt.NDArray[np.bool_], column_of: IntArray) -> None:
                 break
 
 
-@njit(cache=True)
+@kernel
 def _shift(row: int, moves_to: IntArray, column_of: IntArray, row_of: IntArray) -> None:
     """Move the row to its new column, the owner of that one on to its own, and so forth round the circle."""
     freed = column_of[row]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from decidewise.checks import FloatArray
+from decidewise.kernels import kernel
 
 #: Remainders below this are rounding, in units of the largest value.
 ROUNDING = 1e-12
@@ -12,7 +11,7 @@ ROUNDING = 1e-12
 FINEST = 1e-4
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def common_divisor(values: FloatArray) -> float:
     """Return the largest number that all values are multiples of, or zero.
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from decidewise.batches import IntArray, in_parts, search_in_parts
 from decidewise.checks import FloatArray, as_matrix, as_vector
 from decidewise.errors import SolverError
 from decidewise.problems.base import Polyhedron, Problem, Sense
@@ -16,6 +17,8 @@ from decidewise.problems.knapsack_search import search_packs
 MAX_PACKS = 4096
 #: About half a minute of search for one row; an ordinary row of 60 items takes a few thousand steps.
 MAX_STEPS = 2_000_000_000
+#: About a fifth of a second of search.
+STEPS = 10_000_000
 
 
 class Knapsack(Problem):
@@ -87,7 +90,7 @@ class Knapsack(Problem):
 
     def _count_items(self) -> None:
         """Add the largest number of items that fit as a dimension: rows of nearly equal values need that bound."""
-        largest, stuck = search_packs(np.where(self._fits, 1.0, 0.0).reshape(1, -1), self._loads, MAX_STEPS // 100)
+        largest, stuck = search_packs(np.where(self._fits, 1.0, 0.0).reshape(1, -1), self._loads, np.array([2 * STEPS]))
         if stuck < 0:
             self.B_S = float(np.sqrt(largest.sum()))
             self._loads = np.column_stack([self._loads, np.full(self.n_costs, 1 / max(1.0, largest.sum()))])
@@ -96,8 +99,12 @@ class Knapsack(Problem):
         """Return the pack of least cost for each row, of items of negative cost."""
         values = np.where(self._fits, -costs, 0.0)
         if self._packs.size:
-            return choose_packs(values, self._packs)
-        decisions, stuck = search_packs(values, self._loads, MAX_STEPS)
+            return in_parts(lambda rows: choose_packs(rows, self._packs), values)
+
+        def search(rows: FloatArray, steps: IntArray) -> tuple[FloatArray, int]:
+            return search_packs(rows, self._loads, steps)
+
+        decisions, stuck = search_in_parts(search, values, steps=STEPS, most=MAX_STEPS)
         if stuck >= 0:
             raise SolverError(
                 f"no optimal pack was proved within {MAX_STEPS:,} steps. Values that follow the weights closely make a "

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from decidewise.checks import FloatArray
+from decidewise.kernels import kernel
 
 IntArray = npt.NDArray[np.int64]
 
@@ -22,7 +22,7 @@ STEPS_PER_PACK = 250
 TIE = 1e-12
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def maximal_packs(loads: FloatArray, most: int) -> FloatArray:
     """List the maximal packs of the loads (items, dimensions) as zeros and ones (items, packs).
 
@@ -58,7 +58,7 @@ def maximal_packs(loads: FloatArray, most: int) -> FloatArray:
     return np.zeros((m, 0))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _misses_an_item(loads: FloatArray, tries: IntArray, room: FloatArray, rest: FloatArray, item: int) -> bool:
     """Whether one left out before `item` fits beside all that can follow, so that no pack from here is maximal."""
     for i in range(item):
@@ -71,7 +71,7 @@ def _misses_an_item(loads: FloatArray, tries: IntArray, room: FloatArray, rest: 
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def choose_packs(values: FloatArray, packs: FloatArray) -> FloatArray:
     """Return the best of the packs (items, packs) for each row of values (n, items), less the items of no value.
 
@@ -102,7 +102,7 @@ def choose_packs(values: FloatArray, packs: FloatArray) -> FloatArray:
     return decisions
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _precedes(pack: FloatArray, other: FloatArray, values: FloatArray) -> bool:
     """Whether a pack is lexicographically larger than another on the items of positive value."""
     for item in range(len(values)):

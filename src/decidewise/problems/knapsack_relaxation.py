@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from decidewise.checks import FloatArray
+from decidewise.kernels import kernel
 from decidewise.problems.knapsack_packs import ROOM, TIE
 
 BoolArray = npt.NDArray[np.bool_]
@@ -34,11 +34,11 @@ class Row(NamedTuple):
     at_one: BoolArray  # (m + k,) the columns that are not basic and stand at their upper bound
     prices: FloatArray  # (k,)
     profits: FloatArray  # (m,) reduced by the prices
-    steps: IntArray  # (1,) how many are left
+    steps: IntArray  # (1,) how many are left, for this row and those after it
 
 
-@njit(cache=True, nogil=True)
-def open_row(values: FloatArray, loads: FloatArray, items: IntArray, max_steps: int) -> Row:
+@kernel
+def open_row(values: FloatArray, loads: FloatArray, items: IntArray, steps: IntArray) -> Row:
     """Start with all of the given items free, and the slacks as the basis."""
     m, k = len(items), loads.shape[1]
     row = Row(
@@ -50,7 +50,7 @@ def open_row(values: FloatArray, loads: FloatArray, items: IntArray, max_steps: 
         np.zeros(m + k, np.bool_),
         np.zeros(k),
         np.zeros(m),
-        np.full(1, max_steps),
+        steps,
     )
     largest = values.max()
     for j in range(m):
@@ -63,7 +63,7 @@ def open_row(values: FloatArray, loads: FloatArray, items: IntArray, max_steps: 
     return row
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def relax(row: Row, goal: float) -> tuple[float, int]:
     """Price the room by the linear relaxation; return a bound on all packs and the item to branch on.
 
@@ -107,7 +107,7 @@ def relax(row: Row, goal: float) -> tuple[float, int]:
     return bound, split
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _price(row: Row) -> float:
     """Take the tableau's prices, reduce the profits by them and return the bound that follows."""
     m, k = row.loads.shape
@@ -124,7 +124,7 @@ def _price(row: Row) -> float:
     return bound
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _worst_row(row: Row) -> tuple[int, bool, int]:
     """Find the basic variable furthest outside its bounds (-1 if none is), whether it must rise, and the split item."""
     m, k = row.loads.shape
@@ -148,7 +148,7 @@ def _worst_row(row: Row) -> tuple[int, bool, int]:
     return leaving, rises, split
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _cheapest_column(row: Row, leaving: int, rises: bool, is_basic: BoolArray) -> int:
     """Choose the column that enters: the first whose reduced profit would change its sign."""
     m, k = row.loads.shape
@@ -162,7 +162,7 @@ def _cheapest_column(row: Row, leaving: int, rises: bool, is_basic: BoolArray) -
     return entering
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _pivot(tableau: FloatArray, leaving: int, entering: int) -> None:
     n_rows, n_columns = tableau.shape
     pivot = tableau[leaving, entering]
@@ -175,7 +175,7 @@ def _pivot(tableau: FloatArray, leaving: int, entering: int) -> None:
                 tableau[i, j] -= factor * tableau[leaving, j]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def room_left(row: Row) -> FloatArray:
     """Return the room beside the items that are in."""
     m, k = row.loads.shape

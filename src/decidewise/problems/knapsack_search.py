@@ -13,9 +13,9 @@ the search down: a bound is always recomputed from the formula, so the answer ne
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from decidewise.checks import FloatArray
+from decidewise.kernels import kernel
 from decidewise.problems.common_divisor import common_divisor
 from decidewise.problems.knapsack_packs import TIE
 from decidewise.problems.knapsack_relaxation import FREE, IN, OUT, BoolArray, IntArray, Row, open_row, relax, room_left
@@ -26,11 +26,12 @@ DIVE = 20_000
 RELAXATION = 500
 
 
-@njit(cache=True, nogil=True)
-def search_packs(values: FloatArray, loads: FloatArray, max_steps: int) -> tuple[FloatArray, int]:
-    """Return the best pack of each row of values (n, items), and the first row that took over `max_steps`, or -1.
+@kernel
+def search_packs(values: FloatArray, loads: FloatArray, steps: IntArray) -> tuple[FloatArray, int]:
+    """Return the best pack of each row of values (n, items), and the first row that was not solved, or -1.
 
-    An item that does not fit by itself must have no value.
+    All rows together may take `steps[0]` steps, which are counted down there. An item that does not fit by itself must
+    have no value.
     """
     n, m = values.shape
     decisions = np.zeros((n, m))
@@ -42,16 +43,16 @@ def search_packs(values: FloatArray, loads: FloatArray, max_steps: int) -> tuple
                 items[count] = item
                 count += 1
         if count > 0:
-            row = open_row(values[i], loads, items[:count], max_steps)
+            row = open_row(values[i], loads, items[:count], steps)
             pack = _best_pack(row)
-            if row.steps[0] < 0:
+            if steps[0] < 0:
                 return decisions, i
             for j in range(count):
                 decisions[i, items[j]] = pack[j]
     return decisions, -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _best_pack(row: Row) -> BoolArray:
     """Find the best value, then the first pack in lexicographic order that is worth as much."""
     total = row.values.sum()
@@ -64,7 +65,7 @@ def _best_pack(row: Row) -> BoolArray:
     return pack
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _search(row: Row, goal: float, gain: float, pack: BoolArray) -> float:
     """Write to `pack` the best one that respects `row.fixed` and is worth the goal; return its value, or -1 if none is.
 
@@ -99,7 +100,7 @@ def _search(row: Row, goal: float, gain: float, pack: BoolArray) -> float:
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _dive(row: Row, bound: float, goal: float, gain: float, pack: BoolArray) -> tuple[bool, float]:
     """Search the free items depth first at the present prices; return whether that settles them, and the best value."""
     best = _fill(row, goal, pack)
@@ -148,7 +149,7 @@ def _dive(row: Row, bound: float, goal: float, gain: float, pack: BoolArray) -> 
     return False, best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _plan(row: Row) -> tuple[IntArray, FloatArray, FloatArray]:
     """Return the free items, dearest deviation first, the room before each of them, and the load that is to come."""
     m, k = row.loads.shape
@@ -171,7 +172,7 @@ def _plan(row: Row) -> tuple[IntArray, FloatArray, FloatArray]:
     return items[:n], room, rest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill(row: Row, goal: float, pack: BoolArray) -> float:
     """Add the free items that fit, best first; keep the pack and return its value if it is worth the goal, else -1."""
     take = _taken(row)
@@ -195,7 +196,7 @@ def _fill(row: Row, goal: float, pack: BoolArray) -> float:
 # Plain loops from here on, where NumPy has a function: those take far longer to compile, once for every caller.
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _descending(keys: FloatArray) -> IntArray:
     order = np.empty(len(keys), np.int64)
     for i in range(len(keys)):
@@ -207,7 +208,7 @@ def _descending(keys: FloatArray) -> IntArray:
     return order
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _taken(row: Row) -> BoolArray:
     take = np.empty(len(row.fixed), np.bool_)
     for item in range(len(take)):
@@ -215,7 +216,7 @@ def _taken(row: Row) -> BoolArray:
     return take
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _value(row: Row, take: BoolArray) -> float:
     value = 0.0
     for item in range(len(take)):
@@ -224,7 +225,7 @@ def _value(row: Row, take: BoolArray) -> float:
     return value
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _copy(take: BoolArray, pack: BoolArray) -> None:
     for item in range(len(take)):
         pack[item] = take[item]

@@ -8,6 +8,7 @@ import clarabel
 import numpy as np
 from scipy.sparse import csc_matrix, eye, vstack
 
+from decidewise.batches import in_parts
 from decidewise.checks import FloatArray, as_matrix, as_positive
 from decidewise.errors import SolverError
 from decidewise.problems.base import Problem, Sense
@@ -63,8 +64,11 @@ class Portfolio(Problem):
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return the portfolio of the largest return `-costs[i]·w` for each row."""
         # In units of the budget and of the risk, the constraints are sum <= 1 and variance <= 1.
-        unit = self.covariance * (self.budget**2 / self.risk)
-        shares, certified = follow_risk_price(-costs, np.ascontiguousarray(unit))
+        unit = np.ascontiguousarray(self.covariance * (self.budget**2 / self.risk))
+        return in_parts(lambda rows: self._minimize(rows, unit), costs)
+
+    def _minimize(self, costs: FloatArray, unit: FloatArray) -> FloatArray:
+        shares, certified = follow_risk_price(-costs, unit)
         for row in np.flatnonzero(~certified):
             shares[row] = _solve_cone(-costs[row], unit, int(row))
         return self.budget * shares

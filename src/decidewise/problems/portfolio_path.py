@@ -23,14 +23,14 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from decidewise.checks import FloatArray
+from decidewise.kernels import kernel
 
 # Sums may be taken in any order and divisors may be zero, which lets the compiler use vector instructions; infinities
 # keep their meaning. What a step of the path calls is inlined: to pass all its arrays takes time.
-_settings: dict = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
-compiled, inlined = njit(**_settings), njit(**_settings, inline="always")
+_settings: dict = {"error_model": "numpy", "fastmath": {"reassoc", "contract"}}
+compiled, inlined = kernel(**_settings), kernel(**_settings, inline="always")
 
 #: Returns within this fraction of the largest one are tied.
 TIE = 1e-12

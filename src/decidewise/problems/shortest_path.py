@@ -14,10 +14,11 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 from scipy.sparse import csr_array
 
+from decidewise.batches import in_parts
 from decidewise.checks import FloatArray, as_integer
+from decidewise.kernels import kernel
 from decidewise.problems.base import Polyhedron, Problem, Sense
 
 IntArray = npt.NDArray[np.int64]
@@ -133,7 +134,8 @@ class ShortestPath(Problem):
         """Return a shortest path for each row; ties go to the lowest-numbered edge at the first fork."""
         # Two sums of up to L scaled costs round by up to eps L² / 2 each: this leaves a factor 4.
         tolerance = 4 * np.finfo(float).eps * self._longest**2
-        return _shortest_paths(costs, self._edges, self._heads, self._starts, tolerance)
+        graph = self._edges, self._heads, self._starts
+        return in_parts(lambda rows: _shortest_paths(rows, *graph, tolerance), costs)
 
     @property
     def polyhedron(self) -> Polyhedron:
@@ -151,7 +153,7 @@ class ShortestPath(Problem):
         )
 
 
-@njit(cache=True)
+@kernel
 def _shortest_paths(
     costs: FloatArray, edges: IntArray, heads: IntArray, starts: IntArray, tolerance: float
 ) -> FloatArray:

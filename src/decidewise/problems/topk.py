@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
+from decidewise.batches import in_parts
 from decidewise.checks import FloatArray, as_integer
 from decidewise.problems.base import Polyhedron, Problem, Sense
 
@@ -48,6 +49,9 @@ class TopK(Problem):
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return the `k` smallest costs of each row as ones; ties go to the lower index."""
+        return in_parts(self._choose, costs)
+
+    def _choose(self, costs: FloatArray) -> FloatArray:
         chosen = np.argsort(costs, axis=1, kind="stable")[:, : self.k]
         decisions = np.zeros_like(costs)
         np.put_along_axis(decisions, chosen, 1.0, axis=1)

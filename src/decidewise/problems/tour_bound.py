@@ -10,13 +10,13 @@ the others drive the one-tree towards a tour. On ordinary costs the bound ends w
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from decidewise.checks import FloatArray
+from decidewise.kernels import kernel
 from decidewise.problems.tour_row import BARRED, TAKEN, Row, decide, is_open
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def ascend(row: Row, steps: int, pace: float, last_pace: float, reach: float) -> float:
     """Raise the bound by changing the prices; return the best, with its prices and its one-tree.
 
@@ -56,7 +56,7 @@ def ascend(row: Row, steps: int, pace: float, last_pace: float, reach: float) ->
     return grow(row)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def grow(row: Row) -> float:
     """Grow the cheapest one-tree by Prim's method; return its cost less the prices of a tour, or infinity."""
     n = len(row.prices)
@@ -102,7 +102,7 @@ def grow(row: Row) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _nearest_to_zero(lengths: FloatArray, prices: FloatArray) -> tuple[int, int]:
     """Return the nearest node to node 0 and the second nearest."""
     first, second = 1, 2
@@ -116,7 +116,7 @@ def _nearest_to_zero(lengths: FloatArray, prices: FloatArray) -> tuple[int, int]
     return first, second
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def narrow(row: Row, bound: float) -> None:
     """Bar the edges that would raise the bound above the limit, take those whose absence would; set the detours."""
     n = len(row.costs)
@@ -145,20 +145,20 @@ def narrow(row: Row, bound: float) -> None:
             decide(row, a, b, TAKEN)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def length(row: Row, a: int, b: int) -> float:
     """Return the length of an edge with the prices of its ends."""
     return row.lengths[a, b] + row.prices[a] + row.prices[b]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _in_tree(row: Row, a: int, b: int) -> bool:
     if a == 0:
         return b == row.tree[-1, 1] or b == row.tree[-2, 1]
     return (b > 1 and row.tree[row.edge_to[b], 0] == a) or (a > 1 and row.tree[row.edge_to[a], 0] == b)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _circle(row: Row, k: int, a: int, b: int) -> tuple[int, int, int]:
     """Go round the edges that an edge a-b could replace in the one-tree: return the one after `k`, or -1 at the end.
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from decidewise.checks import FloatArray
+from decidewise.kernels import kernel
 from decidewise.problems.tour_bound import ascend, length
 from decidewise.problems.tour_row import BoolArray, Row, open_row
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def binding_sets(costs: FloatArray, decisions: FloatArray, n: int) -> BoolArray:
     """Return sets of nodes (sets, n), more than two inside and outside, through which tours pass at one stretch.
 
@@ -21,7 +21,7 @@ def binding_sets(costs: FloatArray, decisions: FloatArray, n: int) -> BoolArray:
     sets = np.zeros((len(costs) * n, n), np.bool_)
     count = 0
     for i in range(len(costs)):
-        row = open_row(costs[i], n, 10 * n)
+        row = open_row(costs[i], n, np.array([10 * n]))
         row.cost[0] = costs[i] @ decisions[i]
         row.limit[0] = row.cost[0]
         edge = 0
@@ -36,7 +36,7 @@ def binding_sets(costs: FloatArray, decisions: FloatArray, n: int) -> BoolArray:
     return sets[:count]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sets_of(row: Row) -> BoolArray:
     n = len(row.costs)
     sets, count = np.zeros((n, n), np.bool_), 0

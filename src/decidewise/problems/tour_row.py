@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from decidewise.checks import FloatArray
+from decidewise.kernels import kernel
 from decidewise.problems.common_divisor import common_divisor
 
 IntArray = npt.NDArray[np.int64]
@@ -38,11 +38,11 @@ class Row(NamedTuple):
     limit: FloatArray  # (1,) only tours up to this cost are searched for
     tie: float  # costs that differ by less are equal
     gain: FloatArray  # (1,) by which a tour must at least be better than two that are tied
-    trees_left: IntArray  # (1,) before the search gives up
+    trees_left: IntArray  # (1,) before the search gives up, for this row and those after it
 
 
-@njit(cache=True, nogil=True)
-def open_row(edge_costs: FloatArray, n: int, max_trees: int) -> Row:
+@kernel
+def open_row(edge_costs: FloatArray, n: int, trees: IntArray) -> Row:
     """Start with all edges open; costs (n (n - 1) / 2,) in units of the largest."""
     costs = np.zeros((n, n))
     edge = 0
@@ -71,11 +71,11 @@ def open_row(edge_costs: FloatArray, n: int, max_trees: int) -> Row:
         np.array([np.inf]),
         TIE * n,
         np.array([max(TIE * n, 0.999 * coarse)]),
-        np.array([max_trees]),
+        trees,
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def record(row: Row, edges: IntArray) -> None:
     """Keep a tour, given by its edges (n, 2), if it is better than the best, or another one as good."""
     cost, known = 0.0, True
@@ -97,13 +97,13 @@ def record(row: Row, edges: IntArray) -> None:
         row.tour[a, b] = row.tour[b, a] = True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def is_open(row: Row, a: int, b: int) -> bool:
     """Return whether an edge is neither taken nor barred."""
     return TAKEN < row.lengths[a, b] < BARRED
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def decide(row: Row, a: int, b: int, length: float) -> None:
     """Take or bar an open edge."""
     row.lengths[a, b] = row.lengths[b, a] = length
@@ -111,7 +111,7 @@ def decide(row: Row, a: int, b: int, length: float) -> None:
     row.n_decided[0] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def reopen(row: Row, n_decided: int) -> None:
     """Undo all decisions but the first ones."""
     for k in range(n_decided, row.n_decided[0]):
@@ -120,7 +120,7 @@ def reopen(row: Row, n_decided: int) -> None:
     row.n_decided[0] = n_decided
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def follow(row: Row) -> bool:
     """Decide what follows from the decisions until nothing does; return whether a tour may be left."""
     n = len(row.costs)
@@ -146,7 +146,7 @@ def follow(row: Row) -> bool:
                 return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _bar_circles(row: Row, taken: IntArray) -> bool:
     """Bar the edges that would close a path of taken edges too early; return False if one is closed."""
     n = len(taken)

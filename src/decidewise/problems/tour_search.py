@@ -9,11 +9,11 @@ searches: edge by edge, is there a tour as good that takes this one?
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from decidewise.checks import FloatArray
+from decidewise.kernels import kernel
 from decidewise.problems.tour_bound import ascend, grow, narrow
-from decidewise.problems.tour_row import BARRED, TAKEN, Row, decide, follow, is_open, open_row, record, reopen
+from decidewise.problems.tour_row import BARRED, TAKEN, IntArray, Row, decide, follow, is_open, open_row, record, reopen
 from decidewise.problems.tour_start import find_tours
 
 #: Steps of the ascent at each node of a search, and one-trees for each node of the row before it starts again.
@@ -22,17 +22,20 @@ STEPS, PATIENCE = 15, 50
 REACH = 1e-3
 
 
-@njit(cache=True, nogil=True)
-def cheapest_tours(costs: FloatArray, n: int, max_trees: int) -> tuple[FloatArray, int]:
-    """Return the tours of costs (rows, n (n - 1) / 2), and the first row that took over `max_trees`, or -1."""
+@kernel
+def cheapest_tours(costs: FloatArray, n: int, trees: IntArray) -> tuple[FloatArray, int]:
+    """Return the tours of costs (rows, n (n - 1) / 2), and the first row that was not solved, or -1.
+
+    All rows together may take `trees[0]` one-trees, which are counted down there.
+    """
     decisions = np.zeros_like(costs)
     for i in range(len(costs)):
-        row = open_row(costs[i], n, max_trees)
+        row = open_row(costs[i], n, trees)
         find_tours(row)
         _settle(row)
         if row.tied[0]:
             _prefer_first(row)
-        if row.trees_left[0] < 0:
+        if trees[0] < 0:
             return decisions, i
         edge = 0
         for a in range(n):
@@ -42,7 +45,7 @@ def cheapest_tours(costs: FloatArray, n: int, max_trees: int) -> tuple[FloatArra
     return decisions, -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _prefer_first(row: Row) -> None:
     """Replace the tour by the first of the best ones: edge by edge, take it if one of them does."""
     n = len(row.costs)
@@ -68,7 +71,7 @@ def _prefer_first(row: Row) -> None:
                 follow(row)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _settle(row: Row) -> None:
     """Find the best tour of what is open, and whether it is tied."""
     n = len(row.costs)
@@ -80,7 +83,7 @@ def _settle(row: Row) -> None:
         effort *= 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _search(row: Row, effort: float) -> bool:
     """Record tours within the limit, which falls with each better one, and each tie; return False if in vain.
 
@@ -117,7 +120,7 @@ def _search(row: Row, effort: float) -> bool:
     return not possible
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _close(row: Row, steps: int, reach: float) -> int:
     """Return the edge of the one-tree to branch on, or -1 if no tour within the limit is left here."""
     while True:

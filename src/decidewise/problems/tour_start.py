@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from decidewise.checks import FloatArray
+from decidewise.kernels import kernel
 from decidewise.problems.tour_bound import ascend, length
 from decidewise.problems.tour_row import TIE, IntArray, Row, record
 
@@ -13,7 +13,7 @@ from decidewise.problems.tour_row import TIE, IntArray, Row, record
 STEPS, STARTS = 2, 5
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_tours(row: Row) -> None:
     """Record a tour that is good without prices, raise the prices, and record tours that are good with them."""
     record(row, _improve(row.costs, _visit_nearest(row, 0)))
@@ -22,7 +22,7 @@ def find_tours(row: Row) -> None:
         record(row, _improve(row.costs, _visit_nearest(row, start)))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _visit_nearest(row: Row, start: int) -> IntArray:
     """Go from node to node, always to the nearest that is left; prices tell which nodes must not be left to the end."""
     nodes = np.arange(len(row.costs))
@@ -36,7 +36,7 @@ def _visit_nearest(row: Row, start: int) -> IntArray:
     return nodes
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _improve(costs: FloatArray, nodes: IntArray) -> IntArray:
     """Turn stretches of a tour round, or move short ones elsewhere, while that helps; return its edges (n, 2)."""
     idle = 0
@@ -49,7 +49,7 @@ def _improve(costs: FloatArray, nodes: IntArray) -> IntArray:
     return np.column_stack((nodes, np.roll(nodes, -1)))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _move_front(costs: FloatArray, nodes: IntArray) -> bool:
     """Make the best move of a stretch at the front of the tour, if there is one that saves something."""
     n = len(nodes)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
+from decidewise.batches import IntArray, search_in_parts
 from decidewise.checks import FloatArray, as_integer
 from decidewise.errors import SolverError
 from decidewise.problems.base import Polyhedron, Problem, Sense
@@ -15,6 +16,8 @@ from decidewise.problems.tour_search import cheapest_tours
 
 #: About half a minute of search for one row of 50 nodes; an ordinary one takes a few hundred one-trees.
 MAX_TREES = 5_000_000
+#: Edges looked at in about a fifth of a second of search.
+EDGES = 10**8
 
 
 class TravellingSalesman(Problem):
@@ -76,7 +79,12 @@ class TravellingSalesman(Problem):
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return the cheapest tour for each row."""
-        decisions, stuck = cheapest_tours(_in_units_of_the_largest(costs), self.n_nodes, MAX_TREES)
+
+        def search(rows: FloatArray, trees: IntArray) -> tuple[FloatArray, int]:
+            return cheapest_tours(_in_units_of_the_largest(rows), self.n_nodes, trees)
+
+        steps = max(1_000, EDGES // self.n_nodes**2)
+        decisions, stuck = search_in_parts(search, costs, steps=steps, most=MAX_TREES)
         if stuck >= 0:
             raise SolverError(
                 f"no tour was proved to be the cheapest, and the first of the cheapest, within {MAX_TREES:,} bounds. "
