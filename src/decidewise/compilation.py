@@ -29,7 +29,8 @@ def dispatcher(function: FunctionType, options: Mapping[str, Any], stamp: str) -
         try:
             made._cache = KernelCache(function, stamp)
         except RuntimeError as reason:  # no folder beside the source, in the user's cache or in NUMBA_CACHE_DIR
-            _warn(reason)
+            if os.path.exists(function.__code__.co_filename):  # what was typed at a prompt is never kept
+                _warn(reason)
     return made
 
 
@@ -89,7 +90,7 @@ class Announcer(event.Listener):
 
     def on_start(self, event: Any) -> None:
         """Set the clock for a line, if the function is one of ours."""
-        module = event.data["dispatcher"].py_func.__module__
+        module = event.data["dispatcher"].py_func.__module__ or ""
         if self.depth == 0 and module.startswith("decidewise."):
             self.clock = threading.Timer(PATIENCE, _say, [module.removeprefix("decidewise.")])
             self.clock.daemon = True

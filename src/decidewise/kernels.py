@@ -47,10 +47,11 @@ class Kernel:
         try:
             return self.compiled(*args)
         except SystemError as error:
-            # The handler of a signal raised while the result was turned into Python objects.
-            if error.__cause__ is None:
-                raise
-            raise error.__cause__ from None
+            # The handler of a signal raised while the results were turned into Python objects, one after the other.
+            cause: BaseException = error
+            while isinstance(cause, SystemError) and cause.__cause__ is not None:
+                cause = cause.__cause__
+            raise cause from None
 
     @cached_property
     def compiled(self) -> Any:
