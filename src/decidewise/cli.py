@@ -47,6 +47,14 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for the figure.")] = Pat
     run(out)
 
 
+@app.command()
+def warmup() -> None:
+    """Compile all solvers for this machine, so that no first answer has to wait; a minute at most, once."""
+    from decidewise.warmup import warm_up  # noqa: PLC0415
+
+    warm_up()
+
+
 Plans = Annotated[list[str] | None, typer.Argument(metavar="[PLAN]...", help="Plans, as TOML files.")]
 Trials = Annotated[int | None, typer.Option(min=1, help="Trials, instead of what the plans say.")]
 StoreFile = Annotated[Path, typer.Option(help="The SQLite file of the rows.")]
