@@ -78,20 +78,21 @@ def _warn(reason: Exception) -> None:
 def _announce() -> None:
     """Have compiling that takes long announced, by the first process only, since workers would repeat it."""
     if parent_process() is None:
-        event.register("numba:compile", Announcer())
+        event.register("numba:compile", announcer)
 
 
 class Announcer(event.Listener):
     """Says on standard error what is compiled, after a while; the kernels that it calls are compiled meanwhile."""
 
     def __init__(self) -> None:
+        self.silent = False  # for whoever shows the progress of compiling in another way
         self.depth = 0
         self.clock: threading.Timer | None = None
 
     def on_start(self, event: Any) -> None:
         """Set the clock for a line, if the function is one of ours."""
         module = event.data["dispatcher"].py_func.__module__ or ""
-        if self.depth == 0 and module.startswith("decidewise."):
+        if self.depth == 0 and module.startswith("decidewise.") and not self.silent:
             self.clock = threading.Timer(PATIENCE, _say, [module.removeprefix("decidewise.")])
             self.clock.daemon = True
             self.clock.start()
@@ -102,6 +103,9 @@ class Announcer(event.Listener):
         self.depth -= 1
         if self.depth == 0 and self.clock:
             self.clock.cancel()
+
+
+announcer = Announcer()
 
 
 def _say(module: str) -> None:

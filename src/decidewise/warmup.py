@@ -7,8 +7,9 @@ from time import perf_counter
 
 import numpy as np
 from rich.console import Console
-from rich.progress import track
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from decidewise.compilation import announcer
 from decidewise.models import DecisionRegressor
 from decidewise.problems import Assignment, Knapsack, Portfolio, Problem, ShortestPath, TravellingSalesman
 
@@ -17,27 +18,36 @@ def warm_up() -> None:
     """Solve a small instance of every problem, and train a step on every loss that has kernels of its own."""
     console = Console(stderr=True)
     begin = perf_counter()
-    for task in track(_tasks(), "Compiling", console=console, transient=True):
-        task()
+    columns = TextColumn("Compiling {task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    announcer.silent = True
+    try:
+        with Progress(*columns, console=console, transient=True) as progress:
+            bar = progress.add_task("", total=len(tasks := _tasks()))
+            for name, work in tasks.items():
+                progress.update(bar, description=name)
+                work()
+                progress.advance(bar)
+    finally:
+        announcer.silent = False
     console.print(f"All kernels are ready ({perf_counter() - begin:.1f} s).", highlight=False)
 
 
-def _tasks() -> list[Callable[[], object]]:
+def _tasks() -> dict[str, Callable[[], None]]:
     rng = np.random.default_rng(0)
     weights = rng.uniform(3, 8, size=(2, 40))
     path, tour = ShortestPath(3, 3), TravellingSalesman(8)
-    return [
-        lambda: _solve(path),
-        lambda: _solve(Assignment(4)),
-        lambda: _solve(Knapsack(weights[:, :10], [20.0, 20.0])),
-        lambda: _solve(Knapsack(weights, [60.0, 60.0])),
-        lambda: _solve(Portfolio(np.eye(4), 0.2)),
-        lambda: _solve(tour),
-        lambda: _train(path, "cave"),
-        lambda: _train(path, "cave+"),
-        lambda: _train(path, "lava"),
-        lambda: _train(tour, "cave"),
-    ]
+    return {
+        "shortest paths": lambda: _solve(path),
+        "assignments": lambda: _solve(Assignment(4)),
+        "small knapsacks": lambda: _solve(Knapsack(weights[:, :10], [20.0, 20.0])),
+        "large knapsacks": lambda: _solve(Knapsack(weights, [60.0, 60.0])),
+        "portfolios": lambda: _solve(Portfolio(np.eye(4), 0.2)),
+        "tours": lambda: _solve(tour),
+        "CaVE": lambda: _train(path, "cave"),
+        "CaVE+": lambda: _train(path, "cave+"),
+        "LAVA": lambda: _train(path, "lava"),
+        "CaVE on tours": lambda: _train(tour, "cave"),
+    }
 
 
 def _costs(problem: Problem, n_rows: int) -> np.ndarray:
