@@ -7,8 +7,8 @@ from dataclasses import is_dataclass
 import numpy as np
 import pytest
 
-from decidewise.losses import Loss, registry
-from decidewise.problems import Ball, Knapsack, ShortestPath, TopK, TravellingSalesman
+from decidewise.losses import Loss, Target, registry
+from decidewise.problems import Assignment, Ball, Knapsack, ShortestPath, TopK, TravellingSalesman
 
 PROBLEMS = {
     "path": ShortestPath(3, 3),
@@ -128,10 +128,9 @@ def test_the_same_seed_gives_the_same_bits_also_after_pickling(loss, problem):
 def test_a_batch_is_rows_of_the_whole(loss, problem):
     prediction, costs = draw(problem)
     target = loss.prepare(problem, costs)
-    try:
-        values, gradient = loss.value_and_grad(prediction, target, NoRandomness())
-    except AssertionError:
+    if loss.draws:
         pytest.skip("the noise of a batch is not that of the whole")
+    values, gradient = loss.value_and_grad(prediction, target, NoRandomness())
     rows = np.array([4, 0, 3])
 
     batch_values, batch_gradient = loss.value_and_grad(prediction[rows], target[rows], NoRandomness())
@@ -151,6 +150,35 @@ def test_the_solver_is_called_where_it_is_declared(loss, problem, monkeypatch):
     loss.value_and_grad(prediction, target, np.random.default_rng(0))
 
     assert bool(solved) == loss.solves
+
+
+@on_every_loss
+def test_what_is_no_target_or_no_generator_is_refused(loss):
+    problem = PROBLEMS["top"]
+    prediction, costs = draw(problem)
+    target, rng = loss.prepare(problem, costs), np.random.default_rng(0)
+    assert isinstance(target, loss.target_type)
+
+    name = type(loss).__name__
+    for wrong in (None, costs, loss):
+        with pytest.raises(TypeError, match=rf"target must be what {name}\(\)\.prepare\(problem, costs\) returns; got"):
+            loss.value_and_grad(prediction, wrong, rng)
+    if loss.target_type is not Target:
+        with pytest.raises(TypeError, match="got an object of type Target"):
+            loss.value_and_grad(prediction, Target(target.problem, target.costs), rng)
+    if loss.draws:
+        with pytest.raises(TypeError, match="rng must be a numpy.random.Generator"):
+            loss.value_and_grad(prediction, target, None)
+
+
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if loss.values[0].solves])
+def test_numbers_that_overflow_on_the_way_are_refused(loss):
+    problem = Assignment(2)  # whose kernel would never return from an infinite cost
+    target = loss.prepare(problem, np.array([[1.0, 2.0, 3.0, 4.0], [-1e308, 1e308, 1.0, 1.0]]))
+    prediction = np.array([[1.0, 1.0, 1.0, 1.0], [1.7e308, -1.7e308, 1.7e308, 1.7e308]])
+
+    with np.errstate(over="ignore", invalid="ignore"), pytest.raises(ValueError, match="left the range of float64"):
+        loss.value_and_grad(prediction, target, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("loss", [loss for loss in LOSSES if loss.values[0].needs_polyhedron])

@@ -72,7 +72,7 @@ def test_the_baseline_is_the_mean_of_the_others(rng):
     others = np.stack([np.delete(reward, s, axis=0).mean(axis=0) for s in range(3)])
     loss = Dpo(3, 0.5)
 
-    values, gradient = loss.value_and_grad(prediction, loss.prepare(TopK(4, 1, sense="min"), costs), given(noise))
+    values, gradient = loss.evaluate(prediction, loss.prepare(TopK(4, 1, sense="min"), costs), given(noise))
 
     np.testing.assert_allclose(values, reward.mean(axis=0) - costs.min(axis=1))
     np.testing.assert_allclose(gradient, ((reward - others)[:, :, None] * noise).mean(axis=0) / 0.5, atol=1e-12)

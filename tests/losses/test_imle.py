@@ -46,7 +46,7 @@ def test_on_the_simplex_it_compares_items(rng):
     chosen, shifted = perturbed.argmin(axis=2), (perturbed + 2.0 * costs).argmin(axis=2)
     loss = Imle(n_samples=3, sigma=0.7, lambd=2.0, kappa=4.0)
 
-    values, gradient = loss.value_and_grad(prediction, loss.prepare(TopK(5, 1, sense="min"), costs), OneTerm(gamma))
+    values, gradient = loss.evaluate(prediction, loss.prepare(TopK(5, 1, sense="min"), costs), OneTerm(gamma))
 
     np.testing.assert_allclose(values, costs[np.arange(20), chosen].mean(axis=0) - costs.min(axis=1), atol=1e-12)
     np.testing.assert_allclose(gradient, (np.eye(5)[shifted] - np.eye(5)[chosen]).mean(axis=0) / 2.0, atol=1e-12)

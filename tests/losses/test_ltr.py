@@ -96,7 +96,7 @@ def test_only_differences_of_the_pool_count(loss, rng):
 
 def test_parameters_are_checked():
     for margin in (-0.1, np.inf, np.nan):
-        with pytest.raises(ValueError, match="margin must be finite and not negative"):
+        with pytest.raises(ValueError, match="margin must be a number at least 0"):
             LtrPairwise(margin)
     for temperature in (0.0, -1.0, np.nan):
         with pytest.raises(ValueError, match="temperature must be a number above 0"):

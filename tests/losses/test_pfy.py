@@ -26,7 +26,7 @@ def test_on_the_simplex_it_is_a_mean_of_minima(rng):
     best = costs.argmin(axis=1)
     loss = Pfy(n_samples=3, sigma=0.7)
 
-    values, gradient = loss.value_and_grad(prediction, loss.prepare(TopK(5, 1, sense="min"), costs), given(noise))
+    values, gradient = loss.evaluate(prediction, loss.prepare(TopK(5, 1, sense="min"), costs), given(noise))
 
     np.testing.assert_allclose(values, prediction[range(20), best] - perturbed.min(axis=2).mean(axis=0), atol=1e-12)
     np.testing.assert_allclose(gradient, np.eye(5)[best] - np.eye(5)[perturbed.argmin(axis=2)].mean(axis=0))
@@ -38,8 +38,8 @@ def test_for_given_noise_it_is_convex(rng):
     noise = rng.normal(size=(4, 100, problem.n_costs))
     target = loss.prepare(problem, costs)
 
-    value_here, gradient = loss.value_and_grad(here, target, given(noise))
-    value_there, _ = loss.value_and_grad(there, target, given(noise))
+    value_here, gradient = loss.evaluate(here, target, given(noise))
+    value_there, _ = loss.evaluate(there, target, given(noise))
 
     assert (value_there >= value_here + ((there - here) * gradient).sum(axis=1) - 1e-12).all()
 
@@ -52,7 +52,7 @@ def test_symmetric_noise_can_only_add_to_the_unperturbed_loss(rng):
     target = loss.prepare(problem, costs)
     unperturbed = (prediction * (target.decisions - problem.solve(prediction))).sum(axis=1)
 
-    values, _ = loss.value_and_grad(prediction, target, given(np.concatenate([half, -half])))
+    values, _ = loss.evaluate(prediction, target, given(np.concatenate([half, -half])))
 
     assert (unperturbed >= -1e-12).all()
     assert (values >= unperturbed - 1e-12).all()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, get_args
 
+from decidewise.checks import as_choice
 from decidewise.losses import Loss, Mse, Wise, mse, wise
 
 Reduction = Literal["mean", "sum", "none"]
@@ -16,8 +17,7 @@ NATIVE: dict[type[Loss], Callable[[Any, Any], Any]] = {Mse: mse, Wise: wise}
 
 def check_reduction(reduction: str) -> None:
     """Raise unless `reduction` is one of the known names."""
-    if reduction not in get_args(Reduction):
-        raise ValueError(f'reduction must be "mean", "sum" or "none"; got {reduction!r}.')
+    as_choice(reduction, name="reduction", choices=get_args(Reduction))
 
 
 def reduce(values: Any, reduction: Reduction) -> Any:

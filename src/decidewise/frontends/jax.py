@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from decidewise.checks import as_array, as_integer
 from decidewise.frontends.contract import NATIVE, Reduction, check_batch, check_reduction, reduce
 from decidewise.losses import Loss, Target, as_loss
 from decidewise.losses.base import Solvable
@@ -65,8 +66,9 @@ def loss_function(
     -----
     MSE and WISE are jax code, differentiable as often as asked. The others run as a host callback, in float64 whatever
     the precision of the prediction; their gradient can be taken once, in reverse mode, and with respect to the
-    prediction only. `vmap` calls them once for each batch, with the noise of that call. An error in a callback, such
-    as a prediction that is not finite, reaches the caller as jax's own exception with the message inside.
+    prediction only. `vmap` calls them once for each batch, with the noise of that call. An error in a callback under
+    `jit` or `vmap`, such as a prediction that is not finite, reaches the caller as jax's own exception with the message
+    at its end; without them there is no callback, and it is raised as it is.
     """
     loss = as_loss(loss, **parameters)
     loss.check(problem)
@@ -75,11 +77,11 @@ def loss_function(
     on_host = _on_host(loss, lambda costs: loss.prepare(problem, costs), seed)
 
     def function(prediction: Any, costs: Any, step: Any = 0) -> jax.Array:
-        prediction, costs = jnp.asarray(prediction), jnp.asarray(costs)
+        prediction, costs = _as_prediction(prediction), _as_jax(costs, "costs")
         check_batch(prediction, costs, problem.n_costs)
         if native is not None:
             return reduce(native(prediction, costs.astype(prediction.dtype)), reduction)
-        return reduce(on_host(prediction, costs, jnp.asarray(step)), reduction)
+        return reduce(on_host(prediction, costs, _as_step(step)), reduction)
 
     return function
 
@@ -95,7 +97,8 @@ def labelled_loss_function(
     Parameters
     ----------
     costs : array-like of shape (n, n_costs)
-        The true costs of all samples; each call takes an integer array of `rows` (batch,) among them.
+        The true costs of all samples; each call takes an integer array of `rows` (batch,) among them. Under `jit`,
+        where they cannot be checked beforehand, rows that do not exist give NaN or an error.
     loss, problem, seed, reduction, **parameters
         As for `loss_function`.
 
@@ -106,31 +109,37 @@ def labelled_loss_function(
     loss = as_loss(loss, **parameters)
     target = loss.prepare(problem, costs)
     on_costs = loss_function(loss, problem, reduction=reduction)
-    on_host = _on_host(loss, lambda rows: target[rows], seed)
+    on_host = _on_host(loss, lambda rows: target[_checked_rows(rows, len(target))], seed)
 
     def function(prediction: Any, rows: Any, step: Any = 0) -> jax.Array:
-        prediction, rows = jnp.asarray(prediction), jnp.asarray(rows)
+        prediction = _as_prediction(prediction)
+        rows = jnp.asarray(rows if isinstance(rows, jax.core.Tracer) else _checked_rows(rows, len(target)))
         if rows.ndim != 1 or prediction.shape != (len(rows), problem.n_costs):
             raise ValueError(
                 f"prediction must have the shape (batch, {problem.n_costs}) and rows the shape (batch,); got "
                 f"prediction.shape={prediction.shape} and rows.shape={rows.shape}."
             )
         if type(loss) in NATIVE:
-            return on_costs(prediction, jnp.asarray(costs)[rows])
-        return reduce(on_host(prediction, rows, jnp.asarray(step)), reduction)
+            # By default jax takes the last row for any that is out of range.
+            return on_costs(prediction, _as_jax(costs, "costs").at[rows].get(mode="fill", fill_value=jnp.nan))
+        return reduce(on_host(prediction, rows, _as_step(step)), reduction)
 
     return function
 
 
 def _on_host(loss: Loss, target_of: Callable[[Any], Target], seed: int) -> Callable[..., jax.Array]:
     """Return `(prediction, labels, step) -> values (batch,)`, differentiable in the prediction."""
+    seed = as_integer(seed, name="seed", minimum=0)
 
     def evaluate(prediction: Any, labels: Any, step: Any) -> tuple[Any, Any]:
-        rng = np.random.default_rng((seed, int(step)))
+        rng = np.random.default_rng((seed, as_integer(int(step), name="step", minimum=0)))
         values, gradient = loss.value_and_grad(prediction, target_of(np.asarray(labels)), rng)
         return values.astype(prediction.dtype), gradient.astype(prediction.dtype)
 
     def call(prediction: jax.Array, labels: jax.Array, step: jax.Array) -> tuple[jax.Array, jax.Array]:
+        if not any(isinstance(array, jax.core.Tracer) for array in (prediction, labels, step)):
+            values, gradient = evaluate(prediction, labels, step)  # an error here is no jax error
+            return jnp.asarray(values), jnp.asarray(gradient)
         shapes = (
             jax.ShapeDtypeStruct(prediction.shape[:1], prediction.dtype),
             jax.ShapeDtypeStruct(prediction.shape, prediction.dtype),
@@ -147,3 +156,39 @@ def _on_host(loss: Loss, target_of: Callable[[Any], Target], seed: int) -> Calla
 
     values.defvjp(call, backward)
     return values
+
+
+def _as_jax(values: Any, name: str) -> jax.Array:
+    """Return what jax makes of an array, in the precision in which it comes."""
+    if isinstance(values, jax.Array):
+        return values
+    floats = as_array(values, name=name)
+    return jnp.asarray(values if isinstance(values, np.ndarray) and values.dtype != object else floats)
+
+
+def _as_prediction(prediction: Any) -> jax.Array:
+    prediction = _as_jax(prediction, "prediction")
+    if not jnp.issubdtype(prediction.dtype, jnp.floating):
+        raise TypeError(
+            f"prediction must be an array of floats, or losses and gradients would be rounded; got {prediction.dtype}."
+        )
+    return prediction
+
+
+def _as_step(step: Any) -> jax.Array:
+    if not isinstance(step, jax.Array | np.ndarray):
+        step = as_integer(step, name="step", minimum=0)
+    elif not jnp.issubdtype(step.dtype, jnp.integer):
+        raise TypeError(f"step must be an integer from 0, the number of the training step; got {step.dtype}.")
+    return jnp.asarray(step)
+
+
+def _checked_rows(rows: Any, n: int) -> Any:
+    """Return row numbers as an array; the last rows may be counted from the end, as in NumPy."""
+    rows = np.asarray(rows)
+    if rows.dtype.kind not in "iu":
+        raise TypeError(f"rows must be an array of integers, the numbers of rows of the costs; got {rows.dtype}.")
+    if rows.size and not -n <= rows.min() <= rows.max() < n:
+        worst = rows.max() if rows.max() >= n else rows.min()
+        raise ValueError(f"rows must be numbers of rows of the costs, from 0 to {n - 1}; got {worst}.")
+    return rows

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.checks import FloatArray
+from decidewise.checks import FloatArray, as_array, as_integer
 from decidewise.frontends.contract import NATIVE, Reduction, check_batch, check_reduction, reduce
 from decidewise.losses import Loss, Target, as_loss
 from decidewise.losses.base import Solvable
@@ -66,28 +66,34 @@ class LossModule(torch.nn.Module):
 
     def __init__(self, loss: Loss, problem: Solvable, *, seed: int = 0, reduction: Reduction = "mean") -> None:
         super().__init__()
-        loss.check(problem)
+        self.loss = as_loss(loss)
+        self.loss.check(problem)
         check_reduction(reduction)
-        self.loss = loss
         self.problem = problem
         self.reduction: Reduction = reduction
-        self.rng = np.random.default_rng(seed)
+        self.rng = np.random.default_rng(as_integer(seed, name="seed", minimum=0))
 
     def prepare(self, costs: Any) -> Target:
         """Compute the labels of all costs (n, n_costs) once; `target[rows]` are those of a batch."""
         return self.loss.prepare(self.problem, _to_numpy(costs) if isinstance(costs, torch.Tensor) else costs)
 
-    def forward(self, prediction: torch.Tensor, costs: torch.Tensor, target: Target | None = None) -> torch.Tensor:
+    def forward(self, prediction: torch.Tensor, costs: Any, target: Target | None = None) -> torch.Tensor:
         """Return the loss of a batch, on the device and in the precision of the prediction.
 
         Parameters
         ----------
-        prediction, costs : Tensor of shape (batch, n_costs)
-            Predicted and true costs, in the problem's own sense.
+        prediction : Tensor of floats, of shape (batch, n_costs)
+            The predicted costs, in the problem's own sense.
+        costs : Tensor or array-like of shape (batch, n_costs)
+            The true costs.
         target : Target, optional
             Rows of what `prepare` returned. Without it the labels of the batch are computed here, and what a loss
             shares between samples (a pool of decisions, an adaptive step) is that of the batch alone.
         """
+        if not (isinstance(prediction, torch.Tensor) and prediction.is_floating_point()):
+            kind = f"one of {prediction.dtype}" if isinstance(prediction, torch.Tensor) else type(prediction).__name__
+            raise TypeError(f"prediction must be a torch.Tensor of floats, which a gradient can flow to; got {kind}.")
+        costs = costs if isinstance(costs, torch.Tensor) else torch.from_numpy(as_array(costs, name="costs"))
         check_batch(prediction, costs, self.problem.n_costs)
         native = NATIVE.get(type(self.loss))
         if native is not None:

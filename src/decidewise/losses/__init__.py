@@ -4,6 +4,7 @@
 name does.
 """
 
+from inspect import signature
 from typing import Any
 
 from decidewise.losses.aimle import Aimle
@@ -62,8 +63,12 @@ def as_loss(loss: str | Loss, **parameters: Any) -> Loss:
                 f"parameters go with a name, and loss={loss!r} has its own: set {', '.join(parameters)} there."
             )
         return loss
-    if loss not in registry:
-        raise ValueError(f"loss must be one of {', '.join(registry)}, or a Loss; got {loss!r}.")
+    if not (isinstance(loss, str) and loss in registry):
+        raise ValueError(f"loss must be one of {', '.join(registry)}, or a Loss such as SpoPlus(); got {loss!r}.")
+    known = signature(registry[loss]).parameters
+    if unknown := [name for name in parameters if name not in known]:
+        has = f"its parameters are {', '.join(known)}" if known else "it has none"
+        raise TypeError(f"loss {loss!r} has no parameter {', '.join(unknown)}; {has}.")
     return registry[loss](**parameters)
 
 

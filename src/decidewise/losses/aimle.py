@@ -76,6 +76,8 @@ class Aimle(Loss):
     rate: float = 1e-3
 
     gradient = "surrogate"
+    target_type = AdaptiveTarget
+    draws = True
 
     def __post_init__(self) -> None:
         as_integer(self.n_samples, name="n_samples")

@@ -17,9 +17,10 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_matrix
-from decidewise.losses.progress import tracked
+from decidewise.checks import FloatArray, all_finite, as_matrix, as_problem, as_rng
+from decidewise.errors import SolverError
 from decidewise.losses.relaxation import relaxed_vertices
+from decidewise.progress import tracked
 
 # Small enough that the progress bar moves while a slow solver works on the labels.
 _ROWS_A_PART = 128
@@ -74,7 +75,13 @@ class Minimization:
     def solve(self, costs: FloatArray) -> FloatArray:
         """Return a minimiser of `costs[i]·w` for each row, in one batch: finite (..., d) float64 in, (..., d) out."""
         rows = np.ascontiguousarray(costs).reshape(-1, costs.shape[-1])
-        return self.problem.minimize(rows).reshape(costs.shape)
+        try:
+            return self.problem.minimize(rows).reshape(costs.shape)
+        except SolverError as error:
+            raise error.at(error.row % costs.shape[-2]) from error
+        except ValueError:
+            _check_range(costs, "the costs that the loss solves for")
+            raise
 
     def solve_relaxation(self, costs: FloatArray) -> FloatArray:
         """Return an optimal vertex of the polyhedron for each row, (n, d) -> (n, d), counted as solver calls."""
@@ -114,8 +121,13 @@ class DecisionTarget(Target):
     @classmethod
     def solve(cls, problem: Minimization, costs: FloatArray) -> Self:
         """Label every row of costs with its optimal decision, with a progress bar if that takes long."""
-        parts = [slice(first, first + _ROWS_A_PART) for first in range(0, len(costs), _ROWS_A_PART)]
-        decisions = np.concatenate([problem.solve(costs[rows]) for rows in tracked(parts, "Solving for the labels")])
+        decisions = np.empty_like(costs)
+        for first in tracked(range(0, len(costs), _ROWS_A_PART), "Solving for the labels"):
+            rows = slice(first, first + _ROWS_A_PART)
+            try:
+                decisions[rows] = problem.solve(costs[rows])
+            except SolverError as error:
+                raise error.at(first + error.row) from error
         return cls(problem, costs, decisions, row_dot(costs, decisions))
 
 
@@ -125,8 +137,12 @@ class Loss(ABC):
     #: "exact" (the gradient of the value), "subgradient" (the same where it exists) or "surrogate" (a useful direction
     #: that is not the value's gradient).
     gradient: ClassVar[Literal["exact", "subgradient", "surrogate"]]
+    #: What `label` returns and `evaluate` needs.
+    target_type: ClassVar[type[Target]] = Target
     #: Whether `evaluate` calls the solver, so that training needs it in the loop.
     solves: ClassVar[bool] = True
+    #: Whether `evaluate` draws random numbers.
+    draws: ClassVar[bool] = False
     #: Whether the loss works only where `problem.polyhedron` exists.
     needs_polyhedron: ClassVar[bool] = False
     #: Whether the loss is lowest at predictions of length one or less, rather than at the size of the costs.
@@ -146,12 +162,22 @@ class Loss(ABC):
 
         Both the prediction and the gradient are in the problem's own sense.
         """
+        if not isinstance(target, self.target_type):
+            raise TypeError(
+                f"target must be what {type(self).__name__}().prepare(problem, costs) returns; got an object of type "
+                f"{type(target).__name__}."
+            )
         prediction = as_matrix(prediction, name="prediction", n_columns=target.costs.shape[1], owner="the target")
         if len(prediction) != len(target):
             raise ValueError(
                 f"prediction has {len(prediction)} rows and the target {len(target)}; take the same rows of both."
             )
-        return self.value_and_grad_unchecked(prediction, target, rng)
+        if self.draws:
+            as_rng(rng)
+        values, gradient = self.value_and_grad_unchecked(prediction, target, rng)
+        _check_range(values[:, np.newaxis], "the value of the loss")
+        _check_range(gradient, "the gradient of the loss")
+        return values, gradient
 
     def value_and_grad_unchecked(
         self, prediction: FloatArray, target: Target, rng: np.random.Generator
@@ -164,6 +190,7 @@ class Loss(ABC):
 
     def check(self, problem: Solvable) -> None:
         """Raise, with a sentence that says what to do, if this loss cannot work on this problem."""
+        as_problem(problem)
         if self.needs_polyhedron and problem.polyhedron is None:
             raise ValueError(
                 f"{type(self).__name__} needs linear constraints, and {type(problem).__name__} has no polyhedron. "
@@ -177,6 +204,16 @@ class Loss(ABC):
     @abstractmethod
     def evaluate(self, prediction: FloatArray, target: Any, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Return values (b,) and gradient (b, d) for a minimisation."""
+
+
+def _check_range(numbers: FloatArray, what: str) -> None:
+    """Raise if numbers (..., b, d) that were computed from a finite prediction and finite costs are not finite."""
+    if not all_finite(numbers):
+        row = np.argwhere(~np.isfinite(numbers))[0][-2]
+        raise ValueError(
+            f"row {row}: {what} left the range of float64, since its prediction or its costs are too large. Divide both "
+            "by the same number, which changes no decision."
+        )
 
 
 def row_dot(a: FloatArray, b: FloatArray) -> FloatArray:

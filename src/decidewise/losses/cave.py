@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_integer
+from decidewise.checks import FloatArray, as_flag, as_integer, as_number
 from decidewise.losses.base import DecisionTarget, Loss, Minimization, row_dot
 from decidewise.losses.cones import IntArray, NormalCones
 
@@ -37,8 +37,12 @@ class _ConeAligned(Loss):
 
     relaxed: bool = field(default=False, kw_only=True)
 
+    target_type = ConeTarget
     solves = False
     needs_polyhedron = True
+
+    def __post_init__(self) -> None:
+        as_flag(self.relaxed, name="relaxed")
 
     def label(self, problem: Minimization, costs: FloatArray) -> ConeTarget:
         """Solve every row once and note which constraints bind."""
@@ -108,6 +112,7 @@ class CavePlus(_ConeAligned):
     gradient = "surrogate"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         as_integer(self.max_iter, name="max_iter")
 
     def aim(self, points: FloatArray, target: ConeTarget, rng: np.random.Generator) -> FloatArray:
@@ -138,12 +143,13 @@ class CaveHybrid(_ConeAligned):
     max_iter: int = 3
 
     gradient = "surrogate"
+    draws = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         as_integer(self.max_iter, name="max_iter")
         for name in ("solve_ratio", "inner_ratio"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} must lie between 0 and 1; got {name}={getattr(self, name)!r}.")
+            as_number(getattr(self, name), name=name, at_least=0, at_most=1)
 
     def aim(self, points: FloatArray, target: ConeTarget, rng: np.random.Generator) -> FloatArray:
         """Return the truncated projection on the rows drawn and the mixture on the others."""

@@ -40,6 +40,7 @@ class Dbb(Loss):
     lambd: float = 10.0
 
     gradient = "surrogate"
+    target_type = DecisionTarget
 
     def __post_init__(self) -> None:
         as_positive(self.lambd, name="lambd")

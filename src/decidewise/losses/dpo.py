@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_integer, as_positive
+from decidewise.checks import FloatArray, as_flag, as_integer, as_positive
 from decidewise.losses.base import DecisionTarget, Loss, Minimization
 
 
@@ -49,10 +49,13 @@ class Dpo(Loss):
     variance_reduction: bool = True
 
     gradient = "surrogate"
+    target_type = DecisionTarget
+    draws = True
 
     def __post_init__(self) -> None:
         as_integer(self.n_samples, name="n_samples")
         as_positive(self.sigma, name="sigma")
+        as_flag(self.variance_reduction, name="variance_reduction")
 
     def label(self, problem: Minimization, costs: FloatArray) -> DecisionTarget:
         """Solve for the optimal decisions, whose values the regret needs."""

@@ -60,6 +60,8 @@ class Imle(Loss):
     kappa: float = 5.0
 
     gradient = "surrogate"
+    target_type = DecisionTarget
+    draws = True
 
     def __post_init__(self) -> None:
         as_integer(self.n_samples, name="n_samples")

@@ -19,7 +19,7 @@ from decidewise.kernels import kernel
 from decidewise.losses.base import DecisionTarget, Loss, Minimization, Target
 from decidewise.losses.cones import NormalCones
 from decidewise.losses.neighbours import neighbours
-from decidewise.losses.progress import tracked
+from decidewise.progress import tracked
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,7 @@ class Lava(Loss):
     max_neighbours: int = 1000
 
     gradient = "subgradient"
+    target_type = EdgeTarget
     solves = False
     needs_polyhedron = True
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_softmax, softmax
 
-from decidewise.checks import FloatArray, as_positive
+from decidewise.checks import FloatArray, as_number, as_positive
 from decidewise.losses.base import row_dot
 from decidewise.losses.pool import PoolLoss, PoolTarget
 
@@ -66,8 +66,7 @@ class LtrPairwise(PoolLoss):
     gradient = "subgradient"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.margin < np.inf:
-            raise ValueError(f"margin must be finite and not negative; got margin={self.margin!r}.")
+        as_number(self.margin, name="margin", at_least=0)
 
     def evaluate(
         self, prediction: FloatArray, target: PoolTarget, rng: np.random.Generator

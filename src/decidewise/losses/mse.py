@@ -9,12 +9,14 @@ import numpy as np
 
 from decidewise.checks import FloatArray
 from decidewise.losses.base import Loss, Minimization, Target, row_dot
+from decidewise.losses.namespace import namespace_of
 
 
 def mse(prediction: Any, costs: Any) -> Any:
     """Return `mean_j (p_j - c_j)²` of each row, on NumPy, torch or jax arrays: (..., d), (..., d) -> (...)."""
+    xp = namespace_of(prediction, costs)
     residual = prediction - costs
-    return (residual * residual).mean(-1)
+    return xp.mean(residual * residual, axis=-1)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ class Nid(Loss):
     """
 
     gradient = "surrogate"
+    target_type = DecisionTarget
 
     def label(self, problem: Minimization, costs: FloatArray) -> DecisionTarget:
         """Solve for the optimal decisions, whose values the regret needs."""

@@ -44,6 +44,8 @@ class Pfy(Loss):
     sigma: float = 1.0
 
     gradient = "subgradient"
+    target_type = DecisionTarget
+    draws = True
 
     def __post_init__(self) -> None:
         as_integer(self.n_samples, name="n_samples")

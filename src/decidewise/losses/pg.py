@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_positive
+from decidewise.checks import FloatArray, as_choice, as_positive
 from decidewise.losses.base import Loss, Minimization, Target, row_dot
 
 #: Where, in steps of `h` along the costs, the two ends of the difference lie.
@@ -52,8 +52,7 @@ class Pg(Loss):
 
     def __post_init__(self) -> None:
         as_positive(self.h, name="h")
-        if self.mode not in ENDS:
-            raise ValueError(f'mode must be "backward", "forward" or "central"; got {self.mode!r}.')
+        as_choice(self.mode, name="mode", choices=tuple(ENDS))
 
     def label(self, problem: Minimization, costs: FloatArray) -> Target:
         """Keep the costs."""

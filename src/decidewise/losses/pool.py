@@ -44,6 +44,7 @@ class PoolTarget(DecisionTarget):
 class PoolLoss(Loss):
     """A loss that compares decisions of the pool; it needs the solver for the labels only."""
 
+    target_type = PoolTarget
     solves = False
 
     def label(self, problem: Minimization, costs: FloatArray) -> PoolTarget:

@@ -10,7 +10,7 @@ from scipy.sparse import csc_array, vstack
 
 from decidewise.checks import FloatArray
 from decidewise.errors import SolverError
-from decidewise.losses.progress import tracked
+from decidewise.progress import tracked
 
 
 def relaxed_vertices(polyhedron: Any, costs: FloatArray) -> FloatArray:

@@ -48,6 +48,7 @@ class Rfwo(Loss):
     tol: float = 1e-12
 
     gradient = "exact"
+    target_type = DecisionTarget
     needs_polyhedron = True
 
     def __post_init__(self) -> None:

@@ -49,6 +49,7 @@ class Rfy(Loss):
     tol: float = 1e-12
 
     gradient = "exact"
+    target_type = DecisionTarget
 
     def __post_init__(self) -> None:
         as_positive(self.lambd, name="lambd")

@@ -32,6 +32,7 @@ class SpoPlus(Loss):
     """
 
     gradient = "subgradient"
+    target_type = DecisionTarget
 
     def label(self, problem: Minimization, costs: FloatArray) -> DecisionTarget:
         """Solve for the optimal decisions."""

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 
 from decidewise.checks import FloatArray
 from decidewise.losses.base import Loss, Minimization, Target, row_dot
+from decidewise.losses.namespace import namespace_of
 from decidewise.measure import transform
 
 
@@ -37,7 +37,7 @@ def wise(prediction: Any, costs: Any, *, eps: float = 0.0) -> Any:
     >>> wise(np.array([[0.6, 0.8], [1.0, 1.0]]), np.array([[3.0, 4.0], [0.0, 0.0]]))
     array([0., 0.])
     """
-    xp = array_namespace(prediction, costs)
+    xp = namespace_of(prediction, costs)
     largest = xp.max(xp.abs(costs), axis=-1, keepdims=True)
     largest = xp.where(largest > 0, largest, xp.ones_like(largest))
     scaled = costs / largest  # so that squares of very large and very small costs stay in range
@@ -61,6 +61,7 @@ class Wise(Loss):
     """The WISE loss `‖c‖ · ‖p - c/‖c‖‖²`; it never touches the solver."""
 
     gradient = "exact"
+    target_type = WiseTarget
     solves = False
     directions = True
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from decidewise.checks import FloatArray
 from decidewise.evaluate import Truth
-from decidewise.losses.progress import tracked
+from decidewise.progress import tracked
 from decidewise.models.out_of_fold import OutOfFold
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import isfinite
 from typing import Literal
 
 import numpy as np
 
-from decidewise.checks import FloatArray
+from decidewise.checks import FloatArray, all_finite
 from decidewise.losses import Loss, Target
 from decidewise.models.adam import Adam
 
@@ -66,7 +65,7 @@ class Training:
 
     def _step(self, design: FloatArray, target: Target) -> FloatArray:
         prediction = respond(self.link, design @ self.parameters)
-        if not isfinite(prediction.sum()):
+        if not all_finite(prediction):
             return np.full(len(design), np.nan)
         values, gradient = self.loss.value_and_grad_unchecked(prediction, target, self.rng)
         if self.link == "log":

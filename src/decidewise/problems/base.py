@@ -20,15 +20,20 @@ array([1.])
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from decidewise.checks import FloatArray, as_matrix
+from decidewise.checks import FloatArray, all_finite, as_array, as_choice, as_matrix
+from decidewise.errors import SolverError
 
 Sense = Literal["min", "max"]
+#: The most costs a problem may have: a single row of them takes almost a gigabyte.
+MAX_COSTS = 10**8
 
 
 @dataclass(frozen=True)
@@ -49,8 +54,8 @@ class Polyhedron:
 class Problem(ABC):
     """A linear objective over a fixed, bounded feasible region.
 
-    Subclasses set `n_costs` and write `minimize`; everything else is here. A problem keeps no state between calls and
-    can be pickled. It is deterministic: ties go to one documented rule that depends only on the set of optimal
+    Subclasses set `n_costs` and write `minimize`; everything else is here, also the check of what `minimize` is given and
+    returns, whoever calls it. A problem keeps no state between calls and can be pickled. It is deterministic: ties go to one documented rule that depends only on the set of optimal
     decisions, so that `solve(a * c) == solve(c)` for every `a > 0` and a batch equals a loop.
 
     Parameters
@@ -65,13 +70,18 @@ class Problem(ABC):
     #: The largest Euclidean norm of a decision (the paper's `B_S`), where it is known.
     B_S: float | None = None
 
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "minimize" in vars(cls):
+            cls.minimize = _checked(cls.minimize)  # type: ignore[method-assign]
+
     def __init__(self, *, sense: Sense = "min") -> None:
-        if sense not in ("min", "max"):
-            raise ValueError(f'sense must be "min" or "max"; got {sense!r}.')
-        self.sense: Sense = sense
+        self.sense: Sense = as_choice(sense, name="sense", choices=("min", "max"))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(n_costs={self.n_costs}, sense={self.sense!r})"
+        # A class of a user's own may have forgotten either, and is shown where it is refused for that.
+        n_costs, sense = getattr(self, "n_costs", None), getattr(self, "sense", None)
+        return f"{type(self).__name__}({n_costs=}, {sense=})"
 
     def solve(self, costs: Any) -> FloatArray:
         """Return an optimal decision for every row of costs.
@@ -84,16 +94,18 @@ class Problem(ABC):
         -------
         decisions : ndarray of the same shape
         """
-        vector = np.ndim(costs) == 1
-        batch = as_matrix(
-            np.reshape(costs, (1, -1)) if vector else costs, n_columns=self.n_costs, owner=type(self).__name__
-        )
+        costs = as_array(costs, name="costs")
+        vector = costs.ndim == 1
+        batch = as_matrix(costs[np.newaxis] if vector else costs, n_columns=self.n_costs, owner=type(self).__name__)
         decisions = self.minimize(-batch if self.sense == "max" else batch)
         return decisions[0] if vector else decisions
 
     @abstractmethod
     def minimize(self, costs: FloatArray) -> FloatArray:
-        """Return a minimiser of `costs[i]·w` for each row: finite, float64, C-contiguous, not to be written to."""
+        """Return a minimiser of `costs[i]·w` for each row: finite, float64, C-contiguous, not to be written to.
+
+        Of the same shape, and finite too: anything else that a subclass returns is an error that says so.
+        """
 
     @property
     def polyhedron(self) -> Polyhedron | None:
@@ -107,3 +119,30 @@ class Problem(ABC):
         those that matter for given costs (of a minimisation, whatever the sense) and their decisions, both (n, d).
         """
         return self.polyhedron
+
+
+def as_n_costs(n_costs: int, *, owner: str) -> int:
+    """Return the number of costs of a problem that is about to be made, unless no row of them would fit in memory."""
+    if n_costs > MAX_COSTS:
+        raise ValueError(f"{owner} would have {n_costs:,} costs; at most {MAX_COSTS:,} are possible. Choose a smaller one.")
+    return n_costs
+
+
+def _checked(minimize: Callable[[Any, FloatArray], FloatArray]) -> Callable[[Any, FloatArray], FloatArray]:
+    """Let nothing but clean costs into a solver, which could crash on others or never end, nor other decisions out."""
+
+    @wraps(minimize)
+    def checked(self: Any, costs: FloatArray) -> FloatArray:
+        costs = as_matrix(costs, n_columns=self.n_costs, owner=type(self).__name__)
+        decisions = as_array(minimize(self, costs), name="what minimize returns")
+        if decisions.shape != costs.shape:
+            raise ValueError(
+                f"{type(self).__name__}.minimize must return one decision for each row of costs, of shape "
+                f"{costs.shape}; it returned shape {decisions.shape}."
+            )
+        if not all_finite(decisions):
+            row = int(np.flatnonzero(~np.isfinite(decisions).all(axis=1))[0])
+            raise SolverError(f"{type(self).__name__} returned {decisions[row]}, which is not finite.", row=row)
+        return decisions
+
+    return checked

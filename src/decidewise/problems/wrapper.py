@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from decidewise.checks import FloatArray
+from typing import Any
+
+from decidewise.checks import FloatArray, as_problem
 from decidewise.problems.base import Polyhedron, Problem
 
 
@@ -18,8 +20,11 @@ class Wrapper(Problem):
     #: Whether solving changes the object, so that a copy in another process would go its own way.
     keeps_state: bool = False
 
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super(Problem, cls).__init_subclass__(**keywords)  # past the check of `minimize`: the problem inside has one
+
     def __init__(self, problem: Problem) -> None:
-        super().__init__(sense=problem.sense)
+        super().__init__(sense=as_problem(problem).sense)
         self.problem = problem
         self.n_costs = problem.n_costs
         self.is_integer = problem.is_integer

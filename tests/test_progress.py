@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from decidewise.losses import progress
+from decidewise import progress
 
 
 def test_no_bar_for_a_short_wait_or_without_a_terminal(capsys):

@@ -1,4 +1,4 @@
-"""A progress bar for labels that take their time."""
+"""A progress bar for what takes its time."""
 
 from __future__ import annotations
 
