@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from decidewise.errors import CalibrationWarning, DivergenceError, SolverError
+from decidewise.errors import CalibrationWarning, DivergenceError, OptimalityWarning, SolverError
 
 if TYPE_CHECKING:
     from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor, WiseRegressorCV
@@ -25,6 +25,7 @@ __all__ = [
     "DecisionRegressor",
     "DivergenceError",
     "GeneralizedLinear",
+    "OptimalityWarning",
     "SolverError",
     "WiseRegressor",
     "WiseRegressorCV",

@@ -37,6 +37,10 @@ class CalibrationWarning(UserWarning):
     """A learner's loss is not calibrated to the conditional mean, so its decisions need not be optimal."""
 
 
+class OptimalityWarning(UserWarning):
+    """A problem's decision for other costs is better than the one it returned as optimal."""
+
+
 class DivergenceError(ArithmeticError):
     """Training went astray: the loss is not a number any more, or far beyond where it started.
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from decidewise.checks import FloatArray, as_matrix, as_sample_weight, check_same_rows
+from decidewise.checks import FloatArray, as_integer, as_matrix, as_number, as_rng, as_sample_weight, check_same_rows
 
 
 def norms(costs: FloatArray) -> FloatArray:
@@ -37,7 +37,9 @@ def norms(costs: FloatArray) -> FloatArray:
         largest = np.abs(rows).max(axis=1)
         with np.errstate(invalid="ignore"):  # an infinite entry gives NaN, as a NaN does
             scaled = rows / np.where(largest > 0, largest, 1.0)[:, None]
-        result[extreme] = largest * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+        with np.errstate(over="ignore"):
+            result[extreme] = largest * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+        _check_range(result, "norm", "Divide all costs by the same number")
     return result
 
 
@@ -83,7 +85,7 @@ def transform(costs: Any, exponent: float = 1.0) -> tuple[FloatArray, FloatArray
     ----------
     costs : array-like of shape (n, d)
     exponent : float
-        Not negative.
+        Not negative, and no larger than the range of float64 allows for the norms at hand.
 
     Returns
     -------
@@ -93,7 +95,15 @@ def transform(costs: Any, exponent: float = 1.0) -> tuple[FloatArray, FloatArray
     """
     check_exponent(exponent)
     costs = as_matrix(costs)
-    weights = norms(costs) ** exponent
+    lengths = norms(costs)
+    with np.errstate(over="ignore"):
+        weights = lengths**exponent
+    _check_range(weights, f"weight ‖y‖^{exponent:g}", "Choose a smaller exponent, or divide all costs by the same number")
+    if lengths.any() and not weights.any():
+        raise ValueError(
+            f"the weights ‖y‖^{exponent:g} of all rows are too small for float64. Choose a smaller exponent, or multiply "
+            "all costs by the same number."
+        )
     return weights, divide(costs, weights)
 
 
@@ -120,8 +130,7 @@ def resample(
     """
     costs = as_matrix(costs)
     check_same_rows(X=X, costs=costs)
-    if size < 1:
-        raise ValueError(f"size must be at least 1, the number of rows to draw; got {size}.")
+    size, rng = as_integer(size, name="size"), as_rng(rng)
     weights, targets = transform(costs, exponent)
     weights = mean_one(mean_one(weights) * as_sample_weight(sample_weight, len(costs)))
     rows = rng.choice(len(costs), size=size, p=weights / len(weights))
@@ -135,5 +144,10 @@ def divide(costs: FloatArray, weights: FloatArray) -> FloatArray:
 
 def check_exponent(exponent: float) -> None:
     """Raise unless the exponent is a finite number that is not negative."""
-    if not (np.isfinite(exponent) and exponent >= 0):
-        raise ValueError(f"exponent must be a number from 0 (least squares) upwards, 1 being WISE; got {exponent!r}.")
+    as_number(exponent, name="exponent", at_least=0)
+
+
+def _check_range(numbers: FloatArray, what: str, advice: str) -> None:
+    if np.isinf(numbers).any():
+        row = int(np.isinf(numbers).argmax())
+        raise ValueError(f"row {row}: the {what} of the costs is too large for float64. {advice}.")

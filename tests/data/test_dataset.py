@@ -20,7 +20,7 @@ def test_split_keeps_order_and_rows(data):
 
 @pytest.mark.parametrize("n_train", [0, 10, -1, 11])
 def test_split_needs_rows_on_both_sides(data, n_train):
-    with pytest.raises(ValueError, match=rf"1\.\.9; got {n_train}"):
+    with pytest.raises(ValueError, match="n_train must"):
         data.split(n_train)
 
 

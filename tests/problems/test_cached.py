@@ -118,5 +118,5 @@ def test_an_error_names_the_row_of_the_batch():
 
 @pytest.mark.parametrize("solve_ratio", [-0.1, 1.1, np.nan])
 def test_the_ratio_is_checked(solve_ratio):
-    with pytest.raises(ValueError, match="solve_ratio must be between 0 and 1"):
+    with pytest.raises(ValueError, match="solve_ratio must be a number at least 0 and at most 1"):
         CachedProblem(TopK(3, 1), solve_ratio, 0)

@@ -164,7 +164,7 @@ def test_max_is_the_mirror_of_min(case, all_costs):
 
 
 def test_bad_sense(case):
-    with pytest.raises(ValueError, match='sense must be "min" or "max"; got \'least\''):
+    with pytest.raises(ValueError, match="sense must be one of 'min', 'max'; got 'least'"):
         case.build(sense="least")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from decidewise.checks import FloatArray, check_same_rows
+from decidewise.checks import FloatArray, as_integer, as_problem, check_same_rows
 
 if TYPE_CHECKING:
     from decidewise.problems.base import Problem
@@ -40,6 +40,7 @@ class Dataset:
     problem: Problem
 
     def __post_init__(self) -> None:
+        as_problem(self.problem)
         check_same_rows(X=self.X, costs=self.costs, mean_costs=self.mean_costs)
 
     def __len__(self) -> int:
@@ -50,7 +51,7 @@ class Dataset:
 
     def split(self, n_train: int) -> tuple[Dataset, Dataset]:
         """Return the first `n_train` rows and the rest, as views of the same arrays."""
-        if not 1 <= n_train < len(self):
+        if not 1 <= as_integer(n_train, name="n_train") < len(self):
             raise ValueError(
                 f"n_train must leave at least one row on each side, so lie in 1..{len(self) - 1}; got {n_train}."
             )

@@ -6,36 +6,47 @@ PyEPO 2.2.7: at equal seeds the numbers are equal, and so results can be compare
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.checks import FloatArray, as_integer
+from decidewise.checks import FloatArray, all_finite, as_integer, as_number
+
+#: Beyond it `3.5^degree` would soon leave the range of float64; the costs themselves mostly do so before.
+MAX_DEGREE = 500
 
 
 def streams(seed: Any, instance_seed: Any = None) -> tuple[np.random.RandomState, np.random.RandomState]:
     """Return the stream of the instance and that of the samples; they are one where there is no instance seed."""
-    samples = np.random.RandomState(as_integer(seed, name="seed", minimum=0))
-    if instance_seed is None:
-        return samples, samples
-    return np.random.RandomState(as_integer(instance_seed, name="instance_seed", minimum=0)), samples
+    samples = _stream(seed, "seed")
+    return (samples if instance_seed is None else _stream(instance_seed, "instance_seed")), samples
+
+
+def _stream(seed: Any, name: str) -> np.random.RandomState:
+    return np.random.RandomState(as_integer(seed, name=name, minimum=0, maximum=2**32 - 1))
+
+
+def as_degree(value: Any) -> int:
+    """Return the degree of a polynomial."""
+    return as_integer(value, name="degree", maximum=MAX_DEGREE)
 
 
 def polynomial(X: FloatArray, B: npt.NDArray[np.integer], degree: int, *, scale: float = 1.0) -> FloatArray:
     """Return `scale / 3.5^degree · ((B x / √p + 3)^degree + 1)` for every row `x`: (n, p), (d, p) -> (n, d)."""
-    return ((X @ B.T / np.sqrt(X.shape[1]) + 3) ** degree + 1) * scale / 3.5**degree
+    with np.errstate(over="ignore"):  # `single_precision` refuses what is not finite
+        return ((X @ B.T / np.sqrt(X.shape[1]) + 3) ** degree + 1) * scale / 3.5**degree
 
 
 def single_precision(costs: FloatArray) -> FloatArray:
     """Round to the nearest float32, which is what PyEPO returns, and keep the type float64."""
-    return costs.astype(np.float32).astype(np.float64)
+    with np.errstate(over="ignore"):
+        rounded = costs.astype(np.float32).astype(np.float64)
+    if not all_finite(rounded):
+        raise ValueError("degree is too high: some costs are beyond the range of float32, 3e38. Choose a lower degree.")
+    return rounded
 
 
 def as_noise(value: Any) -> float:
     """Return the half-width of a multiplicative noise around 1, or raise if a factor could be negative."""
-    noise = float(value) if isinstance(value, Real) else np.nan
-    if not 0 <= noise <= 1:
-        raise ValueError(f"noise must lie in [0, 1], for factors between 1 - noise and 1 + noise; got {value!r}.")
-    return noise
+    return as_number(value, name="noise", at_least=0, at_most=1)

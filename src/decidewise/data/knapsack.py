@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_integer
+from decidewise.checks import FloatArray, as_integer, as_number
 from decidewise.data.dataset import Dataset
-from decidewise.data.draws import as_noise, polynomial, single_precision, streams
+from decidewise.data.draws import as_degree, as_noise, polynomial, single_precision, streams
 from decidewise.problems import Knapsack
 
 
@@ -58,17 +58,18 @@ def make_knapsack(
     >>> data.mean_costs[0, :8].round(2)
     array([6.81, 6.28, 6.86, 6.15, 6.28, 6.34, 6.86, 4.99])
     """
-    n, degree = as_integer(n, name="n"), as_integer(degree, name="degree")
+    n, degree = as_integer(n, name="n"), as_degree(degree)
     n_items, n_features = as_integer(n_items, name="n_items"), as_integer(n_features, name="n_features")
     dimension = as_integer(dimension, name="dimension")
     noise = as_noise(noise)
+    capacity = as_number(capacity, name="capacity", at_least=0)
     instance, rng = streams(seed, instance_seed)
     weights = instance.choice(range(300, 800), size=(dimension, n_items)) / 100
     B = instance.binomial(1, 0.5, (n_items, n_features))
     X = rng.normal(0, 1, (n, n_features))
     values = polynomial(X, B, degree, scale=5.0)
     costs = np.ceil(values * rng.uniform(1 - noise, 1 + noise, values.shape))
-    problem = Knapsack(weights, np.full(dimension, float(capacity)))
+    problem = Knapsack(weights, np.full(dimension, capacity))
     return Dataset(X, single_precision(costs), mean_of_ceil(values, noise), problem)
 
 

@@ -6,9 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from decidewise.checks import as_integer, as_positive
+from decidewise.checks import as_choice, as_flag, as_integer, as_number, as_positive
 from decidewise.data.dataset import Dataset
-from decidewise.data.draws import single_precision, streams
+from decidewise.data.draws import as_degree, single_precision, streams
 from decidewise.problems import Portfolio
 
 
@@ -66,18 +66,19 @@ def make_portfolio(
     >>> data.costs[0, :3].round(4)
     array([0.2406, 0.2545, 0.2095])
     """
-    n, degree = as_integer(n, name="n"), as_integer(degree, name="degree")
+    n, degree = as_integer(n, name="n"), as_degree(degree)
     n_assets, n_features = as_integer(n_assets, name="n_assets"), as_integer(n_features, name="n_features")
-    if noise not in ("student", "gaussian"):
-        raise ValueError(f'noise must be "student" or "gaussian"; got {noise!r}.')
-    noise_level = as_positive(noise_level, name="noise_level")
+    as_choice(noise, name="noise", choices=("student", "gaussian"))
+    noise_level = as_number(noise_level, name="noise_level", above=0, at_most=1e30)  # whose square is in range
     risk_multiple = as_positive(risk_multiple, name="risk_multiple")
+    as_flag(factor_noise, name="factor_noise")
     instance, rng = streams(seed, instance_seed)
     B = instance.binomial(1, 0.5, (n_assets, n_features))
     L = instance.uniform(-2.5e-3 * noise_level, 2.5e-3 * noise_level, (n_assets, n_features))
     X = rng.normal(0, 1, (n, n_features))
     base = 0.2 if noise == "student" else 0.1
-    returns = (0.05 * (X @ B.T) / np.sqrt(n_features) + base ** (1 / degree)) ** degree
+    with np.errstate(over="ignore"):  # `single_precision` refuses what is not finite
+        returns = (0.05 * (X @ B.T) / np.sqrt(n_features) + base ** (1 / degree)) ** degree
     size = (n, n_features + n_assets)
     shocks = rng.standard_t(3, size) / np.sqrt(3) if noise == "student" else rng.standard_normal(size)
     factors, residuals = shocks[:, :n_features], shocks[:, n_features:]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decidewise.checks import as_integer
 from decidewise.data.dataset import Dataset
-from decidewise.data.draws import as_noise, polynomial, single_precision, streams
+from decidewise.data.draws import as_degree, as_noise, polynomial, single_precision, streams
 from decidewise.problems import ShortestPath
 
 
@@ -47,9 +47,11 @@ def make_shortest_path(
     >>> data.costs[0, :3].round(4)
     array([0.4604, 1.0125, 0.7162])
     """
-    n, degree = as_integer(n, name="n"), as_integer(degree, name="degree")
+    n, degree = as_integer(n, name="n"), as_degree(degree)
     n_features = as_integer(n_features, name="n_features")
     noise = as_noise(noise)
+    if not (isinstance(grid, tuple | list) and len(grid) == 2):
+        raise ValueError(f"grid must be a pair of integers, rows and columns, such as (5, 5); got {grid!r}.")
     problem = ShortestPath(*grid)
     rng, _ = streams(seed)
     B = rng.binomial(1, 0.5, (problem.n_costs, n_features))

@@ -7,7 +7,7 @@ from scipy.spatial.distance import pdist
 
 from decidewise.checks import as_integer
 from decidewise.data.dataset import Dataset
-from decidewise.data.draws import as_noise, single_precision, streams
+from decidewise.data.draws import as_degree, as_noise, single_precision, streams
 from decidewise.problems import TravellingSalesman
 
 
@@ -49,7 +49,7 @@ def make_travelling_salesman(
     >>> data.costs.shape, data.costs[0, :3].round(4)
     ((3, 190), array([4.4692, 8.265 , 6.0748]))
     """
-    n, degree = as_integer(n, name="n"), as_integer(degree, name="degree")
+    n, degree = as_integer(n, name="n"), as_degree(degree)
     n_features = as_integer(n_features, name="n_features")
     noise = as_noise(noise)
     problem = TravellingSalesman(n_nodes)
@@ -60,6 +60,7 @@ def make_travelling_salesman(
     B = rng.binomial(1, 0.5, size) * rng.uniform(-2, 2, size)
     X = rng.normal(0, 1, (n, n_features))
     distances = pdist(nodes)
-    predictable = (X @ B.T / np.sqrt(n_features) + 3) ** degree / 3 ** (degree - 1)
+    with np.errstate(over="ignore"):  # `single_precision` refuses what is not finite
+        predictable = (X @ B.T / np.sqrt(n_features) + 3) ** degree / 3 ** (degree - 1)
     costs = distances + predictable * rng.uniform(1 - noise, 1 + noise, predictable.shape)
     return Dataset(X, single_precision(np.around(costs, 4)), distances + predictable, problem)

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array, eye_array, kron, vstack
 from decidewise.batches import in_parts
 from decidewise.checks import FloatArray, as_integer
 from decidewise.kernels import kernel
-from decidewise.problems.base import Polyhedron, Problem, Sense
+from decidewise.problems.base import Polyhedron, Problem, Sense, as_n_costs
 
 IntArray = npt.NDArray[np.int64]
 
@@ -49,7 +49,7 @@ class Assignment(Problem):
     def __init__(self, n: int, *, sense: Sense = "min") -> None:
         super().__init__(sense=sense)
         self.n = as_integer(n, name="n")
-        self.n_costs = self.n**2
+        self.n_costs = as_n_costs(self.n**2)
         self.B_S = float(np.sqrt(self.n))
 
     def minimize(self, costs: FloatArray) -> FloatArray:

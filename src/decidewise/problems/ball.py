@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_integer, as_positive
-from decidewise.problems.base import Problem, Sense
+from decidewise.checks import FloatArray, as_integer, as_number
+from decidewise.problems.base import Problem, Sense, as_n_costs
 
 
 class Ball(Problem):
@@ -43,14 +43,19 @@ class Ball(Problem):
 
     def __init__(self, dimension: int, radius: float = 1.0, *, sense: Sense = "min") -> None:
         super().__init__(sense=sense)
-        self.n_costs = as_integer(dimension, name="dimension")
-        self.radius = as_positive(radius, name="radius")
+        self.n_costs = as_n_costs(as_integer(dimension, name="dimension"))
+        self.radius = as_radius(radius)
         self.r = self.radius**2
         self.B_S = self.radius
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return the point straight downhill, and the centre for zero costs."""
         return -self.radius * unit_rows(costs) + 0.0  # no negative zeros
+
+
+def as_radius(radius: float) -> float:
+    """Return a radius whose square is in the range of float64."""
+    return as_number(radius, name="radius", above=0, at_most=1e150)
 
 
 def unit_rows(vectors: FloatArray) -> FloatArray:

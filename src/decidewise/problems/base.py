@@ -121,10 +121,10 @@ class Problem(ABC):
         return self.polyhedron
 
 
-def as_n_costs(n_costs: int, *, owner: str) -> int:
-    """Return the number of costs of a problem that is about to be made, unless no row of them would fit in memory."""
+def as_n_costs(n_costs: int) -> int:
+    """Return the number of costs of a problem that is about to be made, unless hardly a row of them fits into memory."""
     if n_costs > MAX_COSTS:
-        raise ValueError(f"{owner} would have {n_costs:,} costs; at most {MAX_COSTS:,} are possible. Choose a smaller one.")
+        raise ValueError(f"the problem would have {n_costs:,} costs, and at most {MAX_COSTS:,} are possible.")
     return n_costs
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from decidewise.checks import FloatArray
+from decidewise.checks import FloatArray, as_integer, as_number
 from decidewise.errors import SolverError
 from decidewise.problems.base import Problem
 from decidewise.problems.wrapper import Wrapper
@@ -47,10 +47,9 @@ class CachedProblem(Wrapper):
 
     def __init__(self, problem: Problem, solve_ratio: float, rng: np.random.Generator | int) -> None:
         super().__init__(problem)
-        if not 0 <= solve_ratio <= 1:
-            raise ValueError(f"solve_ratio must be between 0 and 1; got solve_ratio={solve_ratio!r}.")
-        self.solve_ratio = float(solve_ratio)
-        self._rng = np.random.default_rng(rng)
+        self.solve_ratio = as_number(solve_ratio, name="solve_ratio", at_least=0, at_most=1)
+        seeded = isinstance(rng, np.random.Generator)
+        self._rng = rng if seeded else np.random.default_rng(as_integer(rng, name="rng", minimum=0))
         self._known: set[bytes] = set()
         self._pool = np.empty((0, self.n_costs))
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_matrix, as_positive
-from decidewise.problems.ball import unit_rows
+from decidewise.checks import FloatArray, as_matrix
+from decidewise.problems.ball import as_radius, unit_rows
 from decidewise.problems.base import Problem, Sense
 
 
@@ -48,7 +48,7 @@ class Ellipsoid(Problem):
     def __init__(self, matrix: Any, radius: float = 1.0, *, sense: Sense = "min") -> None:
         super().__init__(sense=sense)
         self.matrix = as_matrix(matrix, name="matrix").copy()
-        self.radius = as_positive(radius, name="radius")
+        self.radius = as_radius(radius)
         self.n_costs = len(self.matrix)
         eigenvalues, axes = _positive_eigenpairs(self.matrix)
         self._half_axes = axes / np.sqrt(eigenvalues)  # H with HHᵀ = M⁻¹: the set is {radius H u : ‖u‖ <= 1}

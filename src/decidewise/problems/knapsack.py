@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from decidewise.batches import IntArray, in_parts, search_in_parts
-from decidewise.checks import FloatArray, as_matrix, as_vector
+from decidewise.checks import FloatArray, as_array, as_matrix, as_vector
 from decidewise.errors import SolverError
 from decidewise.problems.base import Polyhedron, Problem, Sense
 from decidewise.problems.knapsack_packs import ROOM, choose_packs, maximal_packs
@@ -65,13 +65,14 @@ class Knapsack(Problem):
 
     def __init__(self, weights: Any, capacities: Any, *, sense: Sense = "max") -> None:
         super().__init__(sense=sense)
-        if np.ndim(weights) > 2:
+        weights = as_array(weights, name="weights")
+        if weights.ndim > 2:
             raise ValueError(
-                f"weights must have one row a dimension and one column an item; got weights.shape={np.shape(weights)}."
+                f"weights must have one row a dimension and one column an item; got weights.shape={weights.shape}."
             )
         self.weights = as_matrix(np.atleast_2d(weights), name="weights")
         k, self.n_costs = self.weights.shape
-        self.capacities = as_vector(np.atleast_1d(capacities), name="capacities", length=k)
+        self.capacities = as_vector(np.atleast_1d(as_array(capacities, name="capacities")), name="capacities", length=k)
         _check_not_negative(self.weights, "weights")
         _check_not_negative(self.capacities, "capacities")
 

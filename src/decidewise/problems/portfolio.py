@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csc_matrix, eye, vstack
 
 from decidewise.batches import in_parts
-from decidewise.checks import FloatArray, as_matrix, as_positive
+from decidewise.checks import FloatArray, as_matrix, as_number, as_positive
 from decidewise.errors import SolverError
 from decidewise.problems.base import Problem, Sense
 from decidewise.problems.portfolio_path import follow_risk_price
@@ -55,7 +55,7 @@ class Portfolio(Problem):
         super().__init__(sense=sense)
         self.covariance = _as_covariance(covariance)
         self.risk = as_positive(risk, name="risk")
-        self.budget = as_positive(budget, name="budget")
+        self.budget = as_number(budget, name="budget", above=0, at_most=1e150)  # whose square is in range
         self.n_costs = len(self.covariance)
         smallest = np.linalg.eigvalsh(self.covariance)[0]
         by_risk = np.sqrt(self.risk / smallest) if smallest > 0 else np.inf

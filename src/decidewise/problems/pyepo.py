@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.checks import FloatArray
+from decidewise.checks import FloatArray, as_integer, as_vector
 from decidewise.errors import SolverError
 from decidewise.problems.base import Problem
 
@@ -44,8 +44,9 @@ def from_pyepo(optmodel: Any) -> Problem:
     array([[0., 1., 0.],
            [1., 0., 0.]])
     """
-    if not all(hasattr(optmodel, name) for name in ("modelSense", "num_cost", "setObj", "solve", "copy")):
-        raise TypeError(f"from_pyepo needs a pyepo optModel; got {type(optmodel).__name__}.")
+    needed = ("modelSense", "num_cost", "setObj", "solve", "copy")
+    if isinstance(optmodel, type) or not all(hasattr(optmodel, name) for name in needed):
+        raise TypeError(f"optmodel must be a pyepo optModel, with {', '.join(needed)}; got {type(optmodel).__name__}.")
     if getattr(optmodel, "c_pred_index", None) is not None and not _is_plain(optmodel.problem):
         raise ValueError(
             f"{type(optmodel).__name__} has known costs, a quadratic objective or costs in another order than its "
@@ -58,9 +59,14 @@ class PyepoProblem(Problem):
     """A PyEPO model as a problem; see `from_pyepo`."""
 
     def __init__(self, optmodel: Any) -> None:
-        self._sign = float(optmodel.modelSense)  # 1 to minimise, -1 to maximise
+        if optmodel.modelSense not in (1, -1):
+            raise ValueError(
+                f"modelSense of {type(optmodel).__name__} must be 1, to minimise, or -1, to maximise; got "
+                f"{optmodel.modelSense!r}."
+            )
+        self._sign = float(optmodel.modelSense)
         super().__init__(sense="min" if self._sign > 0 else "max")
-        self.n_costs = int(optmodel.num_cost)
+        self.n_costs = as_integer(optmodel.num_cost, name="num_cost")
         self._model = optmodel
 
     def minimize(self, costs: FloatArray) -> FloatArray:
@@ -69,14 +75,18 @@ class PyepoProblem(Problem):
         for row, objective in enumerate(self._sign * costs):
             try:
                 self._model.setObj(objective)
-                decisions[row], _ = self._model.solve()
+                decision, _ = self._model.solve()
+                decisions[row] = as_vector(decision, name="the decision", length=self.n_costs)
             except Exception as reason:
                 raise SolverError(f"{type(self._model).__name__} failed: {reason}", row=row) from reason
-            if not np.isfinite(decisions[row]).all():
-                raise SolverError(f"{type(self._model).__name__} returned {decisions[row]}.", row=row)
         return decisions
 
     def __getstate__(self) -> dict[str, Any]:
+        if not hasattr(self._model, "to_spec"):
+            raise TypeError(
+                f"{type(self._model).__name__} has no to_spec, by which PyEPO's models are pickled, so the problem stays "
+                "in this process. Derive the model from pyepo's optModel, or write a Problem of your own."
+            )
         recipe = self._model.to_spec(), getattr(self._model, "_extra_constrs", [])
         return {**self.__dict__, "_model": recipe}
 

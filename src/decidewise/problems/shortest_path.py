@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from decidewise.batches import in_parts
 from decidewise.checks import FloatArray, as_integer
 from decidewise.kernels import kernel
-from decidewise.problems.base import Polyhedron, Problem, Sense
+from decidewise.problems.base import Polyhedron, Problem, Sense, as_n_costs
 
 IntArray = npt.NDArray[np.int64]
 
@@ -65,6 +65,7 @@ class ShortestPath(Problem):
         columns = as_integer(columns, name="columns")
         if rows * columns == 1:
             raise ValueError("a grid of 1 by 1 nodes has no edges; rows or columns must be at least 2.")
+        as_n_costs(rows * (columns - 1) + columns * (rows - 1))
         self._set_graph(*_grid_edges(rows, columns), source=0, target=rows * columns - 1)
 
     @classmethod
@@ -196,11 +197,16 @@ def _grid_edges(rows: int, columns: int) -> tuple[IntArray, IntArray]:
 
 
 def _as_nodes(values: Any, name: str) -> IntArray:
-    nodes = np.asarray(values)
+    try:
+        nodes = np.asarray(values)
+    except ValueError as reason:
+        raise ValueError(f"{name} must be a list of nodes, one for each edge; {reason}") from reason
     if nodes.ndim != 1 or len(nodes) == 0:
         raise ValueError(f"{name} must be a list of nodes, one for each edge; got {name}.shape={nodes.shape}.")
     if nodes.dtype.kind not in "iu":
         raise ValueError(f"{name} must be integers, the numbers of nodes; got {name}.dtype={nodes.dtype}.")
+    if nodes.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"{name} must be below 2^63; edge {int(nodes.argmax())} has {nodes.max()}. Number the nodes from 0.")
     if nodes.min() < 0:
         edge = int(nodes.argmin())
         raise ValueError(f"{name} must not be negative; edge {edge} has {nodes[edge]}. Number the nodes from 0.")

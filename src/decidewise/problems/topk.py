@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from decidewise.batches import in_parts
 from decidewise.checks import FloatArray, as_integer
-from decidewise.problems.base import Polyhedron, Problem, Sense
+from decidewise.problems.base import Polyhedron, Problem, Sense, as_n_costs
 
 
 class TopK(Problem):
@@ -41,7 +41,7 @@ class TopK(Problem):
 
     def __init__(self, n: int, k: int, *, sense: Sense = "max") -> None:
         super().__init__(sense=sense)
-        self.n_costs = as_integer(n, name="n")
+        self.n_costs = as_n_costs(as_integer(n, name="n"))
         self.k = as_integer(k, name="k")
         if self.k > self.n_costs:
             raise ValueError(f"cannot choose k={self.k} of n={self.n_costs} items; k must be at most n.")

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, vstack
 from decidewise.batches import IntArray, search_in_parts
 from decidewise.checks import FloatArray, as_integer
 from decidewise.errors import SolverError
-from decidewise.problems.base import Polyhedron, Problem, Sense
+from decidewise.problems.base import Polyhedron, Problem, Sense, as_n_costs
 from decidewise.problems.tour_cuts import binding_sets
 from decidewise.problems.tour_search import cheapest_tours
 
@@ -73,8 +73,8 @@ class TravellingSalesman(Problem):
     def __init__(self, n_nodes: int, *, sense: Sense = "min") -> None:
         super().__init__(sense=sense)
         self.n_nodes = as_integer(n_nodes, name="n_nodes", minimum=3)
+        self.n_costs = as_n_costs(self.n_nodes * (self.n_nodes - 1) // 2)
         self.ends = np.array(np.triu_indices(self.n_nodes, 1))
-        self.n_costs = self.ends.shape[1]
         self.B_S = float(np.sqrt(self.n_nodes))
 
     def minimize(self, costs: FloatArray) -> FloatArray:
