@@ -35,6 +35,7 @@ speed: $(VENV)/.test  ## Print the benchmarks, as ratios measured in one run
 	$(BIN)/python speed/wise_fit.py
 	$(BIN)/python speed/problems.py
 	$(BIN)/python speed/generalized_linear.py
+	$(BIN)/python speed/compare.py
 
 peers: $(VENV)/.peers  ## Compare with PyEPO: parity of losses, data and decisions
 	$(BIN)/pytest -q -n auto tests/peers tests/data

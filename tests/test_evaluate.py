@@ -8,9 +8,11 @@ import pytest
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
+from decidewise import OptimalityWarning
 from decidewise.data import make_knapsack, make_portfolio, make_shortest_path
 from decidewise.evaluate import (
     BLOCK_SIZE,
+    N_GROUPS,
     Interval,
     compare,
     decision_regret,
@@ -320,3 +322,82 @@ def test_bad_interval_options(options):
 def test_bad_comparisons(predictions, baseline, message):
     with pytest.raises(ValueError, match=message):
         compare(TopK(2, 1), predictions, GOOD, baseline=baseline)
+
+
+class Mistaken(TopK):
+    """Chooses the worst where it should choose the best."""
+
+    def minimize(self, costs):
+        return super().minimize(-costs)
+
+
+@pytest.mark.parametrize(("sense", "wrong"), [("min", "maximise"), ("max", "minimise")])
+def test_a_problem_that_maximises_by_mistake_is_told_so(sense, wrong):
+    problem = Mistaken(3, 1, sense=sense)
+    costs = np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 3.0]])
+    sentence = f"row 1: the decision for the prediction is better.*Mistaken does not.*Does it {wrong} where.*{sense!r}"
+    with pytest.warns(OptimalityWarning, match=sentence):
+        regret = decision_regret(problem, -costs, costs)
+    np.testing.assert_array_equal(regret, [0.0, -2.0])
+    with pytest.warns(OptimalityWarning, match="row 1"):
+        compare(problem, {"a": costs, "b": -costs}, costs)
+
+
+def test_the_gap_of_an_integer_solver_is_no_mistake():
+    class Gap(Problem):
+        n_costs = 1
+
+        def minimize(self, costs):
+            return np.where(costs > 0, 1.0, self.better)
+
+    problem = Gap()
+    problem.better = 1 - 0.9e-4
+    assert decision_regret(problem, [[-1.0]], [[1.0]]) == pytest.approx([-0.9e-4])  # and warnings are errors
+    problem.better = 1 - 3e-4
+    with pytest.warns(OptimalityWarning):
+        decision_regret(problem, [[-1.0]], [[1.0]])
+
+
+def test_groups_of_rows_give_the_interval_of_the_rows(monkeypatch):
+    rng = np.random.default_rng(9)
+    prediction, costs = sign_samples(rng, 5_000)
+    costs *= rng.lognormal(0, 1, size=costs.shape)  # heavy tails
+    problem = Listed([[-1.0], [1.0]])
+    plain = regret_interval(problem, prediction, costs, n_resamples=8_000)
+    monkeypatch.setattr("decidewise.evaluate.N_GROUPS", 1024)
+    grouped = regret_interval(problem, prediction, costs, n_resamples=8_000)
+    assert grouped.estimate == plain.estimate
+    # The ends of both have a Monte Carlo error of 0.03 standard errors, and 1,024 groups one of 0.04.
+    standard_error = (plain.high - plain.low) / (2 * 1.96)
+    np.testing.assert_allclose(grouped, plain, atol=0.2 * standard_error)
+    assert grouped != plain
+
+
+def test_interval_over_many_rows_is_that_of_the_normal_distribution():
+    n = 2 * N_GROUPS + 77
+    prediction, costs = sign_samples(np.random.default_rng(10), n)
+    order = np.lexsort((costs[:, 0], prediction[:, 0] < 0))  # rows that come in an order must not make a difference
+    problem = Listed([[-1.0], [1.0]])
+    interval = regret_interval(problem, prediction[order], costs[order], n_resamples=800)
+    values, regret = costs[:, 0], 2 * costs[:, 0] * (prediction[:, 0] < 0)
+    ratio = regret.sum() / values.sum()
+    standard_error = 100 * np.sqrt(n) * np.std(regret - ratio * values) / values.sum()
+    assert interval.estimate == pytest.approx(100 * ratio, rel=1e-12)
+    # The Monte Carlo error of either end is 0.1 standard errors.
+    expected = 100 * ratio + 1.96 * standard_error * np.array([-1, 1])
+    np.testing.assert_allclose(interval[1:], expected, atol=0.35 * standard_error)
+
+
+def test_few_rows_are_drawn_one_by_one(monkeypatch):
+    monkeypatch.setattr("decidewise.evaluate._grouped", lambda columns, rng: pytest.fail("grouped"))
+    prediction, costs = sign_samples(np.random.default_rng(11), N_GROUPS)
+    regret_interval(Listed([[-1.0], [1.0]]), prediction, costs, n_resamples=2)
+
+
+def test_options_are_checked_before_anything_is_solved(monkeypatch):
+    problem = TopK(2, 1)
+    monkeypatch.setattr(problem, "solve", lambda costs: pytest.fail("solved"))
+    with pytest.raises(ValueError, match="level must be"):
+        compare(problem, {"a": GOOD}, GOOD, level=95)
+    with pytest.raises(ValueError, match="n_resamples must be"):
+        regret_interval(problem, GOOD, GOOD, n_resamples=1e4)

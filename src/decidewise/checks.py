@@ -21,8 +21,8 @@ FloatArray = npt.NDArray[np.float64]
 def as_array(values: Any, *, name: str) -> FloatArray:
     """Return `values` as float64 numbers, in whatever shape they come.
 
-    Arrays of booleans, Fractions and Decimals are numbers, and so are frames and the tensors of other libraries. Strings
-    of digits are not, nor are dates and durations, which have no unit here, nor is what stands behind a mask.
+    Booleans, Fractions and Decimals are numbers, also in frames and in the tensors of other libraries. Strings of
+    digits are not, nor are dates and durations, which have no unit here, nor is what stands behind a mask.
 
     >>> as_array([[1, True], [0.5, 2]], name="costs")
     array([[1. , 1. ],
@@ -36,7 +36,9 @@ def as_array(values: Any, *, name: str) -> FloatArray:
     try:
         array = np.asarray(values)
         if array.dtype.kind in "SUMmc" or (array.dtype.kind == "O" and any(map(_is_no_number, array.flat))):
-            raise TypeError(f"it holds {_CALLED.get(array.dtype.kind, 'strings, dates or durations')}; convert it first")
+            raise TypeError(f"it holds {_CALLED[array.dtype.kind]}; convert it first")
+        if values is None:
+            raise TypeError("nothing was passed")
         with np.errstate(over="ignore"):  # a long double beyond the range becomes infinite, and is refused as such
             return array.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError, RuntimeError) as reason:
@@ -113,11 +115,12 @@ def as_integer(value: Any, *, name: str, minimum: int = 1, maximum: int | None =
     """Return `value` as an int between the bounds; booleans and floats are refused, even whole ones."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise ValueError(f"{name} must be a Python or NumPy integer; got {_shown(value)}.")
-    if value < minimum:
-        raise ValueError(f"{name} must be at least {minimum}; got {name}={int(value)}.")
-    if maximum is not None and value > maximum:
-        raise ValueError(f"{name} must be at most {maximum}; got {name}={int(value)}.")
-    return int(value)
+    integer = int(value)
+    if integer < minimum:
+        raise ValueError(f"{name} must be at least {minimum}; got {name}={integer}.")
+    if maximum is not None and integer > maximum:
+        raise ValueError(f"{name} must be at most {maximum}; got {name}={integer}.")
+    return integer
 
 
 def as_number(
@@ -217,8 +220,8 @@ def check_same_rows(**arrays: Any) -> None:
 
 def all_finite(values: FloatArray) -> bool:
     """Whether no entry is NaN or infinite."""
-    # Any sum of the entries tells, and takes a fraction of the time of a look at each. That of BLAS takes a quarter of a
-    # microsecond for the costs of a training step; where there are many more, it would start threads.
+    # Any sum of the entries tells, in a fraction of the time of a look at each. That of BLAS takes a quarter of a
+    # microsecond for the costs of a training step; for many more it would start threads.
     if 0 < values.size <= 8192:
         total = dasum(values.ravel())
     else:
@@ -254,8 +257,15 @@ def _shown(value: Any) -> str:
     return f"{shown if len(shown) <= 80 else shown[:77] + '...'} of type {type(value).__name__}"
 
 
-#: What arrays of a kind hold, where it is not real numbers.
-_CALLED = {"S": "bytes", "U": "strings", "M": "dates", "m": "durations", "c": "complex numbers"}
+#: What arrays of a kind hold that is refused.
+_CALLED = {
+    "S": "bytes",
+    "U": "strings",
+    "M": "dates",
+    "m": "durations",
+    "c": "complex numbers",
+    "O": "strings, dates or durations",
+}
 
 
 def _is_no_number(entry: Any) -> bool:

@@ -41,8 +41,8 @@ from decidewise.progress import tracked
 
 #: Decisions whose predicted values are closer than this, relative to the largest entries, count as tied.
 TIE_TOLERANCE = 1e-6
-#: Regrets further below zero, relative to the values compared, are not rounding, nor the gap of 1e-4 at which solvers of
-#: integer programs stop by default.
+#: Regrets further below zero, relative to the values compared, are neither rounding nor the gap of 1e-4 at which
+#: solvers of integer programs stop by default.
 OPTIMALITY_TOLERANCE = 1e-4
 #: Row indices that the bootstrap draws at a time: few enough to be counted in the processor's cache.
 BLOCK_SIZE = 2**16
@@ -314,8 +314,8 @@ class Truth:
             warnings.warn(
                 f"row {better[0]}: the decision for the prediction is better than the optimal one, so "
                 f"{type(self.problem).__name__} does not return optimal decisions, and regrets mean little. Does it "
-                f"{wrong} where its sense is {self.problem.sense!r}? If it is a cache or a heuristic, judge with an exact "
-                "problem.",
+                f"{wrong} where its sense is {self.problem.sense!r}? If it is a cache or a heuristic, judge with an "
+                "exact problem.",
                 OptimalityWarning,
                 stacklevel=3,
             )
@@ -367,7 +367,8 @@ def _bootstrap(
     sums = np.concatenate([_resampled_sums(columns, stop - start, rng) for start, stop in blocks])
     if not sums[:, -1].all():
         raise ValueError(
-            f"too few of the {len(truth.best)} rows have an optimal value other than 0 for a bootstrap interval. Pass more such rows."
+            f"too few of the {len(truth.best)} rows have an optimal value other than 0 for a bootstrap interval. Pass "
+            "more such rows."
         )
     return estimates, 100 * sums[:, :-1] / sums[:, -1:]
 

@@ -39,7 +39,9 @@ def norms(costs: FloatArray) -> FloatArray:
             scaled = rows / np.where(largest > 0, largest, 1.0)[:, None]
         with np.errstate(over="ignore"):
             result[extreme] = largest * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
-        _check_range(result, "norm", "Divide all costs by the same number")
+        if np.isinf(result).any():
+            row = int(np.isinf(result).argmax())
+            raise ValueError(f"row {row}: the norm of its costs is too large for float64. Scale all costs down.")
     return result
 
 
@@ -98,11 +100,10 @@ def transform(costs: Any, exponent: float = 1.0) -> tuple[FloatArray, FloatArray
     lengths = norms(costs)
     with np.errstate(over="ignore"):
         weights = lengths**exponent
-    _check_range(weights, f"weight ‖y‖^{exponent:g}", "Choose a smaller exponent, or divide all costs by the same number")
-    if lengths.any() and not weights.any():
+    if lengths.any() and not 0 < weights.max() < np.inf:
         raise ValueError(
-            f"the weights ‖y‖^{exponent:g} of all rows are too small for float64. Choose a smaller exponent, or multiply "
-            "all costs by the same number."
+            f"the weights ‖y‖^{exponent:g} of the costs leave the range of float64. Choose a smaller exponent, or "
+            "scale all costs to norms nearer 1."
         )
     return weights, divide(costs, weights)
 
@@ -145,9 +146,3 @@ def divide(costs: FloatArray, weights: FloatArray) -> FloatArray:
 def check_exponent(exponent: float) -> None:
     """Raise unless the exponent is a finite number that is not negative."""
     as_number(exponent, name="exponent", at_least=0)
-
-
-def _check_range(numbers: FloatArray, what: str, advice: str) -> None:
-    if np.isinf(numbers).any():
-        row = int(np.isinf(numbers).argmax())
-        raise ValueError(f"row {row}: the {what} of the costs is too large for float64. {advice}.")

@@ -208,7 +208,7 @@ def test_bad_arguments():
 
     with pytest.raises(ValueError, match=r"loss must be one of mse, wise, spo\+.*got 'spo'"):
         loss_function("spo", problem)
-    with pytest.raises(ValueError, match='reduction must be "mean", "sum" or "none"; got \'max\''):
+    with pytest.raises(ValueError, match="reduction must be one of 'mean', 'sum', 'none'; got 'max'"):
         loss_function("wise", problem, reduction="max")
     with pytest.raises(ValueError, match="Ball has no polyhedron"):
         loss_function("rfwo", Ball(3))
@@ -217,8 +217,61 @@ def test_bad_arguments():
         jax.jit(loss)(prediction, costs[:, :1])
     with pytest.raises(ValueError, match=r"prediction\.shape=\(20, 12\) and rows\.shape=\(3,\)"):
         labelled_loss_function("wise", problem, costs)(prediction, np.arange(3))
-    with pytest.raises(jax.errors.JaxRuntimeError, match="prediction must be finite; row 0, column 0 has NaN"):
-        loss_function("spo+", problem)(prediction * np.nan, costs).block_until_ready()
+    spo_plus = loss_function("spo+", problem)
+    not_finite = "prediction must be finite; row 0, column 0 has NaN"
+    with pytest.raises(jax.errors.JaxRuntimeError, match=not_finite):
+        jax.jit(spo_plus)(prediction * np.nan, costs).block_until_ready()
+    for eager in (spo_plus, jax.grad(spo_plus)):
+        with pytest.raises(ValueError, match=f"^{not_finite}"):
+            eager(prediction * np.nan, costs)
+
+
+@pytest.mark.parametrize("name", ["mse", "pfy"])
+def test_what_is_no_array_no_step_or_no_seed_is_refused(name):
+    problem = PROBLEMS["path"]
+    X, costs, weights = draw(problem)
+    prediction = X @ weights
+    loss = loss_function(name, problem)
+
+    for bad in ("x", None, [["1"] * 12] * N):
+        with pytest.raises(ValueError, match="prediction must be an array of real numbers"):
+            loss(bad, costs)
+        with pytest.raises(ValueError, match="costs must be an array of real numbers"):
+            loss(prediction, bad)
+    with pytest.raises(TypeError, match="prediction must be an array of floats"):
+        loss(jnp.ones((N, 12), dtype=int), costs)
+    for bad in (-1, "x", None):
+        with pytest.raises(ValueError, match="seed must be"):
+            loss_function(name, problem, seed=bad)
+    with pytest.raises(TypeError, match="problem must be a decidewise problem"):
+        loss_function(name, None)
+    if name == "pfy":
+        for bad in (-1, 1.5, np.array(-1)):
+            with pytest.raises(ValueError, match="step must be"):
+                loss(prediction, costs, bad)
+        with pytest.raises(TypeError, match="step must be an integer"):
+            loss(prediction, costs, jnp.ones(()))
+
+
+@pytest.mark.parametrize("name", ["mse", "wise", "spo+"])
+def test_rows_that_do_not_exist_are_refused(name):
+    problem = PROBLEMS["path"]
+    X, costs, weights = draw(problem)
+    prediction = (X @ weights)[:2]
+    loss = labelled_loss_function(name, problem, costs)
+
+    for rows in ([0, N], [0, 2**32], [-N - 1, 0], jnp.array([0, N])):
+        with pytest.raises(ValueError, match=f"rows must be numbers of rows of the costs, from 0 to {N - 1}; got"):
+            loss(prediction, rows)
+    with pytest.raises(TypeError, match="rows must be an array of integers"):
+        loss(prediction, [0.0, 1.0])
+    assert loss(prediction, [0, -1]) == loss(prediction, [0, N - 1])
+    try:
+        value = jax.jit(loss)(prediction, jnp.array([0, N])).block_until_ready()
+    except jax.errors.JaxRuntimeError as error:
+        assert "rows must be numbers of rows" in str(error)  # noqa: PT017
+    else:
+        assert np.isnan(value)
 
 
 def test_without_jax_the_error_says_what_to_install(monkeypatch):

@@ -13,7 +13,7 @@ from decidewise.losses import DecisionTarget, Loss, Pfy, SpoPlus, registry
 from decidewise.problems import Ball, Knapsack, ShortestPath, TopK
 
 torch = pytest.importorskip("torch")
-from decidewise.frontends.torch import loss_module  # noqa: E402
+from decidewise.frontends.torch import LossModule, loss_module  # noqa: E402
 
 torch.set_num_threads(1)  # threads that wait for each other make tiny networks slow
 PROBLEMS = {
@@ -223,7 +223,7 @@ def test_bad_arguments():
         loss_module("spo", problem)
     with pytest.raises(ValueError, match=r"loss=SpoPlus.* has its own: set sigma there"):
         loss_module(SpoPlus(), problem, sigma=1.0)
-    with pytest.raises(ValueError, match='reduction must be "mean", "sum" or "none"; got \'max\''):
+    with pytest.raises(ValueError, match="reduction must be one of 'mean', 'sum', 'none'; got 'max'"):
         loss_module("wise", problem, reduction="max")
     with pytest.raises(ValueError, match="Ball has no polyhedron"):
         loss_module("rfwo", Ball(3))
@@ -234,6 +234,30 @@ def test_bad_arguments():
         module(layer(X)[0], costs[0])
     with pytest.raises(ValueError, match="prediction must be finite; row 0, column 0 has NaN"):
         loss_module("spo+", problem)(layer(X * torch.nan), costs)
+
+
+@pytest.mark.parametrize("name", ["mse", "spo+"])
+def test_only_a_tensor_of_floats_is_a_prediction_and_any_array_of_numbers_are_costs(name):
+    problem = PROBLEMS["path"]
+    X, costs, layer = draw(problem)
+    module = loss_module(name, problem)
+
+    for bad in (costs.numpy(), costs.tolist(), None, costs.long()):
+        with pytest.raises(TypeError, match=r"prediction must be a torch\.Tensor of floats"):
+            module(bad, costs)
+    for bad in ("x", None, costs.numpy().astype(str)):
+        with pytest.raises(ValueError, match="costs must be an array of real numbers"):
+            module(layer(X), bad)
+    expected = module(layer(X), costs)
+    assert module(layer(X), costs.numpy()) == expected
+    assert module(layer(X), costs.double().tolist()) == expected
+    for bad in (-1, "x", None):
+        with pytest.raises(ValueError, match="seed must be"):
+            loss_module(name, problem, seed=bad)
+    with pytest.raises(TypeError, match="problem must be a decidewise problem"):
+        loss_module(name, None)
+    with pytest.raises(ValueError, match="loss must be one of"):
+        LossModule(None, problem)
 
 
 def test_without_torch_the_error_says_what_to_install(monkeypatch):

@@ -179,8 +179,14 @@ def test_a_ball_has_no_cones(loss):
     [
         (lambda: CavePlus(max_iter=0), "max_iter must be at least 1; got max_iter=0"),
         (lambda: CaveHybrid(max_iter=2.5), "max_iter must be .*integer; got 2.5"),
-        (lambda: CaveHybrid(solve_ratio=1.5), "solve_ratio must be a number at least 0 and at most 1; got solve_ratio=1.5"),
-        (lambda: CaveHybrid(inner_ratio=-0.1), "inner_ratio must be a number at least 0 and at most 1; got inner_ratio=-0.1"),
+        (
+            lambda: CaveHybrid(solve_ratio=1.5),
+            "solve_ratio must be a number at least 0 and at most 1; got solve_ratio=1.5",
+        ),
+        (
+            lambda: CaveHybrid(inner_ratio=-0.1),
+            "inner_ratio must be a number at least 0 and at most 1; got inner_ratio=-0.1",
+        ),
     ],
 )
 def test_bad_parameters_are_refused(make, message):

@@ -167,7 +167,7 @@ def test_what_is_no_target_or_no_generator_is_refused(loss):
         with pytest.raises(TypeError, match="got an object of type Target"):
             loss.value_and_grad(prediction, Target(target.problem, target.costs), rng)
     if loss.draws:
-        with pytest.raises(TypeError, match="rng must be a numpy.random.Generator"):
+        with pytest.raises(TypeError, match=r"rng must be a numpy\.random\.Generator"):
             loss.value_and_grad(prediction, target, None)
 
 

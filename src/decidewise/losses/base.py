@@ -211,8 +211,8 @@ def _check_range(numbers: FloatArray, what: str) -> None:
     if not all_finite(numbers):
         row = np.argwhere(~np.isfinite(numbers))[0][-2]
         raise ValueError(
-            f"row {row}: {what} left the range of float64, since its prediction or its costs are too large. Divide both "
-            "by the same number, which changes no decision."
+            f"row {row}: {what} left the range of float64, since its prediction or its costs are too large. Divide "
+            "both by the same number, which changes no decision."
         )
 
 

@@ -14,8 +14,8 @@ from rich.text import Text
 
 from decidewise.checks import FloatArray
 from decidewise.evaluate import Truth
-from decidewise.progress import tracked
 from decidewise.models.out_of_fold import OutOfFold
+from decidewise.progress import tracked
 
 
 def named(candidates: Any) -> dict[str, Any]:

@@ -54,9 +54,10 @@ class Polyhedron:
 class Problem(ABC):
     """A linear objective over a fixed, bounded feasible region.
 
-    Subclasses set `n_costs` and write `minimize`; everything else is here, also the check of what `minimize` is given and
-    returns, whoever calls it. A problem keeps no state between calls and can be pickled. It is deterministic: ties go to one documented rule that depends only on the set of optimal
-    decisions, so that `solve(a * c) == solve(c)` for every `a > 0` and a batch equals a loop.
+    Subclasses set `n_costs` and write `minimize`; everything else is here, also a check of all that `minimize` is given
+    and returns, whoever calls it. A problem keeps no state between calls and can be pickled. It is deterministic: ties
+    go to one documented rule that depends only on the set of optimal decisions, so that `solve(a * c) == solve(c)` for
+    every `a > 0` and a batch equals a loop.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ class Problem(ABC):
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         if "minimize" in vars(cls):
-            cls.minimize = _checked(cls.minimize)  # type: ignore[method-assign]
+            cls.minimize = _checked(cls.minimize)  # type: ignore[method-assign, assignment]
 
     def __init__(self, *, sense: Sense = "min") -> None:
         self.sense: Sense = as_choice(sense, name="sense", choices=("min", "max"))
@@ -122,7 +123,7 @@ class Problem(ABC):
 
 
 def as_n_costs(n_costs: int) -> int:
-    """Return the number of costs of a problem that is about to be made, unless hardly a row of them fits into memory."""
+    """Return the number of costs of a problem about to be made, unless hardly a row of them would fit into memory."""
     if n_costs > MAX_COSTS:
         raise ValueError(f"the problem would have {n_costs:,} costs, and at most {MAX_COSTS:,} are possible.")
     return n_costs

@@ -48,8 +48,10 @@ class CachedProblem(Wrapper):
     def __init__(self, problem: Problem, solve_ratio: float, rng: np.random.Generator | int) -> None:
         super().__init__(problem)
         self.solve_ratio = as_number(solve_ratio, name="solve_ratio", at_least=0, at_most=1)
-        seeded = isinstance(rng, np.random.Generator)
-        self._rng = rng if seeded else np.random.default_rng(as_integer(rng, name="rng", minimum=0))
+        if not isinstance(rng, np.random.Generator):
+            seed = as_integer(rng, name="rng, where it is not a numpy.random.Generator,", minimum=0)
+            rng = np.random.default_rng(seed)
+        self._rng = rng
         self._known: set[bytes] = set()
         self._pool = np.empty((0, self.n_costs))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_integer, as_vector
+from decidewise.checks import FloatArray, as_array, as_integer
 from decidewise.errors import SolverError
 from decidewise.problems.base import Problem
 
@@ -76,7 +76,10 @@ class PyepoProblem(Problem):
             try:
                 self._model.setObj(objective)
                 decision, _ = self._model.solve()
-                decisions[row] = as_vector(decision, name="the decision", length=self.n_costs)
+                decision = as_array(decision, name="its decision")
+                if decision.shape != objective.shape:  # a number would be broadcast
+                    raise ValueError(f"its decision has the shape {decision.shape} for {self.n_costs} costs.")
+                decisions[row] = decision
             except Exception as reason:
                 raise SolverError(f"{type(self._model).__name__} failed: {reason}", row=row) from reason
         return decisions
@@ -84,8 +87,8 @@ class PyepoProblem(Problem):
     def __getstate__(self) -> dict[str, Any]:
         if not hasattr(self._model, "to_spec"):
             raise TypeError(
-                f"{type(self._model).__name__} has no to_spec, by which PyEPO's models are pickled, so the problem stays "
-                "in this process. Derive the model from pyepo's optModel, or write a Problem of your own."
+                f"{type(self._model).__name__} has no to_spec, by which PyEPO's models are pickled, so the problem "
+                "stays in this process. Derive the model from pyepo's optModel, or write a Problem of your own."
             )
         recipe = self._model.to_spec(), getattr(self._model, "_extra_constrs", [])
         return {**self.__dict__, "_model": recipe}

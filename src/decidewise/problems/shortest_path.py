@@ -206,7 +206,9 @@ def _as_nodes(values: Any, name: str) -> IntArray:
     if nodes.dtype.kind not in "iu":
         raise ValueError(f"{name} must be integers, the numbers of nodes; got {name}.dtype={nodes.dtype}.")
     if nodes.max() > np.iinfo(np.int64).max:
-        raise ValueError(f"{name} must be below 2^63; edge {int(nodes.argmax())} has {nodes.max()}. Number the nodes from 0.")
+        raise ValueError(
+            f"{name} must be below 2^63; edge {int(nodes.argmax())} has {nodes.max()}. Number the nodes from 0."
+        )
     if nodes.min() < 0:
         edge = int(nodes.argmin())
         raise ValueError(f"{name} must not be negative; edge {edge} has {nodes[edge]}. Number the nodes from 0.")
