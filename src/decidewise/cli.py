@@ -1,19 +1,51 @@
-"""The command line. Heavy imports wait inside the functions until a command needs them."""
+"""The command line. Heavy imports wait inside the functions until a command needs them.
+
+What is wrong with an argument, a plan, a file or the machine is one line on stderr and exit code 2; `_Commands` is the
+one place for that. Ctrl-C ends with 130 and SIGTERM with 143. Anything else is a mistake of ours: its traceback stays.
+"""
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 import decidewise
+from decidewise.errors import InputError
+from decidewise.interrupts import Terminated, interruptible, is_interrupt
 
 if TYPE_CHECKING:
     from decidewise.experiments import Cell, Store
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
+
+class _Commands(TyperGroup):
+    """All commands, and what becomes of an error in any of them."""
+
+    def invoke(self, ctx: Any) -> Any:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")  # a terminal that has no × shows ?
+        try:
+            with interruptible():
+                return super().invoke(ctx)
+        except (typer.Exit, typer.Abort, BrokenPipeError):
+            raise
+        except BaseException as error:
+            if is_interrupt(error):
+                said = str(error) if isinstance(error, KeyboardInterrupt) else ""
+                _fail(f"stopped. {said}", code=143 if isinstance(error, Terminated) else 130)
+            message = _sentence(error)
+            if message is None:
+                raise
+            _fail(message)
+
+
+app = typer.Typer(cls=_Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
 
 _PACKAGE = Path(decidewise.__file__).parent
 #: The paper's plans and published numbers: installed they are in the package, in a checkout they stand beside `src`.
@@ -77,20 +109,14 @@ def _experiments(
     def read(plans: Sequence[str] | None, trials: int | None, code: str | None = None) -> list[Cell]:
         from decidewise.experiments import cells_of_all, read_plan  # noqa: PLC0415
 
-        try:
-            return cells_of_all([read_plan(path) for path in find(plans or [])], trials=trials, version=code)
-        except ValueError as error:
-            _fail(str(error))
+        return cells_of_all([read_plan(path) for path in find(plans or [])], trials=trials, version=code)
 
     def open_store(path: Path, *, new: bool = False) -> Store:
         from decidewise.experiments import Store  # noqa: PLC0415
 
         if not (new or path.exists()):
-            _fail(f"there are no rows yet in {path}; `decidewise {name} run` makes them.")
-        try:
-            return Store(path)
-        except ValueError as error:
-            _fail(str(error))
+            raise InputError(f"there are no rows yet in {path}; `decidewise {name} run` makes them.")
+        return Store(path)
 
     def load(path: Path, plans: Sequence[str] | None, trials: int | None, code: str | None) -> tuple[list[Cell], Store]:
         cells, store = read(plans, trials, code), open_store(path)
@@ -104,14 +130,17 @@ def _experiments(
         jobs: Annotated[int, typer.Option(help="Worker processes; -1 is one a core.")] = -1,
         store: StoreFile = default_store,
         cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler to work for you.")] = None,
-        fresh: Annotated[bool, typer.Option("--fresh", help="Compute all cells anew.")] = False,
+        fresh: Annotated[
+            bool, typer.Option("--fresh", help="Compute all cells anew; each keeps its row until the new one is there.")
+        ] = False,
         retry: Annotated[bool, typer.Option("--retry", help="Compute those cells anew that failed.")] = False,
     ) -> None:
-        """Compute the cells that have no row yet. Stopped at any moment, the same command continues."""
-        cells, rows = read(plans, trials), open_store(store, new=True)
-        if fresh or retry:
-            rows.forget(cells, only_failed=not fresh)
-        _run(cells, rows, jobs, cluster)
+        """Compute the cells that have no row yet. Stopped at any moment, the same command continues.
+
+        This imports the modules that a plan names, and so executes them: run only plans you trust.
+        """
+        anew: Literal["all", "failed"] | None = "all" if fresh else "failed" if retry else None
+        _run(read(plans, trials), open_store(store, new=True), jobs, cluster, anew)
 
     @group.command()
     def status(plans: Plans = None, trials: Trials = None, store: StoreFile = default_store, code: Code = None) -> None:
@@ -136,7 +165,9 @@ def _experiments(
         cells, stored = load(store, plans, trials, code)
         rows = stored.rows(cells)
         if not rows:
-            _fail(f"{store} has no rows of these plans and this code; `decidewise {name} status` lists what there is.")
+            raise InputError(
+                f"{store} has no rows of these plans and this code; `decidewise {name} status` lists what there is."
+            )
         if len(rows) < len(cells):
             typer.echo(f"{len(cells) - len(rows):,} of {len(cells):,} rows are missing; the report is of the others.")
         page = write_report(as_table(rows), out, published)
@@ -156,35 +187,26 @@ def _experiments(
 
         cells, stored = load(store, plans, trials, code)
         table = as_table(stored.rows(cells))
-        try:
-            write(table, to)
-        except ValueError as error:
-            _fail(str(error))
+        write(table, to)
         typer.echo(f"{table.num_rows:,} rows: {to}")
 
     return group
 
 
-def _run(cells: list[Cell], store: Store, jobs: int, cluster: str | None) -> None:
-    from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415
-
+def _run(
+    cells: list[Cell], store: Store, jobs: int, cluster: str | None, anew: Literal["all", "failed"] | None
+) -> None:
     from rich.console import Console  # noqa: PLC0415
 
-    from decidewise.experiments import OtherCodeError, run  # noqa: PLC0415
-    from decidewise.experiments.display import describe, display  # noqa: PLC0415
+    from decidewise.experiments import run  # noqa: PLC0415
+    from decidewise.experiments.display import describe  # noqa: PLC0415
 
     try:
-        with display(cells, store, Console()):
-            run(cells, store, jobs=jobs, cluster=cluster)
-    except KeyboardInterrupt:
-        _fail("stopped. The rows so far are kept, and the same command continues.", code=130)
-    except (ImportError, ConnectionError, OtherCodeError) as error:
-        _fail(str(error))
-    except BrokenProcessPool as error:
-        _fail(
-            f"a worker died, perhaps of too little memory ({error}). The same command continues; try fewer --jobs, or "
-            "workers with more memory."
-        )
+        run(cells, store, jobs=jobs, cluster=cluster, anew=anew, console=Console())
+    except KeyboardInterrupt as stop:
+        without = {"all": " without --fresh", "failed": " without --retry", None: ""}[anew]
+        stop.args = (f"The rows so far are kept, and the same command{without} continues.",)
+        raise
     failed = [row for row in store.rows(cells) if row.status == "failed"]
     if failed:
         _fail(f"{len(failed):,} of {len(cells):,} cells failed; the first: {describe(failed[0])}", code=1)
@@ -193,21 +215,38 @@ def _run(cells: list[Cell], store: Store, jobs: int, cluster: str | None) -> Non
 def _status(cells: list[Cell], store: Store) -> None:
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
 
     table = Table("plan", "code", "done", "failed", "missing")
     for plan in dict.fromkeys(cell.plan for cell in cells):
         mine = [cell for cell in cells if cell.plan == plan]
         rows = store.rows(mine)
         failed = sum(row.status == "failed" for row in rows)
-        table.add_row(plan, mine[0].version, *map(str, (len(rows) - failed, failed, len(mine) - len(rows))))
+        table.add_row(Text(plan), Text(mine[0].version), *map(str, (len(rows) - failed, failed, len(mine) - len(rows))))
         for version, count in store.versions(plan).items():
             if version != mine[0].version:
-                table.add_row("", version, str(count), style="dim")
+                table.add_row("", Text(version), str(count), style="dim")
     Console().print(table)
 
 
+def _sentence(error: BaseException) -> str | None:
+    """Say what is wrong with the input or the machine; None if the error is neither."""
+    from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415
+
+    if isinstance(error, BrokenProcessPool):
+        return (
+            f"a worker died, perhaps of too little memory ({error}). The same command continues; try fewer --jobs, or "
+            "workers with more memory."
+        )
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+    if isinstance(error, MemoryError):
+        return f"not enough memory. {error}"
+    return str(error) if isinstance(error, (InputError, OSError, ImportError)) else None
+
+
 def _fail(message: str, *, code: int = 2) -> NoReturn:
-    typer.echo(f"Error: {message}", err=True)
+    typer.echo(f"Error: {' '.join(message.split())}", err=True)
     raise typer.Exit(code)
 
 
@@ -217,7 +256,7 @@ def _paper_plans(names: Sequence[str]) -> list[Path]:
 
 def _given_plans(names: Sequence[str]) -> list[Path]:
     if not names:
-        raise ValueError("name at least one plan, a TOML file.")
+        raise InputError("name at least one plan, a TOML file.")
     return [Path(name) for name in names]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -11,9 +12,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from decidewise.data import Dataset, make_shortest_path
 from decidewise.evaluate import Interval, normalized_regret, regret_interval
+from decidewise.files import write_whole
 from decidewise.models import GeneralizedLinear, WiseRegressor
 
 DEGREES = (4, 8)
@@ -34,6 +37,7 @@ class Result:
 
 def run(out: Path) -> list[Result]:
     """Fit, print the table, write `demo.png` into the folder `out`, and return the rows."""
+    out.mkdir(parents=True, exist_ok=True)  # before any work is done in vain
     console = Console()
     results = []
     with console.status("Drawing data, fitting, solving 40,000 shortest paths ..."):
@@ -41,8 +45,10 @@ def run(out: Path) -> list[Result]:
             train, test = make_shortest_path(N_TRAIN + N_TEST, degree=degree, seed=SEED).split(N_TRAIN)
             results += [_evaluate(degree, name, train, test) for name in MODELS]
     console.print(_table(results))
-    figure = _draw(results, out)
-    console.print(f"Figure: [bold]{figure}[/bold]")
+    path, content = out / "demo.png", BytesIO()
+    _draw(results).savefig(content, dpi=150)
+    write_whole({path: content.getvalue()})
+    console.print("Figure:", Text(str(path), style="bold"))
     return results
 
 
@@ -82,7 +88,7 @@ def _table(results: list[Result]) -> Table:
     return table
 
 
-def _draw(results: list[Result], out: Path) -> Path:
+def _draw(results: list[Result]) -> Figure:
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
     width = 0.8 / len(MODELS)
@@ -105,7 +111,4 @@ def _draw(results: list[Result], out: Path) -> Path:
     axes.spines[["top", "right"]].set_visible(False)
     axes.margins(y=0.12)
     axes.legend(frameon=False, loc="upper left")
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / "demo.png"
-    figure.savefig(path, dpi=150)
-    return path
+    return figure

@@ -6,6 +6,13 @@ from functools import partial
 from typing import Any
 
 
+class InputError(ValueError):
+    """A file, a plan or a name that the user gave cannot be used; the message says why and what to do.
+
+    The command line shows the message alone. Any other `ValueError` there is a mistake of ours, with its traceback.
+    """
+
+
 class SolverError(RuntimeError):
     """A solver ended without an optimal decision.
 

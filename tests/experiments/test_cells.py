@@ -1,4 +1,7 @@
 import dataclasses
+import signal
+import sys
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -7,7 +10,8 @@ from decidewise.data import make_shortest_path
 from decidewise.evaluate import normalized_regret
 from decidewise.experiments import Method
 from decidewise.experiments.cells import compute
-from decidewise.models import DecisionRegressor
+from decidewise.interrupts import interruptible
+from decidewise.models import DecisionRegressor, GeneralizedLinear
 
 
 def of(cells, method, *, degree=4, trial=1):
@@ -46,7 +50,8 @@ def test_every_setting_is_part_of_the_key(cells):
         "modules": ("another",),
         "version": "0.0.0",
     }
-    assert set(changes) == {field.name for field in dataclasses.fields(cell)}
+    assert {*changes, "folder"} == {field.name for field in dataclasses.fields(cell)}
+    assert dataclasses.replace(cell, folder="elsewhere").key == cell.key  # a plan may be moved
     keys = {dataclasses.replace(cell, **{name: value}).key for name, value in changes.items()}
     assert len(keys | {cell.key}) == len(changes) + 1
 
@@ -128,3 +133,43 @@ def test_a_training_that_was_interrupted_is_no_result(cells, monkeypatch):
     monkeypatch.setattr(DecisionRegressor, "fit", interrupted)
     with pytest.raises(KeyboardInterrupt):
         list(compute([of(cells, "MSE")]))
+
+
+@pytest.mark.parametrize("error", [SystemError("a kernel returned a result with an exception set"), ImportError("no")])
+@pytest.mark.parametrize("place", ["data", "fit"])
+def test_an_interrupt_in_the_guise_of_another_error_is_no_result(cells, monkeypatch, place, error):
+    def interrupted(*_, **__):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as stop:
+            raise error from stop
+
+    if place == "fit":
+        monkeypatch.setattr(DecisionRegressor, "fit", interrupted)
+    else:
+        monkeypatch.setattr("decidewise.experiments.cells.resolve", lambda name: interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(compute([of(cells, "MSE")]))
+
+
+def test_an_interrupt_that_someone_swallows_is_no_result(cells, monkeypatch):
+    fit = GeneralizedLinear.fit
+
+    def swallowing(self, X, y):
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        return fit(self, X, y)
+
+    monkeypatch.setattr(GeneralizedLinear, "fit", swallowing)
+    cell = dataclasses.replace(cells[0], method=Method("MSE", loss="mse", mode="exact"))
+    with interruptible(), pytest.raises(KeyboardInterrupt):
+        list(compute([cell]))
+
+
+def test_an_exit_is_a_failure_like_any_other(cells, monkeypatch):
+    def leaving(self, X, y):
+        sys.exit(9)
+
+    monkeypatch.setattr(DecisionRegressor, "fit", leaving)
+    rows = list(compute([cell for cell in cells if cell.draw == cells[0].draw]))
+    assert [row.reason for row in rows] == ["SystemExit: 9", "SystemExit: 9", ""]

@@ -47,7 +47,8 @@ def loop(problem, *, random_state):
 
 def start_cluster(folder):
     # A task is given up with the first worker that it kills, not the fourth.
-    settings = {"PYTHONPATH": str(folder), "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
+    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    settings = {"PYTHONPATH": path, "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
     return subprocess.Popen(
         [sys.executable, "-c", CLUSTER],
         env=os.environ | settings,
@@ -94,7 +95,7 @@ def test_rows_are_those_of_a_local_run_and_a_second_run_computes_nothing(tiny, c
     cells, store = tiny.cells(), tiny.store()
     run(cells, store, jobs=1)
     local = store.rows(cells)
-    store.forget(cells)
+    store.set_aside(cells)
     threads = set(threading.enumerate())
     arguments = ["bench", "run", str(tiny.plan), "--store", str(tiny.store_path), "--cluster", cluster]
     result = CliRunner().invoke(app, arguments)
@@ -123,7 +124,7 @@ def test_rows_are_stored_as_their_draws_finish(tiny, cluster, monkeypatch):
 def test_tasks_are_drawn_only_as_workers_become_free(cluster):
     drawn = []
     tasks = ((drawn.append(i) or i,) for i in range(50))
-    with workers_of(cluster) as starmap:
+    with workers_of(cluster, print) as starmap:
         results = starmap(abs, tasks)
         first = next(results)
         assert len(drawn) == 4  # two a thread

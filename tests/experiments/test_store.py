@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -73,16 +74,23 @@ def test_more_trials_keep_the_rows_there_are(tiny, cells, rows):
     assert store.missing(more) == [cell for cell in more if cell.trial == 2]
 
 
-def test_forget(tiny, cells, rows):
+def test_a_row_set_aside_is_missing_and_yet_kept_until_its_successor_is_there(tiny, cells, rows):
     store = tiny.store()
-    store.add(cells[0], replace(rows[0], status="failed"))
-    store.add(cells[1], rows[1])
-    store.add(cells[2], rows[2])
-    store.forget(cells[:2], only_failed=True)
-    assert store.rows(cells) == rows[1:3]
-    store.forget(cells[:2])
-    assert store.rows(cells) == [rows[2]]
-    assert store.versions("tiny") == {cells[0].version: 1}
+    before = [replace(rows[0], status="failed"), *rows[1:3]]
+    for cell, row in zip(cells, before, strict=False):
+        store.add(cell, row)
+    store.set_aside(cells[:2], only_failed=True)
+    assert store.missing(cells[:3]) == cells[:1]
+    assert store.rows(cells) == before
+    store.set_aside(cells[:2])
+    store.set_aside(cells[:2])  # twice is once
+    assert store.missing(cells[:3]) == cells[:2]
+    assert store.rows(cells) == before
+    assert store.rows(cells, aside=False) == rows[2:3]
+    assert store.claim(cells[:3], "next") == cells[:2]
+    store.add(cells[0], rows[5])
+    assert store.rows(cells) == [rows[5], *before[1:]]
+    assert store.versions("tiny") == {cells[0].version: 3}
 
 
 def test_a_cell_is_claimed_once(tiny, cells, rows):
@@ -110,7 +118,11 @@ def test_claims_of_a_process_that_is_gone_are_taken_over(tiny, cells, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(os, "getpid", lambda: int(ended.stdout))
         assert store.claim(cells, "dead") == cells
-    assert store.claim(cells, "heir") == cells
+    assert store.claim(cells[:3], "alive") == cells[:3]
+    store.drop_stale_claims()
+    with closing(sqlite3.connect(store.path)) as db:
+        assert db.execute("SELECT DISTINCT run FROM claims").fetchall() == [("alive",)]
+    assert store.claim(cells, "heir") == cells[3:]
 
 
 def test_claims_of_a_run_that_is_silent_are_taken_over(tiny, cells, monkeypatch):
@@ -138,10 +150,12 @@ def test_a_store_can_be_sent_to_a_worker(tiny):
 
 def test_files_of_another_kind_are_refused(tmp_path):
     (tmp_path / "text.sqlite").write_text("rows? " * 1000)
-    with pytest.raises(ValueError, match=r"cannot keep rows in .*text.sqlite: file is not a database"):
+    with pytest.raises(ValueError, match=r"cannot use the store .*text.sqlite: file is not a database"):
         Store(tmp_path / "text.sqlite")
-    db = sqlite3.connect(tmp_path / "later.sqlite")
-    db.execute("PRAGMA user_version = 99")
-    db.close()
-    with pytest.raises(ValueError, match=r"later.sqlite has format 99, not 1"):
-        Store(tmp_path / "later.sqlite")
+    for name, script in {"later": "PRAGMA user_version = 99", "foreign": "CREATE TABLE rows (a, b)"}.items():
+        with closing(sqlite3.connect(tmp_path / f"{name}.sqlite")) as db:
+            db.execute(script)
+        before = (tmp_path / f"{name}.sqlite").read_bytes()
+        with pytest.raises(ValueError, match=rf"{name}.sqlite is a database, but no store of this decidewise"):
+            Store(tmp_path / f"{name}.sqlite")
+        assert (tmp_path / f"{name}.sqlite").read_bytes() == before

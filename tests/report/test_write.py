@@ -33,7 +33,7 @@ def test_nothing_half_written_is_left(report, rows, published, tmp_path, monkeyp
     def fail(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr(write.Path, "replace", fail)
+    monkeypatch.setattr(write.Path, "chmod", fail)
     with pytest.raises(OSError, match="disk full"):
         write_report(rows, tmp_path, published)
     assert (tmp_path / "report.html").read_text() == "the old report"

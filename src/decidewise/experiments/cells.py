@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, partial
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
@@ -18,15 +18,20 @@ from decidewise.experiments.methods import Method
 from decidewise.experiments.names import load, resolve
 from decidewise.experiments.plan import Plan
 from decidewise.experiments.rows import Row, machine
+from decidewise.interrupts import is_interrupt, raise_noted
 from decidewise.problems import CountedProblem
 
 #: Trained on once before anything is timed: enough rows for every code path of a loss.
 _WARM_UP_ROWS = 64
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """All that decides a row, and nothing else: two cells with the same `key` have the same result."""
+    """All that decides a row: two cells with the same `key` have the same result.
+
+    The folder of the plan, where its own modules are found, is no part of that.
+    """
 
     plan: str
     problem: str
@@ -43,11 +48,12 @@ class Cell:
     learning_rate: float
     modules: tuple[str, ...]
     version: str
+    folder: str = field(default="", compare=False)
 
     @cached_property
     def key(self) -> str:
-        """A hash of every field."""
-        return _hash(asdict(self))
+        """A hash of every field but the folder."""
+        return _hash({name: value for name, value in asdict(self).items() if name != "folder"})
 
     @property
     def draw(self) -> tuple[str, str, int, int, int]:
@@ -79,6 +85,7 @@ def cells_of(plan: Plan, version: str) -> list[Cell]:
             learning_rate=learning_rate,
             modules=plan.modules,
             version=version,
+            folder=plan.folder,
         )
         for trial in range(plan.trials)
         for problem in plan.problems
@@ -88,24 +95,52 @@ def cells_of(plan: Plan, version: str) -> list[Cell]:
     ]
 
 
+def check_names(cell: Cell) -> None:
+    """Import what the cell's plan names, and raise unless it is there."""
+    for module in cell.modules:
+        load(module, cell.folder)
+    resolve(cell.data)
+    cell.method.check()
+
+
 def compute(cells: Sequence[Cell]) -> Iterator[Row]:
-    """Yield the row of each cell, all of one draw; a method that fails yields a row that says why."""
+    """Yield the row of each cell, all of one draw; a method that fails yields a row that says why.
+
+    An interrupt is no failure, even where it surfaces as another exception or not at all: it leaves no row.
+    """
     with threadpool_limits(1):  # so that seconds can be compared, and workers do not fight for cores
-        try:
-            for module in cells[0].modules:
-                load(module)
-            train, test = _draw(cells[0])
-            truth = Truth.of(test.problem, test.costs)
-            floor = truth.normalized_regret(test.mean_costs)
-        except Exception as error:  # data may come from anyone's code
-            for cell in cells:
-                yield _row(cell, reason=_sentence(error))
+        drawn = _attempt(lambda: _prepare(cells[0]))
+        if isinstance(drawn, str):
+            yield from (_row(cell, reason=drawn) for cell in cells)
             return
+        train, test, truth, floor = drawn
         for cell in cells:
-            try:
-                yield _row(cell, floor=floor, **_measure(cell, train, test, truth))
-            except Exception as error:  # and so may methods: the others go on
-                yield _row(cell, floor=floor, reason=_sentence(error))
+            measured = _attempt(partial(_measure, cell, train, test, truth))
+            if isinstance(measured, str):
+                yield _row(cell, floor=floor, reason=measured)  # and the others go on
+            else:
+                yield _row(cell, floor=floor, **measured)
+
+
+def _attempt(act: Callable[[], Result]) -> Result | str:
+    """Return what an act returns, or why it failed: data and methods may be anyone's code."""
+    result: Result | str
+    try:
+        result = act()
+    except (Exception, SystemExit) as error:
+        if is_interrupt(error):
+            raise KeyboardInterrupt from error
+        result = f"{type(error).__name__}: {error}".strip()
+    raise_noted()
+    return result
+
+
+def _prepare(cell: Cell) -> tuple[Dataset, Dataset, Truth, float]:
+    for module in cell.modules:
+        load(module, cell.folder)
+    train, test = _draw(cell)
+    truth = Truth.of(test.problem, test.costs)
+    return train, test, truth, truth.normalized_regret(test.mean_costs)
 
 
 def _draw(cell: Cell) -> tuple[Dataset, Dataset]:
@@ -129,13 +164,13 @@ def _measure(cell: Cell, train: Dataset, test: Dataset, truth: Truth) -> dict[st
     if getattr(estimator, "stopped_", None) == "interrupted":
         raise KeyboardInterrupt  # a model half trained is no result
     regret = truth.normalized_regret(estimator.predict(test.X))
-    label_seconds = getattr(estimator, "label_seconds_", 0.0)
+    label_seconds = float(getattr(estimator, "label_seconds_", 0.0))
     return {
         "regret": regret,
         "label_seconds": label_seconds,
         "train_seconds": fitted - start - label_seconds,
         "evaluate_seconds": perf_counter() - fitted,
-        "solver_calls": solver_calls,
+        "solver_calls": int(solver_calls),
     }
 
 
@@ -157,6 +192,7 @@ def _warm_up(cell: Cell, train: Dataset) -> None:
     kind = (cell.data, cell.method.loss, cell.method.mode)
     if kind not in _warm:
         _estimator(cell, train.problem, epochs=1).fit(train.X[:_WARM_UP_ROWS], train.costs[:_WARM_UP_ROWS])
+        raise_noted()  # interrupted, a training keeps what it has and returns
         _warm.add(kind)
 
 
@@ -179,10 +215,6 @@ def _row(cell: Cell, *, reason: str = "", **measured: Any) -> Row:
         reason=reason,
         **(unknown | measured),
     )
-
-
-def _sentence(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".strip()
 
 
 def _hash(value: Any) -> str:

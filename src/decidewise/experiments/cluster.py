@@ -6,6 +6,7 @@ down with it, and lets the parallel loops within a task spread over the cluster,
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
@@ -13,15 +14,22 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
+#: Seconds between two looks for results, and between two looks whether there are workers to wait for.
+_LOOK_EVERY, _COUNT_EVERY = 0.05, 5.0
+
 
 @contextmanager
-def workers_of(address: str) -> Iterator[Callable[..., Iterator[Any]]]:
+def workers_of(address: str, say: Callable[[str], None]) -> Iterator[Callable[..., Iterator[Any]]]:
     """Connect to a scheduler; yield a function that maps another over tuples of arguments, in any order.
+
+    The cluster executes what it is sent, and this process unpickles what comes back: each has to trust the other.
 
     Parameters
     ----------
     address : str
         Such as "tcp://10.0.0.5:8786".
+    say : callable
+        Told, once, when the cluster has no workers.
     """
     try:
         from distributed import Client, KilledWorker, as_completed  # noqa: PLC0415  (an extra)
@@ -37,6 +45,17 @@ def workers_of(address: str) -> Iterator[Callable[..., Iterator[Any]]]:
             f"no Dask scheduler at {address!r} ({reason}). Check the address, or start one with `dask scheduler`."
         ) from reason
 
+    def wait_for(running: Any) -> Any:
+        counted, told = time.monotonic(), False
+        while not running.has_ready():
+            time.sleep(_LOOK_EVERY)
+            if not told and time.monotonic() - counted > _COUNT_EVERY:
+                counted = time.monotonic()
+                told = not client.nthreads()
+                if told:
+                    say(f"the cluster at {address} has no workers; waiting for some.")
+        return next(running)
+
     def starmap(function: Callable[..., Any], tasks: Iterator[tuple]) -> Iterator[Any]:
         running = as_completed(loop=client.loop)
         while True:
@@ -47,7 +66,7 @@ def workers_of(address: str) -> Iterator[Callable[..., Iterator[Any]]]:
             if running.is_empty():
                 return
             try:
-                yield next(running).result()
+                yield wait_for(running).result()
             except KilledWorker as reason:
                 raise BrokenProcessPool(str(reason)) from reason  # as with workers of this machine
             except CancelledError as reason:

@@ -1,13 +1,14 @@
 """What a run shows: tables that fill on a terminal, a line now and then anywhere else.
 
-A display reads the store, so it sees rows as they are done, those of other runs on the same store too.
+A display reads the store, so it sees rows as they are done, those of other runs on the same store too. Names are shown
+as they are: whatever Rich would take for markup is text.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from statistics import fmean
 from threading import Event, Thread
@@ -16,9 +17,10 @@ from time import monotonic
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
+from decidewise.errors import InputError
 from decidewise.experiments.cells import Cell
 from decidewise.experiments.rows import Row
 from decidewise.experiments.store import Store
@@ -73,12 +75,12 @@ class Tally:
         tables = []
         for (plan, problem), lines in self._layout.items():
             labels = list(dict.fromkeys(label for counts in lines.values() for label in counts))
-            grid = [["degree", "samples", *labels]]
+            grid = [[Text("degree"), Text("samples"), *map(Text, labels)]]
             for (degree, samples), counts in sorted(lines.items()):
                 entries = [regrets[plan, problem, degree, samples, label] for label in labels]
                 best = min((fmean(entry) for entry in entries if entry), default=None)
                 shown = [_entry(e, counts[label], best) for e, label in zip(entries, labels, strict=True)]
-                grid.append([str(degree), str(samples), *shown])
+                grid.append([Text(str(degree)), Text(str(samples)), *shown])
             tables.append(_table(problem if problem == plan else f"{plan}: {problem}", grid))
         return tables
 
@@ -119,13 +121,13 @@ class _Screen(Tally):
 def display(cells: Sequence[Cell], store: Store, console: Console) -> Iterator[None]:
     """Show how a run gets on."""
     if not console.is_terminal:
-        with _watching(_Log(cells, store.rows(cells), console), cells, store):
+        with _watching(_Log(cells, store.rows(cells, aside=False), console), cells, store):
             yield
         return
-    screen = _Screen(cells, store.rows(cells))
+    screen = _Screen(cells, store.rows(cells, aside=False))
     with Live(screen, console=console, refresh_per_second=2, transient=True), _watching(screen, cells, store):
         yield
-    console.print(screen.line(), *screen.tables(), sep="\n")
+    console.print(Text(screen.line()), *screen.tables(), sep="\n")
 
 
 @contextmanager
@@ -134,7 +136,8 @@ def _watching(tally: Tally, cells: Sequence[Cell], store: Store) -> Iterator[Non
 
     def look() -> None:
         while not ended.wait(_LOOK_EVERY):
-            tally.show(store.rows(cells))
+            with suppress(InputError):  # what the store complains of, the run itself will meet and tell
+                tally.show(store.rows(cells, aside=False))
 
     thread = Thread(target=look, daemon=True)
     thread.start()
@@ -143,13 +146,14 @@ def _watching(tally: Tally, cells: Sequence[Cell], store: Store) -> Iterator[Non
     finally:
         ended.set()
         thread.join()
-        tally.show(store.rows(cells))
+        with suppress(InputError):
+            tally.show(store.rows(cells, aside=False))
 
 
 def describe(row: Row) -> str:
     """Say which cell failed, and why."""
     place = f"{row.plan}, {row.problem}, degree {row.degree}, {row.samples} samples, trial {row.trial}"
-    return f"{_label(row.method, row.mode)} failed ({place}): {row.reason}"
+    return f"{_label(row.method, row.mode)} failed ({place}): {' '.join(row.reason.split())}"
 
 
 def _label(method: str, mode: str) -> str:
@@ -160,21 +164,18 @@ def _place(row: Row) -> tuple[str, str, int, int, str, str, int]:
     return row.plan, row.problem, row.degree, row.samples, row.method, row.mode, row.trial
 
 
-def _table(title: str, grid: list[list[str]]) -> Table:
+def _table(title: str, grid: list[list[Text]]) -> Table:
     if len(grid[0]) > len(grid) + 8:
         grid = [list(column) for column in zip(*grid, strict=True)]  # many methods find room below each other
     first, *others = grid[0]
-    table = Table(first, title=title)
-    for heading in others:
-        table.add_column(heading, justify="right")
+    table = Table(Column(first), *(Column(heading, justify="right") for heading in others), title=Text(title))
     for line in grid[1:]:
         table.add_row(*line)
     return table
 
 
-def _entry(regrets: Sequence[float], expected: int, best: float | None) -> str:
+def _entry(regrets: Sequence[float], expected: int, best: float | None) -> Text:
     if not regrets:
-        return ""
-    shown = f"{fmean(regrets):.2f}"
+        return Text()
     style = ["dim"] * (len(regrets) < expected) + ["bold green"] * (fmean(regrets) == best)
-    return f"[{' '.join(style)}]{shown}[/]" if style else shown
+    return Text.assemble((f"{fmean(regrets):.2f}", " ".join(style)))

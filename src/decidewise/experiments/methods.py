@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from decidewise.experiments.names import resolve
+from decidewise.errors import InputError
+from decidewise.experiments.names import check_name, check_text, resolve
 from decidewise.losses import as_loss, registry
 from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor
 
@@ -41,22 +42,34 @@ class Method:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        check_text(self.name, "name")
+        check_text(self.mode, "mode")
         if bool(self.loss) == bool(self.model):
-            raise ValueError("a method is either a loss or a model; give one of the two.")
+            raise InputError("a method is either a loss or a model; give one of the two.")
+        if self.model:
+            check_name(self.model)
+        elif self.mode == "exact":
+            if self.loss not in EXACT or self.parameters:
+                raise InputError(f'mode = "exact" is for {" and ".join(EXACT)}, without parameters; got {self.loss!r}.')
+        elif self.mode != "adam":
+            raise InputError(f'the mode of a loss is "adam" or "exact"; got {self.mode!r}.')
+
+    def check(self) -> None:
+        """Raise unless there is such a loss or model; a model's module is imported for that."""
         if self.model:
             resolve(self.model)
         elif self.loss not in registry:
-            raise ValueError(
+            raise InputError(
                 f"unknown loss {self.loss!r}; known are {', '.join(registry)}. A loss of your own joins the registry "
                 "in a module that the plan lists under imports."
             )
-        elif self.mode == "exact":
-            if self.loss not in EXACT or self.parameters:
-                raise ValueError(f'mode = "exact" is for {" and ".join(EXACT)}, without parameters; got {self.loss!r}.')
-        elif self.mode == "adam":
-            self._check_parameters()
         else:
-            raise ValueError(f'the mode of a loss is "adam" or "exact"; got {self.mode!r}.')
+            try:
+                as_loss(self.loss, **self.parameters)
+            except Exception as reason:  # a loss may be anyone's code
+                raise InputError(
+                    f"{self.loss!r} does not take the parameters {dict(self.parameters)}: {reason}"
+                ) from reason
 
     def estimator(self, problem: Any, *, random_state: int, **training: Any) -> Any:
         """Return an unfitted estimator; `training` are parameters of `DecisionRegressor`, which only Adam heeds."""
@@ -66,11 +79,3 @@ class Method:
             return EXACT[self.loss]()
         loss = as_loss(self.loss, **self.parameters)
         return DecisionRegressor(problem, loss, init="torch", random_state=random_state, **training)
-
-    def _check_parameters(self) -> None:
-        try:
-            as_loss(self.loss, **self.parameters)
-        except TypeError as reason:
-            raise ValueError(
-                f"{self.loss!r} does not take the parameters {dict(self.parameters)}: {reason}."
-            ) from reason

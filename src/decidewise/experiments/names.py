@@ -1,32 +1,71 @@
-"""Importable names: `package.module:attribute`, looked up and never evaluated."""
+"""Names: those that are shown, and importable ones, `package.module:attribute`, looked up and never evaluated.
+
+Reading a plan only looks at how its names are written. What they stand for is imported, and so executed, by a run.
+"""
 
 from __future__ import annotations
 
+import sys
+import traceback
+import unicodedata
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
+
+from decidewise.errors import InputError
+
+
+def check_text(value: str, name: str) -> None:
+    """Raise unless it can stand in tables, figures and file names, where a control character could do anything."""
+    if not value.strip() or any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in value):
+        raise InputError(f"{name} must be some text without control characters; got {value!r}.")
+
+
+def check_module(name: str) -> None:
+    """Raise unless a module can have that name; nothing is imported."""
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise InputError(f'expected the name of a module such as "package.module"; got {name!r}.')
+
+
+def check_name(name: str) -> tuple[str, str]:
+    """Return the module and the attribute of a name, or raise; nothing is imported.
+
+    >>> check_name("decidewise.data:make_knapsack")
+    ('decidewise.data', 'make_knapsack')
+    """
+    module, _, attribute = name.partition(":")
+    if not all(part.isidentifier() for part in [attribute, *module.split(".")]):
+        raise InputError(f'expected an importable name such as "package.module:function"; got {name!r}.')
+    return module, attribute
 
 
 def resolve(name: str) -> Callable[..., Any]:
-    """Return the callable that a name stands for.
+    """Import and return the callable that a name stands for.
 
     >>> resolve("decidewise.data:make_knapsack").__name__
     'make_knapsack'
     """
-    module, colon, attribute = name.partition(":")
-    if not (colon and attribute.isidentifier() and all(part.isidentifier() for part in module.split("."))):
-        raise ValueError(f'expected an importable name such as "package.module:function"; got {name!r}.')
+    module, attribute = check_name(name)
     found = getattr(load(module), attribute, None)
     if not callable(found):
-        raise ValueError(f"module {module!r} has no function {attribute!r}; check {name!r}.")
+        raise InputError(f"module {module!r} has no function {attribute!r}; check {name!r}.")
     return found
 
 
-def load(module: str) -> Any:
-    """Import a module, or say where it was looked for."""
+def load(module: str, folder: str = "") -> Any:
+    """Import a module, also from a folder of its own, or say where it was looked for or what went wrong in it."""
+    if folder and folder not in sys.path:
+        sys.path.append(folder)  # last, so that a file beside a plan never hides an installed module
     try:
         return import_module(module)
     except ModuleNotFoundError as missing:
-        raise ValueError(
+        raise InputError(
             f"cannot import {module!r} ({missing}); put the module beside the plan, or install its package."
         ) from missing
+    except (Exception, SystemExit) as error:  # it may be anyone's code
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        raise InputError(
+            f"cannot import {module!r}: {type(error).__name__}: {error} ({Path(place.filename).name}, line "
+            f"{place.lineno}). Mend the module, or take it out of the plan."
+        ) from error

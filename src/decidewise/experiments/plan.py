@@ -19,13 +19,13 @@
       { name = "PFY", loss = "pfy", parameters = { n_samples = 3, sigma = 1.0 } },
     ]
 
-A plan holds data only. Names of functions are looked up, beside the plan too, and never evaluated; a module listed
-under `imports` is imported first, so that it can register a loss of its own.
+Reading a plan imports nothing: it is data, and so are the names of functions and modules in it. Running it imports
+those modules, also from beside the plan, and executes them: run only plans you trust. A module listed under `imports`
+is imported first, so that it can register a loss of its own.
 """
 
 from __future__ import annotations
 
-import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
@@ -33,9 +33,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from decidewise.checks import as_integer, as_positive
+from decidewise.errors import InputError
 from decidewise.experiments.methods import Method
-from decidewise.experiments.names import load, resolve
+from decidewise.experiments.names import check_module, check_name, check_text
 
+#: Of integers: what the store can hold, even the sum of two of them.
+_LARGEST = 2**62
 Part = TypeVar("Part")
 _KINDS: dict[type, str] = {str: "strings", dict: "tables"}
 
@@ -65,19 +68,20 @@ class Problem:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        resolve(self.data)
+        check_text(self.name, "name")
+        check_name(self.data)
         for name in ("degrees", "samples", "methods"):
             _check_list(getattr(self, name), name)
         for name in ("degrees", "samples"):
             for value in getattr(self, name):
-                as_integer(value, name=f"an entry of {name}")
+                _check_integer(value, f"an entry of {name}")
         _check_distinct("degree", self.degrees)
         _check_distinct("number of samples", self.samples)
         _check_distinct("method", [f"{method.name} ({method.mode})" for method in self.methods])
-        as_integer(self.test_samples, name="test_samples")
-        as_integer(self.seed, name="seed", minimum=0)
+        _check_integer(self.test_samples, "test_samples")
+        _check_integer(self.seed, "seed", minimum=0)
         if isinstance(self.learning_rate, Sequence) and len(self.learning_rate) != len(self.samples):
-            raise ValueError(
+            raise InputError(
                 f"learning_rate has {len(self.learning_rate)} entries and samples {len(self.samples)}; give one rate "
                 "for each number of samples, or a single number for all."
             )
@@ -102,6 +106,8 @@ class Plan:
         The stem of the file it was read from.
     imports : sequence of str
         Modules to import first.
+    folder : str
+        Where modules are looked for that are not installed: that of the file.
     """
 
     name: str
@@ -110,12 +116,21 @@ class Plan:
     epochs: int = 100
     batch_size: int = 32
     imports: Sequence[str] = ()
+    folder: str = ""
 
     def __post_init__(self) -> None:
+        check_text(self.name, "the name of the file")
         _check_list(self.problems, "problems")
         _check_distinct("problem", [problem.name for problem in self.problems])
         for name in ("trials", "epochs", "batch_size"):
-            as_integer(getattr(self, name), name=name)
+            _check_integer(getattr(self, name), name)
+        for module in self.imports:
+            check_module(module)
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells it has, in all trials."""
+        return self.trials * sum(len(p.degrees) * len(p.samples) * len(p.methods) for p in self.problems)
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -126,23 +141,24 @@ class Plan:
         return tuple(sorted(module for module in modules if module.partition(".")[0] != "decidewise"))
 
 
-def read_plan(path: Path) -> Plan:
-    """Read a plan, or raise a `ValueError` that names the file, the place in it and what to do."""
+def read_plan(path: Path | str) -> Plan:
+    """Read a plan, or raise an `InputError` that names the file, the place in it and what to do.
+
+    The file is data: nothing that it names is imported. `run` does that, and executes it; run only plans you trust.
+    """
+    path = Path(path)
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as reason:
-        raise ValueError(f"cannot read the plan {path}: {reason.strerror}.") from reason
-    except ValueError as reason:
-        raise ValueError(f"{path} is not valid TOML: {reason}.") from reason
-    folder = str(path.resolve().parent)
-    if folder not in sys.path:
-        sys.path.append(folder)  # last, so that a file beside the plan never hides an installed module
-    return _plan(path.stem, table, str(path))
+        raise InputError(f"cannot read the plan {path}: {reason.strerror}.") from reason
+    except (ValueError, RecursionError) as reason:
+        raise InputError(f"{path} is not valid TOML: {reason}.") from reason
+    return _plan(path, table)
 
 
-def _plan(name: str, table: Mapping[str, Any], where: str) -> Plan:
-    for module in _entries(table, "imports", str, where):
-        load(module)
+def _plan(path: Path, table: Mapping[str, Any]) -> Plan:
+    where = str(path)
+    _entries(table, "imports", str, where)
     problems = []
     for i, problem in enumerate(_entries(table, "problems", dict, where)):
         place = f"{where}: problems[{i}]"
@@ -151,13 +167,13 @@ def _plan(name: str, table: Mapping[str, Any], where: str) -> Plan:
             for j, method in enumerate(_entries(problem, "methods", dict, place))
         ]
         problems.append(_make(Problem, {**problem, "methods": methods}, place))
-    return _make(Plan, {**table, "problems": problems}, where, name=name)
+    return _make(Plan, {**table, "problems": problems}, where, name=path.stem, folder=str(path.resolve().parent))
 
 
 def _entries(table: Mapping[str, Any], key: str, kind: type, where: str) -> list[Any]:
     entries = table.get(key, [])
     if not (isinstance(entries, list) and all(isinstance(entry, kind) for entry in entries)):
-        raise ValueError(f"{where}: {key} must be a list of {_KINDS[kind]}; got {entries!r}.")
+        raise InputError(f"{where}: {key} must be a list of {_KINDS[kind]}; got {entries!r}.")
     return entries
 
 
@@ -166,25 +182,30 @@ def _make(part: type[Part], table: Mapping[str, Any], where: str, **known: Any) 
     expected = {entry.name: entry for entry in fields(part) if entry.name not in known}  # type: ignore[arg-type]
     for key, value in table.items():
         if key not in expected:
-            raise ValueError(f"{where}: unknown key {key!r}; known keys are {', '.join(expected)}.")
+            raise InputError(f"{where}: unknown key {key!r}; known keys are {', '.join(expected)}.")
         kind = {"str": str, "Mapping[str, Any]": dict}.get(str(expected[key].type))
         if kind and not isinstance(value, kind):
-            raise ValueError(f"{where}: {key} must be a {_KINDS[kind][:-1]}; got {value!r}.")
+            raise InputError(f"{where}: {key} must be a {_KINDS[kind][:-1]}; got {value!r}.")
     for key, entry in expected.items():
         if key not in table and entry.default is MISSING and entry.default_factory is MISSING:
-            raise ValueError(f"{where}: {key} is missing.")
+            raise InputError(f"{where}: {key} is missing.")
     try:
         return part(**table, **known)
     except (TypeError, ValueError) as reason:
-        raise ValueError(f"{where}: {reason}") from reason
+        raise InputError(f"{where}: {reason}") from reason
+
+
+def _check_integer(value: Any, name: str, *, minimum: int = 1) -> None:
+    if as_integer(value, name=name, minimum=minimum) > _LARGEST:
+        raise InputError(f"{name} must be at most {_LARGEST}; got {value}.")
 
 
 def _check_list(values: Any, name: str) -> None:
     if not isinstance(values, Sequence) or isinstance(values, str) or not values:
-        raise ValueError(f"{name} must be a list of at least one entry; got {values!r}.")
+        raise InputError(f"{name} must be a list of at least one entry; got {values!r}.")
 
 
 def _check_distinct(what: str, values: Sequence[Any]) -> None:
     for value in values:
         if values.count(value) > 1:
-            raise ValueError(f"{what} {value} stands there twice; each needs a place of its own in the tables.")
+            raise InputError(f"{what} {value} stands there twice; each needs a place of its own in the tables.")

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from decidewise.errors import InputError
+from decidewise.files import write_whole
+
 
 @dataclass(frozen=True)
 class Row:
@@ -68,19 +71,28 @@ def as_table(rows: Iterable[Row]) -> pa.Table:
     return pa.Table.from_pylist([asdict(row) for row in rows], schema=SCHEMA)
 
 
-def export(table: pa.Table, path: Path) -> None:
-    """Write a table as Parquet or CSV, as the name of the file says."""
-    if path.suffix not in (".parquet", ".csv"):
-        raise ValueError(f"the name of the file must end in .parquet or .csv; got {path.name!r}.")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix == ".csv":
-        from pyarrow import csv  # noqa: PLC0415  (only one of the two writers is ever needed)
+def export(table: pa.Table, path: Path | str) -> None:
+    """Write a table as Parquet or CSV, as the name of the file says; the file is there whole or not at all.
 
-        csv.write_csv(table, path)
+    In CSV, text that a spreadsheet would take for a formula has a ' before it.
+    """
+    path = Path(path)
+    if path.suffix not in (".parquet", ".csv"):
+        raise InputError(f"the name of the file must end in .parquet or .csv; got {path.name!r}.")
+    content = pa.BufferOutputStream()
+    if path.suffix == ".csv":
+        from pyarrow import compute, csv  # noqa: PLC0415  (only one of the two writers is ever needed)
+
+        for i, field in enumerate(table.schema):
+            if field.type == pa.string():
+                plain = compute.replace_substring_regex(table[i], r"^([=+\-@\t\r])", r"'\1")
+                table = table.set_column(i, field, plain)
+        csv.write_csv(table, content)
     else:
         from pyarrow import parquet  # noqa: PLC0415
 
-        parquet.write_table(table, path)
+        parquet.write_table(table, content)
+    write_whole({path: content.getvalue().to_pybytes()})
 
 
 @cache

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-import os
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
-from functools import cache
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 from uuid import uuid4
 
-from joblib import Parallel, delayed, parallel_config
+from joblib import effective_n_jobs
+from rich.console import Console
 
-from decidewise.experiments.cells import Cell, cells_of, compute
+from decidewise.checks import as_integer
+from decidewise.errors import InputError
+from decidewise.experiments.cells import Cell, cells_of, check_names, compute
 from decidewise.experiments.cluster import workers_of
+from decidewise.experiments.display import display
 from decidewise.experiments.plan import Plan
+from decidewise.experiments.processes import processes
 from decidewise.experiments.rows import Row
 from decidewise.experiments.store import LEASE, Store
 from decidewise.experiments.version import code_version
+from decidewise.interrupts import interruptible, raise_noted
+
+#: Beyond these a slip of the keyboard is more likely than a wish.
+MOST_CELLS, MOST_JOBS = 1_000_000, 1_000
 
 
-class OtherCodeError(RuntimeError):
+class OtherCodeError(InputError):
     """A worker has other code than the run began with, and rows of two versions must not mix."""
 
 
@@ -39,16 +48,28 @@ def cells_of_all(plans: Sequence[Plan], *, trials: int | None = None, version: s
     names = [plan.name for plan in plans]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"two plans are called {name!r}; rename one of the files, or run them apart.")
+            raise InputError(f"two plans are called {name!r}; rename one of the files, or run them apart.")
     chosen = [plan if trials is None else replace(plan, trials=trials) for plan in plans]
-    cells = [cell for plan in chosen for cell in cells_of(plan, version or code_version(plan.modules))]
+    if (n_cells := sum(plan.n_cells for plan in chosen)) > MOST_CELLS:
+        raise InputError(f"the plans have {n_cells:,} cells, more than {MOST_CELLS:,}; ask for fewer trials.")
+    cells = [cell for plan in chosen for cell in cells_of(plan, version or code_version(plan.modules, plan.folder))]
     return sorted(cells, key=lambda cell: cell.trial)
 
 
-def run(cells: Sequence[Cell], store: Store, *, jobs: int = -1, cluster: str | None = None) -> None:
+def run(
+    cells: Sequence[Cell],
+    store: Store,
+    *,
+    jobs: int = -1,
+    cluster: str | None = None,
+    anew: Literal["failed", "all"] | None = None,
+    console: Console | None = None,
+) -> None:
     """Compute all cells that have no row yet, and return when every cell has one.
 
-    Cells that another run is at work on are left to it, and waited for.
+    The modules that the plans name are imported, and so executed: run only plans you trust. Cells that another run is
+    at work on are left to it, and waited for. Ctrl-C and SIGTERM end the run with a `KeyboardInterrupt`; rows are
+    stored whole or not at all, and an interrupt is never stored as a failure.
 
     Parameters
     ----------
@@ -56,20 +77,39 @@ def run(cells: Sequence[Cell], store: Store, *, jobs: int = -1, cluster: str | N
         Number of worker processes; -1 is one a core, 1 is this process itself.
     cluster : str, optional
         Address of a Dask scheduler, to use its workers instead. Their decidewise must be this one.
+    anew : {"failed", "all"}, optional
+        Compute these cells again. Each keeps its row until the new one is stored; a run that ends before its time is
+        continued by one without this argument, and begun again by one with it.
+    console : rich.console.Console, optional
+        Where to show how the run gets on.
     """
+    jobs = _number_of_jobs(jobs, cells)
     name = uuid4().hex
-    with store.kept_open(), _signs_of_life(store, name), _workers(jobs, cluster) as starmap:
-        while missing := store.missing(cells):
-            # Remote workers cannot write to a local file; their rows are added when the whole draw is back.
-            tasks = _tasks(missing, store, name, write=cluster is None)
-            idle = True
-            for done, rows in starmap(_work, tasks):
-                idle = False
-                for cell, row in zip(done, rows, strict=True):
-                    store.add(cell, row)
-                store.release(name, done)
-            if idle:
-                time.sleep(1.0)
+    with interruptible():
+        _check_names(cells)
+        say = partial(console.print, markup=False) if console else lambda _: None
+        with store.kept_open(), _signs_of_life(store, name), _workers(jobs, cluster, say) as starmap:
+            store.drop_stale_claims()
+            if anew:
+                store.set_aside(cells, only_failed=anew == "failed")
+            with display(cells, store, console) if console else nullcontext():
+                _compute_missing(cells, store, name, starmap, write=cluster is None)
+
+
+def _compute_missing(
+    cells: Sequence[Cell], store: Store, name: str, starmap: Callable[..., Iterator[Any]], *, write: bool
+) -> None:
+    while missing := store.missing(cells):
+        idle = True
+        # Remote workers cannot write to a local file; their rows are added when the whole draw is back.
+        for done, rows in starmap(_work, _tasks(missing, store, name, write=write)):
+            idle = False
+            for cell, row in zip(done, rows, strict=True):
+                store.add(cell, row)
+            store.release(name, done)
+        if idle:
+            time.sleep(1.0)
+        raise_noted()
 
 
 def _tasks(cells: Sequence[Cell], store: Store, name: str, *, write: bool) -> Iterator[tuple]:
@@ -79,14 +119,12 @@ def _tasks(cells: Sequence[Cell], store: Store, name: str, *, write: bool) -> It
         draws.setdefault(cell.draw, []).append(cell)
     for together in draws.values():
         if free := store.claim(together, name):
-            yield free, store if write else None, os.getpid()
+            yield free, store if write else None
 
 
-def _work(cells: Sequence[Cell], store: Store | None, parent: int) -> tuple[Sequence[Cell], list[Row]]:
+def _work(cells: Sequence[Cell], store: Store | None) -> tuple[Sequence[Cell], list[Row]]:
     """Compute the cells of one draw, in a worker."""
-    if store and os.getpid() != parent:
-        _end_with(parent)
-    if (version := code_version(cells[0].modules)) != cells[0].version:
+    if (version := code_version(cells[0].modules, cells[0].folder)) != cells[0].version:
         raise OtherCodeError(
             f"a worker has code {version}, and the run began with {cells[0].version}: a file was edited meanwhile, or "
             "the cluster is not up to date. Start again, with the same code everywhere."
@@ -99,16 +137,22 @@ def _work(cells: Sequence[Cell], store: Store | None, parent: int) -> tuple[Sequ
     return cells, rows
 
 
-@cache
-def _end_with(parent: int) -> None:
-    """End this process when its parent is gone, killed perhaps, so that nobody works for a run that is no more."""
+def _number_of_jobs(jobs: int, cells: Sequence[Cell]) -> int:
+    """Return how many processes may work at once, no more than there are draws; one is this process."""
+    if as_integer(jobs, name="jobs", minimum=-MOST_JOBS) == 0 or jobs > MOST_JOBS:
+        raise InputError(f"jobs must be from 1 to {MOST_JOBS}, or -1 for one a core; got jobs={jobs}.")
+    wanted = int(effective_n_jobs(jobs))
+    return min(wanted, max(2, len({cell.draw for cell in cells})))
 
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
+def _check_names(cells: Sequence[Cell]) -> None:
+    """Import what the plans name, and raise unless it is there, before anything is computed or replaced."""
+    kinds = {(cell.plan, cell.problem, cell.method.name, cell.method.mode): cell for cell in cells}
+    for (plan, problem, method, _), cell in kinds.items():
+        try:
+            check_names(cell)
+        except InputError as error:
+            raise InputError(f"{plan}, {problem}, {method}: {error}") from error
 
 
 @contextmanager
@@ -118,7 +162,8 @@ def _signs_of_life(store: Store, name: str) -> Iterator[None]:
 
     def beat() -> None:
         while not ended.wait(LEASE / 6):
-            store.hear(name)
+            with suppress(InputError):  # what the store complains of, the run itself will meet and tell
+                store.hear(name)
 
     thread = threading.Thread(target=beat, daemon=True)
     thread.start()
@@ -131,12 +176,13 @@ def _signs_of_life(store: Store, name: str) -> Iterator[None]:
 
 
 @contextmanager
-def _workers(jobs: int, cluster: str | None) -> Iterator[Callable[..., Iterator[Any]]]:
+def _workers(jobs: int, cluster: str | None, say: Callable[[str], None]) -> Iterator[Callable[..., Iterator[Any]]]:
     """Yield a function that maps another over tuples of arguments, in parallel and in any order."""
     if cluster is not None:
-        with workers_of(cluster) as starmap:
+        with workers_of(cluster, say) as starmap:
             yield starmap
-        return
-    with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
-        parallel = Parallel(return_as="generator_unordered", batch_size=1)
-        yield lambda function, tasks: parallel(delayed(function)(*task) for task in tasks)
+    elif jobs > 1:
+        with processes(jobs) as starmap:
+            yield starmap
+    else:
+        yield itertools.starmap

@@ -5,6 +5,8 @@ the result; rows of an older plan, seed or code have other keys and are never re
 
 So that two runs share the work, a cell is claimed before it is computed. A claim lasts while its run lives: it is taken
 over as soon as the process is gone from this machine, or has not been heard of for `LEASE` seconds.
+
+A row that is to be computed anew is set aside: it stays, under another key, and is read until its successor is stored.
 """
 
 from __future__ import annotations
@@ -14,10 +16,11 @@ import platform
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
+from decidewise.errors import InputError
 from decidewise.experiments.cells import Cell
 from decidewise.experiments.rows import COLUMNS, Row
 
@@ -27,6 +30,17 @@ LEASE = 60.0
 _FORMAT = 1
 #: How long a connection waits for others to finish their (very short) transactions.
 _PATIENCE = 60.0
+#: Before the key of a row that is set aside.
+_ASIDE = "aside:"
+#: What to do, by the beginning of SQLite's name for what went wrong.
+_ADVICE = {
+    "SQLITE_FULL": "Make room on the disk; the rows so far are kept, and the same command continues.",
+    "SQLITE_IOERR": "The disk may be full or broken; the rows so far are kept, and the same command continues.",
+    "SQLITE_BUSY": "Another process holds it; try again when that is done.",
+    "SQLITE_READONLY": "Ask for the right to write to it, or choose another file.",
+    "SQLITE_CANTOPEN": "Check that the folder is there, with the right to read and write in it.",
+    "SQLITE_CORRUPT": "The file is damaged; choose another, or bring back a copy.",
+}
 
 _SQL = {str: "TEXT", int: "INTEGER", float: "REAL"}
 _TABLES = f"""
@@ -53,33 +67,43 @@ class Store:
     path: Path
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Path(self.path))
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            self._prepare()
-        except sqlite3.DatabaseError as error:
-            raise ValueError(f"cannot keep rows in {self.path}: {error}. Choose another file.") from error
+        self._prepare()
 
     def add(self, cell: Cell, row: Row) -> None:
-        """Write a row, unless the cell has one."""
+        """Write a row, unless the cell has one; one that was set aside is then forgotten."""
         marks = ", ".join("?" * (1 + len(COLUMNS)))
-        with self._connection() as db:
+        with self._transaction() as db:
             db.execute(f"INSERT OR IGNORE INTO rows VALUES ({marks})", (cell.key, *astuple(row)))
+            db.execute("DELETE FROM rows WHERE cell = ?", (_ASIDE + cell.key,))
 
-    def rows(self, cells: Sequence[Cell]) -> list[Row]:
-        """Return the rows of those cells that have one, in the order of the cells."""
+    def rows(self, cells: Sequence[Cell], *, aside: bool = True) -> list[Row]:
+        """Return the rows of those cells that have one, in the order of the cells.
+
+        Parameters
+        ----------
+        aside : bool
+            Whether a row that is set aside counts.
+        """
         found = {key: values for key, *values in self._select("*", cells)}
+        if aside:
+            found = {key.removeprefix(_ASIDE): values for key, values in found.items()}
         return [Row(*found[cell.key]) for cell in cells if cell.key in found]
 
     def missing(self, cells: Sequence[Cell]) -> list[Cell]:
-        """Return the cells without a row."""
+        """Return the cells without a row, or with one that is set aside."""
         done = {key for (key,) in self._select("cell", cells)}
         return [cell for cell in cells if cell.key not in done]
 
-    def forget(self, cells: Sequence[Cell], *, only_failed: bool = False) -> None:
-        """Delete the rows of these cells, or those of them that failed."""
+    def set_aside(self, cells: Sequence[Cell], *, only_failed: bool = False) -> None:
+        """Have the rows of these cells, or those of them that failed, replaced; each is kept until then."""
         failed = "AND status = 'failed'" if only_failed else ""
         with self._transaction() as db:
-            db.executemany(f"DELETE FROM rows WHERE cell = ? {failed}", [(cell.key,) for cell in cells])
+            db.executemany(
+                f"UPDATE OR REPLACE rows SET cell = ? WHERE cell = ? {failed}",
+                [(_ASIDE + cell.key, cell.key) for cell in cells],
+            )
 
     def versions(self, plan: str) -> dict[str, int]:
         """Return the number of rows of a plan by the version of the code, whatever its settings were."""
@@ -93,6 +117,13 @@ class Store:
             claims = [(cell.key, run, platform.node(), os.getpid(), time.time()) for cell in free]
             db.executemany("INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?)", claims)
         return free
+
+    def drop_stale_claims(self) -> None:
+        """Remove the claims of runs that are gone."""
+        with self._transaction() as db:
+            runs = db.execute("SELECT DISTINCT run, host, pid, heard FROM claims").fetchall()
+            stale = [(run, heard) for run, host, pid, heard in runs if not _is_alive(host, pid, heard)]
+            db.executemany("DELETE FROM claims WHERE run = ? AND heard = ?", stale)
 
     def hear(self, run: str) -> None:
         """Note that a run is alive."""
@@ -116,9 +147,15 @@ class Store:
 
     def _prepare(self) -> None:
         with self._connection() as db:
-            (found,) = db.execute("PRAGMA user_version").fetchone()
-            if found not in (0, _FORMAT):
-                raise ValueError(f"{self.path} has format {found}, not {_FORMAT}. Choose another file.")
+            # In one statement, for another process may be setting up the file.
+            found, tables = db.execute(
+                "SELECT (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)"
+            ).fetchone()
+            if found not in (0, _FORMAT) or (found == 0 and tables):
+                raise InputError(
+                    f"{self.path} is a database, but no store of this decidewise (format {found}, not {_FORMAT}). "
+                    "Choose another file."
+                )
             if found == 0:
                 _patiently(lambda: db.execute("PRAGMA journal_mode = WAL"))
                 _patiently(lambda: db.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;"))
@@ -131,13 +168,15 @@ class Store:
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        """Connect with every statement a transaction of its own."""
-        db = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
+        """Connect with every statement a transaction of its own; what SQLite complains of becomes a sentence."""
         try:
-            db.execute("PRAGMA synchronous = NORMAL")  # whole after any crash; without power the last rows may be lost
-            yield db
-        finally:
-            db.close()
+            with closing(sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)) as db:
+                db.execute("PRAGMA synchronous = NORMAL")  # whole after any crash; without power the last may be lost
+                yield db
+        except sqlite3.Error as error:
+            name = getattr(error, "sqlite_errorname", "")
+            advice = next((text for start, text in _ADVICE.items() if name.startswith(start)), "Choose another file.")
+            raise InputError(f"cannot use the store {self.path}: {error}. {advice}") from error
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -155,7 +194,11 @@ def _is_taken(db: sqlite3.Connection, cell: Cell, run: str) -> bool:
     claim = db.execute("SELECT run, host, pid, heard FROM claims WHERE cell = ?", (cell.key,)).fetchone()
     if claim is None or claim[0] == run:
         return False
-    _, host, pid, heard = claim
+    return _is_alive(*claim[1:])
+
+
+def _is_alive(host: str, pid: int, heard: float) -> bool:
+    """Whether a run has been heard of lately, and is not known to be gone from this machine."""
     return time.time() - heard < LEASE and not (host == platform.node() and _is_gone(pid))
 
 

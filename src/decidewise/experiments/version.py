@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import sys
 from collections.abc import Iterable
 from functools import cache
-from importlib.util import find_spec
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
 import decidewise
@@ -27,13 +28,29 @@ PARTS = (
 
 
 @cache
-def code_version(modules: tuple[str, ...] = ()) -> str:
-    """Return the version of decidewise and of other modules together, such as "0.1.0+3f2a90c41d77"."""
+def code_version(modules: tuple[str, ...] = (), folder: str = "") -> str:
+    """Return the version of decidewise and of other modules together, such as "0.1.0+3f2a90c41d77".
+
+    Modules are found as an import finds them, or else in the folder, but nothing is imported.
+    """
     package = Path(decidewise.__file__).parent
     ours = [file for part in PARTS for file in _files(package / part)]
-    specs = [find_spec(module) for module in modules]
-    theirs = [Path(spec.origin) for spec in specs if spec and spec.origin]
+    found = [_find(module, folder) for module in modules]
+    theirs = [Path(spec.origin) for spec in found if spec and spec.has_location and spec.origin]
     return f"{decidewise.__version__}+{fingerprint([*ours, *theirs])}"
+
+
+def _find(module: str, folder: str) -> ModuleSpec | None:
+    """Find a module; `importlib.util.find_spec` would import, and so execute, the packages around it."""
+    top, *parts = module.split(".")
+    finders = (getattr(finder, "find_spec", None) for finder in sys.meta_path)
+    spec = next(filter(None, (find(top, None) for find in finders if find)), None)
+    spec = spec or PathFinder.find_spec(top, [folder] if folder else [])
+    for part in parts:
+        if spec is None or spec.submodule_search_locations is None:
+            return None
+        spec = PathFinder.find_spec(part, list(spec.submodule_search_locations))
+    return spec
 
 
 def fingerprint(files: Iterable[Path]) -> str:
@@ -51,7 +68,10 @@ def _files(part: Path) -> list[Path]:
 
 
 def _code(source: bytes) -> str:
-    tree = ast.parse(source)
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):  # a run will say what is wrong with it
+        return repr(source)
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and _documented(node):
             del node.body[0]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import sha256
 from math import isfinite, nan, sqrt
 from typing import NamedTuple
 
@@ -21,6 +23,13 @@ TITLES = {
 }
 #: The plans that do not repeat published cells but are measured against the best of them, row by row.
 CONTESTS = ("better", "travelling_salesman")
+#: What else has a place on the page, or a figure (that of the paper's text), and is no name for a board.
+RESERVED = (
+    "main", "summary", "better", "misses", "failures", "idea", "tip", "data", "text_shortest_path", "pipelines",
+    "change_of_measure", "counterexample",
+)  # fmt: skip
+#: Bytes of a stem; file systems allow 255 for a whole name.
+_LONGEST_STEM = 120
 
 
 class Trial(NamedTuple):
@@ -115,12 +124,16 @@ class Published(NamedTuple):
 
 @dataclass(frozen=True)
 class Board:
-    """Everything known about one problem in one plan."""
+    """Everything known about one problem in one plan.
+
+    `stem` begins the names of its files; among several boards `stems` keeps them apart.
+    """
 
     plan: str
     problem: str
     cells: Mapping[tuple[Setting, Column], Cell]
     published: Mapping[tuple[Setting, str], Published] = field(default_factory=dict)
+    stem: str = ""
 
     @property
     def is_contest(self) -> bool:
@@ -130,7 +143,8 @@ class Board:
     @property
     def problem_title(self) -> str:
         """What a reader calls the problem."""
-        return TITLES.get(self.problem, self.problem.replace("_", " ").capitalize())
+        plain = re.fullmatch(r"[\w -]+", self.problem)
+        return TITLES.get(self.problem, self.problem.replace("_", " ").capitalize() if plain else self.problem)
 
     @property
     def title(self) -> str:
@@ -139,9 +153,8 @@ class Board:
 
     @property
     def name(self) -> str:
-        """The stem of its files."""
-        name = self.problem if self.plan == self.problem else f"{self.plan}_{self.problem}"
-        return re.sub(r"[^\w-]+", "_", name)
+        """The stem of its files, and its place on the page."""
+        return self.stem or _plain_stem(self.plan, self.problem)
 
     @cached_property
     def settings(self) -> list[Setting]:
@@ -176,6 +189,34 @@ class Board:
             by_trial.setdefault(setting, {}).update((number, trial.floor) for number, trial in cell.trials.items())
         means = {setting: Moments.of(floors.values()).mean for setting, floors in by_trial.items()}
         return {setting: mean for setting, mean in means.items() if isfinite(mean)}
+
+
+def stems(places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Return a stem for the files of each plan and problem; no two of them share a file, on any file system.
+
+    >>> list(stems([("mine", "x_y"), ("mine", "x y"), ("mine_x", "y"), ("y", "y")]).values())
+    ['mine_x_y', 'mine_x_y-96c719fb', 'mine_x_y-2f993d0e', 'y']
+    """
+    chosen: dict[tuple[str, str], str] = {}
+    taken = set(RESERVED)
+    for place in places:
+        stem = _plain_stem(*place)
+        if _footprint(stem) & taken:
+            stem = f"{stem}-{sha256(repr(place).encode()).hexdigest()[:8]}"
+        taken |= _footprint(stem)
+        chosen[place] = stem
+    return chosen
+
+
+def _plain_stem(plan: str, problem: str) -> str:
+    stem = re.sub(r"[^\w-]+", "_", problem if plan == problem else f"{plan}_{problem}")
+    return stem.encode()[:_LONGEST_STEM].decode(errors="ignore")
+
+
+def _footprint(stem: str) -> set[str]:
+    """Return the names that a board takes, written so that equal ones are those that a file system may confuse."""
+    names = (stem, f"{stem}_seconds", f"{stem}-title")
+    return {unicodedata.normalize("NFC", name).casefold() for name in names}
 
 
 def in_order(names: Iterable[str], first: Sequence[str] = METHODS) -> list[str]:

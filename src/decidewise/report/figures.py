@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from io import BytesIO
 from math import ceil, log10
@@ -32,6 +33,7 @@ from decidewise.report.style import INK, LIGHT, Style
 
 _SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text: small files, and it can be searched and restyled
+    "text.parse_math": False,  # a name with dollars in it is a name
     "font.size": 9,
     "text.color": INK,
     "axes.labelcolor": INK,
@@ -43,6 +45,8 @@ _SETTINGS: dict[Any, Any] = {
     "ytick.color": INK,
 }
 _COLUMNS = 3
+#: Letters of a label, beyond which it would leave no room for the figure.
+_LONGEST_LABEL = 40
 
 
 def render(draw: Callable[[], Figure], name: str) -> dict[str, bytes]:
@@ -56,7 +60,9 @@ def render(draw: Callable[[], Figure], name: str) -> dict[str, bytes]:
         Enters the identifiers inside the SVG, so that two figures can live on one page.
     """
     png, svg = BytesIO(), BytesIO()
-    with mpl.rc_context({**_SETTINGS, "svg.hashsalt": name}):
+    with mpl.rc_context({**_SETTINGS, "svg.hashsalt": name}), warnings.catch_warnings():
+        # Not every font has every letter, nor every figure room for all of its labels: no news to whoever chose them.
+        warnings.filterwarnings("ignore", "Glyph|constrained_layout", UserWarning)
         figure = draw()
         figure.dpi = 150
         FigureCanvasAgg(figure).print_png(png)
@@ -100,8 +106,9 @@ def draw_matrix(matrix: Matrix) -> Figure:
                 color = LIGHT[0] if share >= 50 else LIGHT[1]
                 axes.add_patch(_square(j, i, color, abs(share - 50) / 50 * 0.75))
                 axes.text(j, i, f"{share:.0f}", ha="center", va="center")
-    axes.set_xticks(range(size), matrix.labels, rotation=40, ha="right")
-    axes.set_yticks(range(size), matrix.labels)
+    labels = [_short(label) for label in matrix.labels]
+    axes.set_xticks(range(size), labels, rotation=40, ha="right")
+    axes.set_yticks(range(size), labels)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     return figure
@@ -167,10 +174,14 @@ def _locator(spec: Axis, low: float, high: float) -> Locator:
 
 
 def _legend(chart: Chart, styles: Mapping[str, Style]) -> list[Line2D]:
-    handles = [Line2D([], [], label=name, **_look(PROTOCOL, style)) for name, style in styles.items()]
+    handles = [Line2D([], [], label=_short(name), **_look(PROTOCOL, style)) for name, style in styles.items()]
     plain = Style(color=len(LIGHT) - 1, marker="o")
     layers = sorted({series.layer for panel in chart.panels for series in panel.series})
     for layer in in_order(layers, first=(PROTOCOL, "exact")):
         if layer != PROTOCOL:
-            handles.append(Line2D([], [], label=layer, **_look(layer, None if layer == FLOOR else plain)))
+            handles.append(Line2D([], [], label=_short(layer), **_look(layer, None if layer == FLOOR else plain)))
     return handles
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 1]}…"

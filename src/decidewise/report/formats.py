@@ -13,6 +13,8 @@
 from __future__ import annotations
 
 import csv
+import re
+from html import escape
 from io import StringIO
 from math import isfinite
 
@@ -25,6 +27,8 @@ from decidewise.report.verdicts import Verdict, compare
 MARKS: dict[Verdict, str] = {"reproduced": "✓", "missed": "✗", "failed": "!", "not run": "–"}
 _LATEX = {"✓": r"$\checkmark$", "✗": r"$\times$", "–": "--", "−": "$-$", "±": r"$\pm$", "×": r"$\times$"}
 _LATEX |= {character: f"\\{character}" for character in "&%$#_{}"} | {"\\": r"\textbackslash{}"}
+_LATEX |= {"^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}"}
+_LATEX |= {"|": r"\textbar{}"}
 _CSV_COLUMNS = (
     "degree", "samples", "method", "mode", "trials", "failed", "regret_mean", "regret_std", "floor",
     "published_mean", "published_std", "difference", "tolerance", "verdict", "seconds_mean", "seconds_std",
@@ -40,7 +44,7 @@ _LATEX_END = (r"\bottomrule", r"\end{tabular}}", r"\end{table}")
 
 def to_markdown(table: Table) -> str:
     """Write one line a setting: ours, then in brackets the published number and the difference with its verdict."""
-    heads = ["degree", "samples", *(column.label for column in table.columns), "floor"]
+    heads = ["degree", "samples", *(_markdown_text(column.label) for column in table.columns), "floor"]
     lines = [
         [*map(str, row.setting), *(_markdown_entry(entry) for entry in row.entries), row.floor] for row in table.rows
     ]
@@ -50,7 +54,8 @@ def to_markdown(table: Table) -> str:
 
 def contest_to_markdown(contest: Contest) -> str:
     """Write one line a row; a cross marks what misses its goal."""
-    return _markdown([list(contest.heads), *([_bold(_marked(e), e.best) for e in row] for row in contest.rows)])
+    lines = [[_bold(_markdown_text(_marked(entry)), entry.best) for entry in row] for row in contest.rows]
+    return _markdown([list(contest.heads), *lines])
 
 
 def contest_to_latex(contest: Contest) -> str:
@@ -83,7 +88,8 @@ def contest_to_csv(contest: Contest) -> str:
             match.floor,
         ]
         numbers += [match.excess, match.excess_limit]
-        start = [match.board.problem, *match.setting, method, label, len(match.ours.trials), len(match.fair.trials)]
+        names = _csv_text(method), _csv_text(label)
+        start = [_csv_text(match.board.problem), *match.setting, *names, len(match.ours.trials), len(match.fair.trials)]
         writer.writerow([*start, *(f"{number:.6g}" if isfinite(number) else "" for number in numbers)])
     return text.getvalue()
 
@@ -111,7 +117,8 @@ def to_csv(board: Board) -> str:
     for setting in board.settings:
         for column in board.columns:
             cell = board.cells.get((setting, column), Cell())
-            line = dict(zip(_CSV_COLUMNS, [*setting, *column, len(cell.trials), len(cell.failures)], strict=False))
+            start = [*setting, *map(_csv_text, column), len(cell.trials), len(cell.failures)]
+            line = dict(zip(_CSV_COLUMNS, start, strict=False))
             numbers: dict[str, float | None] = {
                 "floor": board.floors.get(setting),
                 "solver_calls": cell.solver_calls.mean,
@@ -132,8 +139,18 @@ def to_csv(board: Board) -> str:
 
 def _markdown(lines: list[list[str]]) -> str:
     """Return lines of cells, the first of them the heads."""
-    written = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
+    written = ["| " + " | ".join(line) + " |" for line in lines]
     return "\n".join([written[0], "|" + "---:|" * len(lines[0]), *written[1:]]) + "\n"
+
+
+def _markdown_text(text: str) -> str:
+    """Return text that Markdown, and the HTML it is turned into, show as it is."""
+    return re.sub(r"([\\`*_\[\]|~$])", r"\\\1", escape(text, quote=False))
+
+
+def _csv_text(text: str) -> str:
+    """Return text that no spreadsheet takes for a formula."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 def _marked(entry: ContestEntry) -> str:

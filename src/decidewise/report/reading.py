@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from decidewise.errors import InputError
 from decidewise.report.boards import (
     CONTESTS,
     TITLES,
@@ -22,6 +23,7 @@ from decidewise.report.boards import (
     Setting,
     Trial,
     in_order,
+    stems,
 )
 
 COLUMNS = (
@@ -56,15 +58,16 @@ def read_boards(table: pa.Table, published: Path | None = None) -> list[Board]:
     published_boards = [(stem, stem) for stem in in_order(references, first=tuple(TITLES)) if stem not in CONTESTS]
     if cells and not cells.keys() & set(published_boards):
         published_boards = []
-    names = dict.fromkeys([*published_boards, *cells])
+    names = stems(dict.fromkeys([*published_boards, *cells]))
     return [
         _board(
             plan,
             problem,
             cells.get((plan, problem), {}),
             references.get(problem, {}) if plan in (problem, *CONTESTS) else {},
+            stem,
         )
-        for plan, problem in names
+        for (plan, problem), stem in names.items()
     ]
 
 
@@ -73,18 +76,19 @@ def _board(
     problem: str,
     cells: Mapping[tuple[Setting, Column], Cell],
     published: Mapping[tuple[Setting, str], Published],
+    stem: str,
 ) -> Board:
     # CaVE and CAVE are one method: the published name gives way to that of the rows.
     spelling = {column.method.casefold(): column.method for _, column in cells}
     spelled = {(at, spelling.get(method.casefold(), method)): value for (at, method), value in published.items()}
-    return Board(plan, problem, cells, spelled)
+    return Board(plan, problem, cells, spelled, stem)
 
 
 def _add(cell: Cell, row: Mapping[str, Any]) -> None:
     trial = row["trial"]
     if trial in cell.trials or trial in (failure.trial for failure in cell.failures):
         where = ", ".join(f"{name}={row[name]!r}" for name in COLUMNS[:7])
-        raise ValueError(f"two rows are the same trial of the same cell ({where}); report one version at a time.")
+        raise InputError(f"two rows are the same trial of the same cell ({where}); report one version at a time.")
     regret = _number(row["regret"])
     if row["status"] == "ok" and isfinite(regret):
         seconds = _number(row["label_seconds"]) + _number(row["train_seconds"])
@@ -100,16 +104,21 @@ def _number(value: float | None) -> float:
 def _read_published(folder: Path) -> Iterator[tuple[str, dict[tuple[Setting, str], Published]]]:
     files = sorted(folder.glob("*.csv"))
     if not files:
-        raise ValueError(f"no published numbers in {folder}: a folder with CSV files was expected.")
+        raise InputError(f"no published numbers in {folder}: a folder with CSV files was expected.")
     for file in files:
-        with file.open(newline="", encoding="utf-8") as lines:
-            yield (
-                file.stem,
-                {
-                    (Setting(int(line["degree"]), int(line["samples"])), line["method"]): Published(
-                        Moments(float(line["regret_mean"]), float(line.get("regret_std") or nan)),
-                        Moments(float(line.get("seconds_mean") or nan), float(line.get("seconds_std") or nan)),
-                    )
-                    for line in csv.DictReader(lines)
-                },
-            )
+        with file.open(newline="", encoding="utf-8") as text:
+            lines = csv.DictReader(text)
+            try:
+                yield file.stem, dict(_published(line) for line in lines)
+            except KeyError as missing:
+                raise InputError(f"{file}: there is no column {missing}; the first line must name it.") from missing
+            except (TypeError, ValueError, csv.Error) as reason:
+                raise InputError(f"{file}, line {lines.line_num}: {reason}.") from reason
+
+
+def _published(line: Mapping[str, str]) -> tuple[tuple[Setting, str], Published]:
+    if not line["method"]:
+        raise ValueError("the method has no name")
+    regret = Moments(float(line["regret_mean"]), float(line.get("regret_std") or nan))
+    seconds = Moments(float(line.get("seconds_mean") or nan), float(line.get("seconds_std") or nan))
+    return (Setting(int(line["degree"]), int(line["samples"])), line["method"]), Published(regret, seconds)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 from matplotlib.figure import Figure
 
+from decidewise.files import write_whole
 from decidewise.report.boards import Board
 from decidewise.report.charts import Chart, Matrix
 from decidewise.report.contest import Contest
@@ -34,7 +33,7 @@ from decidewise.report.views import charts_of
 def write_report(table: pa.Table, out: Path, published: Path | None = None) -> Path:
     """Write `report.html` into `out`, with `tables/` and `figures/` beside it, and return the page's path.
 
-    Every file is written under another name first and then moved into place, so that none is ever seen half-written.
+    All files are replaced together, when every one of them has been written: an error leaves the old report.
 
     Parameters
     ----------
@@ -48,21 +47,21 @@ def write_report(table: pa.Table, out: Path, published: Path | None = None) -> P
     boards = read_boards(table, published)
     charts = {board.name: charts_of(board) for board in boards}
     looks = styles(method for some in charts.values() for chart in some for method in chart.methods)
-    for name, text in _tables(boards):
-        _replace(out / "tables" / name, text.encode())
+    files = {out / "tables" / name: text.encode() for name, text in _tables(boards)}
     for board in boards:
         for chart in charts[board.name]:
-            _write_figure(out, chart.name, render(partial(_draw, chart, looks), chart.name))
+            files |= _figure(out, chart.name, render(partial(_draw, chart, looks), chart.name))
     drawings = []
     for drawing in ILLUSTRATIONS:
-        _write_figure(out, drawing.name, render(drawing.draw, drawing.name))
+        files |= _figure(out, drawing.name, render(drawing.draw, drawing.name))
         panels = [
             render(partial(drawing.draw, panel), f"{drawing.name}{panel}")["svg"]
             for panel in range(len(drawing.panels))
         ]
         drawings.append((drawing, panels))
     page = out / "report.html"
-    _replace(page, render_page(table, boards, charts, looks, drawings).encode())
+    files[page] = render_page(table, boards, charts, looks, drawings).encode()
+    write_whole(files)
     return page
 
 
@@ -93,19 +92,5 @@ def _draw(chart: Chart | Matrix, looks: dict[str, Style]) -> Figure:
     return draw_matrix(chart) if isinstance(chart, Matrix) else draw_chart(chart, looks)
 
 
-def _write_figure(out: Path, name: str, files: dict[str, bytes]) -> None:
-    for kind, content in files.items():
-        _replace(out / "figures" / f"{name}.{kind}", content)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        Path(name).chmod(0o644)  # mkstemp makes files that only their owner can read
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+def _figure(out: Path, name: str, files: Mapping[str, bytes]) -> dict[Path, bytes]:
+    return {out / "figures" / f"{name}.{kind}": content for kind, content in files.items()}

@@ -1,0 +1,66 @@
+"""Work spread over processes of this machine.
+
+This speaks to loky itself rather than through joblib, which draws tasks in a thread of its own: an error there, such as
+that of a full disk, would leave the run waiting for ever.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+from joblib import parallel_config
+from joblib.externals.loky import ProcessPoolExecutor
+
+from decidewise.interrupts import deferred, hidden_from_children, ignore, raise_noted
+
+#: Seconds between two looks for a signal, and between two looks of a worker for its parent.
+_LOOK_EVERY = 0.2
+_ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
+     "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS"),
+    "1",
+)  # fmt: skip
+
+
+@contextmanager
+def processes(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
+    """Yield a function that maps another over tuples of arguments, in any order; its processes end with the context."""
+
+    def starmap(function: Callable[..., Any], tasks: Iterator[tuple]) -> Iterator[Any]:
+        running: set[Future] = set()
+        while True:
+            with hidden_from_children():  # a task may start a worker
+                # Tasks are drawn late, so that a run shares them with others.
+                running |= {executor.submit(function, *task) for task in islice(tasks, 2 * jobs - len(running))}
+            if not running:
+                return
+            done, running = wait(running, timeout=_LOOK_EVERY, return_when=FIRST_COMPLETED)
+            raise_noted()
+            yield from (future.result() for future in done)
+
+    with deferred():
+        executor = ProcessPoolExecutor(jobs, initializer=_begin, initargs=(os.getpid(),), env=_ONE_THREAD)
+        try:
+            yield starmap
+        finally:
+            executor.shutdown(kill_workers=True)  # nothing that they still do is waited for
+
+
+def _begin(parent: int) -> None:
+    """Prepare a worker: the parent alone acts on signals, and no worker outlives it."""
+    ignore()
+    parallel_config("threading", n_jobs=1)  # loops within a task start no processes of their own
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_LOOK_EVERY)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -1,0 +1,100 @@
+"""Ctrl-C and SIGTERM end a run, whatever code they land in.
+
+A signal raises `KeyboardInterrupt`, but there is code that wraps it into another exception or swallows it: compiled
+code, callbacks, trainings that keep what they have, anything a user writes. So a signal is also noted, and whoever has
+something to store asks first (`raise_noted`). Where workers compute, a signal is only noted: nothing can break into
+the midst of starting or feeding them, and the workers themselves never see it.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_noted: list[int] = []
+_deferred = threading.Event()
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM has come: like Ctrl-C, but asked for by another process."""
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Have SIGTERM act as Ctrl-C does, and note both; outside the main thread, which alone gets signals, do nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    # A shell has its background jobs ignore Ctrl-C; a handler that is not Python's own could not be put back.
+    before = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
+    for number in before:
+        signal.signal(number, _note)
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise_noted()  # as what it was: on its way it may have lost its kind
+        raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        _noted.clear()
+
+
+@contextmanager
+def deferred() -> Iterator[None]:
+    """Only note signals meanwhile; `raise_noted` says when they may act."""
+    _deferred.set()
+    try:
+        yield
+    finally:
+        _deferred.clear()
+
+
+def raise_noted() -> None:
+    """Raise if a signal has come."""
+    if _noted:
+        raise Terminated if signal.SIGTERM in _noted else KeyboardInterrupt
+
+
+def is_interrupt(error: BaseException | None) -> bool:
+    """Whether an exception is an interrupt, or was raised because of one.
+
+    >>> is_interrupt(ValueError()), is_interrupt(KeyboardInterrupt())
+    (False, True)
+    """
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        seen.append(error)
+        error = error.__cause__ or error.__context__
+    return False
+
+
+@contextmanager
+def hidden_from_children() -> Iterator[None]:
+    """Have processes that are started meanwhile never see the signals, which a terminal sends to all of a group."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows: what `ignore` does has to do
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def ignore() -> None:
+    """Ignore the signals in this process, a worker, for good."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _note(number: int, _: object) -> None:
+    _noted.append(number)
+    if not _deferred.is_set():
+        raise_noted()
