@@ -140,7 +140,12 @@ def _experiments(
         This imports the modules that a plan names, and so executes them: run only plans you trust.
         """
         anew: Literal["all", "failed"] | None = "all" if fresh else "failed" if retry else None
-        _run(read(plans, trials), open_store(store, new=True), jobs, cluster, anew)
+        try:
+            _run(read(plans, trials), open_store(store, new=True), jobs, cluster, anew)
+        except KeyboardInterrupt as stop:
+            without = {"all": " without --fresh", "failed": " without --retry", None: ""}[anew]
+            stop.args = (f"The rows so far are kept, and the same command{without} continues.",)
+            raise
 
     @group.command()
     def status(plans: Plans = None, trials: Trials = None, store: StoreFile = default_store, code: Code = None) -> None:
@@ -201,12 +206,7 @@ def _run(
     from decidewise.experiments import run  # noqa: PLC0415
     from decidewise.experiments.display import describe  # noqa: PLC0415
 
-    try:
-        run(cells, store, jobs=jobs, cluster=cluster, anew=anew, console=Console())
-    except KeyboardInterrupt as stop:
-        without = {"all": " without --fresh", "failed": " without --retry", None: ""}[anew]
-        stop.args = (f"The rows so far are kept, and the same command{without} continues.",)
-        raise
+    run(cells, store, jobs=jobs, cluster=cluster, anew=anew, console=Console())
     failed = [row for row in store.rows(cells) if row.status == "failed"]
     if failed:
         _fail(f"{len(failed):,} of {len(cells):,} cells failed; the first: {describe(failed[0])}", code=1)

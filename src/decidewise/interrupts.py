@@ -81,6 +81,9 @@ def hidden_from_children() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):  # Windows: what `ignore` does has to do
         yield
         return
+    from multiprocessing import resource_tracker  # noqa: PLC0415  (only where there are children)
+
+    resource_tracker.ensure_running()  # a process that goes with the others, and whose start unblocks the signals
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         yield

@@ -59,7 +59,7 @@ def fingerprint(files: Iterable[Path]) -> str:
     for file in files:
         digest.update(file.name.encode())
         source = file.read_bytes()
-        digest.update(_code(source).encode() if file.suffix == ".py" else source)
+        digest.update(_code(source) if file.suffix == ".py" else source)
     return digest.hexdigest()[:12]
 
 
@@ -67,15 +67,17 @@ def _files(part: Path) -> list[Path]:
     return sorted(part.rglob("*.py")) if part.is_dir() else [part]
 
 
-def _code(source: bytes) -> str:
+@cache
+def _code(source: bytes) -> bytes:
+    """Return a hash of what a source does."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):  # a run will say what is wrong with it
-        return repr(source)
+        return source
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and _documented(node):
             del node.body[0]
-    return ast.dump(tree)
+    return hashlib.sha256(ast.dump(tree).encode()).digest()
 
 
 def _documented(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

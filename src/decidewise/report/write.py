@@ -44,6 +44,7 @@ def write_report(table: pa.Table, out: Path, published: Path | None = None) -> P
     published : Path, optional
         A folder of published numbers, one CSV file a problem; without it nothing is compared.
     """
+    out.mkdir(parents=True, exist_ok=True)  # before any work is done in vain
     boards = read_boards(table, published)
     charts = {board.name: charts_of(board) for board in boards}
     looks = styles(method for some in charts.values() for chart in some for method in chart.methods)
