@@ -67,6 +67,7 @@ class Bench:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            start_new_session=True,  # a group of its own, as in a terminal
         )
 
     def n_fits(self):

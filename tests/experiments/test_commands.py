@@ -77,6 +77,27 @@ def test_fresh_computes_all_anew(command, tiny):
     assert all(new.train_seconds != old.train_seconds for new, old in zip(after, before, strict=True))
 
 
+def test_commands_that_read_import_nothing_that_a_plan_names(command, tiny, tmp_path):
+    text = tiny.plan.read_text()
+    (tmp_path / "harmless.py").write_text("")
+    tiny.plan.write_text(text.replace("trials = 2", 'trials = 2\nimports = ["harmless"]'))
+    assert command("run", "--jobs", 1).exit_code == 0
+    (tmp_path / "harmless.py").write_text("# 1\n")  # comments make no other code
+    del sys.modules["harmless"]
+    sys.path.remove(str(tmp_path))
+    for name, options in {
+        "status": (),
+        "export": ("--to", tmp_path / "rows.csv"),
+        "report": ("--out", tmp_path),
+    }.items():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("decidewise.report.write.ILLUSTRATIONS", ())
+            patch.setattr("decidewise.report.write.charts_of", lambda board: [])
+            result = command(name, *options)
+        assert (result.exit_code, "missing" in result.output.replace("missing ┃", "")) == (0, False), result.output
+        assert "harmless" not in sys.modules
+
+
 def test_export(command, tiny, tmp_path):
     command("run", "--jobs", 1)
     result = command("export", "--to", tmp_path / "rows.parquet")
@@ -126,14 +147,24 @@ def test_mistakes_are_sentences(command, tiny, tmp_path):
     assert (nameless.exit_code, "name at least one plan" in nameless.stderr) == (2, True)
 
 
-def test_interrupted(command, monkeypatch):
+@pytest.mark.parametrize(("options", "same"), [((), "same command"), (("--fresh",), "same command without --fresh")])
+def test_interrupted(command, monkeypatch, options, same):
     def interrupted(cells):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("decidewise.experiments.runner.compute", interrupted)
-    result = command("run", "--jobs", 1)
+    result = command("run", "--jobs", 1, *options)
     assert result.exit_code == 130
-    assert "the same command continues" in result.stderr
+    assert result.stderr == f"Error: stopped. The rows so far are kept, and the {same} continues.\n"
+
+
+def test_a_mistake_of_ours_keeps_its_traceback(command, monkeypatch):
+    def buggy(cells):
+        raise ValueError("operands could not be broadcast together")
+
+    monkeypatch.setattr("decidewise.experiments.runner.compute", buggy)
+    result = command("run", "--jobs", 1)
+    assert isinstance(result.exception, ValueError)
 
 
 def test_plans_beyond_the_tables_are_read_once_they_have_rows(tiny, tmp_path, monkeypatch):

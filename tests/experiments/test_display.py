@@ -124,3 +124,12 @@ def test_a_terminal_shows_the_tables_and_keeps_them(tiny, cells, rows, height):
     shown = console.file.getvalue()
     assert "12 of 12 cells" in shown.rpartition("WISE exact")[0]
     assert "30.00" in shown.rpartition("WISE exact")[2]
+
+
+def test_names_are_shown_as_they_are(cells, rows):
+    names = ("x [/nope]", "[ours]", ":smile:")
+    odd = [replace(c, problem="[red]p[/]", method=replace(c.method, name=names[i % 3])) for i, c in enumerate(cells)]
+    tally = Tally(odd, [replace(r, problem="[red]p[/]", method=names[i % 3]) for i, r in enumerate(rows)])
+    (table,) = tally.tables()
+    shown = show(table)
+    assert all(text in shown for text in (*names, "tiny: [red]p[/]", "30.00"))

@@ -1,4 +1,6 @@
 import os
+from csv import DictReader
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -31,6 +33,14 @@ def test_parquet_and_csv_give_the_same_table_back(tmp_path):
     assert parquet.read_table(tmp_path / "new" / "rows.parquet").equals(table)
     options = csv.ConvertOptions(column_types=dict(zip(SCHEMA.names, SCHEMA.types, strict=True)))
     assert csv.read_csv(tmp_path / "new" / "rows.csv", convert_options=options).equals(table)
+
+
+def test_text_in_csv_is_no_formula(tmp_path):
+    names = ["=1+1", "+1", "-1", "@SUM(A1)", "SPO+", "a=b"]
+    export(as_table([replace(GOOD, method=name, regret=-1.0) for name in names]), tmp_path / "rows.csv")
+    lines = list(DictReader((tmp_path / "rows.csv").read_text().splitlines()))
+    assert [line["method"] for line in lines] == ["'=1+1", "'+1", "'-1", "'@SUM(A1)", "SPO+", "a=b"]
+    assert {line["regret"] for line in lines} == {"-1"}
 
 
 def test_another_kind_of_file_is_refused(tmp_path):

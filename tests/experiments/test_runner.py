@@ -1,13 +1,17 @@
 import os
 import signal
+import sqlite3
+import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from decidewise.experiments import OtherCodeError, cells_of_all, read_plan, run
+from decidewise.experiments.cells import compute
 
 
 def results(rows):
@@ -24,6 +28,12 @@ def wait_for(condition, *, seconds=60):
 
 def children(pid):
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def members(group):
+    """The processes of a session that are left."""
+    found = subprocess.run(["ps", "-o", "pid=", "-s", str(group)], capture_output=True, text=True, check=False)
+    return map(int, found.stdout.split())
 
 
 def is_running(pid):
@@ -86,11 +96,34 @@ def test_killed_midway_a_run_continues_with_exactly_the_missing_cells(slow, monk
     assert len(after) == len(cells)
     assert [row for row in after if row in before] == before  # untouched, their seconds included
     assert slow.n_fits() - fits == sum(cell.method.name == "Slow" for cell in missing)
+    with closing(sqlite3.connect(store.path)) as db:
+        assert db.execute("SELECT count(*) FROM claims").fetchone() == (0,)  # those of the killed run are gone too
 
     other = replace(store, path=store.path.with_name("whole.sqlite"))
     monkeypatch.setenv("FITS", os.devnull)
     run(cells, other, jobs=1)
     assert results(after) == results(other.rows(cells))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs process groups")
+@pytest.mark.parametrize(("jobs", "number", "code"), [("2", signal.SIGINT, 130), ("1", signal.SIGTERM, 143)])
+def test_a_signal_ends_the_run_and_its_workers_with_a_sentence_and_no_failed_row(slow, jobs, number, code):
+    process = slow.start("--jobs", jobs)
+    output = process.stdout.readline()  # where there are workers they start now, and may not be hit
+    if jobs == "1":
+        wait_for(lambda: slow.n_fits() > 0)
+    os.killpg(process.pid, number)
+    output += process.communicate(timeout=60)[0]
+    assert process.returncode == code
+    sentence = "Error: stopped. The rows so far are kept, and the same command continues."
+    assert [line for line in output.splitlines() if " of 64 cells" not in line] == [sentence]
+    assert "failed" not in {row.status for row in slow.store().rows(slow.cells())}
+    assert not any(map(is_running, members(process.pid)))
+
+
+def test_a_worker_ends_with_its_parent_even_before_it_has_work():
+    code = "import time; from decidewise.experiments.processes import _begin; _begin(-1); time.sleep(600)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 1
 
 
 def test_two_runs_at_once_share_the_work(slow):
@@ -108,6 +141,30 @@ def test_cells_of_a_living_run_are_waited_for(tiny, monkeypatch):
     monkeypatch.setattr("decidewise.experiments.runner.time.sleep", lambda _: store.release("another"))
     run(cells, store, jobs=1)
     assert store.missing(cells) == []
+
+
+def test_a_run_that_is_to_compute_all_anew_and_is_stopped_keeps_every_row_and_can_go_on(tiny, monkeypatch):
+    cells, store = tiny.cells(), tiny.store()
+    run(cells, store, jobs=1)
+    before, computed = store.rows(cells), []
+
+    def compute_two(together):
+        computed.extend(together)
+        if len(computed) > 6:
+            raise KeyboardInterrupt
+        return compute(together)
+
+    monkeypatch.setattr("decidewise.experiments.runner.compute", compute_two)
+    with pytest.raises(KeyboardInterrupt):
+        run(cells, store, jobs=1, anew="all")
+    after = store.rows(cells)
+    assert results(after) == results(before)
+    assert [new != old for new, old in zip(after, before, strict=True)] == [True] * 6 + [False] * 6
+    computed.clear()
+    monkeypatch.setattr("decidewise.experiments.runner.compute", lambda cells: computed.extend(cells) or compute(cells))
+    run(cells, store, jobs=1)
+    assert computed == cells[6:]
+    assert store.rows(cells)[:6] == after[:6]
 
 
 def test_claims_end_with_the_run(tiny, monkeypatch):

@@ -8,7 +8,7 @@ from decidewise.report.charts import Matrix
 from decidewise.report.figures import draw_chart, draw_matrix, render
 from decidewise.report.reading import read_boards
 from decidewise.report.style import MARKERS, styles
-from decidewise.report.views import charts_of, regret_by_samples
+from decidewise.report.views import charts_of, paired_wins, regret_by_samples
 
 
 @pytest.fixture
@@ -45,3 +45,14 @@ def test_methods_look_the_same_in_every_report_and_never_alike():
     assert styles(["CAVE"])["CAVE"] == styles(["CaVE"])["CaVE"]
     many = styles([f"method {i}" for i in range(7 * len(MARKERS))])
     assert len(set(many.values())) == 7 * len(MARKERS)
+
+
+def test_names_are_text_in_figures(row):
+    names = [r"$\frac{$", "$x$", "_hidden", "n" * 300, "名前", "<b>&"]
+    (board,) = read_boards(pa.Table.from_pylist([row(plan="mine", method=name) for name in names]))
+    looks = styles(names)
+    for chart in (regret_by_samples(board), paired_wins(board)):
+        draw = partial(draw_matrix, chart) if isinstance(chart, Matrix) else partial(draw_chart, chart, looks)
+        text = "".join(ElementTree.fromstring(render(draw, "odd")["svg"]).itertext())
+        assert all(name in text for name in names if len(name) < 40)
+        assert "n" * 39 + "…" in text

@@ -63,6 +63,14 @@ def test_names_cannot_break_out_of_the_page(row):
     assert "<script>alert" not in page
 
 
+def test_places_on_the_page_are_distinct_whatever_boards_are_called(row):
+    names = ("main", "summary", "idea", "data", "tip", "x", "x-title", "x y", "[ours]")
+    page = page_of(pa.Table.from_pylist([row(plan=name, problem=name) for name in names]))
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert ">[ours]</h2>" in page
+
+
 def test_a_plan_of_ones_own_has_no_verdicts(row):
     page = page_of(pa.Table.from_pylist([row(plan="mine", problem="routing", floor=None)]))
     assert "<h1>Benchmark</h1>" in page

@@ -1,4 +1,5 @@
 import math
+import unicodedata
 
 import pyarrow as pa
 import pytest
@@ -68,6 +69,18 @@ def test_spelling_of_a_published_method(row, published):
     board = boards_of(row(method="CAVE"), published=published)[1]
     assert (Setting(1, 100), "CAVE") in board.published
     assert {column.method for column in board.columns} == {"MSE", "WISE", "SPO+", "PFY", "DBB", "CAVE", "LAVA"}
+
+
+def test_no_two_boards_share_a_file(row):
+    places = [
+        ("a", "x y"), ("a", "x_y"), ("a_x", "y"), ("a", "X_Y"), ("x", "x"), ("x_seconds", "x_seconds"),
+        ("main", "main"), ("a", "é"), ("a", "e\u0301"), ("long", "n" * 300), ("long", "n" * 299),
+    ]  # fmt: skip
+    boards = boards_of(*(row(plan=plan, problem=problem) for plan, problem in places))
+    files = [name for board in boards for name in (board.name, f"{board.name}_seconds")] + ["main"]
+    assert len({unicodedata.normalize("NFC", name).casefold() for name in files}) == len(files)
+    assert [board.name for board in boards][:1] == ["a_x_y"]
+    assert max(len(name.encode()) for name in files) < 150
 
 
 def test_bad_input(row, tmp_path):

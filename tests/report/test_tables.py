@@ -95,3 +95,17 @@ def test_csv_has_every_cell(board):
     assert lines["DBB", "adam"]["verdict"] == "not run"
     assert lines["DBB", "adam"]["regret_mean"] == ""
     assert lines["WISE", "exact"]["published_mean"] == ""
+
+
+def test_names_are_text_in_every_format(row):
+    names = ["=1+1", "<script>", "a|b", "[x](y)", "*_`", "^~", r"\frac{$}"]
+    (board,) = read_boards(pa.Table.from_pylist([row(plan="mine", method=name) for name in names]))
+    methods = [line["method"] for line in csv.DictReader(io.StringIO(to_csv(board)))]
+    assert methods == ["'=1+1", *names[1:]]
+    head = to_markdown(regret_table(board)).splitlines()[0]
+    assert [cell.strip() for cell in re.split(r"(?<!\\)\|", head)[3:-2]] == [
+        "=1+1", "&lt;script&gt;", r"a\|b", r"\[x\](y)", r"\*\_\`", r"^\~", r"\\frac{\$}",
+    ]  # fmt: skip
+    latex = to_latex(regret_table(board), "")
+    assert r"\textless{}script\textgreater{} & a\textbar{}b" in latex
+    assert r"\textasciicircum{}\textasciitilde{} & \textbackslash{}frac\{\$\}" in latex

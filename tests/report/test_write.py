@@ -1,8 +1,10 @@
 import re
 
+import pyarrow as pa
 import pytest
 
 from decidewise.report import write, write_report
+from decidewise.report.views import regret_by_samples
 
 
 def test_files(report):
@@ -38,3 +40,17 @@ def test_nothing_half_written_is_left(report, rows, published, tmp_path, monkeyp
         write_report(rows, tmp_path, published)
     assert (tmp_path / "report.html").read_text() == "the old report"
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["report.html"]
+
+
+def test_problems_of_similar_names_keep_their_own_tables_and_figures(row, tmp_path, monkeypatch):
+    monkeypatch.setattr(write, "ILLUSTRATIONS", ())
+    monkeypatch.setattr(write, "charts_of", lambda board: [regret_by_samples(board)])
+    page = write_report(
+        pa.Table.from_pylist([row(plan="mine", problem="x y", regret=11.25), row(plan="mine", problem="x_y")]), tmp_path
+    )
+    names = re.findall(r'<section id="(mine[^"]+)"', page.read_text())
+    assert len(set(names)) == 2
+    tables = [(tmp_path / "tables" / f"{name}.md").read_text() for name in names]
+    assert ["11.25" in table for table in tables] == [True, False]
+    drawings = [(tmp_path / "figures" / f"regret_samples_{name}.svg").read_bytes() for name in names]
+    assert drawings[0] != drawings[1]
