@@ -1,8 +1,10 @@
 """A corpus of bad command lines: each ends with one line on stderr and a code, never a traceback, never half a file."""
 
 import sqlite3
+import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -129,9 +131,9 @@ COMMANDS = [
     ("bench run ok.toml --trials abc", 2, ""),
     ("bench run ok.toml --trials 99999999999", 2, "199,999,999,998 cells"),
     ("bench run ok.toml --jobs 1.5", 2, ""),
-    ("bench run ok.toml --jobs 0", 2, "jobs must be an integer from 1 to 1000"),
-    ("bench run ok.toml --jobs 1000000", 2, "jobs must be an integer from 1 to 1000"),
-    ("bench run ok.toml --jobs -1000000", 2, "jobs must be an integer from 1 to 1000"),
+    ("bench run ok.toml --jobs 0", 2, "jobs must be from 1 to 1000"),
+    ("bench run ok.toml --jobs 1000000", 2, "jobs must be from 1 to 1000"),
+    ("bench run ok.toml --jobs -1000000", 2, "jobs must be from 1 to 1000"),
     ("bench run ok.toml ok.toml", 2, "two plans are called 'ok'"),
     ("bench run missing.toml", 2, "cannot read the plan missing.toml: No such file"),
     ("bench run .", 2, "cannot read the plan .: Is a directory"),
@@ -143,7 +145,7 @@ COMMANDS = [
     ("paper status nonesuch", 2, "cannot read the plan"),
     ("bench run ok.toml --cluster nonsense --store good.sqlite --fresh", 2, "no Dask scheduler at 'nonsense'"),
     ("bench run ok.toml --cluster http://127.0.0.1:1 --store good.sqlite", 2, "no Dask scheduler at"),
-    ("bench run ok.toml --jobs 0 --store good.sqlite --fresh", 2, "jobs must be an integer from 1 to 1000"),
+    ("bench run ok.toml --jobs 0 --store good.sqlite --fresh", 2, "jobs must be from 1 to 1000"),
     ("demo --out ok.toml", 2, "ok.toml: File exists"),
     ("demo --out ok.toml/x", 2, "ok.toml/x: Not a directory"),
     ("demo --out /proc/nothing", 2, "/proc/nothing: No such file"),
@@ -281,3 +283,29 @@ def test_data(call, tmp_path, folder, source):
     code, said = call("bench", "run", str(tmp_path / "bad.toml"), "--store", str(tmp_path / "s.sqlite"), "--jobs", "1")
     assert code == SOURCES[source][0]
     assert SOURCES[source][1] in said
+
+
+def test_a_terminal_without_the_letters(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / "größe [bold].toml").write_text(PLAN)
+    command = ["bench", "status", "größe [bold].toml", "--store", "good.sqlite"]
+    result = CliRunner(charset="ascii").invoke(app, command)
+    assert result.exit_code == 0, result.exc_info
+    assert "gr??e [bold]" in result.stdout
+
+
+def test_a_folder_that_is_gone(folder, tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    result = CliRunner().invoke(app, ["bench", "run", str(folder / "ok.toml"), "--jobs", "1"])
+    assert (result.exit_code, result.stderr) == (2, "Error: out: No such file or directory.\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_an_output_that_is_full(folder):
+    code = "from decidewise.cli import app; app()"
+    command = [sys.executable, "-c", code, "bench", "status", "ok.toml", "--store", "good.sqlite"]
+    with open("/dev/full", "w") as full:
+        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=folder, check=False)
+    assert (result.returncode, result.stderr) == (2, "Error: No space left on device.\n")

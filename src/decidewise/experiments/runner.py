@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +16,7 @@ from uuid import uuid4
 from joblib import effective_n_jobs
 from rich.console import Console
 
+from decidewise.checks import as_integer
 from decidewise.errors import InputError
 from decidewise.experiments.cells import Cell, cells_of, check_names, compute
 from decidewise.experiments.cluster import workers_of
@@ -138,8 +140,8 @@ def _work(cells: Sequence[Cell], store: Store | None) -> tuple[Sequence[Cell], l
 
 def _number_of_jobs(jobs: int, cells: Sequence[Cell]) -> int:
     """Return how many processes may work at once, no more than there are draws; one is this process."""
-    if not isinstance(jobs, int) or jobs == 0 or abs(jobs) > MOST_JOBS:
-        raise InputError(f"jobs must be an integer from 1 to {MOST_JOBS}, or -1 for one a core; got {jobs!r}.")
+    if as_integer(jobs, name="jobs", minimum=-sys.maxsize) == 0 or abs(jobs) > MOST_JOBS:
+        raise InputError(f"jobs must be from 1 to {MOST_JOBS}, or -1 for one a core; got jobs={jobs}.")
     wanted = int(effective_n_jobs(jobs))
     return min(wanted, max(2, len({cell.draw for cell in cells})))
 
