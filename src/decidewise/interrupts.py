@@ -2,8 +2,8 @@
 
 A signal raises `KeyboardInterrupt`, but there is code that wraps it into another exception or swallows it: compiled
 code, callbacks, trainings that keep what they have, anything a user writes. So a signal is also noted, and whoever has
-something to store asks first (`raise_noted`). Where workers compute, a signal is only noted: nothing can break into
-the midst of starting or feeding them, and the workers themselves never see it.
+something to store asks first (`raise_noted`). Where workers compute, a signal is only noted, here and in the workers,
+to which a terminal sends it too: nothing breaks into the midst of starting or feeding them, and one process acts.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ def is_interrupt(error: BaseException | None) -> bool:
 
 
 @contextmanager
-def hidden_from_children() -> Iterator[None]:
-    """Have processes that are started meanwhile never see the signals, which a terminal sends to all of a group."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows: what `ignore` does has to do
+def held_from_children() -> Iterator[None]:
+    """Have processes that are started meanwhile get no signal before they call `only_note`, or it ends them."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows, where one that has just begun may be hit
         yield
         return
     from multiprocessing import resource_tracker  # noqa: PLC0415  (only where there are children)
@@ -91,10 +91,13 @@ def hidden_from_children() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def ignore() -> None:
-    """Ignore the signals in this process, a worker, for good."""
+def only_note() -> None:
+    """Note signals in this process, a worker, and leave it to its parent to act on them."""
+    _deferred.set()
     for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
+        signal.signal(number, _note)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
 def _note(number: int, _: object) -> None:

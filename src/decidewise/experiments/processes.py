@@ -18,7 +18,7 @@ from typing import Any
 from joblib import parallel_config
 from joblib.externals.loky import ProcessPoolExecutor
 
-from decidewise.interrupts import deferred, hidden_from_children, ignore, raise_noted
+from decidewise.interrupts import deferred, held_from_children, only_note, raise_noted
 
 #: Seconds between two looks for a signal, and between two looks of a worker for its parent.
 _LOOK_EVERY = 0.2
@@ -36,7 +36,7 @@ def processes(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
     def starmap(function: Callable[..., Any], tasks: Iterator[tuple]) -> Iterator[Any]:
         running: set[Future] = set()
         while True:
-            with hidden_from_children():  # a task may start a worker
+            with held_from_children():  # a task may start a worker
                 # Tasks are drawn late, so that a run shares them with others.
                 running |= {executor.submit(function, *task) for task in islice(tasks, 2 * jobs - len(running))}
             if not running:
@@ -55,7 +55,7 @@ def processes(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
 
 def _begin(parent: int) -> None:
     """Prepare a worker: the parent alone acts on signals, and no worker outlives it."""
-    ignore()
+    only_note()
     parallel_config("threading", n_jobs=1)  # loops within a task start no processes of their own
 
     def watch() -> None:
