@@ -368,8 +368,14 @@ OTHERS = {
         "sample_weight",
         lambda: measure.resample(COSTS, COSTS, 3, RNG, sample_weight=np.ma.masked_array([1.0, 1, 1], mask=[0, 0, 1])),
     ),
-    "unknown parameter": ("pfy' has no parameter sgima", lambda: as_loss("pfy", sgima=1)),
-    "parameter of a loss without any": ("wise' has no parameter eps", lambda: as_loss("wise", eps=1)),
+    "unknown parameter": (
+        "'pfy' got an unexpected keyword argument 'sgima'; its parameters are n_samples, sigma",
+        lambda: as_loss("pfy", sgima=1),
+    ),
+    "parameter of a loss without any": (
+        "'wise' got an unexpected keyword argument 'eps'; it has no parameters",
+        lambda: as_loss("wise", eps=1),
+    ),
     "parameter for an object": ("parameters", lambda: as_loss(PFY, sigma=1)),
     "class of a loss": ("loss", lambda: as_loss(type(PFY))),
     "lists for wise": ("prediction and costs", lambda: wise([[1.0]], [[1.0]])),

@@ -401,3 +401,11 @@ def test_options_are_checked_before_anything_is_solved(monkeypatch):
         compare(problem, {"a": GOOD}, GOOD, level=95)
     with pytest.raises(ValueError, match="n_resamples must be"):
         regret_interval(problem, GOOD, GOOD, n_resamples=1e4)
+
+
+def test_long_resampling_shows_its_progress(monkeypatch):
+    shown = []
+    monkeypatch.setattr("decidewise.evaluate.BLOCK_SIZE", 1)
+    monkeypatch.setattr("decidewise.evaluate.tracked", lambda blocks, what: shown.append((len(blocks), what)) or blocks)
+    regret_interval(TopK(2, 1), GOOD, GOOD, n_resamples=7)
+    assert shown == [(7, "Resampling rows")]

@@ -35,8 +35,10 @@ def as_array(values: Any, *, name: str) -> FloatArray:
         raise ValueError(f"{name} has masked entries, which have no value. Fill them, or drop their rows.")
     try:
         array = np.asarray(values)
-        if array.dtype.kind in "SUMmc" or (array.dtype.kind == "O" and any(map(_is_no_number, array.flat))):
-            raise TypeError(f"it holds {_CALLED[array.dtype.kind]}; convert it first")
+        if array.dtype.kind == "c":
+            raise TypeError("Complex data not supported")  # in the words that scikit-learn looks for
+        if array.dtype.kind in "SUMm" or (array.dtype.kind == "O" and any(map(_is_no_number, array.flat))):
+            raise TypeError("strings, dates and durations are no numbers; convert them first")
         if values is None:
             raise TypeError("nothing was passed")
         with np.errstate(over="ignore"):  # a long double beyond the range becomes infinite, and is refused as such
@@ -247,8 +249,9 @@ def n_rows(array: Any) -> int:
     """Return the number of rows of an array, a frame or a list."""
     if isinstance(array, list | tuple):
         return len(array)
-    shape = np.shape(array)
-    return int(shape[0]) if shape else 0
+    if not hasattr(array, "shape"):
+        array = np.asarray(array)
+    return int(array.shape[0]) if array.shape else 0
 
 
 def _shown(value: Any) -> str:
@@ -257,17 +260,6 @@ def _shown(value: Any) -> str:
     return f"{shown if len(shown) <= 80 else shown[:77] + '...'} of type {type(value).__name__}"
 
 
-#: What arrays of a kind hold that is refused.
-_CALLED = {
-    "S": "bytes",
-    "U": "strings",
-    "M": "dates",
-    "m": "durations",
-    "c": "complex numbers",
-    "O": "strings, dates or durations",
-}
-
-
 def _is_no_number(entry: Any) -> bool:
-    # Each of these can be converted by float() all the same, unlike a datetime or a dictionary.
+    # float() converts each of these all the same, unlike a datetime or a dictionary.
     return isinstance(entry, str | bytes | np.datetime64 | np.timedelta64)

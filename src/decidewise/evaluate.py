@@ -289,10 +289,11 @@ class Truth:
     def regret(self, prediction: Any, *, name: str = "prediction", unambiguous: bool = False) -> FloatArray:
         """Return the regret of each row of a prediction (n, d); see `decision_regret`."""
         problem, costs = self.problem, self.costs
+        unambiguous = as_flag(unambiguous, name="unambiguous")
         prediction = as_matrix(prediction, name=name, n_columns=problem.n_costs, owner=type(problem).__name__)
         check_same_rows(**{name: prediction, "costs": costs})
         regret = self._excess(problem.solve(prediction))
-        if as_flag(unambiguous, name="unambiguous"):
+        if unambiguous:
             # Subtracting the costs makes the worst of the tied decisions the optimum, in either sense.
             adverse = problem.solve(_unit(prediction) - TIE_TOLERANCE * _unit(costs))
             regret = np.maximum(regret, self._excess(adverse))

@@ -121,7 +121,9 @@ def labelled_loss_function(
             )
         if type(loss) in NATIVE:
             # By default jax takes the last row for any that is out of range.
-            return on_costs(prediction, _as_jax(costs, "costs").at[rows].get(mode="fill", fill_value=jnp.nan))
+            return on_costs(
+                prediction, jnp.asarray(as_array(costs, name="costs")).at[rows].get(mode="fill", fill_value=jnp.nan)
+            )
         return reduce(on_host(prediction, rows, _as_step(step)), reduction)
 
     return function

@@ -93,7 +93,7 @@ class LossModule(torch.nn.Module):
         if not (isinstance(prediction, torch.Tensor) and prediction.is_floating_point()):
             kind = f"one of {prediction.dtype}" if isinstance(prediction, torch.Tensor) else type(prediction).__name__
             raise TypeError(f"prediction must be a torch.Tensor of floats, which a gradient can flow to; got {kind}.")
-        costs = costs if isinstance(costs, torch.Tensor) else torch.from_numpy(as_array(costs, name="costs"))
+        costs = costs if isinstance(costs, torch.Tensor) else torch.tensor(as_array(costs, name="costs"))
         check_batch(prediction, costs, self.problem.n_costs)
         native = NATIVE.get(type(self.loss))
         if native is not None:

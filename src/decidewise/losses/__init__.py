@@ -65,10 +65,12 @@ def as_loss(loss: str | Loss, **parameters: Any) -> Loss:
         return loss
     if not (isinstance(loss, str) and loss in registry):
         raise ValueError(f"loss must be one of {', '.join(registry)}, or a Loss such as SpoPlus(); got {loss!r}.")
-    known = signature(registry[loss]).parameters
-    if unknown := [name for name in parameters if name not in known]:
-        has = f"its parameters are {', '.join(known)}" if known else "it has none"
-        raise TypeError(f"loss {loss!r} has no parameter {', '.join(unknown)}; {has}.")
+    known = signature(registry[loss])
+    try:
+        known.bind(**parameters)
+    except TypeError as reason:
+        its = f"its parameters are {', '.join(known.parameters)}" if known.parameters else "it has no parameters"
+        raise TypeError(f"loss {loss!r} {reason}; {its}.") from reason
     return registry[loss](**parameters)
 
 

@@ -21,7 +21,7 @@ class CachedProblem(Wrapper):
 
     Unlike other problems this one keeps state: every call draws from `rng`, and every decision that was solved for
     joins the pool. The same calls from the same seed give the same answers. Train with it, and judge with the problem
-    inside.
+    inside: regrets below zero, which a cache makes possible, are an `OptimalityWarning`.
 
     Parameters
     ----------
