@@ -8,8 +8,10 @@ to which a terminal sends it too: nothing breaks into the midst of starting or f
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -77,7 +79,7 @@ def is_interrupt(error: BaseException | None) -> bool:
 
 @contextmanager
 def held_from_children() -> Iterator[None]:
-    """Have processes that are started meanwhile get no signal before they call `only_note`, or it ends them."""
+    """Have processes that are started meanwhile get no signal before they call `begin_worker`: it would end them."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows, where one that has just begun may be hit
         yield
         return
@@ -91,13 +93,20 @@ def held_from_children() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def only_note() -> None:
-    """Note signals in this process, a worker, and leave it to its parent to act on them."""
+def begin_worker(parent: int) -> None:
+    """Have this process note signals only, for its parent to act on, and end when the parent is gone, killed perhaps."""
     _deferred.set()
     for number in SIGNALS:
         signal.signal(number, _note)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.2)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _note(number: int, _: object) -> None:

@@ -121,11 +121,6 @@ def test_a_signal_ends_the_run_and_its_workers_with_a_sentence_and_no_failed_row
     assert not any(map(is_running, members(process.pid)))
 
 
-def test_a_worker_ends_with_its_parent_even_before_it_has_work():
-    code = "import time; from decidewise.experiments.processes import _begin; _begin(-1); time.sleep(600)"
-    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 1
-
-
 def test_two_runs_at_once_share_the_work(slow):
     processes = [slow.start("--jobs", "1") for _ in range(2)]
     outputs = [process.communicate(timeout=120)[0] for process in processes]

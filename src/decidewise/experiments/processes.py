@@ -7,8 +7,6 @@ that of a full disk, would leave the run waiting for ever.
 from __future__ import annotations
 
 import os
-import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
@@ -18,9 +16,9 @@ from typing import Any
 from joblib import parallel_config
 from joblib.externals.loky import ProcessPoolExecutor
 
-from decidewise.interrupts import deferred, held_from_children, only_note, raise_noted
+from decidewise.interrupts import begin_worker, deferred, held_from_children, raise_noted
 
-#: Seconds between two looks for a signal, and between two looks of a worker for its parent.
+#: Seconds between two looks for a signal.
 _LOOK_EVERY = 0.2
 _ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
@@ -38,7 +36,7 @@ def processes(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
         while True:
             with held_from_children():  # a task may start a worker
                 # Tasks are drawn late, so that a run shares them with others.
-                running |= {executor.submit(function, *task) for task in islice(tasks, 2 * jobs - len(running))}
+                running |= {executor.submit(_task, function, *task) for task in islice(tasks, 2 * jobs - len(running))}
             if not running:
                 return
             done, running = wait(running, timeout=_LOOK_EVERY, return_when=FIRST_COMPLETED)
@@ -46,21 +44,13 @@ def processes(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
             yield from (future.result() for future in done)
 
     with deferred():
-        executor = ProcessPoolExecutor(jobs, initializer=_begin, initargs=(os.getpid(),), env=_ONE_THREAD)
+        executor = ProcessPoolExecutor(jobs, initializer=begin_worker, initargs=(os.getpid(),), env=_ONE_THREAD)
         try:
             yield starmap
         finally:
             executor.shutdown(kill_workers=True)  # nothing that they still do is waited for
 
 
-def _begin(parent: int) -> None:
-    """Prepare a worker: the parent alone acts on signals, and no worker outlives it."""
-    only_note()
-    parallel_config("threading", n_jobs=1)  # loops within a task start no processes of their own
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(_LOOK_EVERY)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+def _task(function: Callable[..., Any], *arguments: Any) -> Any:
+    with parallel_config("threading", n_jobs=1):  # loops within a task start no processes of their own
+        return function(*arguments)
