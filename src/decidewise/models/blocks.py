@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
+from threading import Lock
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -106,19 +107,60 @@ def map_tasks(work: Callable[[range], Result], n_blocks: int, blocks_a_task: int
     if len(tasks) == 1:
         yield work(tasks[0])
         return
-    n_threads = max((library["num_threads"] for library in _libraries().info()), default=1)
-    with one_library_thread(), ThreadPoolExecutor(n_threads) as workers:
+    with one_library_thread() as n_threads, ThreadPoolExecutor(n_threads) as workers:
         yield from workers.map(work, tasks)
 
 
-def one_library_thread() -> AbstractContextManager[Any]:
-    """Return a context in which BLAS runs on one thread.
+class _OneLibraryThread:
+    """A context in which BLAS runs on one thread, entered by any number of threads at once; it tells how many it had.
 
-    With one for each thread of our own, NumPy's elementwise work, half of the time, runs in parallel too.
+    With one for each thread of our own, NumPy's elementwise work, half of the time, runs in parallel too. The limit is
+    the process's: the first to come sets it and the last to leave lifts it, so that nobody takes it for the original.
     """
-    return _libraries().limit(limits=1)
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._n_inside = 0
+
+    def __enter__(self) -> int:
+        with self._lock:
+            if self._n_inside == 0:
+                self._n_threads = max((library["num_threads"] for library in _libraries().info()), default=1)
+                self._limit = _blas().limit(limits=1)
+                self._release()
+            self._n_inside += 1
+            return self._n_threads
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if self._n_inside == 0:
+                self._limit.restore_original_limits()
+                self._release()
+
+    @staticmethod
+    def _release() -> None:
+        """Let any thread set the next limit: from threadpoolctl 3.8 on, OpenBLAS obeys the one that set the last."""
+        for library in _blas().lib_controllers:
+            if hasattr(library, "clear_controlling_thread"):
+                library.clear_controlling_thread()
+
+
+_one_library_thread = _OneLibraryThread()
+
+
+def one_library_thread() -> AbstractContextManager[int]:
+    """Return the context in which BLAS runs on one thread, and of which the value is how many threads it had."""
+    return _one_library_thread
 
 
 @cache
 def _libraries() -> ThreadpoolController:
     return ThreadpoolController()  # kept, since it takes milliseconds to find them and microseconds to limit them
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    # Without OpenMP, whose number of threads belongs to the thread that sets it: the last to leave could not give the
+    # first its own back.
+    return _libraries().select(user_api="blas")
