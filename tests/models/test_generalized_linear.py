@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import GammaRegressor, LinearRegression, PoissonRegressor, Ridge, TweedieRegressor
 from sklearn.metrics import mean_poisson_deviance
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -167,19 +168,19 @@ def test_bad_input_is_named():
         GeneralizedLinear().fit(X, y, sample_weight=np.r_[np.nan, np.ones(2999)])
     with pytest.raises(ValueError, match=r"zero in every row"):
         GeneralizedLinear().fit(X, y, sample_weight=np.zeros(3000))
-    with pytest.raises(ValueError, match=r"deviance must be one of squared, poisson, gamma, tweedie; got 'logistic'"):
+    with pytest.raises(ValueError, match=r"deviance must be one of 'squared', .*; got 'logistic'"):
         GeneralizedLinear("logistic").fit(X, y)
-    with pytest.raises(ValueError, match=r"alpha must be a finite number that is not negative; got -1"):
+    with pytest.raises(ValueError, match=r"alpha must be a number at least 0; got alpha=-1"):
         GeneralizedLinear(alpha=-1).fit(X, y)
-    with pytest.raises(ValueError, match=r'link must be None, "identity" or "log"; got \'probit\''):
+    with pytest.raises(ValueError, match=r"link must be one of None, 'identity', 'log'; got 'probit'"):
         GeneralizedLinear(link="probit").fit(X, y)
     with pytest.raises(ValueError, match=r"the gamma deviance needs positive predictions.*identity link"):
         GeneralizedLinear("gamma", link="identity").fit(X, y)
-    with pytest.raises(ValueError, match=r"power must be from 1 \(Poisson\) to 2 \(gamma\).*got 0.5"):
+    with pytest.raises(ValueError, match=r"power must be a number at least 1 and at most 2; got power=0.5"):
         GeneralizedLinear("tweedie", power=0.5).fit(X, y)
     with pytest.raises(ValueError, match=r"max_iter must be at least 1"):
         GeneralizedLinear("gamma", max_iter=0).fit(X, y)
-    with pytest.raises(ValueError, match=r"tol must be a number that is not negative"):
+    with pytest.raises(ValueError, match=r"tol must be a number at least 0"):
         GeneralizedLinear("gamma", tol=np.nan).fit(X, y)
 
 
@@ -440,3 +441,85 @@ def test_the_log_linear_model_decides_far_better_where_costs_are_far_from_linear
         for model in (WiseRegressor(GeneralizedLinear("gamma")), WiseRegressor())
     ]
     assert regrets[0] < 0.6 * regrets[1]
+
+
+class TestFeaturesOfAnySize:
+    MODELS = (
+        GeneralizedLinear(),
+        GeneralizedLinear(fit_intercept=False),
+        GeneralizedLinear("gamma"),
+        GeneralizedLinear("poisson", fit_intercept=False),
+        WiseRegressor(exponent=0.75),
+    )
+
+    @pytest.mark.parametrize("model", MODELS, ids=repr)
+    def test_powers_of_two_change_no_bit(self, positive, model):
+        X, y, _ = positive
+        plain = clone(model).fit(X, y).predict(X)
+        for exponents in ([40, 40, 40, 40], [-700, 0, 300, 1000]):
+            scaled = np.ldexp(X, exponents)
+            np.testing.assert_array_equal(clone(model).fit(scaled, y).predict(scaled), plain)
+
+    @pytest.mark.parametrize("unit", [1e-300, 1e-200, 1e155, 1e300])
+    def test_other_units_change_rounding_only(self, positive, unit):
+        X, y, weights = positive
+        for model in self.MODELS:
+            plain = clone(model).fit(X, y, sample_weight=weights).predict(X)
+            scaled = clone(model).fit(unit * X, y, sample_weight=weights).predict(unit * X)
+            np.testing.assert_allclose(scaled, plain, rtol=1e-9)
+        parts = GeneralizedLinear()
+        for rows in np.array_split(np.arange(len(X)), 5):
+            parts.partial_fit(unit * X[rows], y[rows])
+        np.testing.assert_allclose(parts.predict(unit * X), GeneralizedLinear().fit(X, y).predict(X), rtol=1e-9)
+
+    @pytest.mark.parametrize("unit", [1e-200, 1e12, 1e200])
+    def test_redundant_features_still_get_the_coefficients_of_least_norm(self, table, unit):
+        X, y, _ = table
+        wide = np.column_stack([X, 2 * X[:, 0], np.full(len(X), 7.0)])
+        plain, scaled = (GeneralizedLinear().fit(size * wide, y) for size in (1.0, unit))
+        np.testing.assert_allclose(plain.coef_[:, 6], 2 * plain.coef_[:, 0], rtol=1e-6)
+        np.testing.assert_allclose(unit * scaled.coef_, plain.coef_, rtol=1e-6, atol=1e-9)
+
+    def test_a_ridge_that_drowns_all_features_is_said(self, positive):
+        X, y, _ = positive
+        for model in (GeneralizedLinear(alpha=0.1), GeneralizedLinear("gamma", alpha=0.1)):
+            for unit in (1e-10, 1e-250):
+                with pytest.raises(ValueError, match=r"alpha=0.1 outweighs the squares of the features so far"):
+                    clone(model).fit(unit * X, y)
+
+    def test_what_is_beyond_float64_is_said(self, positive):
+        X, y, _ = positive
+        with pytest.raises(ValueError, match=r"overflow float64"):
+            GeneralizedLinear().fit(X, np.full_like(y, 1.7e308))
+        late = np.vstack([np.tile(X, (7, 1)), 1e200 * X])  # in the second block
+        for model in (GeneralizedLinear(), WiseRegressor()):
+            with pytest.raises(ValueError, match=r"overflow float64"):
+                model.fit(late, np.tile(y, (8, 1)))
+        with pytest.raises(ValueError, match=r"beyond the range of float64"):
+            GeneralizedLinear().fit(1e-200 * X, 1e200 * y)
+        with pytest.raises(ValueError, match=r"a log link needs targets with means from 1e-302 to 1e\+302"):
+            GeneralizedLinear("gamma").fit(X, 1e-305 * y)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-155, 1e155, 1e300])
+@pytest.mark.parametrize("exponent", [0.0, 0.75, 2.0])
+def test_costs_of_any_size_under_any_measure(positive, unit, exponent):
+    X, y = positive[0], np.random.default_rng(9).uniform(1, 2, size=(300, 3))
+    for learner in (None, Ridge(), KNeighborsRegressor(), GeneralizedLinear("gamma")):
+        model = WiseRegressor(learner, exponent=exponent, rescale=True)
+        plain = clone(model).fit(X, y)
+        if isinstance(learner, Ridge) and exponent == 0:
+            continue  # takes the costs as they are, and squares them
+        scaled = clone(model).fit(X, unit * y)
+        np.testing.assert_allclose(scaled.predict(X) / unit, plain.predict(X), rtol=1e-6)
+        assert scaled.score(X, unit * y) == pytest.approx(plain.score(X, y), rel=1e-6)
+
+
+def test_an_exponent_that_takes_costs_out_of_float64_is_said(positive):
+    X, y, _ = positive
+    for learner in (None, Ridge()):
+        with pytest.raises(ValueError, match=r"exponent=3 takes costs of about .* out of the range"):
+            WiseRegressor(learner, exponent=3).fit(X, 1e200 * y)
+    for unit in (1e-200, 1e200):
+        with pytest.raises(ValueError, match=r"column 0 of the features has entries of up to .* beyond float64"):
+            WiseRegressor(Ridge()).fit(unit * X, y)

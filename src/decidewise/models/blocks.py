@@ -15,6 +15,7 @@ from threadpoolctl import ThreadpoolController
 
 from decidewise.checks import FloatArray, check_finite
 from decidewise.measure import divide, norms
+from decidewise.models.units import back_from
 
 # A block of fifty features and a hundred costs stays in the second-level cache: memory is read once.
 BLOCK_ROWS = 2048
@@ -48,25 +49,37 @@ class RowBlocks:
     sample_weight : ndarray of shape (n,), optional
     exponent : float, optional
         With an exponent, `targets` are costs: a block has weights `‖y‖^exponent` and targets `y/‖y‖^exponent`.
+    unit : float
+        A power of two in which weights are measured: another unit of the costs changes no fit, and here no overflow.
     """
 
     def __init__(
-        self, X: Any, targets: Any, sample_weight: FloatArray | None = None, *, exponent: float | None = None
+        self,
+        X: Any,
+        targets: Any,
+        sample_weight: FloatArray | None = None,
+        *,
+        exponent: float | None = None,
+        unit: float = 1.0,
     ) -> None:
         self.X, self.targets, self.sample_weight, self.exponent = X, targets, sample_weight, exponent
+        self.unit, self.back = unit, 1.0 if exponent is None else back_from(unit, exponent)
 
     def __len__(self) -> int:
         return math.ceil(len(self.X) / BLOCK_ROWS)
 
     def __getitem__(self, index: int) -> Block:
         X, values, weights, measure = self._read(index)
-        return Block(X, values if measure is None else divide(values, measure), weights)
+        return Block(X, values if measure is None else self._back(divide(values, measure)), weights)
 
     def weighted(self, index: int) -> Block:
         """Return a block whose targets are multiplied by their weights: with the change of measure, the costs again."""
         X, values, weights, measure = self._read(index)
         factor = weights if measure is None else self._given_weights(index)
-        return Block(X, values if factor is None else values * factor[:, None], weights)
+        return Block(X, self._back(values if factor is None else values * factor[:, None]), weights)
+
+    def _back(self, targets: FloatArray) -> FloatArray:
+        return targets if self.back == 1 else targets * self.back
 
     def _read(self, index: int) -> tuple[FloatArray, FloatArray, FloatArray | None, FloatArray | None]:
         """Return features, raw values, weights, and what the change of measure divides the values by."""
@@ -79,10 +92,13 @@ class RowBlocks:
         if self.exponent is None:
             check_finite(values, name="y", first_row=first)
             return X, values, weights, None
+        if self.unit != 1:
+            values = values / self.unit
         sizes = norms(values)
         if not np.isfinite(sizes.sum()):  # a norm is finite where all entries are, unless it overflows
             check_finite(values, name="costs", first_row=first)
-        measure = sizes if self.exponent == 1 else sizes**self.exponent
+        with np.errstate(over="ignore"):  # the sums over the rows tell
+            measure = sizes if self.exponent == 1 else sizes**self.exponent
         return X, values, measure if weights is None else measure * weights, measure
 
     def _given_weights(self, index: int) -> FloatArray | None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.checks import FloatArray
+from decidewise.checks import FloatArray, as_choice, as_number
 from decidewise.models.blocks import Block, Blocks
 
 NAMES = ("squared", "poisson", "gamma", "tweedie")
@@ -46,15 +46,11 @@ class Deviance:
     @classmethod
     def of(cls, name: str, power: float = 1.5) -> Deviance:
         """Return a deviance; only "tweedie" looks at the power, from 1 to 2."""
-        if name not in NAMES:
-            raise ValueError(f"deviance must be one of {', '.join(NAMES)}; got {name!r}.")
+        as_choice(name, name="deviance", choices=NAMES)
+        if name != "tweedie":
+            return cls(name, _POWERS[name])
         # Above 2 the deviance along a log link has several minima, and between 0 and 1 it belongs to no distribution.
-        if name == "tweedie" and not 1 <= power <= 2:
-            raise ValueError(
-                f"power must be from 1 (Poisson) to 2 (gamma) for the tweedie deviance; got {power!r}. "
-                'For 0 use deviance="squared".'
-            )
-        return cls(name, _POWERS.get(name, float(power)))
+        return cls(name, as_number(power, name="power", at_least=1, at_most=2))
 
     @property
     def link(self) -> str:

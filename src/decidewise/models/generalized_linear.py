@@ -12,14 +12,14 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from decidewise.checks import FloatArray, as_integer, as_sample_weight, check_same_rows
-from decidewise.models.blocks import Blocks, RowBlocks
+from decidewise.checks import FloatArray, as_choice, as_flag, as_integer, as_number, as_sample_weight, check_same_rows
+from decidewise.models.all_or_nothing import all_or_nothing
+from decidewise.models.blocks import Block, Blocks, RowBlocks
 from decidewise.models.deviances import CheckedBlocks, Deviance
+from decidewise.models.learners import refuse_masked
+from decidewise.models.link import check_means, respond
 from decidewise.models.log_linear import LinearFit, fit_log_linear
 from decidewise.models.moments import Moments
-
-# Predictions stay positive and finite, and so does a sum of a thousand of them: the largest float is exp(709).
-_LARGEST_EXPONENT = 700.0
 
 
 def _has_partial_fit(model: GeneralizedLinear) -> bool:
@@ -132,35 +132,41 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         sample_weight : array-like of shape (n,), optional
             Not negative; 2 is the same as having the row twice.
         """
-        blocks, n_dimensions = self._read(X, y, sample_weight, reset=True)
-        return self._fit(blocks, n_dimensions)
+        with all_or_nothing(self):
+            deviance = self._check_parameters()
+            blocks, n_dimensions = self._read(X, y, sample_weight, reset=True)
+            return self._fit(blocks, n_dimensions, deviance)
 
     @available_if(_has_partial_fit)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take more rows into account: the answer is that of one `fit` on all rows seen since the last `fit`."""
-        first = not hasattr(self, "moments_")
-        blocks, n_dimensions = self._read(X, y, sample_weight, reset=first)
-        if first:
-            return self._fit(blocks, n_dimensions)
-        self.moments_.add(blocks)
-        return self._solve(n_dimensions)
+        with all_or_nothing(self):
+            deviance = self._check_parameters()
+            first = not hasattr(self, "moments_")
+            blocks, n_dimensions = self._read(X, y, sample_weight, reset=first)
+            if first:
+                return self._fit(blocks, n_dimensions, deviance)
+            self._check_goes_on(blocks, n_dimensions)
+            return self._solve(self.moments_.plus(blocks), n_dimensions)
 
     def fit_blocks(self, blocks: Blocks) -> Self:
         """Fit on blocks of rows that need not be in memory at once; see `decidewise.models.blocks`."""
-        return self._fit(blocks, n_dimensions=2)
+        with all_or_nothing(self):
+            deviance = self._check_parameters()
+            return self._fit(blocks, 2, deviance)
 
     def predict(self, X: Any) -> FloatArray:
         """Return predictions of the shape of the targets: (n, d) or (n,)."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
-        predictor = X @ self.coef_.T + self.intercept_
-        return np.exp(np.clip(predictor, -_LARGEST_EXPONENT, _LARGEST_EXPONENT)) if self._log_link else predictor
+        return respond("log" if self._log_link else "identity", X @ self.coef_.T + self.intercept_)
 
     @property
     def _log_link(self) -> bool:
         return self.link == "log" or (self.link is None and self.deviance != "squared")
 
     def _read(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[RowBlocks, int]:
+        refuse_masked(X)
         # Finiteness is checked block by block while the rows are in cache, with the row and column in the message.
         numbers = {"dtype": [np.float64, np.float32], "ensure_all_finite": False}
         X, y = validate_data(self, X, y, reset=reset, validate_separately=(numbers, {**numbers, "ensure_2d": False}))
@@ -168,24 +174,20 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         weights = None if sample_weight is None else as_sample_weight(sample_weight, len(X))
         return RowBlocks(X, y.reshape(len(y), -1), weights), y.ndim
 
-    def _fit(self, blocks: Blocks, n_dimensions: int) -> Self:
-        deviance = self._check_parameters()
-        first = blocks[0]
-        shift = first.X.mean(axis=0) if self.fit_intercept else np.zeros(first.X.shape[1])
-        moments = Moments.zeros(shift, first.targets.shape[1])
-        if self._log_link:
-            self.__dict__.pop("moments_", None)  # so that no later `partial_fit` adds to rows from before this fit
-            if len(blocks) == 1:
-                blocks = [first]  # no need to read it again in every pass
-            moments.add(CheckedBlocks(blocks, deviance))
-            return self._iterate(blocks, moments, deviance, n_dimensions)
-        self.moments_ = moments
-        self.moments_.add(blocks)
-        return self._solve(n_dimensions)
+    def _fit(self, blocks: Blocks, n_dimensions: int, deviance: Deviance) -> Self:
+        first = _first(blocks)
+        moments = Moments.for_rows_like(first, self.fit_intercept)
+        if not self._log_link:
+            return self._solve(moments.plus(blocks), n_dimensions)
+        self.__dict__.pop("moments_", None)  # so that no later `partial_fit` adds to rows from before this fit
+        if len(blocks) == 1:
+            blocks = [first]  # no need to read it again in every pass
+        return self._iterate(blocks, moments.plus(CheckedBlocks(blocks, deviance)), deviance, n_dimensions)
 
-    def _solve(self, n_dimensions: int) -> Self:
-        _check_weight(self.moments_)
-        coefficients, intercepts = self.moments_.solve(self.alpha, self.fit_intercept)
+    def _solve(self, moments: Moments, n_dimensions: int) -> Self:
+        _check_weight(moments)
+        coefficients, intercepts = moments.solve(self.alpha, self.fit_intercept)
+        self.moments_ = moments
         once = np.ones(len(intercepts), dtype=np.int64)
         return self._keep(LinearFit(coefficients, intercepts, once, once.astype(bool)), n_dimensions)
 
@@ -197,6 +199,7 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 f"column {zero[0]} of the targets is zero in every row that counts, which a log link predicts only at "
                 'minus infinity. Drop the column, or use link="identity".'
             )
+        check_means(moments.cross[0] / moments.total_weight)
         start = None
         if self.warm_start and hasattr(self, "coef_"):
             coefficients, intercepts = np.atleast_2d(self.coef_).T, np.atleast_1d(self.intercept_)
@@ -224,8 +227,6 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self._keep(fit, n_dimensions)
 
     def _keep(self, fit: LinearFit, n_dimensions: int) -> Self:
-        if not np.isfinite(fit.coefficients).all():
-            raise ValueError("the products of features and targets overflow float64. Scale the features or the costs.")
         flat = n_dimensions == 1
         self.coef_ = fit.coefficients[:, 0] if flat else fit.coefficients.T
         self.intercept_ = float(fit.intercepts[0]) if flat else fit.intercepts
@@ -235,19 +236,35 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _check_parameters(self) -> Deviance:
         deviance = Deviance.of(self.deviance, self.power)
-        if self.link not in (None, "identity", "log"):
-            raise ValueError(f'link must be None, "identity" or "log"; got {self.link!r}.')
+        as_choice(self.link, name="link", choices=(None, "identity", "log"))
         if deviance.power > 0 and self.link == "identity":
             raise ValueError(
                 f"the {self.deviance} deviance needs positive predictions, which the identity link does not give. "
                 'Use link="log", or deviance="squared".'
             )
-        if not (np.isfinite(self.alpha) and self.alpha >= 0):
-            raise ValueError(f"alpha must be a finite number that is not negative; got {self.alpha!r}.")
-        if not self.tol >= 0:
-            raise ValueError(f"tol must be a number that is not negative; got {self.tol!r}.")
+        as_number(self.alpha, name="alpha", at_least=0)
+        as_number(self.tol, name="tol", at_least=0)
         as_integer(self.max_iter, name="max_iter")
+        as_flag(self.fit_intercept, name="fit_intercept")
+        as_flag(self.warm_start, name="warm_start")
         return deviance
+
+    def _check_goes_on(self, blocks: RowBlocks, n_dimensions: int) -> None:
+        """Raise unless the targets, and the parameters, go with the rows seen so far."""
+        seen, now = (
+            f"(n, {shape[0]})" if shape else "(n,)"
+            for shape in (self.coef_.shape[:-1], blocks.targets.shape[1:n_dimensions])
+        )
+        if seen != now:
+            raise ValueError(
+                f"the rows so far had targets of shape {seen}; these have {now}. Pass the same columns, or call fit to "
+                "begin again."
+            )
+        if not self.fit_intercept and self.moments_.shift.any():
+            raise ValueError(
+                "fit_intercept=False after rows that were summed up about their means, for an intercept. "
+                "Call fit to begin again."
+            )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -261,3 +278,15 @@ def _check_weight(moments: Moments) -> None:
             "every row weighs zero (all costs or all sample weights are zero), so there is nothing to fit. "
             "Pass at least one row with a non-zero cost and weight."
         )
+
+
+def _first(blocks: Blocks) -> Block:
+    if not (hasattr(blocks, "__len__") and hasattr(blocks, "__getitem__") and len(blocks)):
+        raise ValueError(f"blocks must be a sequence of one Block or more; got {type(blocks).__name__}.")
+    first = blocks[0]
+    if not isinstance(first, Block):
+        raise ValueError(
+            "blocks must hold decidewise.models.blocks.Block(X, targets, weights), with weights=None for ones; the "
+            f"first is of type {type(first).__name__}."
+        )
+    return first

@@ -5,7 +5,9 @@ from __future__ import annotations
 from inspect import Parameter, signature
 from typing import Any
 
-from sklearn.base import clone
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline
@@ -20,6 +22,48 @@ _NOT_THE_MEAN = {
 _NEVER_THE_MEAN = {
     "HuberRegressor", "LinearSVR", "NuSVR", "QuantileRegressor", "RANSACRegressor", "SVR", "TheilSenRegressor",
 }  # fmt: skip
+
+# The square root of the range of float64, with room for sums.
+_LARGEST_FEATURE = 1e150
+
+
+def as_regressor(learner: Any, *, name: str) -> Any:
+    """Return `learner`, which must be a scikit-learn regressor, or anything else that can be fitted and predicts.
+
+    >>> as_regressor("ridge", name="estimator")
+    Traceback (most recent call last):
+    TypeError: estimator must be a regressor with fit and predict, such as Ridge(); got an object of type str.
+    """
+    expected = f"{name} must be a regressor with fit and predict, such as Ridge()"
+    if isinstance(learner, type):
+        raise TypeError(f"{expected}; got the class {learner.__name__} itself. Pass {learner.__name__}().")
+    if not (callable(getattr(learner, "fit", None)) and callable(getattr(learner, "predict", None))):
+        raise TypeError(f"{expected}; got an object of type {type(learner).__name__}.")
+    if is_classifier(learner):
+        raise TypeError(f"{expected}; {type(learner).__name__} is a classifier.")
+    return learner
+
+
+def refuse_masked(X: Any) -> None:
+    """Raise if entries of the features are masked: a learner would take what stands behind the mask for a number."""
+    if np.ma.is_masked(X):
+        raise ValueError("X has masked entries. Fill them, with X.filled(...), or drop their rows first.")
+
+
+def check_features(X: Any) -> None:
+    """Raise if numbers among the features are so large or so small that the squares a learner takes leave float64."""
+    if issparse(X):
+        return
+    numbers = np.asarray(X)
+    if numbers.ndim != 2 or numbers.dtype.kind != "f":
+        return
+    largest = np.fmax.reduce(np.abs(numbers), axis=0).astype(np.float64)
+    beyond = np.flatnonzero((largest > _LARGEST_FEATURE) | ((largest > 0) & (largest < 1 / _LARGEST_FEATURE)))
+    if len(beyond):
+        raise ValueError(
+            f"column {beyond[0]} of the features has entries of up to {largest[beyond[0]]:.0e}, whose squares are "
+            "beyond float64. Pass it in another unit, or use GeneralizedLinear, which takes any."
+        )
 
 
 def weight_keyword(learner: Any) -> str | None:

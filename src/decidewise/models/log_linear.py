@@ -13,7 +13,7 @@ import numpy as np
 from decidewise.checks import FloatArray
 from decidewise.models.blocks import Blocks, map_tasks, one_library_thread
 from decidewise.models.deviances import Deviance
-from decidewise.models.moments import Moments, whiten
+from decidewise.models.moments import Moments, check_ridge, whiten
 from decidewise.models.newton import BoolArray, Derivatives, IntArray, minimize
 
 # Entries of the Hessians in memory at once (128 MB): more outputs are fitted in groups.
@@ -81,8 +81,8 @@ class Coordinates:
     """
 
     center: FloatArray
-    covariance: FloatArray
     basis: FloatArray
+    inverse: FloatArray
     fit_intercept: bool
 
     @classmethod
@@ -90,7 +90,9 @@ class Coordinates:
         """Return the coordinates for the rows that the moments sum up."""
         center, _, gram, _ = moments.centered(fit_intercept)
         covariance = gram / moments.total_weight
-        return cls(moments.shift + center, covariance, whiten(covariance), fit_intercept)
+        basis = whiten(covariance, moments.unit)
+        inverse = (basis * moments.unit[:, None]).T @ covariance * moments.unit
+        return cls(center, basis, inverse, fit_intercept)
 
     def design(self, X: FloatArray) -> FloatArray:
         """Return the rows of X (b, p) as columns (q, b)."""
@@ -99,7 +101,7 @@ class Coordinates:
 
     def enter(self, coefficients: FloatArray, intercepts: FloatArray) -> FloatArray:
         """Return the parameters (q, d) of a model."""
-        slopes = self.basis.T @ self.covariance @ coefficients
+        slopes = self.inverse @ coefficients
         return np.vstack([intercepts + self.center @ coefficients, slopes]) if self.fit_intercept else slopes
 
     def leave(self, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -112,7 +114,8 @@ class Coordinates:
     @property
     def ridge(self) -> FloatArray:
         """The squared norm of the coefficients as a matrix (q, q)."""
-        norm = self.basis.T @ self.basis
+        with np.errstate(over="ignore", invalid="ignore"):
+            norm = self.basis.T @ self.basis
         return np.pad(norm, ((1, 0), (1, 0))) if self.fit_intercept else norm
 
 
@@ -157,9 +160,12 @@ class Objective:
         self.means = moments.cross[0] / self.total_weight
         pieces = Pieces(blocks, coordinates, self.means)
         self.pieces: Pieces | list[Piece] = [pieces[0]] if len(pieces) == 1 else pieces
-        self.ridge = coordinates.ridge
-        self.upper = np.triu_indices(len(self.ridge))
         self.alphas = alpha * np.clip(self.means, 1e-100, 1e100) ** (deviance.power - 2)
+        self.ridge = coordinates.ridge if alpha > 0 else np.zeros_like(coordinates.ridge)
+        # Directions have mean square one, and the deviance about that curvature.
+        strengths = self.alphas.min() * np.diag(self.ridge)[coordinates.fit_intercept :]
+        check_ridge(alpha, strengths, np.ones_like(strengths))
+        self.upper = np.triu_indices(len(self.ridge))
 
     def start(self) -> FloatArray:
         """Return least squares on logarithms: parameters (q, d), from one pass over the rows."""

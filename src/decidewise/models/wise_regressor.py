@@ -11,12 +11,21 @@ from sklearn.metrics import r2_score
 from sklearn.utils import Tags, check_array, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from decidewise.checks import FloatArray, as_matrix, as_sample_weight, check_same_rows
+from decidewise.checks import FloatArray, as_flag, as_matrix, as_number, as_sample_weight, check_same_rows
 from decidewise.errors import CalibrationWarning
-from decidewise.measure import check_exponent, mean_one, resample, transform
-from decidewise.models.blocks import RowBlocks
+from decidewise.measure import mean_one, resample, transform
+from decidewise.models.all_or_nothing import all_or_nothing
+from decidewise.models.blocks import BLOCK_ROWS, RowBlocks
 from decidewise.models.generalized_linear import GeneralizedLinear
-from decidewise.models.learners import loss_off_the_mean, multi_output, weight_keyword
+from decidewise.models.learners import (
+    as_regressor,
+    check_features,
+    loss_off_the_mean,
+    multi_output,
+    refuse_masked,
+    weight_keyword,
+)
+from decidewise.models.units import back_from, cost_unit
 
 
 class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -73,13 +82,13 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
             The costs; one row a sample, one column a decision variable.
         sample_weight : array-like of shape (n,), optional
         """
-        check_exponent(self.exponent)
+        learner = self._check_parameters()
         if y is None:
             raise ValueError("WiseRegressor requires y to be passed, but the target y is None. Pass the costs, (n, d).")
+        refuse_masked(X)
         costs = as_matrix(y, finite=False)
         check_same_rows(X=X, costs=costs)
         weights = None if sample_weight is None else as_sample_weight(sample_weight, len(costs))
-        learner = self._learner()
         if loss := loss_off_the_mean(learner):
             warnings.warn(
                 f"{loss} is not minimised by the conditional mean (the absolute error, for one, gives the median), and "
@@ -88,16 +97,19 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
                 CalibrationWarning,
                 stacklevel=2,
             )
-        self._n_outputs = costs.shape[1]
-        self.estimator_ = self._fit(learner, X, costs, self.exponent, weights)
-        if self.rescale:
-            sizes, _ = transform(costs, self.exponent)
-            self._smallest_size = sizes[sizes > 0].min()
-            # E[‖y‖^exponent | x] is a plain mean: the same fit on one cost with exponent 0.
-            self.scale_estimator_ = self._fit(learner, X, sizes[:, None], 0.0, weights)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+        with all_or_nothing(self):
+            self._n_outputs = costs.shape[1]
+            self._unit = cost_unit(costs[:BLOCK_ROWS], power=self.exponent)
+            self.estimator_ = self._fit(learner, X, costs, self.exponent, weights)
+            if self.rescale:
+                sizes, _ = transform(costs / self._unit, self.exponent)
+                self._smallest_size = sizes[sizes > 0].min()
+                # E[‖y‖^exponent | x] is a plain mean: the same fit on one cost with exponent 0.
+                self.scale_estimator_ = self._fit(learner, X, sizes[:, None], 0.0, weights)
+            for name in ("n_features_in_", "feature_names_in_"):
+                self.__dict__.pop(name, None)
+                if hasattr(self.estimator_, name):
+                    setattr(self, name, getattr(self.estimator_, name))
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -107,7 +119,8 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         if not self.rescale:
             return directions
         sizes = np.reshape(self.scale_estimator_.predict(X), (-1, 1))
-        return directions * np.maximum(sizes, self._smallest_size)
+        in_units = directions / back_from(self._unit, self.exponent) * np.maximum(sizes, self._smallest_size)
+        return in_units * self._unit
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the coefficient of determination under the changed measure (1 is perfect, 0 a constant).
@@ -115,35 +128,46 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         To score decisions, use `decidewise.evaluate.regret_scorer`.
         """
         check_is_fitted(self)
-        weights, targets = transform(y, self.exponent)
+        weights, targets = transform(as_matrix(y) / self._unit, self.exponent)
         if sample_weight is not None:
             weights = weights * as_sample_weight(sample_weight, len(weights))
-        return float(r2_score(targets, self._directions(X), sample_weight=weights, multioutput="variance_weighted"))
+        directions = self._directions(X) / back_from(self._unit, self.exponent)
+        return float(r2_score(targets, directions, sample_weight=weights, multioutput="variance_weighted"))
 
     def _learner(self) -> Any:
         return GeneralizedLinear() if self.estimator is None else self.estimator
+
+    def _check_parameters(self) -> Any:
+        """Return the learner."""
+        as_number(self.exponent, name="exponent", at_least=0)
+        as_flag(self.rescale, name="rescale")
+        return as_regressor(self._learner(), name="estimator")
 
     def _directions(self, X: Any) -> FloatArray:
         return np.reshape(self.estimator_.predict(X), (-1, self._n_outputs))
 
     def _fit(self, learner: Any, X: Any, costs: FloatArray, exponent: float, sample_weight: FloatArray | None) -> Any:
         """Return a fitted copy of the learner for the given costs and exponent."""
+        unit = self._unit if exponent > 0 else 1.0
         if hasattr(learner, "fit_blocks"):
             learner = clone(learner)
             X = validate_data(learner, X, dtype=[np.float64, np.float32], ensure_all_finite=False)
-            return learner.fit_blocks(RowBlocks(X, costs, sample_weight, exponent=exponent))
-        weights, targets = transform(costs, exponent)
+            return learner.fit_blocks(RowBlocks(X, costs, sample_weight, exponent=exponent, unit=unit))
+        check_features(X)
+        costs = as_matrix(costs)
         keyword = weight_keyword(learner)
         if keyword is None:
             X = _readable(X, allow_nan=get_tags(learner).input_tags.allow_nan)
             random = check_random_state(self.random_state)
             rng = np.random.default_rng(random.randint(2**31))
-            X, targets = resample(X, costs, len(costs), rng, exponent=exponent, sample_weight=sample_weight)
+            X, targets = resample(X, costs / unit, len(costs), rng, exponent=exponent, sample_weight=sample_weight)
             fit_arguments = {}
         else:
+            weights, targets = transform(costs / unit, exponent)
             weights = weights if sample_weight is None else weights * sample_weight
             # Mean 1, so that the learner's own penalties keep their meaning.
             fit_arguments = {keyword: mean_one(weights)}
+        targets = targets * back_from(unit, exponent)
         if targets.shape[1] == 1:
             return clone(learner).fit(X, targets[:, 0], **fit_arguments)
         return clone(multi_output(learner)).fit(X, targets, **fit_arguments)

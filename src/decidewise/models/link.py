@@ -1,0 +1,46 @@
+"""The link from a linear predictor to a prediction: the identity, or the exponential for costs that are positive."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from decidewise.checks import FloatArray
+
+Link = Literal["identity", "log"]
+
+# Predictions stay positive and finite, and so does a sum of thousands of them: the largest float is exp(709).
+_LARGEST_EXPONENT = 700.0
+# That is 1e304. Means closer to it than this would have rows whose predictions are cut there.
+_SMALLEST_MEAN, _LARGEST_MEAN = 1e-302, 1e302
+
+
+def respond(link: Link, predictor: FloatArray) -> FloatArray:
+    """Return the prediction of a linear predictor, element by element."""
+    if link == "identity":
+        return predictor
+    return np.exp(np.clip(predictor, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+
+
+def multiplied(link: Link, parameters: FloatArray, factor: float) -> FloatArray:
+    """Return the parameters (p + 1, d), intercepts first, whose predictions are `factor` times those of the given.
+
+    >>> multiplied("identity", np.array([[1.0], [2.0]]), 10.0).ravel()
+    array([10., 20.])
+    >>> multiplied("log", np.array([[1.0], [2.0]]), np.e).ravel()
+    array([2., 2.])
+    """
+    if link == "identity":
+        return parameters * factor
+    return np.vstack([parameters[:1] + np.log(factor), parameters[1:]])
+
+
+def check_means(means: FloatArray) -> None:
+    """Raise if the means (d,) of positive targets are beyond what a log link can predict."""
+    beyond = np.flatnonzero(~((means >= _SMALLEST_MEAN) & (means <= _LARGEST_MEAN)))
+    if len(beyond):
+        raise ValueError(
+            f"a log link needs targets with means from {_SMALLEST_MEAN:g} to {_LARGEST_MEAN:g}; that of column "
+            f"{beyond[0]} is {means[beyond[0]]:g}. Pass the costs in another unit."
+        )
