@@ -62,6 +62,7 @@ def train_ours(task, loss, epochs):
     model = DecisionRegressor(
         train.problem,
         loss,
+        protocol="paper",  # PyEPO's, too
         init="mse",
         epochs=epochs,
         batch_size=BATCH,

@@ -14,7 +14,13 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from decidewise.errors import CalibrationWarning, DivergenceError, OptimalityWarning, SolverError
+from decidewise.errors import (
+    CalibrationWarning,
+    DivergenceError,
+    OptimalityWarning,
+    SolverError,
+    TrainingWarning,
+)
 
 if TYPE_CHECKING:
     from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor, WiseRegressorCV
@@ -27,6 +33,7 @@ __all__ = [
     "GeneralizedLinear",
     "OptimalityWarning",
     "SolverError",
+    "TrainingWarning",
     "WiseRegressor",
     "WiseRegressorCV",
     "__version__",

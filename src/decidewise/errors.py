@@ -48,6 +48,10 @@ class OptimalityWarning(UserWarning):
     """A problem's decision for other costs is better than the one it returned as optimal."""
 
 
+class TrainingWarning(UserWarning):
+    """Training did not make the model better, so that the one it started from is kept."""
+
+
 class DivergenceError(ArithmeticError):
     """Training went astray: the loss is not a number any more, or far beyond where it started.
 

@@ -76,6 +76,7 @@ def test_an_adam_row_is_the_papers_protocol(cells):
     model = DecisionRegressor(
         train.problem,
         "spo+",
+        protocol="paper",
         init="torch",
         epochs=3,
         batch_size=16,

@@ -21,9 +21,15 @@ def test_it_is_spo_plus_on_the_link_of_the_choice_from_least_squares():
     assert fair.choice_.best_name_ == choice.best_name_
     assert choice.best_estimator_.estimator_.deviance == "gamma"
     by_hand = DecisionRegressor(
-        train.problem, "spo+", init="mse", link="log", epochs=3, learning_rate=1e-3, random_state=1
-    )
-    by_hand.fit(train.X, train.costs)
+        train.problem,
+        "spo+",
+        protocol="paper",
+        init="mse",
+        link="log",
+        epochs=3,
+        learning_rate=1e-3,
+        random_state=1,
+    ).fit(train.X, train.costs)
     np.testing.assert_allclose(fair.predict(test.X), by_hand.predict(test.X), rtol=1e-9)
 
 

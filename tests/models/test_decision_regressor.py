@@ -25,7 +25,7 @@ from decidewise.problems import Ball, ShortestPath, TopK
 
 
 @parametrize_with_checks(
-    [DecisionRegressor(Ball(1), "wise", epochs=3)],
+    [DecisionRegressor(Ball(1), "wise", init="zeros", epochs=3)],
     expected_failed_checks=lambda _: {"check_regressor_multioutput": "the problem fixes the number of outputs"},
 )
 def test_scikit_learn(estimator, check):
@@ -75,12 +75,20 @@ def test_adam_is_torchs(data):
         torch.nn.functional.mse_loss(layer(X), costs).backward()
         optimizer.step()
     ours = DecisionRegressor(
-        train.problem, "mse", init=start, epochs=5, batch_size=200, learning_rate=0.02, random_state=0
+        train.problem,
+        "mse",
+        protocol="paper",
+        init=start,
+        epochs=5,
+        batch_size=200,
+        learning_rate=0.02,
+        random_state=0,
     ).fit(train.X, train.costs)
     np.testing.assert_allclose(ours.coef_, layer.weight.detach().numpy(), rtol=1e-9)
     np.testing.assert_allclose(ours.intercept_, layer.bias.detach().numpy(), rtol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::decidewise.TrainingWarning")
 @pytest.mark.parametrize("name", sorted(registry))
 def test_every_registered_loss_trains_and_repeats_bit_by_bit(data, name):
     train, test = data
@@ -89,6 +97,7 @@ def test_every_registered_loss_trains_and_repeats_bit_by_bit(data, name):
     assert len(model.history_) == 2
     assert np.isfinite(model.predict(test.X)).all()
     np.testing.assert_array_equal(model.coef_, again.coef_)
+    assert [epoch.loss for epoch in model.history_] == [epoch.loss for epoch in again.history_]
 
 
 def test_a_loss_of_ones_own_works_by_name(data, monkeypatch):
@@ -132,7 +141,7 @@ class TestStarts:
 
     def test_torch_is_uniform_and_zeros_is_zero(self, data):
         train, _ = data
-        model = self.fitted(train, "torch")
+        model = self.fitted(train, "torch", protocol="paper")
         assert np.abs(model.coef_).max() <= 1 / np.sqrt(5) + 1e-9
         assert 0.2 < np.abs(model.coef_).mean() < 0.25
         assert np.abs(self.fitted(train, "zeros").coef_).max() < 1e-9
@@ -187,8 +196,7 @@ class TestBudgets:
                 model = DecisionRegressor(counted, loss, max_solves=budget, random_state=0).fit(train.X, train.costs)
                 assert counted.rows <= budget
                 assert model.stopped_ == "max_solves"
-                if model.history_:
-                    assert model.history_[-1].solver_calls == counted.rows
+                assert model.n_solves_ == counted.rows
 
     def test_validation_is_within_the_budget(self, data):
         train, _ = data
@@ -207,14 +215,19 @@ class TestBudgets:
         train, _ = data
         model = DecisionRegressor(train.problem, "spo+", epochs=10**6, max_seconds=0.2).fit(train.X, train.costs)
         assert model.stopped_ == "max_seconds"
-        assert model.history_[-1].seconds > 0.2
+        assert 0 < len(model.history_) < 10**6
 
     def test_labels_are_counted(self, data):
         train, _ = data
         model = DecisionRegressor(train.problem, "spo+", epochs=2, random_state=0).fit(train.X, train.costs)
         assert model.label_solves_ == 200
         assert model.label_seconds_ > 0
-        assert [epoch.solver_calls for epoch in model.history_] == [400, 600]
+        # After the labels the loss of the start, and after the last epoch that of the end.
+        assert [epoch.solver_calls for epoch in model.history_] == [600, 800]
+        assert model.n_solves_ == 1000
+        papers = DecisionRegressor(train.problem, "spo+", protocol="paper", epochs=2).fit(train.X, train.costs)
+        assert [epoch.solver_calls for epoch in papers.history_] == [400, 600]
+        assert papers.n_solves_ == 600
 
 
 class Counting(ShortestPath):
@@ -228,6 +241,7 @@ class Counting(ShortestPath):
 
 
 class TestEarlyStopping:
+    @pytest.mark.filterwarnings("ignore::decidewise.TrainingWarning")
     def test_it_keeps_the_best_model_and_never_ends_worse_than_it_started(self, data):
         train, _ = data
         model = DecisionRegressor(
@@ -301,6 +315,7 @@ def test_history_is_a_table(data):
     assert frame["seconds"].is_monotonic_increasing
 
 
+@pytest.mark.filterwarnings("ignore::decidewise.TrainingWarning")
 def test_verbose_shows_progress_on_standard_error(data, capfd):
     train, _ = data
     DecisionRegressor(train.problem, epochs=2, verbose=True, early_stopping=True).fit(train.X, train.costs)
@@ -312,6 +327,7 @@ def test_verbose_shows_progress_on_standard_error(data, capfd):
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.filterwarnings("ignore::decidewise.TrainingWarning")
 def test_a_maximisation_trains_to_the_mirror_of_its_minimisation():
     rng = np.random.default_rng(0)
     X, costs = rng.normal(size=(60, 3)), rng.normal(size=(60, 5))
@@ -321,12 +337,14 @@ def test_a_maximisation_trains_to_the_mirror_of_its_minimisation():
         np.testing.assert_allclose(high.coef_, -low.coef_, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::decidewise.TrainingWarning")
 def test_robust_labels_average_the_costs_of_neighbours_for_any_loss(data):
     train, _ = data
     for loss in ("spo+", "wise", "nce"):
         model = DecisionRegressor(train.problem, loss, n_neighbors=5, epochs=2, random_state=0)
         model.fit(train.X, train.costs)
-        distances = np.linalg.norm(train.X[:, None] - train.X, axis=2)
+        standardised = train.X / train.X.std(axis=0)
+        distances = np.linalg.norm(standardised[:, None] - standardised, axis=2)
         np.fill_diagonal(distances, np.inf)
         near = np.argsort(distances, axis=1)[:, :5]
         averaged = 0.5 * train.costs + 0.5 * train.costs[near].mean(axis=1)

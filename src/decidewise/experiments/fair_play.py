@@ -11,8 +11,8 @@ from sklearn.preprocessing import FunctionTransformer
 from decidewise.checks import FloatArray
 from decidewise.losses import Loss
 from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressorCV
+from decidewise.models.link import Link
 from decidewise.models.starts import link_of
-from decidewise.models.training import Link
 
 
 class SameModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -86,6 +86,7 @@ class SameModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
         predictor = DecisionRegressor(
             self.problem,
             self.loss,
+            protocol="paper",  # its rates were chosen in the units of the costs
             init=GeneralizedLinear(link=link, alpha=last.alpha),
             link=link,
             epochs=self.epochs,

@@ -78,4 +78,4 @@ class Method:
         if self.mode == "exact":
             return EXACT[self.loss]()
         loss = as_loss(self.loss, **self.parameters)
-        return DecisionRegressor(problem, loss, init="torch", random_state=random_state, **training)
+        return DecisionRegressor(problem, loss, protocol="paper", init="torch", random_state=random_state, **training)

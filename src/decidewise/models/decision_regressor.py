@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import warnings
 from time import perf_counter
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from decidewise.checks import FloatArray, as_matrix, check_same_rows
+from decidewise.checks import (
+    FloatArray,
+    as_choice,
+    as_flag,
+    as_integer,
+    as_matrix,
+    as_number,
+    as_positive,
+    as_problem,
+    check_same_rows,
+)
+from decidewise.errors import TrainingWarning
 from decidewise.evaluate import normalized_regret
-from decidewise.losses import Loss, as_loss
-from decidewise.models.course import Budget, Course, Epoch, OutOfBudget, Validation
+from decidewise.losses import Loss, Target, as_loss
+from decidewise.models.all_or_nothing import all_or_nothing
+from decidewise.models.course import Budget, Course, Epoch, OutOfBudget, OutOfTime
+from decidewise.models.learners import refuse_masked
+from decidewise.models.link import Link, check_means, respond
 from decidewise.models.robust import neighbour_costs
 from decidewise.models.starts import start
-from decidewise.models.training import Link, Training, respond
+from decidewise.models.training import Training
+from decidewise.models.units import Units
 
 
 class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -28,27 +44,35 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         The feasible region and its sense.
     loss : str or Loss
         A name from `decidewise.losses.registry`, or a loss with parameters of your own, such as `Pfy(n_samples=3)`.
+        Unless the protocol is the paper's it sees costs, and predictions, of typical size one: those of its parameters
+        that have a unit, such as the amplitude of a noise, are relative to the typical cost.
+    protocol : {"safe", "paper"}
+        With "safe", features are standardised and costs divided by a typical one for the training, so that the model
+        is the same whatever their units, and the model that is returned is never worse than the start: on the rows set
+        aside with `early_stopping`, otherwise by the mean loss over the training rows. With "paper" Adam works on
+        features and costs as they come, and where nothing is set aside the last iterate is returned.
     init : {"wise", "mse", "torch", "zeros"}, array of shape (p + 1, d), or linear model
-        Where training starts: the exact WISE fit, the exact least-squares fit, uniform in `±1/sqrt(p)` (the paper's
-        protocol), zero, parameters with the intercepts in the first row, or any model with `coef_` and `intercept_`
-        or a `WiseRegressor` of one, such as `WiseRegressor(GeneralizedLinear("gamma"))` for the log link. A model
-        that is not fitted yet is fitted on the training rows.
+        Where training starts: the exact WISE fit, the exact least-squares fit, uniform in `±1/sqrt(p)` (the paper's),
+        zero, parameters with the intercepts in the first row, or any model with `coef_` and `intercept_` or a
+        `WiseRegressor` of one, such as `WiseRegressor(GeneralizedLinear("gamma"))` for the log link. A model that is
+        not fitted yet is fitted on the training rows. Arrays and models are in the units of the caller.
     link : {"identity", "log"}
         Whether the prediction is the linear predictor itself or its exponential (for positive costs).
     epochs : int
         Passes over the data.
     batch_size : int
     learning_rate : float
-        Of Adam.
+        Of Adam: about the length of its first steps, for a feature of standard deviation one, in typical costs (for a
+        loss of directions such as `Wise`, in lengths of a direction; with the log link, in the logarithm).
     max_solves, max_seconds : optional
         Budgets for the whole fit: training ends before it would go beyond the solver calls, those for labels and
-        validation included, or after the step during which the seconds ran out.
+        validation included, or after the batch during which the seconds ran out.
     early_stopping : bool
         Whether to set aside `validation_fraction` of the rows, to stop after `n_iter_no_change` epochs without a
         lower regret there, and to return the best model, the starting one included.
     n_neighbors : int, optional
-        With a number, labels are computed for costs averaged with those of that many nearest samples, the sample's
-        own costs weighing `neighbor_weight`.
+        With a number, labels are computed for costs averaged with those of that many nearest samples (their features
+        standardised), the sample's own costs weighing `neighbor_weight`.
     verbose : bool
         Whether to show a progress bar with the time left.
     random_state : int, RandomState instance or None
@@ -58,24 +82,34 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     coef_ : ndarray of shape (d, p)
     intercept_ : ndarray of shape (d,)
     history_ : list of Epoch
-        Loss, validation regret, solver calls and seconds of each epoch; a list that pandas turns into a frame.
+        Loss, validation regret, solver calls and seconds of each epoch; a list that pandas turns into a frame. Losses
+        are those of costs of typical size one.
     label_solves_, label_seconds_ : int, float
         What the labels took.
+    n_solves_ : int
+        The solver calls of the whole fit.
     stopped_ : str
         Why training ended: "epochs", "no change", "max_solves", "max_seconds", "interrupted" or "diverged".
 
     Notes
     -----
-    Ctrl-C ends training and keeps the best model so far: by validation regret where there is a validation set,
-    otherwise by training loss. So does a loss that diverges, with a `DivergenceError` that names the epoch.
+    To know that it has not become worse, training evaluates the loss over all rows before the first epoch and after
+    the last: as many solver calls as two more epochs, none for a loss without a solver. Under `max_solves` or
+    `max_seconds` each of the two takes a tenth of what the labels leave, and where that is not enough for all rows, the
+    comparison is on some of them, drawn at random. A start that was better is kept, with a `TrainingWarning`.
+
+    Ctrl-C ends training and keeps the best model so far, the start included: by validation regret where there is a
+    validation set, otherwise by the mean loss during an epoch. Before the labels are there, it leaves the regressor as
+    it was. A loss that diverges also keeps the best model so far, with a `DivergenceError` that names the epoch. Where
+    `max_seconds` are over before the labels are there, the start is kept, with a warning.
 
     Examples
     --------
     >>> from decidewise.data import make_shortest_path
     >>> train, test = make_shortest_path(300, degree=6, seed=0).split(200)
     >>> model = DecisionRegressor(train.problem, "spo+", epochs=5, random_state=0).fit(train.X, train.costs)
-    >>> model.predict(test.X).shape, model.history_[-1].solver_calls
-    ((100, 40), 1200)
+    >>> model.predict(test.X).shape, model.n_solves_  # for the labels, the start, five epochs and the end
+    ((100, 40), 1600)
     """
 
     def __init__(
@@ -83,6 +117,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         problem: Any,
         loss: str | Loss = "spo+",
         *,
+        protocol: Literal["safe", "paper"] = "safe",
         init: Any = "wise",
         link: Link = "identity",
         epochs: int = 100,
@@ -100,6 +135,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     ) -> None:
         self.problem = problem
         self.loss = loss
+        self.protocol = protocol
         self.init = init
         self.link = link
         self.epochs = epochs
@@ -118,43 +154,48 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> Self:
         """Train on features X (n, p) and costs y (n, d)."""
         clock = perf_counter()
-        X, costs = self._read(X, y)
-        loss = as_loss(self.loss)
-        loss.check(self.problem)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        problem = Budget(self.problem, self.max_solves)
-
-        X, costs, validation = self._set_aside(X, costs, rng)
-        if self.n_neighbors is not None:
-            costs = neighbour_costs(X, costs, self.n_neighbors, self.neighbor_weight)
-        parameters = start(self.init, X, costs, link=self.link, directions=loss.directions, rng=rng)
-        before = perf_counter()
+        with all_or_nothing(self):
+            loss = self._check_parameters()
+            X, costs = self._read(X, y)
+            rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+            X, costs, held_out = self._set_aside(X, costs, rng)
+            units = self._units(X, costs, loss)
+            features = units.features(X) * units.varies
+            if self.n_neighbors is not None:
+                costs = neighbour_costs(features, costs, self.n_neighbors, self.neighbor_weight)
+                units = self._units(X, costs, loss)
+            if held_out is not None:
+                held_out = units.features(held_out[0]), held_out[1] / units.cost
+            design = np.column_stack([np.ones(len(X)), features])
+            parameters = start(self.init, X, costs, units=units, link=self.link, directions=loss.directions, rng=rng)
+            units.leave(parameters, self.link)  # what could not be returned need not be trained
+            problem = Budget(self.problem, self.max_solves, clock + (self.max_seconds or np.inf))
+            course = Course(self, problem, parameters, clock)
+            before = perf_counter()
+            target = self._label(loss, costs / units.cost, course, 0 if held_out is None else len(held_out[0]))
+            label_solves, label_seconds = problem.n_solves, perf_counter() - before
         try:
-            target = loss.prepare(problem, costs)
-            self.label_solves_, self.label_seconds_ = problem.n_solves, perf_counter() - before
-            training = Training(
-                parameters,
-                np.column_stack([np.ones(len(X)), X]),
-                target,
-                loss,
-                link=self.link,
-                batch_size=self.batch_size,
-                learning_rate=self.learning_rate,
-                rng=rng,
-            )
-            course = Course(self, training, problem, validation and Validation.of(problem, *validation), clock)
-        except OutOfBudget:
-            raise ValueError(
-                f"max_solves={self.max_solves} does not cover the labels and the validation of {len(y)} rows. "
-                "Allow more, pass fewer rows, or choose a loss without labels, such as Wise."
-            ) from None
-        try:
-            course.run()
+            if target is not None:
+                training = Training(
+                    parameters,
+                    design,
+                    target,
+                    loss,
+                    link=self.link,
+                    batch_size=self.batch_size,
+                    learning_rate=self.learning_rate,
+                    rng=rng,
+                )
+                course.run(training, held_out, rng)
         finally:
             # Also when training diverged or a solver failed: the best model so far is there to be used.
+            kept = units.leave(course.parameters, self.link)
+            self.intercept_, self.coef_ = kept[0], kept[1:].T
+            self.label_solves_, self.label_seconds_ = label_solves, label_seconds
             self.history_: list[Epoch] = course.history
-            self.stopped_ = course.stopped
-            self.intercept_, self.coef_ = course.parameters[0], course.parameters[1:].T
+            self.stopped_, self.n_solves_ = course.stopped, problem.n_solves
+        if course.remark:
+            warnings.warn(course.remark, TrainingWarning, stacklevel=2)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -175,26 +216,70 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         tags.regressor_tags.poor_score = True  # the score is minus a regret, never above zero
         return tags
 
+    def _check_parameters(self) -> Loss:
+        """Return the loss."""
+        as_problem(self.problem)
+        as_choice(self.protocol, name="protocol", choices=("safe", "paper"))
+        as_choice(self.link, name="link", choices=("identity", "log"))
+        for name in ("epochs", "batch_size", "n_iter_no_change"):
+            as_integer(getattr(self, name), name=name)
+        as_positive(self.learning_rate, name="learning_rate")
+        if self.max_solves is not None:
+            as_integer(self.max_solves, name="max_solves", minimum=0)
+        if self.max_seconds is not None:
+            as_positive(self.max_seconds, name="max_seconds")
+        if as_flag(self.early_stopping, name="early_stopping"):
+            as_number(self.validation_fraction, name="validation_fraction", above=0, below=1)
+        if self.n_neighbors is not None:
+            as_integer(self.n_neighbors, name="n_neighbors")
+            as_number(self.neighbor_weight, name="neighbor_weight", at_least=0, at_most=1)
+        loss = as_loss(self.loss)
+        loss.check(self.problem)
+        return loss
+
     def _read(self, X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
         if y is None:
             raise ValueError("DecisionRegressor requires y to be passed, but the target y is None. Pass the costs.")
+        refuse_masked(X)
         X = validate_data(self, X, dtype=np.float64)
         costs = as_matrix(y, n_columns=self.problem.n_costs, owner=type(self.problem).__name__)
         check_same_rows(X=X, costs=costs)
-        for name in ("epochs", "batch_size", "n_iter_no_change"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1; got {getattr(self, name)!r}.")
-        if not self.learning_rate > 0:
-            raise ValueError(f"learning_rate must be positive; got {self.learning_rate!r}.")
-        if self.link not in ("identity", "log"):
-            raise ValueError(f'link must be "identity" or "log"; got {self.link!r}.')
-        if self.link == "log" and costs.min() <= 0:
-            row, column = np.argwhere(costs <= 0)[0]
-            raise ValueError(
-                f'link="log" predicts positive costs only; row {row}, column {column} has {costs[row, column]:g}. '
-                'Use link="identity".'
-            )
+        if self.link == "log":
+            if costs.min() <= 0:
+                row, column = np.argwhere(costs <= 0)[0]
+                raise ValueError(
+                    f'link="log" predicts positive costs only; row {row}, column {column} has '
+                    f'{costs[row, column]:g}. Use link="identity".'
+                )
+            with np.errstate(over="ignore"):
+                check_means(costs.mean(axis=0))
         return X, costs
+
+    def _units(self, X: FloatArray, costs: FloatArray, loss: Loss) -> Units:
+        if self.protocol == "paper":
+            return Units.callers(X.shape[1])
+        return Units.of(X, costs, directions=loss.directions)
+
+    def _label(self, loss: Loss, costs: FloatArray, course: Course, n_held_out: int) -> Target | None:
+        """Return the target of the training rows, or None if the seconds ran out before."""
+        try:
+            target = loss.prepare(course.problem, costs)
+            # Solved are the costs of the rows held out, and what the start predicts for them.
+            course.problem.check_calls(2 * n_held_out)
+        except OutOfBudget:
+            raise ValueError(
+                f"max_solves={self.max_solves} does not cover the labels and the validation of "
+                f"{len(costs) + n_held_out} rows. Allow more, pass fewer rows, or choose a loss without labels, such "
+                "as Wise."
+            ) from None
+        except OutOfTime:
+            course.stopped = "max_seconds"
+            course.remark = (
+                f"max_seconds={self.max_seconds:g} were over before the labels of {len(costs)} rows were computed, so "
+                "the model is where training would have started. Allow more, or pass fewer rows."
+            )
+            return None
+        return target
 
     def _set_aside(
         self, X: FloatArray, costs: FloatArray, rng: np.random.Generator

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from decidewise.checks import FloatArray, all_finite
 from decidewise.losses import Loss, Target
 from decidewise.models.adam import Adam
-
-Link = Literal["identity", "log"]
-
-# exp(40) is 2e17: further out a log-linear prediction has no use, and its gradient would overflow.
-_LARGEST_EXPONENT = 40.0
-
-
-def respond(link: Link, predictor: FloatArray) -> FloatArray:
-    """Return the prediction of a linear predictor, element by element."""
-    if link == "identity":
-        return predictor
-    return np.exp(np.clip(predictor, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+from decidewise.models.link import Link, respond
 
 
 class Training:
@@ -58,17 +47,43 @@ class Training:
         order = self.rng.permutation(len(self.design))
         design, target = self.design[order], self.target[order]
         total = 0.0
-        for first in range(0, len(order), self.batch_size):
-            rows = slice(first, first + self.batch_size)
+        for rows in self._batches(len(order)):
             total += float(self._step(design[rows], target[rows]).sum())
-            yield total / min(first + self.batch_size, len(order))
+            yield total / min(rows.stop, len(order))
+
+    def losses(self, order: npt.NDArray[np.intp], seed: int) -> Iterator[tuple[int, float]]:
+        """Take no step; yield, batch by batch, how many of the rows in this order were evaluated and their mean loss.
+
+        The random numbers come from the seed, so that two sets of parameters are compared on the same ones.
+        """
+        rng = np.random.default_rng(seed)
+        total = 0.0
+        for rows in self._batches(len(order)):
+            values, _, _ = self._evaluate(self.design[order[rows]], self.target[order[rows]], rng)
+            total += float(values.sum())
+            n_rows = min(rows.stop, len(order))
+            yield n_rows, total / n_rows
+
+    def _batches(self, n_rows: int) -> Iterator[slice]:
+        return (slice(first, first + self.batch_size) for first in range(0, n_rows, self.batch_size))
 
     def _step(self, design: FloatArray, target: Target) -> FloatArray:
-        prediction = respond(self.link, design @ self.parameters)
-        if not all_finite(prediction):
-            return np.full(len(design), np.nan)
-        values, gradient = self.loss.value_and_grad_unchecked(prediction, target, self.rng)
+        values, gradient, prediction = self._evaluate(design, target, self.rng)
+        if gradient is None:
+            return values
         if self.link == "log":
             gradient = gradient * prediction
         self.adam.step(design.T @ gradient, len(design))
         return values
+
+    def _evaluate(
+        self, design: FloatArray, target: Target, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray | None, FloatArray]:
+        """Return the losses (b,), their gradient (b, d) in the prediction, and the prediction (b, d).
+
+        A prediction that is not finite has losses that are not numbers, and no gradient.
+        """
+        prediction = respond(self.link, design @ self.parameters)
+        if not all_finite(prediction):
+            return np.full(len(design), np.nan), None, prediction
+        return *self.loss.value_and_grad_unchecked(prediction, target, rng), prediction
