@@ -42,6 +42,9 @@ class Unfit(BaseEstimator):
     def fit(self, X, y):
         raise OSError("the licence has expired")
 
+    def predict(self, X):
+        raise NotImplementedError
+
 
 class Expert(BaseEstimator):
     """Knows the costs but for some rows, which it predicts upside down; it recognises rows by their first feature."""
@@ -269,9 +272,44 @@ class TestFailures:
         train, _ = data
         candidates = {"first": Unfit(), "second": WiseRegressor(exponent=-1)}
         with pytest.raises(
-            ValueError, match=r"(?s)none of the 2 candidates.*- first: OSError: the licence.*- second: "
+            ValueError, match=r"(?s)none of the 2 candidates.*- 'first': OSError: the licence.*- 'second': "
         ):
             WiseRegressorCV(train.problem, candidates).fit(train.X, train.costs)
+
+    def test_one_reason_of_many_is_said_once(self, data, capsys):
+        train, _ = data
+        candidates = {"first": Unfit(), "second": Unfit(), "third": WiseRegressor(exponent=-1)}
+        with pytest.raises(ValueError, match="none of the 3 candidates") as caught:
+            WiseRegressorCV(train.problem, candidates).fit(train.X, train.costs)
+        lines = str(caught.value).splitlines()
+        assert lines[1] == "- 'first', 'second': OSError: the licence has expired"
+        assert len(lines) == 3
+        WiseRegressorCV(train.problem, candidates | FEW).fit(train.X, train.costs).summary()
+        assert "'first', 'second': OSError: the licence has expired" in capsys.readouterr().out
+
+    def test_an_interrupt_inside_a_candidate_is_an_interrupt(self, data):
+        train, _ = data
+
+        class Interrupted(LinearRegression):
+            def fit(self, X, y):
+                self.stopped_ = "interrupted"  # as a DecisionRegressor has it
+                return super().fit(X, y)
+
+        with pytest.raises(KeyboardInterrupt):
+            WiseRegressorCV(train.problem, [Interrupted()]).fit(train.X, train.costs)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-155, 1e155, 1e300])
+def test_the_choice_does_not_depend_on_the_unit_of_the_costs(data, unit):
+    train, _ = data
+    plain, scaled = (
+        WiseRegressorCV(train.problem, [WiseRegressor(exponent=0), WiseRegressor()], random_state=0)
+        .fit(train.X, size * train.costs)
+        .cv_results_
+        for size in (1.0, unit)
+    )
+    for name in ("regret", "standard_error", "difference_standard_error"):
+        np.testing.assert_allclose(scaled[name], plain[name], rtol=1e-6, atol=1e-12)
 
 
 def test_summary_prints_the_candidates_lowest_regret_first(data, capsys):
@@ -340,7 +378,7 @@ def test_bad_input_is_named(data):
     bad = train.X.copy()
     bad[3, 1] = np.nan
     with pytest.raises(ValueError, match=r"X must be finite; row \d+, column 1 has NaN"):
-        WiseRegressorCV(train.problem).fit(bad, train.costs)
+        WiseRegressorCV(train.problem, cv=KFold(5)).fit(bad[::-1], train.costs)  # it is in the last fold
     model = WiseRegressorCV(train.problem, FEW).fit(train.X, train.costs)
     with pytest.raises(ValueError, match="regret is not weighted"):
         model.score(train.X, train.costs, sample_weight=np.ones(200))

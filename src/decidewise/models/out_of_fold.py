@@ -15,7 +15,9 @@ from sklearn.model_selection import GroupKFold, KFold, check_cv
 from sklearn.utils import _safe_indexing
 
 from decidewise.checks import FloatArray, as_integer
+from decidewise.errors import TrainingWarning
 from decidewise.evaluate import Truth
+from decidewise.models.units import cost_unit
 
 Rows = npt.NDArray[np.intp]
 Splits = list[tuple[Rows, Rows]]
@@ -34,7 +36,17 @@ def folds(cv: Any, X: Any, costs: FloatArray, groups: Any, rng: np.random.Genera
         n_splits = 5 if cv is None else as_integer(cv, name="cv", minimum=2)
         seed = int(rng.integers(2**31))
         cv = GroupKFold(n_splits) if groups is not None else KFold(n_splits, shuffle=True, random_state=seed)
-    return [(np.asarray(train), np.asarray(test)) for train, test in check_cv(cv).split(X, costs, groups)]
+    splits = [(np.asarray(train), np.asarray(test)) for train, test in check_cv(cv).split(X, costs, groups)]
+    if not splits:
+        raise ValueError("cv holds no splits; pass pairs of training rows and held-out rows, a splitter or a number.")
+    for fold, (train, test) in enumerate(splits):
+        rows = np.concatenate([train, test])
+        if not len(train) or rows.min() < 0 or rows.max() >= len(costs):
+            raise ValueError(
+                f"fold {fold} of cv must have one training row or more, and all its rows must lie between 0 and "
+                f"{len(costs) - 1}."
+            )
+    return splits
 
 
 def affordable(splits: Splits, n_models: int, max_solves: int | None, rng: np.random.Generator) -> Rows:
@@ -67,7 +79,7 @@ class OutOfFold:
     rows : ndarray of int, increasing
         The rows that are scored.
     truth : Truth
-        Of those rows.
+        Of those rows, their costs in some unit.
     """
 
     X: Any
@@ -81,7 +93,9 @@ class OutOfFold:
         """Solve for the best decisions of the given rows, once; folds that hold out none of them are left out."""
         kept = [(train, test[np.isin(test, rows)]) for train, test in splits]
         kept = [(train, test) for train, test in kept if len(test)]
-        return cls(X, costs, kept, rows, Truth.of(problem, costs[rows]))
+        # Regrets are a percentage in the end; in this unit the squares of very large and very small ones are in range.
+        unit = cost_unit(costs[rows], power=2.0)
+        return cls(X, costs, kept, rows, Truth.of(problem, costs[rows] / unit))
 
     @property
     def n_solves(self) -> int:
@@ -103,7 +117,10 @@ class OutOfFold:
 
     def _predict(self, estimator: Any, train: Rows, test: Rows) -> FloatArray:
         with warnings.catch_warnings():
-            # Whether a model has converged shows in its regret; the one that is chosen is fitted again, aloud.
+            # How well a model was trained shows in its regret; the one that is chosen is fitted again, aloud.
             warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", TrainingWarning)
             model = clone(estimator).fit(_safe_indexing(self.X, train), self.costs[train])
+        if getattr(model, "stopped_", None) == "interrupted":
+            raise KeyboardInterrupt  # a model half trained is not what is to be scored
         return np.reshape(model.predict(_safe_indexing(self.X, test)), (len(test), -1))

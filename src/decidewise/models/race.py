@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
@@ -14,6 +14,7 @@ from rich.text import Text
 
 from decidewise.checks import FloatArray
 from decidewise.evaluate import Truth
+from decidewise.models.learners import as_regressor
 from decidewise.models.out_of_fold import OutOfFold
 from decidewise.progress import tracked
 
@@ -25,11 +26,36 @@ def named(candidates: Any) -> dict[str, Any]:
     >>> named([WiseRegressor()])
     {'1 WiseRegressor': WiseRegressor()}
     """
+    if hasattr(candidates, "fit") or not isinstance(candidates, Iterable) or isinstance(candidates, str):
+        raise TypeError(
+            "candidates must be a mapping of names to estimators or a list of estimators, such as [WiseRegressor()]; "
+            f"got an object of type {type(candidates).__name__}."
+        )
     if not isinstance(candidates, Mapping):
         candidates = {f"{place} {type(model).__name__}": model for place, model in enumerate(candidates, start=1)}
     if not candidates:
         raise ValueError("candidates is empty; pass at least one estimator, or None for the default ones.")
-    return dict(candidates)
+    return {str(name): as_regressor(model, name=f"candidate {name!r}") for name, model in candidates.items()}
+
+
+def reasons(names: Iterable[str], errors: Iterable[str]) -> list[str]:
+    """Return why candidates failed, a line for each reason with those that it kept from being scored.
+
+    >>> for line in reasons(["a", "b", "c, too", "d"], ["no rows", "", "no rows", "no licence"]):
+    ...     print(line)
+    'a', 'c, too': no rows
+    'd': no licence
+    """
+    failed: dict[str, list[str]] = {}
+    for name, error in zip(names, errors, strict=True):
+        if error:
+            failed.setdefault(error, []).append(name)
+    return [f"{_listed(candidates)}: {error}" for error, candidates in failed.items()]
+
+
+def _listed(names: Sequence[str], most: int = 4) -> str:
+    shown = ", ".join(map(repr, names[:most]))
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} others"
 
 
 @dataclass(frozen=True)
@@ -72,10 +98,8 @@ class Race:
                 last = reason
             seconds.append(perf_counter() - begin)
         if all(errors):
-            reasons = "\n".join(f"- {name}: {error}" for name, error in zip(candidates, errors, strict=True))
-            raise ValueError(
-                f"none of the {len(candidates)} candidates could be fitted and scored.\n{reasons}"
-            ) from last
+            why = "\n".join(f"- {line}" for line in reasons(candidates, errors))
+            raise ValueError(f"none of the {len(candidates)} candidates could be fitted and scored.\n{why}") from last
         calls = tuple(0 if error else held_out.n_solves for error in errors)
         return cls(held_out.truth, tuple(candidates), regrets, tuple(errors), tuple(seconds), calls)
 

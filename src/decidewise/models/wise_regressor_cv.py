@@ -10,11 +10,13 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from decidewise.checks import FloatArray, as_matrix, check_same_rows
+from decidewise.checks import FloatArray, as_integer, as_matrix, as_problem, check_same_rows
 from decidewise.evaluate import normalized_regret
+from decidewise.models.all_or_nothing import all_or_nothing
 from decidewise.models.candidates import default_candidates
+from decidewise.models.learners import refuse_masked
 from decidewise.models.out_of_fold import OutOfFold, affordable, folds
-from decidewise.models.race import Race, named, table
+from decidewise.models.race import Race, named, reasons, table
 
 
 class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -91,23 +93,27 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
         groups : array-like of shape (n,), optional
             Rows of one group are held out together.
         """
-        if y is None:
-            raise ValueError(
-                "WiseRegressorCV requires y to be passed, but the target y is None. Pass the costs, (n, d)."
-            )
-        costs = as_matrix(y, n_columns=self.problem.n_costs, owner=type(self.problem).__name__)
-        X = self._read(X, reset=True)
-        check_same_rows(X=X, costs=costs)
-        candidates = named(default_candidates(X, costs) if self.candidates is None else self.candidates)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        splits = folds(self.cv, X, costs, groups, rng)
-        rows = affordable(splits, len(candidates), self.max_solves, rng)
-        race = Race.run(OutOfFold.of(self.problem, X, costs, splits, rows), candidates)
-        self.cv_results_ = race.results
-        self.n_solves_ = race.n_solves
-        self.best_index_ = race.choice
-        self.best_name_ = list(candidates)[race.choice]
-        self.best_estimator_ = clone(candidates[self.best_name_]).fit(X, costs)
+        with all_or_nothing(self):
+            as_problem(self.problem)
+            if self.max_solves is not None:
+                as_integer(self.max_solves, name="max_solves", minimum=0)
+            if y is None:
+                raise ValueError(
+                    "WiseRegressorCV requires y to be passed, but the target y is None. Pass the costs, (n, d)."
+                )
+            costs = as_matrix(y, n_columns=self.problem.n_costs, owner=type(self.problem).__name__)
+            X = self._read(X, reset=True)
+            check_same_rows(X=X, costs=costs)
+            candidates = named(default_candidates(X, costs) if self.candidates is None else self.candidates)
+            rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+            splits = folds(self.cv, X, costs, groups, rng)
+            rows = affordable(splits, len(candidates), self.max_solves, rng)
+            race = Race.run(OutOfFold.of(self.problem, X, costs, splits, rows), candidates)
+            self.cv_results_ = race.results
+            self.n_solves_ = race.n_solves
+            self.best_index_ = race.choice
+            self.best_name_ = list(candidates)[race.choice]
+            self.best_estimator_ = clone(candidates[self.best_name_]).fit(X, costs)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -128,9 +134,7 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
         console, results = Console(), self.cv_results_
         console.print(table(results, self.best_index_))
         lines = [f"Chosen: {self.best_name_}, after {self.n_solves_:,} solver calls."]
-        lines += [
-            f"{name}: {error}" for name, error in zip(results["candidate"], results["error"], strict=True) if error
-        ]
+        lines += reasons(results["candidate"], results["error"])
         console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
 
     def __sklearn_tags__(self) -> Tags:
@@ -140,5 +144,6 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return tags
 
     def _read(self, X: Any, *, reset: bool) -> Any:
+        refuse_masked(X)
         # A frame may hold whatever the candidates take; whether numbers are finite is theirs to say, too.
         return validate_data(self, X, reset=reset, skip_check_array=hasattr(X, "columns"), ensure_all_finite=False)
