@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.pipeline import Pipeline
 
-from decidewise.checks import FloatArray, as_matrix, check_same_rows
+from decidewise.checks import FloatArray, as_integer, as_matrix, as_problem, check_same_rows
 from decidewise.evaluate import Interval, compare_regrets
 from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor, default_candidates
 from decidewise.models.out_of_fold import OutOfFold, Rows, affordable, folds
-from decidewise.models.race import Race
+from decidewise.models.race import Race, reasons
 from decidewise.models.starts import link_of
 
 _N_RESAMPLES = 10
 _EPOCHS = 10
+# Of SPO+, in solver calls: the labels, the start, the epochs and the end.
+_N_PASSES = 1 + 1 + _EPOCHS + 1
 _N_PARTS = 10
 # Entries of a decision that differ by less than this part of its largest count as the same.
 _SAME_DECISION = 0.01
@@ -31,55 +34,60 @@ class Diagnosis:
 
     Attributes
     ----------
-    least_squares : Interval
-        The regret of plain least squares.
+    least_squares : Interval or None
+        The regret of plain least squares; None, here and below, for what could not be measured.
     best_name : str
         The solver-free candidate that `WiseRegressorCV` would choose.
     best : Interval
         The regret of choosing it; see `diagnose`.
-    gain : Interval
+    gain : Interval or None
         What least squares leaves over it, from paired differences.
     spo_plus_gain : Interval or None
-        What it leaves over a linear or log-linear model trained with SPO+, from paired differences; None where the
+        What it leaves over a linear or log-linear model trained with SPO+, from paired differences; None also where the
         solver calls did not allow to train one.
-    floor : Interval
+    floor : Interval or None
         The regret that the best candidate would have with unlimited rows; see `diagnose`.
-    flips : float
+    flips : float or None
         The share of decisions, from 0 to 1, that change when the best candidate is fitted on a bootstrap sample.
     n_rows, n_solves : int
-        The rows that were scored, and the solver calls that all of this took.
+        The rows that were scored, and the solver calls that all of this took (or would have, had nothing failed).
     advice : str
         What to do, in a sentence.
+    failures : tuple of str
+        What could not be measured and why, a sentence each.
     """
 
-    least_squares: Interval
+    least_squares: Interval | None
     best_name: str
     best: Interval
-    gain: Interval
+    gain: Interval | None
     spo_plus_gain: Interval | None
-    floor: Interval
-    flips: float
+    floor: Interval | None
+    flips: float | None
     n_rows: int
     n_solves: int
     advice: str
+    failures: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         width = max(len(label) for label, _ in self._lines())
         lines = [f"{label.ljust(width)}  {value}" for label, value in self._lines()]
-        return "\n".join([*lines, self._footnote(), self.advice])
+        return "\n".join([*lines, *self.failures, self._footnote(), self.advice])
 
     def _repr_html_(self) -> str:
         cells = "".join(f"<tr><th>{escape(label)}</th><td>{escape(value)}</td></tr>" for label, value in self._lines())
-        return f"<table>{cells}</table><p>{escape(self._footnote())}</p><p><b>{escape(self.advice)}</b></p>"
+        remarks = "".join(f"<p>{escape(remark)}</p>" for remark in (*self.failures, self._footnote()))
+        return f"<table>{cells}</table>{remarks}<p><b>{escape(self.advice)}</b></p>"
 
     def _lines(self) -> list[tuple[str, str]]:
+        missing = "not measured"
         return [
-            ("regret of least squares, %", str(self.least_squares)),
+            ("regret of least squares, %", str(self.least_squares or missing)),
             (f"regret of the best candidate, {self.best_name}", str(self.best)),
-            ("what least squares leaves over it", str(self.gain)),
-            ("what it leaves over SPO+", str(self.spo_plus_gain or "not tried")),
-            ("the noise: its regret with unlimited rows", str(self.floor)),
-            ("decisions that a resample changes, %", f"{100 * self.flips:.0f}"),
+            ("what least squares leaves over it", str(self.gain or missing)),
+            ("what it leaves over SPO+", str(self.spo_plus_gain or missing)),
+            ("the noise: its regret with unlimited rows", str(self.floor or missing)),
+            ("decisions that a resample changes, %", missing if self.flips is None else f"{100 * self.flips:.0f}"),
         ]
 
     def _footnote(self) -> str:
@@ -126,13 +134,16 @@ def diagnose(
     >>> diagnose(data.problem, data.X, data.costs).advice
     'Decisions are within noise of least squares: keep it.'
     """
+    as_problem(problem)
+    if max_solves is not None:
+        as_integer(max_solves, name="max_solves", minimum=0)
+    rng = np.random.default_rng(as_integer(random_state, name="random_state", minimum=0))
     X = as_matrix(X, name="X")
     costs = as_matrix(costs, n_columns=problem.n_costs, owner=type(problem).__name__)
     check_same_rows(X=X, costs=costs)
-    rng = np.random.default_rng(random_state)
     splits = folds(cv, X, costs, None, rng)
     candidates = default_candidates(X, costs)
-    n_training = (1 + _EPOCHS) * sum(len(train) for train, _ in splits)
+    n_training = _N_PASSES * sum(len(train) for train, _ in splits)
     trains = max_solves is None or n_training <= max_solves / 2
     budget = None if max_solves is None else max_solves - trains * n_training
     # Scored are all candidates, the best one twice more with half of the rows and on the resamples, and SPO+.
@@ -144,42 +155,48 @@ def diagnose(
     best = candidates[best_name]
     log_link = _has_log_link(best)
     halved = held_out.halved(rng)
-    regrets = {
-        "least squares": race.regrets[race.names.index("least squares")],
-        "best": race.regret_of_choosing(_N_PARTS, rng),
-        "floor": 2 * race.regrets[race.choice] - halved.regret(best),
-    }
-    regrets["gain"] = regrets["least squares"] - regrets["best"]
+    steps = _Steps([f"Not fitted: {reason}" for reason in reasons(race.names, race.errors)])
+    regrets = {"best": race.regret_of_choosing(_N_PARTS, rng)}
+    if not race.errors[race.names.index("least squares")]:
+        regrets["least squares"] = race.regrets[race.names.index("least squares")]
+        regrets["gain"] = regrets["least squares"] - regrets["best"]
+    with steps.trying("The noise could not be measured"):
+        regrets["floor"] = 2 * race.regrets[race.choice] - halved.regret(best)
     n_solves = race.n_solves + halved.n_solves + (1 + _N_RESAMPLES) * len(held_out.rows)
     if trains:
-        regrets["spo+ gain"] = regrets["best"] - held_out.regret(_spo_plus(problem, costs, log_link=log_link))
         n_solves += n_training + held_out.n_solves
+        with steps.trying("SPO+ could not be trained"):
+            regrets["spo+ gain"] = regrets["best"] - held_out.regret(_spo_plus(problem, log_link=log_link))
     found = {row.name: row.regret for row in compare_regrets(held_out.truth, regrets, rng=rng)}
+    flips = None
+    with steps.trying("Resamples could not be fitted"):
+        flips = _flips(problem, best, X, costs, held_out.rows, rng)
     return Diagnosis(
-        least_squares=found["least squares"],
+        least_squares=found.get("least squares"),
         best_name=best_name,
         best=found["best"],
-        gain=found["gain"],
+        gain=found.get("gain"),
         spo_plus_gain=found.get("spo+ gain"),
-        floor=found["floor"],
-        flips=_flips(problem, best, X, costs, held_out.rows, rng),
+        floor=found.get("floor"),
+        flips=flips,
         n_rows=len(held_out.rows),
         n_solves=n_solves,
         advice=advise(
             best_name,
-            gain=found["gain"],
+            gain=found.get("gain"),
             spo_plus_gain=found.get("spo+ gain"),
             log_link=log_link,
             exponent=best.exponent,
-            n_training=(1 + _EPOCHS) * len(X),
+            n_training=_N_PASSES * len(X),
         ),
+        failures=tuple(steps.failures),
     )
 
 
 def advise(
     best_name: str,
     *,
-    gain: Interval,
+    gain: Interval | None,
     spo_plus_gain: Interval | None,
     log_link: bool,
     exponent: float,
@@ -199,7 +216,7 @@ def advise(
     if spo_plus_gain is not None and spo_plus_gain.low > 0:
         link = ', link="log"' if log_link else ""
         return f'Spend {n_training:,} solver calls on SPO+: DecisionRegressor(problem, "spo+", epochs={_EPOCHS}{link}).'
-    if gain.low <= 0:
+    if gain is not None and gain.low <= 0:
         return "Decisions are within noise of least squares: keep it."
     if log_link:
         return f"Use the log link: {best_name!r} among the candidates of WiseRegressorCV."
@@ -213,19 +230,22 @@ def _has_log_link(candidate: WiseRegressor) -> bool:
     return isinstance(learner, GeneralizedLinear) and link_of(learner) == "log"
 
 
-def _spo_plus(problem: Any, costs: FloatArray, *, log_link: bool) -> Pipeline:
-    # Adam's steps are as long as the learning rate, which is therefore in the units of the predictor.
-    learning_rate = 0.01 if log_link else 0.01 * np.abs(costs).mean()
-    regressor = DecisionRegressor(
-        problem,
-        "spo+",
-        init=WiseRegressor(GeneralizedLinear("gamma" if log_link else "squared")),
-        link="log" if log_link else "identity",
-        epochs=_EPOCHS,
-        learning_rate=learning_rate,
-        random_state=0,
-    )
-    return make_pipeline(StandardScaler(), regressor)
+def _spo_plus(problem: Any, *, log_link: bool) -> DecisionRegressor:
+    return DecisionRegressor(problem, "spo+", link="log" if log_link else "identity", epochs=_EPOCHS, random_state=0)
+
+
+@dataclass
+class _Steps:
+    """Steps of which each may fail without the others, and the sentences that say so."""
+
+    failures: list[str]
+
+    @contextmanager
+    def trying(self, otherwise: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as reason:  # a problem of the user's may raise anything
+            self.failures.append(f"{otherwise}: {type(reason).__name__}: {reason}")
 
 
 def _flips(problem: Any, model: Any, X: FloatArray, costs: FloatArray, rows: Rows, rng: np.random.Generator) -> float:
