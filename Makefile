@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 SETTINGS := pyproject.toml constraints.txt
 
-.PHONY: help demo paper better test chromium speed peers race format clean
+.PHONY: help demo paper better test fuzz chromium speed peers race format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/'
@@ -27,6 +27,9 @@ test: $(VENV)/.test chromium  ## Lint, format, types, import rules, then all tes
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pytest -q -n auto
+
+fuzz: $(VENV)/.test  ## Try many more random instances and bad inputs than `make test` does (about ten minutes)
+	FUZZ_ROUNDS=300 $(BIN)/pytest -q -n auto tests/problems/test_fuzz.py
 
 chromium:  # the browser that tests the report's page; installed where that is possible, else its tests are skipped
 	@.ci/chromium

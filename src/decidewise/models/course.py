@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from decidewise.checks import FloatArray
-from decidewise.errors import DivergenceError
+from decidewise.errors import DivergenceError, TimeLimitReached
 from decidewise.evaluate import Truth
 from decidewise.models.link import Link, respond
 from decidewise.models.training import Training
@@ -46,10 +46,6 @@ class OutOfBudget(Exception):  # noqa: N818  (it ends training; nothing went wro
     """The next batch would take more solver calls than there are left."""
 
 
-class OutOfTime(Exception):  # noqa: N818
-    """The seconds are over."""
-
-
 class Budget(CountedProblem):
     """A problem that refuses to be solved more than `max_solves` times, less what is reserved, or after a deadline.
 
@@ -68,7 +64,7 @@ class Budget(CountedProblem):
         self.reserve = 0
 
     def count(self, n_solves: int) -> None:
-        """Count, or raise `OutOfBudget` or `OutOfTime` before anything is solved."""
+        """Count, or raise `OutOfBudget` or `TimeLimitReached` before anything is solved."""
         self.check_time()
         self.check_calls(n_solves)
         super().count(n_solves)
@@ -79,9 +75,9 @@ class Budget(CountedProblem):
             raise OutOfBudget
 
     def check_time(self) -> None:
-        """Raise `OutOfTime` after the deadline."""
+        """Raise `TimeLimitReached` after the deadline."""
         if perf_counter() > self.deadline:
-            raise OutOfTime
+            raise TimeLimitReached("max_seconds are over")
 
 
 class Validation(NamedTuple):
@@ -174,7 +170,7 @@ class Course:
             self.stopped = "interrupted"
         except OutOfBudget:
             self.stopped = "max_solves"
-        except OutOfTime:
+        except TimeLimitReached:
             self.stopped = "max_seconds"
 
     def _begin(self, held_out: tuple[FloatArray, FloatArray] | None, rng: np.random.Generator) -> None:
@@ -239,7 +235,7 @@ class Course:
                 self.problem.check_time()
         except OutOfBudget:
             self.stopped = "max_solves"
-        except OutOfTime:
+        except TimeLimitReached:
             self.stopped = "max_seconds"
         self.problem.reserve -= n_validation
         return loss

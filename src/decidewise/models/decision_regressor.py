@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from decidewise.batches import time_limit
 from decidewise.checks import (
     FloatArray,
     as_choice,
@@ -22,11 +23,11 @@ from decidewise.checks import (
     as_problem,
     check_same_rows,
 )
-from decidewise.errors import TrainingWarning
+from decidewise.errors import TimeLimitReached, TrainingWarning
 from decidewise.evaluate import normalized_regret
 from decidewise.losses import Loss, Target, as_loss
 from decidewise.models.all_or_nothing import all_or_nothing
-from decidewise.models.course import Budget, Course, Epoch, OutOfBudget, OutOfTime
+from decidewise.models.course import Budget, Course, Epoch, OutOfBudget
 from decidewise.models.learners import refuse_masked
 from decidewise.models.link import Link, check_means, respond
 from decidewise.models.robust import neighbour_costs
@@ -169,10 +170,12 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             design = np.column_stack([np.ones(len(X)), features])
             parameters = start(self.init, X, costs, units=units, link=self.link, directions=loss.directions, rng=rng)
             units.leave(parameters, self.link)  # what could not be returned need not be trained
-            problem = Budget(self.problem, self.max_solves, clock + (self.max_seconds or np.inf))
+            deadline = clock + (self.max_seconds or np.inf)
+            problem = Budget(self.problem, self.max_solves, deadline)
             course = Course(self, problem, parameters, clock)
             before = perf_counter()
-            target = self._label(loss, costs / units.cost, course, 0 if held_out is None else len(held_out[0]))
+            with time_limit(deadline):
+                target = self._label(loss, costs / units.cost, course, 0 if held_out is None else len(held_out[0]))
             label_solves, label_seconds = problem.n_solves, perf_counter() - before
         try:
             if target is not None:
@@ -186,7 +189,8 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                     learning_rate=self.learning_rate,
                     rng=rng,
                 )
-                course.run(training, held_out, rng)
+                with time_limit(deadline):  # also within a batch that takes long
+                    course.run(training, held_out, rng)
         finally:
             # Also when training diverged or a solver failed: the best model so far is there to be used.
             kept = units.leave(course.parameters, self.link)
@@ -272,7 +276,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 f"{len(costs) + n_held_out} rows. Allow more, pass fewer rows, or choose a loss without labels, such "
                 "as Wise."
             ) from None
-        except OutOfTime:
+        except TimeLimitReached:
             course.stopped = "max_seconds"
             course.remark = (
                 f"max_seconds={self.max_seconds:g} were over before the labels of {len(costs)} rows were computed, so "
