@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import clone, is_classifier
+from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline
@@ -39,7 +39,7 @@ def as_regressor(learner: Any, *, name: str) -> Any:
         raise TypeError(f"{expected}; got the class {learner.__name__} itself. Pass {learner.__name__}().")
     if not (callable(getattr(learner, "fit", None)) and callable(getattr(learner, "predict", None))):
         raise TypeError(f"{expected}; got an object of type {type(learner).__name__}.")
-    if is_classifier(learner):
+    if isinstance(learner, ClassifierMixin):
         raise TypeError(f"{expected}; {type(learner).__name__} is a classifier.")
     return learner
 
