@@ -94,7 +94,7 @@ def held_from_children() -> Iterator[None]:
 
 
 def begin_worker(parent: int) -> None:
-    """Have this process note signals only, for its parent to act on, and end when the parent is gone."""
+    """Have this process note signals only, for its parent to act on, and end when the parent does, even if killed."""
     _deferred.set()
     for number in SIGNALS:
         signal.signal(number, _note)
