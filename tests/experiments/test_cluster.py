@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import dask
 import pytest
@@ -129,6 +130,15 @@ def test_tasks_are_drawn_only_as_workers_become_free(cluster):
         first = next(results)
         assert len(drawn) == 4  # two a thread
         assert sorted([first, *results]) == list(range(50))
+
+
+def test_a_cluster_without_workers_is_waited_for_with_a_word(cluster, monkeypatch):
+    monkeypatch.setattr("decidewise.experiments.cluster._COUNT_EVERY", 0.0)
+    monkeypatch.setattr(Client, "nthreads", lambda self: {})
+    said = []
+    with workers_of(cluster, said.append) as starmap:
+        assert list(starmap(time.sleep, iter([(0.3,)]))) == [None]
+    assert said == [f"the cluster at {cluster} has no workers; waiting for some."]
 
 
 def test_a_failing_method_is_a_row_and_the_others_go_on(odd, cluster):
