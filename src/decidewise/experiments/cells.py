@@ -68,6 +68,7 @@ class Cell:
 
 def cells_of(plan: Plan, version: str) -> list[Cell]:
     """Return all cells of a plan, trial after trial."""
+    modules = plan.modules
     return [
         Cell(
             plan=plan.name,
@@ -83,7 +84,7 @@ def cells_of(plan: Plan, version: str) -> list[Cell]:
             epochs=plan.epochs,
             batch_size=plan.batch_size,
             learning_rate=learning_rate,
-            modules=plan.modules,
+            modules=modules,
             version=version,
             folder=plan.folder,
         )
