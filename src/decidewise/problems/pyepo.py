@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_array, as_integer
+from decidewise.checks import FloatArray, all_finite, as_array, as_integer
 from decidewise.errors import SolverError
 from decidewise.problems.base import Problem
 
@@ -46,7 +46,7 @@ def from_pyepo(optmodel: Any) -> Problem:
     """
     needed = ("modelSense", "num_cost", "setObj", "solve", "copy")
     if isinstance(optmodel, type) or not all(hasattr(optmodel, name) for name in needed):
-        raise TypeError(f"optmodel must be a pyepo optModel, with {', '.join(needed)}; got {type(optmodel).__name__}.")
+        raise TypeError(f"from_pyepo needs a pyepo optModel; got {type(optmodel).__name__}.")
     if getattr(optmodel, "c_pred_index", None) is not None and not _is_plain(optmodel.problem):
         raise ValueError(
             f"{type(optmodel).__name__} has known costs, a quadratic objective or costs in another order than its "
@@ -82,6 +82,8 @@ class PyepoProblem(Problem):
                 decisions[row] = decision
             except Exception as reason:
                 raise SolverError(f"{type(self._model).__name__} failed: {reason}", row=row) from reason
+            if not all_finite(decisions[row]):
+                raise SolverError(f"{type(self._model).__name__} returned {decisions[row]}.", row=row)
         return decisions
 
     def __getstate__(self) -> dict[str, Any]:
