@@ -409,3 +409,13 @@ def test_long_resampling_shows_its_progress(monkeypatch):
     monkeypatch.setattr("decidewise.evaluate.tracked", lambda blocks, what: shown.append((len(blocks), what)) or blocks)
     regret_interval(TopK(2, 1), GOOD, GOOD, n_resamples=7)
     assert shown == [(7, "Resampling rows")]
+
+
+def test_values_beyond_the_range_are_refused():
+    costs = np.full((3, 2), 1.7e308)
+    with pytest.raises(ValueError, match="row 0: its costs add up to more than float64 can hold"):
+        decision_regret(TopK(2, 2), costs, costs)
+    with pytest.raises(ValueError, match="the optimal values add up to more than float64 can hold"):
+        normalized_regret(TopK(2, 1), costs, costs)
+    np.testing.assert_array_equal(decision_regret(TopK(2, 1), costs, costs), 0)
+    assert normalized_regret(TopK(2, 1), [[1.0, 0.0]], [[1e300, 2e300]]) == pytest.approx(50)

@@ -22,12 +22,14 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import isfinite
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from decidewise.checks import (
     FloatArray,
+    all_finite,
     as_flag,
     as_integer,
     as_matrix,
@@ -306,8 +308,12 @@ class Truth:
     def _excess(self, decisions: FloatArray) -> FloatArray:
         values = _values(self.costs, decisions)
         excess = self.best - values if self.problem.sense == "max" else values - self.best
+        self._warn_of_better(decisions, excess)
+        return excess
+
+    def _warn_of_better(self, decisions: FloatArray, excess: FloatArray) -> None:
         below = np.flatnonzero(excess < 0)
-        sizes = _values(np.abs(self.costs[below]), np.abs(decisions[below])) + np.abs(self.best[below])
+        sizes = np.maximum(np.abs(self.costs[below] * decisions[below]).sum(axis=1), np.abs(self.best[below]))
         better = below[excess[below] < -OPTIMALITY_TOLERANCE * sizes]
         if len(better):
             # The same words for all predictions that beat the same row, so that Python shows them once.
@@ -318,14 +324,16 @@ class Truth:
                 f"{wrong} where its sense is {self.problem.sense!r}? If it is a cache or a heuristic, judge with an "
                 "exact problem.",
                 OptimalityWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        return excess
 
     @property
     def scale(self) -> float:
         """The sum of the absolute optimal values, which regrets are a percentage of."""
-        total = float(np.abs(self.best).sum())
+        with np.errstate(over="ignore"):
+            total = float(np.abs(self.best).sum())
+        if not isfinite(100 * total):
+            raise ValueError("the optimal values add up to more than float64 can hold. Divide all costs by a number.")
         if total == 0:
             raise ValueError(
                 "the optimal value of every row is 0, so there is nothing to take a percentage of. "
@@ -335,7 +343,11 @@ class Truth:
 
 
 def _values(costs: FloatArray, decisions: FloatArray) -> FloatArray:
-    return np.einsum("ij,ij->i", costs, decisions)
+    values = np.einsum("ij,ij->i", costs, decisions)
+    if not all_finite(values):
+        row = int(np.isfinite(values).argmin())
+        raise ValueError(f"row {row}: its costs add up to more than float64 can hold. Divide all costs by a number.")
+    return values
 
 
 def _unit(rows: FloatArray) -> FloatArray:
