@@ -11,6 +11,7 @@ from decidewise.batches import IntArray, search_in_parts
 from decidewise.checks import FloatArray, as_integer
 from decidewise.errors import SolverError
 from decidewise.problems.base import Polyhedron, Problem, Sense, as_n_costs
+from decidewise.problems.capped import minimize_capped
 from decidewise.problems.tour_cuts import binding_sets
 from decidewise.problems.tour_search import cheapest_tours
 
@@ -29,9 +30,15 @@ class TravellingSalesman(Problem):
 
     Among the best tours, the lexicographically largest decision is taken: the tour with edge (0, 1) if one of the best
     has it, then with (0, 2) if one of these has it, and so on. Tours are equal if their costs differ from the best
-    found by less than 1e-12 times the number of nodes and the largest cost. Where a great many are, or nearly, a row
-    takes up to a few hundred times as long; the shortest tour of 50 points on a grid, or the longest of 50 points
-    anywhere in the plane, can be out of reach.
+    found by less than 1e-12 times the number of nodes and the largest cost.
+
+    Edges may be forbidden or demanded by costs of any size, 1e15 say, without blurring the choice among the others:
+    costs set apart from the ordinary ones by a gap are not that largest cost (see `decidewise.problems.capped`). Where
+    every tour must use huge costs, and these differ, what is left of float64 decides: differences below 1e-9 of the
+    largest cost that the best tour uses may not be seen.
+
+    Where a great many tours are equal, or nearly, a row takes up to a few hundred times as long; the shortest tour of
+    50 points on a grid, or the longest of 50 points anywhere in the plane, can be out of reach.
 
     `polyhedron` has only the rows for two edges at each node; `polyhedron_at` adds rows against subtours.
     (Losses that look at the linear relaxation, LAVA and CaVE with `relaxed=True`, see the former.)
@@ -79,7 +86,9 @@ class TravellingSalesman(Problem):
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return the cheapest tour for each row."""
+        return minimize_capped(self._minimize, costs, self.n_nodes)
 
+    def _minimize(self, costs: FloatArray) -> FloatArray:
         def search(rows: FloatArray, trees: IntArray) -> tuple[FloatArray, int]:
             return cheapest_tours(_in_units_of_the_largest(rows), self.n_nodes, trees)
 
