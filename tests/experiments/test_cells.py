@@ -123,7 +123,7 @@ def test_data_that_fail_are_a_row_for_each_method(cells):
     rows = list(compute(bad))
     assert [row.method for row in rows] == ["MSE", "SPO+", "WISE"]
     assert {row.status for row in rows} == {"failed"}
-    assert all(row.reason.startswith("TypeError: ") and row.floor is None for row in rows)
+    assert all(row.reason.startswith("ValueError: grid must be a pair") and row.floor is None for row in rows)
 
 
 def test_a_training_that_was_interrupted_is_no_result(cells, monkeypatch):
