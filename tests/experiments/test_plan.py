@@ -22,6 +22,7 @@ def change(bench, old, new):
 
 def test_a_plan_is_what_the_file_says(tiny):
     plan = read_plan(tiny.plan)
+    assert read_plan(str(tiny.plan)) == plan
     assert (plan.name, plan.trials, plan.epochs, plan.batch_size) == ("tiny", 2, 3, 16)
     (problem,) = plan.problems
     assert problem.seed == 42

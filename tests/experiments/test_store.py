@@ -145,6 +145,7 @@ def test_many_processes_may_create_the_same_file(tmp_path):
 
 
 def test_a_store_can_be_sent_to_a_worker(tiny):
+    assert Store(str(tiny.store_path)) == tiny.store()
     assert pickle.loads(pickle.dumps(tiny.store())) == tiny.store()  # noqa: S301  (made a moment ago)
 
 

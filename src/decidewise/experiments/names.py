@@ -64,8 +64,10 @@ def load(module: str, folder: str = "") -> Any:
             f"cannot import {module!r} ({missing}); put the module beside the plan, or install its package."
         ) from missing
     except (Exception, SystemExit) as error:  # it may be anyone's code
-        place = traceback.extract_tb(error.__traceback__)[-1]
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        # A syntax error says itself where it is.
+        place = "" if isinstance(error, SyntaxError) else f" ({Path(last.filename).name}, line {last.lineno})"
         raise InputError(
-            f"cannot import {module!r}: {type(error).__name__}: {error} ({Path(place.filename).name}, line "
-            f"{place.lineno}). Mend the module, or take it out of the plan."
+            f"cannot import {module!r}: {type(error).__name__}: {error}{place}. Mend the module, or take it out of the "
+            "plan."
         ) from error

@@ -112,6 +112,8 @@ def _read_published(folder: Path) -> Iterator[tuple[str, dict[tuple[Setting, str
                 yield file.stem, dict(_published(line) for line in lines)
             except KeyError as missing:
                 raise InputError(f"{file}: there is no column {missing}; the first line must name it.") from missing
+            except UnicodeDecodeError as reason:
+                raise InputError(f"{file} is not a text file in UTF-8: {reason}.") from reason
             except (TypeError, ValueError, csv.Error) as reason:
                 raise InputError(f"{file}, line {lines.line_num}: {reason}.") from reason
 
