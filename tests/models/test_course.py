@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from decidewise import DecisionRegressor, TrainingWarning, WiseRegressor
+from decidewise import DecisionRegressor, TrainingWarning, WiseRegressor, batches
 from decidewise.data import make_shortest_path
 from decidewise.evaluate import normalized_regret
 from decidewise.losses import Dbb, Mse, Pfy, SpoPlus, Wise
@@ -115,7 +115,7 @@ class Clock:
 
     def __init__(self, monkeypatch):
         self.problem = Counting()
-        for module in (course, decision_regressor):
+        for module in (batches, course, decision_regressor):
             monkeypatch.setattr(module, "perf_counter", lambda: float(self.problem.batches))
 
 
