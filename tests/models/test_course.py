@@ -129,6 +129,7 @@ class TestSeconds:
         assert clock.problem.batches <= 41
         assert len(model.history_) > 1
 
+    @pytest.mark.filterwarnings("ignore::decidewise.TrainingWarning")  # so few steps need not help
     def test_held_out_rows_are_not_scored_after_they_are_over(self, data, monkeypatch):
         train, _ = data
         clock = Clock(monkeypatch)
