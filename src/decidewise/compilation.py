@@ -6,9 +6,9 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from multiprocessing import parent_process
 from types import FunctionType
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from numba import njit
 from numba.core import event
 from numba.core.caching import FunctionCache
+from numba.core.types import unliteral  # type: ignore[attr-defined]
 
 #: Seconds of compiling after which a line says so.
 PATIENCE = 1.0
@@ -26,12 +27,18 @@ def dispatcher(function: FunctionType, options: Mapping[str, Any], stamp: str) -
     made = njit(**options)(function)
     if made is not function:  # as it is where Numba is switched off
         _announce()
+        made.get_call_template = partial(_resolve, made.get_call_template)
         try:
             made._cache = KernelCache(function, stamp)
         except RuntimeError as reason:  # no folder beside the source, in the user's cache or in NUMBA_CACHE_DIR
             if os.path.exists(function.__code__.co_filename):  # what was typed at a prompt is never kept
                 _warn(reason)
     return made
+
+
+def _resolve(resolve: Callable[..., Any], args: Sequence[Any], kws: dict[str, Any]) -> Any:
+    """Compile a call from another kernel for a number's type; Numba would compile it for a literal a second time."""
+    return resolve([unliteral(arg) for arg in args], kws)
 
 
 class KernelCache(FunctionCache):

@@ -43,7 +43,9 @@ class Kernel:
         self.targetoptions = options  # where Numba looks whether to inline a kernel into its caller
 
     def __call__(self, *args: Any) -> Any:
-        """Run the compiled function."""
+        """Run the compiled function; an inner one runs as Python, since only other kernels get at its code."""
+        if self.targetoptions.get("no_cpython_wrapper"):
+            return self.py_func(*args)
         try:
             return self.compiled(*args)
         except SystemError as error:
@@ -78,13 +80,17 @@ class Kernel:
 @overload
 def kernel(function: Callable[..., Any], /) -> Kernel: ...
 @overload
-def kernel(**options: Any) -> Callable[[Callable[..., Any]], Kernel]: ...
-def kernel(function: Any = None, /, **options: Any) -> Any:
+def kernel(*, inner: bool = ..., **options: Any) -> Callable[[Callable[..., Any]], Kernel]: ...
+def kernel(function: Any = None, /, *, inner: bool = False, **options: Any) -> Any:
     """Compile a function when it is first called; the options are those of Numba's `njit`.
 
-    Other threads go on meanwhile (`nogil`), so that progress bars move while a kernel works.
+    Other threads go on meanwhile (`nogil`), so that progress bars move while a kernel works. An `inner` kernel is one
+    that only other kernels call: without a way in from Python it compiles in half the time.
     """
-    options = {"nogil": True, **options}
+    # Nobody calls a kernel from C, and the code for that takes time to compile.
+    options = {"nogil": True, "no_cfunc_wrapper": True, **options}
+    if inner:
+        options["no_cpython_wrapper"] = True
     return Kernel(function, options) if function else lambda given: Kernel(given, options)
 
 

@@ -18,7 +18,6 @@ _OPEN, _CHOSEN, _REFUSED, _OUT = range(4)  # what a generator is at the moment
 _SLOPE = 1e-12  # relative slope below which a generator does not improve a projection
 
 
-@kernel
 def nonnegative_projection(
     points: FloatArray, binding: npt.NDArray[np.int8], generators: FloatArray, gram: FloatArray
 ) -> FloatArray:
@@ -34,62 +33,75 @@ def nonnegative_projection(
     gram : ndarray of shape (m, m)
         Their inner products.
     """
+    m, r = generators.shape
     projections = np.zeros_like(points)
-    aims = points @ generators.T
-    for row in range(len(points)):
-        enough = _SLOPE * np.sqrt(_dot(points[row], points[row]))
-        chosen, weights = _project(aims[row], binding[row], gram, points.shape[1], enough)
-        for i in range(len(chosen)):
-            projections[row] += weights[i] * binding[row, chosen[i]] * generators[chosen[i]]
+    chosen, state = np.empty(r, np.int64), np.empty(m, np.int64)
+    weights, goal, factor = np.empty(r), np.empty(r), np.empty((r, r))
+    _project_rows(
+        points, points @ generators.T, binding, generators, gram, chosen, weights, state, goal, factor, projections
+    )
     return projections
 
 
-@kernel
-def _project(aim, binding, gram, r, enough):  # type: ignore[no-untyped-def]
-    """Return the generators chosen and their weights; `aim` are the inner products of all of them with the point."""
+@kernel(error_model="numpy", _nrt=False)
+def _project_rows(  # type: ignore[no-untyped-def]
+    points, aims, binding, generators, gram, chosen, weights, state, goal, factor, projections
+):
+    for row in range(len(points)):
+        length = 0.0
+        for k in range(points.shape[1]):
+            length += points[row, k] * points[row, k]
+        enough = _SLOPE * np.sqrt(length)
+        size = _project(aims[row], binding[row], gram, enough, chosen, weights, state, goal, factor)
+        for i in range(size):
+            weight = weights[i] * binding[row, chosen[i]]
+            for k in range(points.shape[1]):
+                projections[row, k] += weight * generators[chosen[i], k]
+
+
+@kernel(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
+def _project(aim, binding, gram, enough, chosen, weights, state, goal, factor):  # type: ignore[no-untyped-def]
+    """Choose generators and their weights, and return how many; `aim` are the inner products of all with the point."""
     m = len(aim)
-    chosen, weights, factor = np.empty(r, dtype=np.int64), np.empty(r), np.empty((r, r))
-    state = np.full(m, _OUT)
     for j in range(m):
-        if abs(binding[j]) == 1 and gram[j, j] > 0.0:
-            state[j] = _OPEN
-    size = 0
+        state[j] = _OPEN if abs(binding[j]) == 1 and gram[j, j] > 0.0 else _OUT
+    size = np.int64(0)
     for _ in range(10 * m):  # finite by theory; the bound guards against cycles by rounding
-        newcomer = _steepest(aim, binding, gram, state, chosen[:size], weights, enough)
-        if newcomer < 0 or size == r:
+        newcomer = _steepest(aim, binding, gram, state, chosen, weights, size, enough)
+        if newcomer < 0 or size == len(chosen):
             break
         chosen[size], weights[size] = newcomer, 0.0
         if not _extend(factor, gram, binding, chosen, size):
             state[newcomer] = _REFUSED
             continue
         state[newcomer] = _CHOSEN
-        size = _settle(factor, gram, binding, chosen, weights, state, size + 1, aim)
+        size = _settle(factor, gram, binding, chosen, weights, state, size + 1, aim, goal)
         if state[newcomer] == _CHOSEN:
             for j in range(m):
                 if state[j] == _REFUSED:
                     state[j] = _OPEN  # what did not fit to the former choice may fit to this one
-    return chosen[:size], weights[:size]
+    return size
 
 
-@kernel
-def _steepest(aim, binding, gram, state, chosen, weights, enough):  # type: ignore[no-untyped-def]
+@kernel(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
+def _steepest(aim, binding, gram, state, chosen, weights, size, enough):  # type: ignore[no-untyped-def]
     """Return the open generator that the remainder points to most, or -1 if there is none."""
     best, steepest = -1, enough
     for j in range(len(state)):
         if state[j] == _OPEN:
             slope = aim[j]
-            for i in range(len(chosen)):
+            for i in range(size):
                 slope -= weights[i] * binding[chosen[i]] * gram[j, chosen[i]]
             if binding[j] * slope > steepest:
                 best, steepest = j, binding[j] * slope
     return best
 
 
-@kernel
-def _settle(factor, gram, binding, chosen, weights, state, size, aim):  # type: ignore[no-untyped-def]
+@kernel(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
+def _settle(factor, gram, binding, chosen, weights, state, size, aim, goal):  # type: ignore[no-untyped-def]
     """Move the weights to the best ones of the chosen generators, without those that turn negative on the way."""
     while True:
-        goal = _best_weights(factor, binding, chosen, size, aim)
+        _find_best_weights(factor, binding, chosen, size, aim, goal)
         length, leaving = 1.0, -1
         for i in range(size):
             if goal[i] <= 0 and weights[i] <= length * (weights[i] - goal[i]):
@@ -107,7 +119,7 @@ def _settle(factor, gram, binding, chosen, weights, state, size, aim):  # type: 
             _extend(factor, gram, binding, chosen, i)
 
 
-@kernel
+@kernel(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
 def _extend(factor, gram, binding, chosen, last):  # type: ignore[no-untyped-def]
     """Add chosen generator number `last` to the Cholesky factor of the Gram matrix, unless it depends on the others."""
     pivot = 1.0
@@ -123,10 +135,9 @@ def _extend(factor, gram, binding, chosen, last):  # type: ignore[no-untyped-def
     return True
 
 
-@kernel
-def _best_weights(factor, binding, chosen, size, aim):  # type: ignore[no-untyped-def]
-    """Return the weights, of any sign, that bring the sum of the chosen generators nearest to the point."""
-    goal = np.empty(size)
+@kernel(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
+def _find_best_weights(factor, binding, chosen, size, aim, goal):  # type: ignore[no-untyped-def]
+    """Set `goal` to the weights, of any sign, that bring the sum of the chosen generators nearest to the point."""
     for i in range(size):
         goal[i] = binding[chosen[i]] * aim[chosen[i]]
         for k in range(i):
@@ -136,12 +147,3 @@ def _best_weights(factor, binding, chosen, size, aim):  # type: ignore[no-untype
         goal[i] /= factor[i, i]
         for k in range(i):
             goal[k] -= factor[i, k] * goal[i]
-    return goal
-
-
-@kernel
-def _dot(a, b):  # type: ignore[no-untyped-def]
-    total = 0.0  # on a few entries a loop is several times faster than a call to BLAS
-    for k in range(len(a)):
-        total += a[k] * b[k]
-    return total

@@ -19,7 +19,6 @@ _PIVOT = 1e-14  # relative size below which a pivot is rounding
 _LARGEST, _CLOSED = 1e10, 1e-10  # scaling above which, relative gap below which, a step loses more than it gains
 
 
-@kernel
 def interior_projection(
     points: FloatArray, binding: np.ndarray, normals: tuple[np.ndarray, np.ndarray, FloatArray], max_iter: int
 ) -> FloatArray:
@@ -36,24 +35,32 @@ def interior_projection(
         The most steps to take. They end by themselves when their arithmetic has no more to give, after five to ten.
     """
     projections = np.zeros_like(points)
-    for row in range(len(points)):
-        taken = _take(binding[row], normals)
-        if len(taken[0]) > 1:
-            projections[row] = _approach(points[row], taken, max_iter)
+    d, m, entries = points.shape[1], 2 * binding.shape[1], 2 * len(normals[2])
+    taken = np.zeros(m + 1, np.int64), np.empty(entries, np.int64), np.empty(entries)
+    _approach(
+        points,
+        binding,
+        normals,
+        max_iter,
+        taken,
+        tuple(np.empty((12, m))),
+        tuple(np.empty((5, d))),
+        np.empty((d, d)),
+        np.empty(d, np.int64),
+        projections,
+    )
     return projections
 
 
-@kernel
-def _take(binding, normals):  # type: ignore[no-untyped-def]
-    """Return the normals that take part, with their signs, as a sparse matrix of their own."""
+@kernel(error_model="numpy")
+def _take(binding, normals, taken):  # type: ignore[no-untyped-def]
+    """Write down the normals that take part, with their signs, as a sparse matrix of their own; return how many."""
     indptr, indices, data = normals
-    copies = np.abs(binding)
-    entries = np.sum(copies * np.diff(indptr))
-    pointers = np.zeros(np.sum(copies) + 1, dtype=np.int64)
-    columns, values = np.empty(entries, dtype=np.int64), np.empty(entries)
+    pointers, columns, values = taken
     row, entry = 0, 0
+    pointers[0] = 0
     for i in range(len(binding)):
-        for copy in range(copies[i]):
+        for copy in range(abs(binding[i])):
             sign = -1.0 if binding[i] < 0 or copy == 1 else 1.0
             for k in range(indptr[i], indptr[i + 1]):
                 columns[entry] = indices[k]
@@ -61,40 +68,30 @@ def _take(binding, normals):  # type: ignore[no-untyped-def]
                 entry += 1
             row += 1
             pointers[row] = entry
-    return pointers, columns, values
+    return row
 
 
-@kernel
-def _times(normals, vector):  # type: ignore[no-untyped-def]
-    """Return `N v`."""
+@kernel(error_model="numpy")
+def _times(normals, m, vector, out):  # type: ignore[no-untyped-def]
+    """Set `out` to `N v`."""
     indptr, indices, data = normals
-    out = np.empty(len(indptr) - 1)
-    for i in range(len(out)):
+    for i in range(m):
         total = 0.0
         for k in range(indptr[i], indptr[i + 1]):
             total += data[k] * vector[indices[k]]
         out[i] = total
-    return out
 
 
-@kernel
-def _combine(normals, weights, d):  # type: ignore[no-untyped-def]
-    """Return `Nᵀ λ`."""
+@kernel(error_model="numpy")
+def _factorise(normals, m, scaling, factor, first):  # type: ignore[no-untyped-def]
+    """Set `factor` to the Cholesky factor of `I + 2 Nᵀ diag(scaling) N`, `first` to each row's first nonzero column."""
     indptr, indices, data = normals
-    out = np.zeros(d)
-    for i in range(len(weights)):
-        for k in range(indptr[i], indptr[i + 1]):
-            out[indices[k]] += weights[i] * data[k]
-    return out
-
-
-@kernel
-def _factor(normals, scaling, d):  # type: ignore[no-untyped-def]
-    """Return the Cholesky factor of `I + 2 Nᵀ diag(scaling) N` and the first nonzero column of each of its rows."""
-    indptr, indices, data = normals
-    factor = np.zeros((d, d))
-    first = np.arange(d)
-    for i in range(len(scaling)):
+    d = len(first)
+    for i in range(d):
+        first[i] = i
+        for j in range(i + 1):
+            factor[i, j] = 0.0
+    for i in range(m):
         for k in range(indptr[i], indptr[i + 1]):
             for other in range(indptr[i], indptr[i + 1]):
                 if indices[other] <= indices[k]:
@@ -108,15 +105,19 @@ def _factor(normals, scaling, d):  # type: ignore[no-untyped-def]
             for k in range(max(first[i], first[j]), j):
                 total -= factor[i, k] * factor[j, k]
             factor[i, j] = np.sqrt(max(total, smallest)) if i == j else total / factor[j, j]
-    return factor, first
 
 
-@kernel
-def _solve(normals, scaling, factored, side):  # type: ignore[no-untyped-def]
-    """Solve `(diag(1/scaling) + 2 N Nᵀ) λ = side` and return `λ` and `Nᵀ λ`."""
-    factor, first = factored
+@kernel(error_model="numpy")
+def _solve(normals, m, scaling, factor, first, side, weights, combined):  # type: ignore[no-untyped-def]
+    """Solve `(diag(1/scaling) + 2 N Nᵀ) λ = side`; set `weights` to `λ` and `combined` to `Nᵀ λ`."""
+    indptr, indices, data = normals
     d = len(first)
-    combined = _combine(normals, scaling * side, d)
+    for i in range(d):
+        combined[i] = 0.0
+    for i in range(m):
+        weight = scaling[i] * side[i]
+        for k in range(indptr[i], indptr[i + 1]):
+            combined[indices[k]] += weight * data[k]
     for i in range(d):
         for k in range(first[i], i):
             combined[i] -= factor[i, k] * combined[k]
@@ -125,76 +126,114 @@ def _solve(normals, scaling, factored, side):  # type: ignore[no-untyped-def]
         combined[i] /= factor[i, i]
         for k in range(first[i], i):
             combined[k] -= factor[i, k] * combined[i]
-    return scaling * (side - 2 * _times(normals, combined)), combined
+    _times(normals, m, combined, weights)
+    for i in range(m):
+        weights[i] = scaling[i] * (side[i] - 2 * weights[i])
 
 
-@kernel
-def _into_orthant(values):  # type: ignore[no-untyped-def]
-    """Shift a start so that its smallest entry keeps a distance from zero."""
-    margin = max(1.0, 0.1 * np.maximum(values, 0.0).sum() / len(values))
-    return values + max(0.0, margin - values.min())
+@kernel(error_model="numpy")
+def _into_orthant(values, m, sign, out):  # type: ignore[no-untyped-def]
+    """Set `out` to the signed values, shifted so that the smallest keeps a distance from zero."""
+    smallest, total = np.inf, 0.0
+    for i in range(m):
+        smallest = min(smallest, sign * values[i])
+        total += max(sign * values[i], 0.0)
+    shift = max(0.0, max(1.0, 0.1 * total / m) - smallest)
+    for i in range(m):
+        out[i] = sign * values[i] + shift
 
 
-@kernel
-def _longest_step(value, change):  # type: ignore[no-untyped-def]
-    longest = 1.0
-    for i in range(len(value)):
+@kernel(error_model="numpy")
+def _longest_step(value, change, m, length):  # type: ignore[no-untyped-def]
+    """Return how far a vector can go along its change and stay non-negative, at most `length`."""
+    for i in range(m):
         if change[i] < 0:
-            longest = min(longest, -value[i] / change[i])
-    return longest
+            length = min(length, -value[i] / change[i])
+    return length
 
 
-@kernel
-def _approach(point, normals, max_iter):  # type: ignore[no-untyped-def]
+@kernel(error_model="numpy")
+def _dot(a, b, m):  # type: ignore[no-untyped-def]
+    return a[:m] @ b[:m]
+
+
+@kernel(error_model="numpy")
+def _approach(points, binding, normals, max_iter, taken, of_normals, of_costs, factor, first, projections):  # type: ignore[no-untyped-def]
     # Minimise ‖Nᵀx - y‖² under s = x and s >= 0, with z the multipliers; τ and κ belong to the embedding. Everything
     # about x that the steps need is x itself and its image u = Nᵀx.
-    m, d = len(normals[0]) - 1, len(point)
-    pull = 2 * _times(normals, point)
-    ones = np.ones(m)
-    x, u = _solve(normals, ones, _factor(normals, ones, d), pull)
-    s, z = _into_orthant(x), _into_orthant(-x)
-    tau, kappa = 1.0, 1.0
-    for iteration in range(max_iter):
-        scaling = s / z
-        if scaling.max() > _LARGEST or s @ z < _CLOSED * tau**2 * max(1.0, point @ point):
-            break
-        centring = (s @ z + tau * kappa) / (m + 1)
-        dual_gap = z - 2 * _times(normals, u) + tau * pull
-        primal_gap = s - x
-        value_gap = kappa + 2 * (u @ u / tau - point @ u)
-        factored = _factor(normals, scaling, d)
-        x_tau, u_tau = _solve(normals, scaling, factored, pull)
-        mean = u / tau
-        slope = kappa / tau + 2 * (point @ u_tau + (mean - u_tau) @ (mean - u_tau) - u_tau @ u_tau)
+    pull, x, s, z, scaling, dual_gap, x_tau, correction, side, x_step, s_step, z_step = of_normals
+    u, u_tau, u_step, mean, apart = of_costs
+    d = len(u)
+    for row in range(len(points)):
+        m = _take(binding[row], normals, taken)
+        if m == 0:
+            continue
+        point = points[row]
+        _times(taken, m, point, pull)
+        for i in range(m):
+            pull[i] *= 2
+            scaling[i] = 1.0
+        _factorise(taken, m, scaling, factor, first)
+        _solve(taken, m, scaling, factor, first, pull, x, u)
+        _into_orthant(x, m, 1.0, s)
+        _into_orthant(x, m, -1.0, z)
+        tau, kappa = 1.0, 1.0
+        for iteration in range(max_iter):
+            largest = 0.0
+            for i in range(m):
+                scaling[i] = s[i] / z[i]
+                largest = max(largest, scaling[i])
+            gap = _dot(s, z, m)
+            if largest > _LARGEST or gap < _CLOSED * tau**2 * max(1.0, _dot(point, point, d)):
+                break
+            centring = (gap + tau * kappa) / (m + 1)
+            _times(taken, m, u, dual_gap)
+            for i in range(m):
+                dual_gap[i] = z[i] - 2 * dual_gap[i] + tau * pull[i]
+                correction[i] = s[i] * z[i]
+            value_gap = kappa + 2 * (_dot(u, u, d) / tau - _dot(point, u, d))
+            _factorise(taken, m, scaling, factor, first)
+            _solve(taken, m, scaling, factor, first, pull, x_tau, u_tau)
+            for k in range(d):
+                mean[k] = u[k] / tau
+                apart[k] = mean[k] - u_tau[k]
+            slope = kappa / tau + 2 * (_dot(point, u_tau, d) + _dot(apart, apart, d) - _dot(u_tau, u_tau, d))
 
-        correction_s, correction_tau = s * z, tau * kappa
-        share = 1.0  # of the gaps to close: all of them in the predictor, what is left of them in the corrector
-        for corrector in range(2):
-            offset = correction_s / z
-            x_step, u_step = _solve(
-                normals, scaling, factored, share * dual_gap - (offset - share * primal_gap) / scaling
-            )
-            tau_step = (share * value_gap - correction_tau / tau + 2 * (2 * mean @ u_step - point @ u_step)) / slope
-            x_step += tau_step * x_tau
-            u_step += tau_step * u_tau
-            s_step = x_step - share * primal_gap
-            z_step = -(s_step + offset) / scaling
-            kappa_step = -(correction_tau + kappa * tau_step) / tau
-            length = min(_longest_step(s, s_step), _longest_step(z, z_step))
-            if tau_step < 0:
-                length = min(length, -tau / tau_step)
-            if kappa_step < 0:
-                length = min(length, -kappa / kappa_step)
-            if corrector == 0:
-                share = 1 - (1 - length) ** 3
-                weight = length if iteration == 0 else 1.0  # a badly centred start gets a smaller correction
-                correction_s = s * z + weight * s_step * z_step - (1 - share) * centring
-                correction_tau = tau * kappa + weight * tau_step * kappa_step - (1 - share) * centring
-        length *= _STEP_FRACTION
-        x += length * x_step
-        u += length * u_step
-        s += length * s_step
-        z += length * z_step
-        tau += length * tau_step
-        kappa += length * kappa_step
-    return u / tau
+            correction_tau = tau * kappa
+            share = 1.0  # of the gaps to close: all of them in the predictor, what is left of them in the corrector
+            for corrector in range(2):
+                for i in range(m):
+                    side[i] = share * dual_gap[i] - (correction[i] / z[i] - share * (s[i] - x[i])) / scaling[i]
+                _solve(taken, m, scaling, factor, first, side, x_step, u_step)
+                tau_step = (
+                    share * value_gap - correction_tau / tau + 2 * (2 * _dot(mean, u_step, d) - _dot(point, u_step, d))
+                ) / slope
+                for i in range(m):
+                    x_step[i] += tau_step * x_tau[i]
+                    s_step[i] = x_step[i] - share * (s[i] - x[i])
+                    z_step[i] = -(s_step[i] + correction[i] / z[i]) / scaling[i]
+                for k in range(d):
+                    u_step[k] += tau_step * u_tau[k]
+                kappa_step = -(correction_tau + kappa * tau_step) / tau
+                length = _longest_step(z, z_step, m, _longest_step(s, s_step, m, 1.0))
+                if tau_step < 0:
+                    length = min(length, -tau / tau_step)
+                if kappa_step < 0:
+                    length = min(length, -kappa / kappa_step)
+                if corrector == 0:
+                    share = 1 - (1 - length) ** 3
+                    weight = length if iteration == 0 else 1.0  # a badly centred start gets a smaller correction
+                    for i in range(m):
+                        correction[i] = s[i] * z[i] + weight * s_step[i] * z_step[i] - (1 - share) * centring
+                    correction_tau = tau * kappa + weight * tau_step * kappa_step - (1 - share) * centring
+            length *= _STEP_FRACTION
+            for i in range(m):
+                x[i] += length * x_step[i]
+                s[i] += length * s_step[i]
+                z[i] += length * z_step[i]
+            for k in range(d):
+                u[k] += length * u_step[k]
+            tau += length * tau_step
+            kappa += length * kappa_step
+        for k in range(d):
+            projections[row, k] = u[k] / tau

@@ -17,8 +17,13 @@ from decidewise.batches import in_parts
 from decidewise.checks import FloatArray, as_integer
 from decidewise.kernels import kernel
 from decidewise.problems.base import Polyhedron, Problem, Sense, as_n_costs
+from decidewise.problems.ties import TIE, is_tie, safe_unit
 
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+#: How often a matching is made anew from slacks, each time with twice the digits, until it is proved.
+ROUNDS = 3
 
 
 class Assignment(Problem):
@@ -54,14 +59,9 @@ class Assignment(Problem):
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return a cheapest assignment for each row; ties go to the first permutation in lexicographic order."""
-        # In units of the largest cost no sum can overflow, and the tolerance is a constant: each of n augmentations
-        # rounds the prices, sums of at most 2n such costs, by up to eps n. This leaves a factor 4.
-        tolerance = 4 * np.finfo(float).eps * self.n**2
 
-        def assign(rows: FloatArray) -> FloatArray:
-            scale = np.abs(rows).max(axis=1, keepdims=True)
-            scaled = rows / np.where(scale > 0, scale, 1.0)
-            return _assign(scaled.reshape(-1, self.n, self.n), tolerance).reshape(rows.shape)
+        def assign(rows: FloatArray, decisions: FloatArray) -> None:
+            _assign(rows.reshape(-1, self.n, self.n), decisions.reshape(-1, self.n, self.n))
 
         return in_parts(assign, costs)
 
@@ -80,40 +80,56 @@ class Assignment(Problem):
 
 
 @kernel
-def _assign(costs: FloatArray, tolerance: float) -> FloatArray:
-    """Solve each matrix of shape (n, n), in units in which the tolerance means a tie."""
-    decisions = np.zeros_like(costs)
+def _assign(costs: FloatArray, decisions: FloatArray) -> None:
+    """Mark the cheapest assignment of each matrix of shape (n, n)."""
     n = costs.shape[1]
-    tight = np.empty((n, n), dtype=np.bool_)
+    matrix = np.empty((n, n))
+    slack = np.empty((n, n))
+    column_of = np.empty(n, np.int64)
+    row_of = np.empty(n, np.int64)
+    prices = np.empty(n)
+    distance = np.empty(n)
+    link = np.empty(n, np.int64)
+    settled = np.empty(n, np.bool_)
+    terms = np.empty(2 * n)
     for row in range(len(costs)):
-        matrix = costs[row]
-        column_of, prices = _match(matrix)
+        largest = 0.0
         for i in range(n):
-            lowest = np.inf
             for j in range(n):
-                lowest = min(lowest, matrix[i, j] - prices[j])
+                largest = max(largest, abs(costs[row, i, j]))
+        unit = safe_unit(largest)
+        for i in range(n):
             for j in range(n):
-                tight[j, i] = matrix[i, j] - prices[j] <= lowest + tolerance
-        _make_first(tight, column_of)
+                matrix[i, j] = slack[i, j] = costs[row, i, j] * unit
+        for _ in range(ROUNDS):
+            _match(slack, column_of, row_of, prices, distance, link, settled)
+            if _reduce(slack, prices, column_of):
+                break
+        _make_first(matrix, largest * unit, slack, column_of, row_of, distance, link, settled, terms)
         for i in range(n):
             decisions[row, i, column_of[i]] = 1.0
-    return decisions
 
 
-@kernel
-def _match(costs: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return an optimal matching, as the column of each row, and prices that prove it."""
+@kernel(inner=True)
+def _match(
+    costs: FloatArray,
+    column_of: IntArray,
+    row_of: IntArray,
+    prices: FloatArray,
+    distance: FloatArray,
+    previous: IntArray,
+    settled: BoolArray,
+) -> None:
+    """Find an optimal matching, as the column of each row and the row of each column, and prices that prove it."""
     n = len(costs)
-    prices = np.zeros(n)
-    column_of = np.full(n, -1)
-    row_of = np.full(n, -1)
-    distance = np.empty(n)
-    previous = np.empty(n, dtype=np.int64)
-    settled = np.empty(n, dtype=np.bool_)
+    for j in range(n):
+        column_of[j] = row_of[j] = -1
+        prices[j] = 0.0
     for start in range(n):
         # Dijkstra from the new row to the nearest free column; matched entries have reduced cost zero.
-        distance[:] = np.inf
-        settled[:] = False
+        for j in range(n):
+            distance[j] = np.inf
+            settled[j] = False
         i, offset = start, 0.0
         while True:
             nearest = -1
@@ -140,49 +156,108 @@ def _match(costs: FloatArray) -> tuple[IntArray, FloatArray]:
             i = previous[j]
             row_of[j] = i
             column_of[i], j = j, column_of[i]
-    return column_of, prices
 
 
-@kernel
-def _make_first(tight: npt.NDArray[np.bool_], column_of: IntArray) -> None:
-    """Turn a perfect matching of the entries `tight[column, row]` into the lexicographically first one, in place."""
-    n = len(tight)
-    row_of = np.empty(n, dtype=np.int64)
+@kernel(inner=True)
+def _reduce(costs: FloatArray, prices: FloatArray, column_of: IntArray) -> bool:
+    """Subtract the prices and then the least of each row, exactly; return whether no row has less than its match.
+
+    What is left, the slack, has the same optimal assignments, but the digits that prices of 1e15 would hide.
+    """
+    n = len(costs)
+    is_proved = True
     for i in range(n):
-        row_of[column_of[i]] = i
-    moves_to = np.empty(n, dtype=np.int64)
-    queue = np.empty(n, dtype=np.int64)
+        match = column_of[i]
+        least = costs[i, match] - prices[match]
+        for j in range(n):
+            cost, price = costs[i, j], prices[j]
+            first = cost - price
+            part = first - cost
+            low = (cost - (first - part)) - (price + part)
+            second = first - least
+            part = second - first
+            low += (first - (second - part)) - (least + part)
+            costs[i, j] = second + low
+        for j in range(n):
+            is_proved &= costs[i, match] <= costs[i, j]
+    return is_proved
+
+
+@kernel(inner=True)
+def _make_first(
+    costs: FloatArray,
+    largest: float,
+    slack: FloatArray,
+    column_of: IntArray,
+    row_of: IntArray,
+    distance: FloatArray,
+    moves_to: IntArray,
+    settled: BoolArray,
+    terms: FloatArray,
+) -> None:
+    """Turn an optimal matching into the lexicographically first of those that are tied with it, in place."""
+    n = len(costs)
+    # Tied assignments differ in slack by no more than TIE of their costs, and only entries of so little slack matter.
+    within = 2 * n * TIE * largest
+    largest = 0.0
+    for i in range(n):
+        for j in range(n):
+            if slack[i, j] <= within:
+                largest = max(largest, abs(costs[i, j]))
+    within = 2 * n * TIE * largest
     for i in range(n):
         freed = column_of[i]
-        # Search backwards from the column that row i would free, no further than needed: which later rows can move on,
-        # and where to?
-        moves_to[:] = -1
-        queue[0] = freed
-        k, found = 0, 1
+        is_open = False
+        nearest = -1
         for j in range(freed):
-            owner = row_of[j]
-            if not tight[j, i] or owner < i:
+            if row_of[j] < i or slack[i, j] > within:
                 continue
-            while moves_to[owner] < 0 and k < found:
-                for r in range(i + 1, n):
-                    if tight[queue[k], r] and moves_to[r] < 0:
-                        moves_to[r] = queue[k]
-                        queue[found] = column_of[r]
-                        found += 1
-                k += 1
-            if moves_to[owner] >= 0:
-                moves_to[i] = j
-                _shift(i, moves_to, column_of, row_of)
+            # Dijkstra backwards from the column that row i would free, no further than needed: by how much slack can
+            # the owners of other columns move on?
+            if not is_open:
+                is_open = True
+                for k in range(n):
+                    distance[k] = np.inf
+                    settled[k] = row_of[k] < i
+                distance[freed] = 0.0
+                nearest = freed
+            while nearest >= 0 and not settled[j]:
+                settled[nearest] = True
+                for k in range(n):
+                    length = distance[nearest] + slack[row_of[k], nearest]
+                    if length < distance[k] and not settled[k]:
+                        distance[k] = length
+                        moves_to[row_of[k]] = nearest
+                nearest = -1
+                for k in range(n):
+                    if not settled[k] and distance[k] <= within and (nearest < 0 or distance[k] < distance[nearest]):
+                        nearest = k
+            moves_to[i] = j
+            if settled[j] and _shift(i, costs, moves_to, column_of, row_of, terms):
                 break
 
 
-@kernel
-def _shift(row: int, moves_to: IntArray, column_of: IntArray, row_of: IntArray) -> None:
-    """Move the row to its new column, the owner of that one on to its own, and so forth round the circle."""
+@kernel(inner=True)
+def _shift(
+    row: int, costs: FloatArray, moves_to: IntArray, column_of: IntArray, row_of: IntArray, terms: FloatArray
+) -> bool:
+    """Move the row to its new column, the owner of that one on to its own, and so forth, if that is a tie."""
     freed = column_of[row]
+    count = 0
+    i = row
+    while True:
+        terms[count], terms[count + 1] = costs[i, moves_to[i]], -costs[i, column_of[i]]
+        count += 2
+        if moves_to[i] == freed:
+            break
+        i = row_of[moves_to[i]]
+    if not is_tie(terms, count, TIE):
+        return False
+    i = row
     column = -1
     while column != freed:
-        column = moves_to[row]
+        column = moves_to[i]
         owner = row_of[column]
-        column_of[row], row_of[column] = column, row
-        row = owner
+        column_of[i], row_of[column] = column, i
+        i = owner
+    return True

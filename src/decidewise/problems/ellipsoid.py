@@ -58,8 +58,13 @@ class Ellipsoid(Problem):
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return the one point whose outward normal is `-c`, and the centre for zero costs."""
-        directions = unit_rows(unit_rows(costs) @ self._half_axes)
-        return -self.radius * directions @ self._half_axes.T + 0.0  # no negative zeros
+        directions = unit_rows(_times(unit_rows(costs), self._half_axes))
+        return _times(-self.radius * directions, self._half_axes.T) + 0.0  # no negative zeros
+
+
+def _times(rows: FloatArray, matrix: FloatArray) -> FloatArray:
+    """Multiply each row by itself: a product of all of them would round in an order that depends on their number."""
+    return np.matmul(rows[:, None, :], matrix)[:, 0]
 
 
 def _positive_eigenpairs(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -72,14 +72,13 @@ def _misses_an_item(loads: FloatArray, tries: IntArray, room: FloatArray, rest: 
 
 
 @kernel
-def choose_packs(values: FloatArray, packs: FloatArray) -> FloatArray:
-    """Return the best of the packs (items, packs) for each row of values (n, items), less the items of no value.
+def choose_packs(values: FloatArray, packs: FloatArray, decisions: FloatArray) -> None:
+    """Write the best of the packs (items, packs) for each row of values (n, items), less the items of no value.
 
     Among tied packs the lexicographically largest wins. Each row is summed in the order of the items, whatever the
     size of the batch, so that a batch equals a loop to the last bit.
     """
     n_items, n_packs = packs.shape
-    decisions = np.zeros(values.shape)
     totals = np.empty(n_packs)
     for row in range(len(values)):
         largest = values[row].max()
@@ -99,7 +98,6 @@ def choose_packs(values: FloatArray, packs: FloatArray) -> FloatArray:
         for item in range(n_items):
             if values[row, item] > 0.0:
                 decisions[row, item] = packs[item, best]
-    return decisions
 
 
 @kernel

@@ -15,11 +15,15 @@ held and `N` not, these are
     [Mr, r_N - S_NH M r],   [M1, 1 - S_NH M 1],   [-M, M S_HN],
 
 and a pivot takes an asset in, or out again.
+
+The steady path is for assets that are combinations of each other, as cash and perfect hedges are, and for returns that
+nearly agree. It is the same path with returns that are all less by `ρ`, the largest, and covariances that are all more
+by `κ = 1`: as long as the whole budget is spent, every portfolio loses the same return and gains the same variance.
+Only the formulas for the budget differ: its price is `ρ + b/a - τ (1/a - κ)`, and it becomes free at
+`τ = (b + ρ a) / (1 - κ a)`.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,97 +32,131 @@ from decidewise.checks import FloatArray
 from decidewise.kernels import kernel
 
 # Sums may be taken in any order and divisors may be zero, which lets the compiler use vector instructions; infinities
-# keep their meaning. What a step of the path calls is inlined: to pass all its arrays takes time.
+# keep their meaning. What is called in one place only is inlined: what stays a function of its own is optimised once
+# for itself and again in all that call it, which takes most of the time to compile.
 _settings: dict = {"error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 compiled, inlined = kernel(**_settings), kernel(**_settings, inline="always")
 
 #: Returns within this fraction of the largest one are tied.
 TIE = 1e-12
+#: A loss beyond this multiple of the largest return counts as this one: nobody takes it.
+WORST = 1e100
 #: An asset whose variance, given those held, is below this fraction of its own is a combination of them.
 DEPENDENT = 1e-10
 #: A slope below this fraction of the asset's own variance is rounding.
 FLAT = 1e-13
-#: What the optimality conditions may be off by, in units of the largest return, the budget and the risk.
+#: A portfolio is certified if no other has a larger return, nor more budget or less risk, by more than this fraction.
 CERTIFIED = 1e-9
+#: The fraction of the product of two standard deviations to which their covariance is known in float64.
+KNOWN = 2.5e-16
+#: Where that leaves the variance in doubt, the value may be in doubt as well, up to this fraction.
+DOUBTFUL = 1e-6
 #: The first rows of a tableau; those of the assets held follow.
 RETURNS, ONES, FIRST = 0, 1, 2
 
 
-class Path(NamedTuple):
-    """Where the critical line is."""
-
-    S: FloatArray  # (d, d) the covariance, in units of the risk
-    tableau: FloatArray  # (2 + d, d), of which 2 + the number held are in use
-    held: npt.NDArray[np.int64]  # (d,) the asset of each row from FIRST on
-    is_held: npt.NDArray[np.bool_]  # (d,)
-    flat: FloatArray  # (d,) for each asset the slope below which it does not enter
-    work: FloatArray  # (d,)
-
-
-@compiled
-def follow_risk_price(returns: FloatArray, S: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+def follow_risk_price(
+    returns: FloatArray, S: FloatArray, *, steady: bool = False
+) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
     """Return the best shares (n, d) for each row of returns, and whether each is certified to be optimal."""
-    n_rows, d = returns.shape
-    shares = np.zeros((n_rows, d))
-    certified = np.ones(n_rows, np.bool_)
-    tableau, flat = np.empty((FIRST + d, d)), FLAT * np.diag(S)
-    path = Path(S, tableau, np.empty(d, np.int64), np.empty(d, np.bool_), flat, np.empty(d))
-    for row in range(n_rows):
-        if returns[row].max() > 0.0:
-            certified[row] = _solve_row(returns[row] / np.abs(returns[row]).max(), shares[row], path)
+    d = len(S)
+    shift = 1.0 if steady else 0.0
+    shares, certified = np.zeros_like(returns), np.ones(len(returns), np.bool_)
+    tableau, held, is_held = np.empty((FIRST + d, d)), np.empty(d, np.int64), np.empty(d, np.bool_)
+    _follow(
+        returns, S, S + shift, shift, deviations(S), FLAT * np.diag(S),
+        tableau, held, is_held, np.empty(d), np.empty(d), shares, certified,
+    )  # fmt: skip
     return shares, certified
 
 
+def deviations(S: FloatArray) -> FloatArray:
+    """Return the standard deviations (d,) of assets of covariance `S` (d, d)."""
+    return np.sqrt(np.maximum(np.diag(S), 0.0))
+
+
 @compiled
-def _solve_row(r: FloatArray, u: FloatArray, path: Path) -> bool:
-    k = _hold_the_best(r, u, path)
+def _follow(  # type: ignore[no-untyped-def]
+    returns, S, shifted, shift, deviation, flat, tableau, held, is_held, work, r, shares, certified
+):
+    for row in range(len(returns)):
+        best = worst = 0.0
+        for i in range(len(r)):
+            best = max(best, returns[row, i])
+            worst = min(worst, returns[row, i])
+        if best > 0.0:
+            # The scale keeps squares within float64. Tolerances are relative to what is compared.
+            worst = max(worst, -WORST * best)
+            scale = max(best, -worst)
+            best /= scale
+            less = best if shift > 0.0 else 0.0
+            for i in range(len(r)):
+                r[i] = max(returns[row, i], worst) / scale
+                r[i] = (best if r[i] >= best - TIE * best else r[i]) - less
+            certified[row] = _solve_row(
+                r, less, S, shifted, shift, deviation, flat, tableau, held, is_held, work, shares[row]
+            )
+
+
+@inlined
+def _solve_row(  # type: ignore[no-untyped-def]
+    r, less, S, shifted, shift, deviation, flat, tableau, held, is_held, work, u
+):
+    k = _hold_the_best(r, shifted, tableau, held, is_held, work, u)
     if k == 0:
         return False
-    Mr, M1 = path.tableau[RETURNS], path.tableau[ONES]
+    Mr, M1 = tableau[RETURNS], tableau[ONES]
     price = 0.0
     for _ in range(20 * len(r) + 20):
         a = b = c = 0.0
-        for i in path.held[:k]:
+        for i in held[:k]:
             a += M1[i]
             b += Mr[i]
             c += Mr[i] * r[i]
         spread = c - b * b / a  # d·r, the part of the variance that falls with the price
+        last = b  # the price at which the budget becomes free
+        if shift > 0.0:
+            spread = 0.0
+            for i in held[:k]:
+                spread += (Mr[i] - b / a * M1[i]) * (r[i] - b / a)
+            rest = 1.0 - shift * a
+            last = (b + less * a) / rest if rest > 1e-13 else np.inf
         if spread <= 1e-14 * c:
             spread = 0.0  # the assets held have one and the same return
 
         # The first event counts: an asset enters or leaves, unless the budget is free or the variance met before.
-        asset, ratio = _next(path, a)
+        asset, ratio = _next(Mr, M1, flat, is_held, work, a)
         event = max(b - a * ratio, price)
-        free = 1.0 - 1.0 / a  # what the rest of the variance may be
-        if free > 0.0 and spread <= free * min(event, b) ** 2:
+        free = 1.0 + shift - 1.0 / a  # what the rest of the variance may be
+        if free > 0.0 and spread <= free * min(event, last) ** 2:
             price = max(np.sqrt(spread / free), price)
-            for i in path.held[:k]:
+            for i in held[:k]:
                 u[i] = M1[i] / a
                 if price > 0.0:
                     u[i] += (Mr[i] - b / a * M1[i]) / price
-            return _certify(r, path.S, u, price, (b - price) / a)
-        if b <= event:
-            price = np.sqrt(c)
-            for i in path.held[:k]:
-                u[i] = Mr[i] / price
-            return _certify(r, path.S, u, price, 0.0)
+            return _certify(r, less, S, deviation, u, price, max(less + b / a - price * (1.0 / a - shift), 0.0))
+        if last <= event:
+            more = (last - b) / a
+            price = np.sqrt(c + more * b + less * last)
+            for i in held[:k]:
+                u[i] = (Mr[i] + more * M1[i]) / price
+            return _certify(r, less, S, deviation, u, price, 0.0)
         price = event
-        k = _pivot(path, k, asset)
+        k = _pivot(shifted, tableau, held, is_held, work, k, asset)
         if k == 0:
             return False
     return False
 
 
 @inlined
-def _next(path: Path, a: float) -> tuple[int, float]:
+def _next(levels, slopes, flat, is_held, ratios, a):  # type: ignore[no-untyped-def]
     """Return the asset that enters or leaves next, and its ratio, the largest of all.
 
     A held asset has the share `(Mr - b/a M1) / τ + M1 / a`; another one gains, with `r - SMr` and `1 - SM1` in the
     places of `Mr` and `M1`, `Mr - b/a M1 + τ M1 / a` at the margin. Either is zero at `τ = b - a Mr / M1`.
     """
-    levels, slopes, ratios = path.tableau[RETURNS], path.tableau[ONES], path.work
     for i in range(len(ratios)):
-        moves = slopes[i] < 0.0 if path.is_held[i] else slopes[i] > a * path.flat[i]
+        moves = slopes[i] < 0.0 if is_held[i] else slopes[i] > a * flat[i]
         ratio = levels[i] / slopes[i]  # of every asset, for a branch would cost more than a division
         ratios[i] = ratio if moves else -np.inf
     asset, largest = 0, -np.inf
@@ -128,128 +166,131 @@ def _next(path: Path, a: float) -> tuple[int, float]:
     return asset, largest
 
 
-@inlined
-def _pivot(path: Path, k: int, asset: int) -> int:
+@compiled
+def _pivot(S, tableau, held, is_held, work, k, asset):  # type: ignore[no-untyped-def]
     """Take an asset in or out; return how many are held then; 0 is also for one that depends on those held."""
-    tableau, work = path.tableau, path.work
+    d = len(work)
     place = k
-    if path.is_held[asset]:
+    if is_held[asset]:
         place = 0
-        while path.held[place] != asset:
+        while held[place] != asset:
             place += 1
-        _copy(tableau[FIRST + place], work)
+        for j in range(d):
+            work[j] = tableau[FIRST + place, j]
     else:
         # The row of an asset that is not held: [S_NH M, S_NN - S_NH M S_HN].
-        _copy(path.S[asset], work)
-        for i in path.held[:k]:
+        for j in range(d):
+            work[j] = S[asset, j]
+        for i in held[:k]:
             work[i] = 0.0
         for i in range(k):
-            weight = path.S[asset, path.held[i]]
-            for j in range(len(work)):
+            weight = S[asset, held[i]]
+            for j in range(d):
                 work[j] -= weight * tableau[FIRST + i, j]
-        if work[asset] <= DEPENDENT * path.S[asset, asset]:
+        if work[asset] <= DEPENDENT * S[asset, asset]:
             return 0
-    sign = -1.0 if path.is_held[asset] else 1.0
+    sign = -1.0 if is_held[asset] else 1.0
     inverse = 1.0 / work[asset]
     for i in range(FIRST + k):
         weight = tableau[i, asset] * inverse
-        for j in range(len(work)):
+        for j in range(d):
             tableau[i, j] -= weight * work[j]
         tableau[i, asset] = sign * weight
-    path.is_held[asset] = not path.is_held[asset]
+    is_held[asset] = not is_held[asset]
     if place < k:
-        path.held[place] = path.held[k - 1]
-        _copy(tableau[FIRST + k - 1], tableau[FIRST + place])
+        held[place] = held[k - 1]
+        for j in range(d):
+            tableau[FIRST + place, j] = tableau[FIRST + k - 1, j]
         return k - 1
-    path.held[k] = asset
-    for j in range(len(work)):
+    held[k] = asset
+    for j in range(d):
         tableau[FIRST + k, j] = work[j] * inverse
     tableau[FIRST + k, asset] = -inverse
     return k + 1
 
 
 @inlined
-def _copy(source: FloatArray, target: FloatArray) -> None:
-    """Copy a row; a slice would first look whether the two overlap, which takes longer than the row."""
-    for j in range(len(source)):
-        target[j] = source[j]
-
-
-@compiled
-def _hold_the_best(r: FloatArray, u: FloatArray, path: Path) -> int:
+def _hold_the_best(r, S, tableau, held, is_held, work, u):  # type: ignore[no-untyped-def]
     """Hold the portfolio of least variance among the assets of the largest return; return how many, 0 on failure.
 
     An active-set method on `min uᵀSu` over the simplex of the tied assets; with a single best asset there is nothing
     to do. On return `u` is zero again.
     """
-    path.tableau[RETURNS] = r
-    path.tableau[ONES] = 1.0
-    path.is_held[:] = False
-    best = int(r.argmax())
+    best = 0
+    for i in range(len(r)):
+        tableau[RETURNS, i] = r[i]
+        tableau[ONES, i] = 1.0
+        is_held[i] = False
+        if r[i] > r[best]:
+            best = i
+    M1 = tableau[ONES]
     asset = best
     u[best] = 1.0
     k = 0
     for _ in range(20 * len(r) + 20):
-        k = _pivot(path, k, asset)
+        k = _pivot(S, tableau, held, is_held, work, k, asset)
         if k == 0:
             break
-        k, a = _descend(u, path, k)
+        # Move to the least variance on the assets held, and drop those that reach zero on the way.
+        while True:
+            a = 0.0
+            for i in held[:k]:
+                a += M1[i]
+            step, blocking = 1.0, -1
+            for i in held[:k]:
+                if M1[i] <= 0.0:
+                    at = u[i] / (u[i] - M1[i] / a) if u[i] > M1[i] / a else 0.0
+                    if at < step:
+                        step, blocking = at, i
+            for i in held[:k]:
+                u[i] += step * (M1[i] / a - u[i])
+            if blocking < 0:
+                break
+            u[blocking] = 0.0
+            k = _pivot(S, tableau, held, is_held, work, k, blocking)
         # The tied asset whose covariance with the portfolio is furthest below its variance, by more than rounding.
         shortfall, asset = 0.0, -1
         for i in range(len(r)):
-            if not path.is_held[i] and r[i] >= r[best] - TIE:
-                less = path.tableau[ONES, i] / a - 1e-12 * path.S[i, i]
+            if not is_held[i] and r[i] == r[best]:
+                less = M1[i] / a - 1e-12 * S[i, i]
                 if less > shortfall:
                     shortfall, asset = less, i
         if asset < 0:
-            u[:] = 0.0
-            return k
-    u[:] = 0.0
-    return 0
+            break
+    for i in range(len(u)):
+        u[i] = 0.0
+    return k if asset < 0 else 0
 
 
 @compiled
-def _descend(u: FloatArray, path: Path, k: int) -> tuple[int, float]:
-    """Move to the least variance on the held assets, dropping what reaches zero; return how many stay, and `1ᵀM1`."""
-    M1 = path.tableau[ONES]
-    while True:
-        a = 0.0
-        for i in path.held[:k]:
-            a += M1[i]
-        step, blocking = 1.0, -1
-        for i in path.held[:k]:
-            if M1[i] <= 0.0:
-                at = u[i] / (u[i] - M1[i] / a) if u[i] > M1[i] / a else 0.0
-                if at < step:
-                    step, blocking = at, i
-        for i in path.held[:k]:
-            u[i] += step * (M1[i] / a - u[i])
-        if blocking < 0:
-            return k, a
-        u[blocking] = 0.0
-        k = _pivot(path, k, blocking)
+def _certify(r, less, S, deviation, u, price, budget_price):  # type: ignore[no-untyped-def]
+    """Clean the portfolio of rounding, and return whether it is feasible and none is better, by more than rounding.
 
-
-@compiled
-def _certify(r: FloatArray, S: FloatArray, u: FloatArray, price: float, budget_price: float) -> bool:
-    """Clean the portfolio of rounding, and return whether it is feasible and satisfies the optimality conditions."""
+    At prices `τ` of the risk and `ν` of the budget that leave no gain, `r - ν - τ S u <= 0`, no portfolio has a larger
+    return than `ν + τ sqrt(uᵀSu)`. Where one asset gains, the budget may cost so much more, or the risk.
+    """
     d = len(r)
-    total = variance = 0.0
-    good = budget_price >= -CERTIFIED
+    total = value = parts = 0.0
     for i in range(d):
-        if u[i] < 0.0:
-            good &= u[i] >= -CERTIFIED
-            u[i] = 0.0
+        u[i] = max(u[i], 0.0)
         total += u[i]
+        value += (r[i] + less) * u[i]
+        parts += deviation[i] * u[i]
+    variance = gain = 0.0
+    steepest = price
     for i in range(d):
         risk = 0.0
         for j in range(d):
             risk += S[i, j] * u[j]
         variance += u[i] * risk
-        gain = r[i] - budget_price - price * risk
-        good &= gain <= CERTIFIED and (u[i] == 0.0 or gain >= -CERTIFIED)
-    good &= variance <= 1.0 + CERTIFIED and total <= 1.0 + CERTIFIED
-    # Both constraints are tight at the end of the path, or their price is zero.
-    good &= budget_price <= CERTIFIED or total >= 1.0 - CERTIFIED
-    good &= price <= CERTIFIED or variance >= 1.0 - CERTIFIED
-    return good
+        worth = r[i] + less - budget_price
+        excess = worth - price * (risk + KNOWN * deviation[i] * parts)
+        if excess > 0.0:
+            gain = max(gain, excess)
+            steepest = max(steepest, worth / risk) if risk > 0.0 else np.inf
+    whole = np.sqrt(max(variance, 0.0))
+    bound = price * whole + gain
+    bound = min(bound, steepest * whole)
+    doubt = KNOWN * parts * parts
+    allowed = 1.0 + CERTIFIED + doubt
+    return doubt <= CERTIFIED and total <= allowed and variance <= allowed and budget_price + bound <= allowed * value

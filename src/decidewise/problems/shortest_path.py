@@ -20,6 +20,7 @@ from decidewise.batches import in_parts
 from decidewise.checks import FloatArray, as_integer
 from decidewise.kernels import kernel
 from decidewise.problems.base import Polyhedron, Problem, Sense, as_n_costs
+from decidewise.problems.ties import EPS, TIE, is_tie, safe_unit
 
 IntArray = npt.NDArray[np.int64]
 
@@ -133,10 +134,11 @@ class ShortestPath(Problem):
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return a shortest path for each row; ties go to the lowest-numbered edge at the first fork."""
-        # Two sums of up to L scaled costs round by up to eps L² / 2 each: this leaves a factor 4.
-        tolerance = 4 * np.finfo(float).eps * self._longest**2
+        # Values, sums of up to L costs, round by up to eps L² / 2 of the largest cost; ties by TIE of 2 L such costs.
+        rounding = (4 * EPS * self._longest + 2 * TIE) * self._longest
+
         graph = self._edges, self._heads, self._starts
-        return in_parts(lambda rows: _shortest_paths(rows, *graph, tolerance), costs)
+        return in_parts(lambda rows, decisions: _shortest_paths(rows, decisions, *graph, rounding), costs)
 
     @property
     def polyhedron(self) -> Polyhedron:
@@ -156,35 +158,100 @@ class ShortestPath(Problem):
 
 @kernel
 def _shortest_paths(
-    costs: FloatArray, edges: IntArray, heads: IntArray, starts: IntArray, tolerance: float
-) -> FloatArray:
-    """Solve each row on nodes numbered in topological order, node `i` having `edges[starts[i]:starts[i + 1]]`."""
-    decisions = np.zeros_like(costs)
-    scaled = np.empty(len(edges))
+    costs: FloatArray, decisions: FloatArray, edges: IntArray, heads: IntArray, starts: IntArray, rounding: float
+) -> None:
+    """Mark the path of each row, on nodes in topological order, node `i` having `edges[starts[i]:starts[i + 1]]`.
+
+    Values are sums that lose up to `rounding` of the largest cost. Where that leaves a choice, exact ones decide.
+    """
     last = len(starts) - 1
-    value = np.zeros(len(starts))
+    cost = np.empty(len(edges))
+    value = np.empty(len(starts))
+    rest = np.empty(len(starts))
+    choice = np.empty(len(starts), np.int64)
+    terms = np.empty(2 * len(starts))
+    value[last] = rest[last] = 0.0
     for row in range(len(costs)):
-        # In units of the largest cost the tolerance is a constant, and no sum can overflow.
-        scale = 0.0
+        largest = 0.0
         for k in range(len(edges)):
-            scaled[k] = costs[row, edges[k]]
-            scale = max(scale, abs(scaled[k]))
-        if scale > 0:
+            cost[k] = costs[row, edges[k]]
+            largest = max(largest, abs(cost[k]))
+        unit = safe_unit(largest)
+        if unit != 1.0:
+            largest *= unit
             for k in range(len(edges)):
-                scaled[k] /= scale
+                cost[k] *= unit
         for node in range(last - 1, -1, -1):
             best = np.inf
             for k in range(starts[node], starts[node + 1]):
-                best = min(best, scaled[k] + value[heads[k]])
+                best = min(best, cost[k] + value[heads[k]])
             value[node] = best
-        node = 0
+        is_exact = False
+        node = np.int64(0)  # type: ignore[assignment]  # the type of heads, so that it is compiled once
         while node != last:
-            k = starts[node]
-            while scaled[k] + value[heads[k]] > value[node] + tolerance:
-                k += 1
-            decisions[row, edges[k]] = 1.0
-            node = heads[k]
-    return decisions
+            within = value[node] + rounding * largest
+            chosen = starts[node]
+            while cost[chosen] + value[heads[chosen]] > within:
+                chosen += 1
+            rival = starts[node + 1] - 1
+            while cost[rival] + value[heads[rival]] > within:
+                rival -= 1
+            if chosen != rival:
+                if not is_exact:
+                    _set_exact_values(cost, heads, starts, value, rest, choice)
+                    is_exact = True
+                chosen = _first_way(node, within, cost, heads, starts, value, choice, terms)
+            decisions[row, edges[chosen]] = 1.0
+            node = heads[chosen]
+
+
+@kernel(inner=True)
+def _set_exact_values(
+    cost: FloatArray, heads: IntArray, starts: IntArray, value: FloatArray, rest: FloatArray, choice: IntArray
+) -> None:
+    """Set each node's value, as the unevaluated sum `value + rest` of twice the digits, and the edge that it takes."""
+    for node in range(len(starts) - 2, -1, -1):
+        best, best_rest = np.inf, 0.0
+        for k in range(starts[node], starts[node + 1]):
+            ahead = value[heads[k]]
+            high = cost[k] + ahead
+            part = high - ahead
+            low = (cost[k] - part) + (ahead - (high - part)) + rest[heads[k]]
+            if (high - best) + (low - best_rest) < 0.0:
+                best, best_rest, choice[node] = high, low, k
+        value[node], rest[node] = best, best_rest
+
+
+@kernel(inner=True)
+def _first_way(
+    node: int,
+    within: float,
+    cost: FloatArray,
+    heads: IntArray,
+    starts: IntArray,
+    value: FloatArray,
+    choice: IntArray,
+    terms: FloatArray,
+) -> int:
+    """Return the lowest-numbered edge whose way to the target is tied with the node's choice."""
+    for k in range(starts[node], choice[node]):
+        if cost[k] + value[heads[k]] > within:
+            continue
+        terms[0], terms[1] = cost[k], -cost[choice[node]]
+        count = 2
+        way, other = heads[k], heads[choice[node]]
+        while way != other:  # whichever is behind goes on, and from where they meet they share their edges
+            sign = 1.0 if way < other else -1.0
+            edge = choice[min(way, other)]
+            terms[count] = sign * cost[edge]
+            count += 1
+            if way < other:
+                way = heads[edge]
+            else:
+                other = heads[edge]
+        if is_tie(terms, count, TIE):
+            return k
+    return choice[node]
 
 
 def _grid_edges(rows: int, columns: int) -> tuple[IntArray, IntArray]:

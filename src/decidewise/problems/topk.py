@@ -51,11 +51,15 @@ class TopK(Problem):
         """Return the `k` smallest costs of each row as ones; ties go to the lower index."""
         return in_parts(self._choose, costs)
 
-    def _choose(self, costs: FloatArray) -> FloatArray:
-        chosen = np.argsort(costs, axis=1, kind="stable")[:, : self.k]
-        decisions = np.zeros_like(costs)
-        np.put_along_axis(decisions, chosen, 1.0, axis=1)
-        return decisions
+    def _choose(self, costs: FloatArray, decisions: FloatArray) -> None:
+        last = np.partition(costs, self.k - 1, axis=1)[:, self.k - 1 : self.k]  # the largest cost chosen
+        np.less_equal(costs, last, out=decisions)
+        crowded = decisions.sum(axis=1) > self.k
+        if crowded.any():
+            costs, last = costs[crowded], last[crowded]
+            tied = costs == last
+            room = self.k - (costs < last).sum(axis=1, keepdims=True)
+            decisions[crowded] -= tied & (tied.cumsum(axis=1) > room)
 
     @property
     def polyhedron(self) -> Polyhedron:

@@ -1,0 +1,192 @@
+"""Random instances of every problem against enumeration in exact arithmetic.
+
+`make fuzz` runs many more of them: the environment variable FUZZ_ROUNDS says how many of each kind.
+"""
+
+import itertools
+import os
+
+import numpy as np
+import pytest
+
+from decidewise.problems import Assignment, Knapsack, Portfolio, ShortestPath, TopK, TravellingSalesman, knapsack
+
+ROUNDS = int(os.environ.get("FUZZ_ROUNDS", "2"))
+N_ROWS = 8
+
+#: Costs in which equal decisions are exactly equal, so that the rule for ties decides.
+EXACT_COSTS = {
+    "whole": lambda rng, shape: rng.integers(-3, 4, size=shape).astype(float),
+    "equal": lambda rng, shape: np.repeat(rng.integers(-2, 3, size=(shape[0], 1)), shape[1], axis=1).astype(float),
+    "subnormal": lambda rng, shape: rng.integers(-5, 6, size=shape) * 5e-324,
+    "whole, some forbidden": lambda rng, shape: _spiked(rng, rng.integers(0, 4, size=shape).astype(float), 2.0**40),
+}
+COSTS = {
+    **EXACT_COSTS,
+    "normal": lambda rng, shape: rng.normal(size=shape),
+    "decimal": lambda rng, shape: rng.integers(-20, 21, size=shape) / 10,
+    "many scales": lambda rng, shape: rng.normal(size=shape) * 10.0 ** rng.uniform(-6, 6, size=shape),
+    "near": lambda rng, shape: 1 + 1e-7 * rng.normal(size=shape),
+    "huge": lambda rng, shape: rng.normal(size=shape) * 1e300,
+    "tiny": lambda rng, shape: rng.normal(size=shape) * 1e-305,
+    "forbidden": lambda rng, shape: _spiked(rng, rng.uniform(0.5, 1.5, size=shape), 10.0 ** rng.uniform(5, 15)),
+    "forbidden, each its own": lambda rng, shape: _spiked(
+        rng, rng.uniform(0.5, 1.5, size=shape), 10.0 ** rng.uniform(5, 15, size=shape)
+    ),
+    "one mandatory": lambda rng, shape: _one(rng, rng.uniform(0.5, 1.5, size=shape), -(10.0 ** rng.uniform(5, 9))),
+    "one forbidden": lambda rng, shape: _one(rng, rng.normal(size=shape), 10.0 ** rng.uniform(5, 15)),
+}
+
+
+def _spiked(rng, costs, size):
+    return np.where(rng.random(costs.shape) < 0.25, size, costs)
+
+
+def _one(rng, costs, size):
+    costs[np.arange(len(costs)), rng.integers(costs.shape[1], size=len(costs))] = size
+    return costs
+
+
+def paths(rng, sense):
+    problem = ShortestPath(int(rng.integers(1, 5)), int(rng.integers(2, 5)), sense=sense)
+    found = []
+
+    def walk(node, edges):
+        if node == problem.target:
+            found.append(edges)
+        for edge in np.flatnonzero(problem.tails == node):
+            walk(problem.heads[edge], [*edges, int(edge)])
+
+    walk(problem.source, [])
+    decisions = np.zeros((len(found), problem.n_costs), dtype=int)
+    for decision, edges in zip(decisions, sorted(found), strict=True):
+        decision[edges] = 1
+    return problem, decisions
+
+
+def assignments(rng, sense):
+    n = int(rng.integers(1, 6))
+    columns = np.array(list(itertools.permutations(range(n))))
+    return Assignment(n, sense=sense), np.eye(n, dtype=int)[columns].reshape(len(columns), -1)
+
+
+def top_items(rng, sense):
+    n = int(rng.integers(1, 9))
+    problem = TopK(n, int(rng.integers(1, n + 1)), sense=sense)
+    return problem, _subsets(n)[_subsets(n).sum(axis=1) == problem.k]
+
+
+def small_knapsacks(rng, sense):
+    m, k = int(rng.integers(1, 10)), int(rng.integers(1, 4))
+    weights = rng.integers(0, 9, size=(k, m))
+    problem = Knapsack(weights, np.floor(weights.sum(axis=1) * rng.uniform(0.2, 1, size=k)), sense=sense)
+    packs = _subsets(m)
+    return problem, packs[(packs @ weights.T <= problem.capacities).all(axis=1)]
+
+
+def large_knapsacks(rng, sense):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(knapsack, "MAX_PACKS", 1)  # so that packs are searched for, not listed
+        return small_knapsacks(rng, sense)
+
+
+def tours(rng, sense):
+    problem = TravellingSalesman(int(rng.integers(3, 8)), sense=sense)
+    edge = {tuple(ends): k for k, ends in enumerate(problem.ends.T.tolist())}
+    decisions = set()
+    for rest in itertools.permutations(range(1, problem.n_nodes)):
+        decision = [0] * problem.n_costs
+        for a, b in itertools.pairwise((0, *rest, 0)):
+            decision[edge[min(a, b), max(a, b)]] = 1
+        decisions.add(tuple(decision))
+    return problem, np.array(sorted(decisions, reverse=True))
+
+
+def _subsets(n):
+    """Return all subsets of n items, the lexicographically largest first."""
+    return np.array(list(itertools.product((1, 0), repeat=n)))
+
+
+FAMILIES = {
+    family.__name__: family for family in (paths, assignments, top_items, small_knapsacks, large_knapsacks, tours)
+}
+
+
+def whole(row):
+    """Return a row of floats in a unit in which all are whole numbers."""
+    mantissas, exponents = np.frexp(row)
+    shifts = exponents - exponents.min()
+    return np.array([int(m * 2.0**53) << int(s) for m, s in zip(mantissas, shifts, strict=True)], dtype=object)
+
+
+def check_row(problem, decisions, row, answer, *, ties):
+    """Compare an answer with the best of all decisions, which stand in the order in which ties prefer them."""
+    costs = whole(row if problem.sense == "min" else -row)
+    if isinstance(problem, Knapsack):  # an item that adds nothing is never packed
+        decisions = decisions[(decisions[:, costs >= 0] == 0).all(axis=1)]
+    values = decisions @ costs
+    best = decisions[values == values.min()]
+    assert (decisions == answer).all(axis=1).any(), f"{answer} is not feasible"
+    gap = int((answer.astype(int) @ costs) - values.min())
+    compared = min(int((answer != other) @ np.abs(costs)) for other in best)
+    if isinstance(problem, TravellingSalesman):  # as it says where every tour must use huge costs
+        compared += 10 * int(np.abs(costs * best[0]).max())
+    assert gap * 10**10 <= compared, f"{answer} costs {gap / compared:.1e} more than {best[0]} of what they differ in"
+    if ties:
+        np.testing.assert_array_equal(answer, best[0])
+
+
+@pytest.mark.parametrize("sense", ["min", "max"])
+@pytest.mark.parametrize("kind", COSTS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_answer_is_the_best_of_all_decisions(family, kind, sense):
+    rng = np.random.default_rng([*family.encode(), *kind.encode(), *sense.encode()])
+    for _ in range(ROUNDS):
+        problem, decisions = FAMILIES[family](rng, sense)
+        costs = COSTS[kind](rng, (N_ROWS, problem.n_costs))
+        costs = costs if sense == "min" else -costs  # what forbids in one sense, rewards in the other
+        answers = problem.solve(costs)
+        for row, answer in zip(costs, answers, strict=True):
+            check_row(problem, decisions, row, answer, ties=kind in EXACT_COSTS)
+            np.testing.assert_array_equal(problem.solve(row), answer)
+        if kind in ("normal", "forbidden", "whole, some forbidden"):
+            for factor in (0.3, 2.0**40, 1e-250, 1e250):
+                np.testing.assert_array_equal(problem.solve(factor * costs), answers)
+
+
+@pytest.mark.parametrize("kind", ["ordinary", "one priced out", "some priced out", "small", "huge"])
+def test_a_portfolio_meets_its_optimality_conditions(kind):
+    rng = np.random.default_rng(list(kind.encode()))
+    for _ in range(ROUNDS):
+        n = int(rng.integers(2, 12))
+        factors = rng.normal(size=(n, n))
+        problem = Portfolio(factors @ factors.T / n, risk=10.0 ** rng.uniform(-2, 1))
+        returns = rng.normal(0.05, 0.1, size=(N_ROWS, n))
+        if kind == "one priced out":
+            returns = _one(rng, returns, -(10.0 ** rng.uniform(5, 15)))
+        if kind == "some priced out":
+            returns = _spiked(rng, returns, -(10.0 ** rng.uniform(5, 15, size=returns.shape)))
+        returns *= {"small": 1e-280, "huge": 1e280}.get(kind, 1.0)
+        for r, w in zip(returns, problem.solve(returns), strict=True):
+            check_portfolio(problem, r, w)
+
+
+def check_portfolio(problem, returns, w):
+    """Bound by duality how much more any portfolio could return, in units of the largest return."""
+    best = returns.max()
+    if best <= 0:
+        np.testing.assert_array_equal(w, 0)
+        return
+    r, loads = returns / best, problem.covariance @ w
+    assert (w >= 0).all()
+    assert w.sum() <= 1 + 1e-9
+    assert w @ loads <= problem.risk * (1 + 1e-9)
+    # Every portfolio v has v·Σw <= sqrt(vᵀΣv · wᵀΣw), so that for any price of risk
+    # r·v = price · Σw·v + (r - price · Σw)·v <= price · sqrt(risk · wᵀΣw) + max(0, largest of r - price · Σw).
+    lines = [*zip(r, loads, strict=True), (0.0, 0.0)]
+    crossings = [(a - b) / (s - t) for (a, s), (b, t) in itertools.combinations(lines, 2) if s != t]
+    bound = min(
+        price * np.sqrt(problem.risk * (w @ loads)) + max(a - price * s for a, s in lines)
+        for price in [0.0, *(price for price in crossings if price > 0)]
+    )
+    assert r @ w >= bound - 1e-8
