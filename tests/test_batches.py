@@ -23,9 +23,9 @@ def test_a_batch_in_parts_is_the_whole(monkeypatch):
     costs = np.random.default_rng(0).uniform(size=(50, 12))
     sizes = []
 
-    def solve(rows):
+    def solve(rows, decisions):
         sizes.append(len(rows))
-        return 2 * rows
+        decisions += 2 * rows
 
     whole = in_parts(solve, costs)
     assert sizes == [50]
@@ -39,7 +39,7 @@ def test_parts_shrink_where_rows_take_long(monkeypatch):
     monkeypatch.setattr(batches, "PART", 0.0)
     monkeypatch.setattr(batches, "FIRST_PART", 4)
     sizes = []
-    in_parts(lambda rows: sizes.append(len(rows)) or rows, np.ones((7, 1)))
+    in_parts(lambda rows, decisions: sizes.append(len(rows)), np.ones((7, 1)))
     assert sizes == [4, 1, 1, 1]
 
 
@@ -47,10 +47,9 @@ def test_a_row_that_fails_is_counted_in_the_whole_batch(monkeypatch):
     monkeypatch.setattr(batches, "PART", 0.0)
     monkeypatch.setattr(batches, "FIRST_PART", 1)
 
-    def solve(rows):
+    def solve(rows, decisions):
         if rows[0, 0] == 3:
             raise SolverError("no", row=0)
-        return rows
 
     with pytest.raises(SolverError, match="row 3: no"):
         in_parts(solve, np.arange(5.0).reshape(5, 1))
