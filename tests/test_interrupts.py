@@ -38,6 +38,20 @@ def test_a_deferred_signal_waits_to_be_asked_for():
             raise_noted()
 
 
+def test_a_signal_that_python_itself_swallows_is_noted_in_silence(monkeypatch):
+    class Final:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+    with interruptible():
+        Final()
+        with pytest.raises(KeyboardInterrupt):
+            raise_noted()
+    assert told == []
+
+
 def test_an_ignored_signal_stays_ignored():
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _noted: list[int] = []
@@ -35,6 +37,13 @@ def interruptible() -> Iterator[None]:
     before = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
     for number in before:
         signal.signal(number, _note)
+    hook = sys.unraisablehook
+
+    def unless_noted(unraisable: Any) -> None:
+        if not isinstance(unraisable.exc_value, KeyboardInterrupt):  # swallowed in a finalizer: no news to the user
+            hook(unraisable)
+
+    sys.unraisablehook = unless_noted
     try:
         yield
     except KeyboardInterrupt:
@@ -43,6 +52,7 @@ def interruptible() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        sys.unraisablehook = hook
         _noted.clear()
 
 
