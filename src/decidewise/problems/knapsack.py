@@ -100,7 +100,7 @@ class Knapsack(Problem):
         """Return the pack of least cost for each row, of items of negative cost."""
         values = np.where(self._fits, -costs, 0.0)
         if self._packs.size:
-            return in_parts(lambda rows, decisions: choose_packs(rows, self._packs, decisions), values)
+            return in_parts(lambda rows, decisions: choose_packs(rows, decisions, self._packs), values)
 
         def search(rows: FloatArray, steps: IntArray) -> tuple[FloatArray, int]:
             return search_packs(rows, self._loads, steps)

@@ -1,13 +1,13 @@
 """The large knapsack: branch and bound, row by row.
 
-For any prices `u >= 0` of the room and any pack `x`, with loads `a` and reduced profits `p = v - a u`,
+For any prices `u >= 0` of the room, reduced profits `p = v - a u` with loads `a`, and any pack `x`,
 
-    v·x  =  sum(u) + sum(p+)  -  sum of |p_i| over the items where x differs from [p > 0]  -  u·(room that x leaves).
+    v·x = sum(u) + sum(p+) - loss(x),   loss(x) = sum of |p_i| where x differs from [p > 0] + u·(room that x leaves).
 
-The first two terms bound every pack and the third says what each deviation costs, so a depth-first search over the
-items, dearest deviation first, closes quickly when the prices are those of the linear relaxation. Where it does not,
-the search branches on an item that the relaxation splits, prices again and dives again. Prices that are off only slow
-the search down: a bound is always recomputed from the formula, so the answer never depends on the simplex's rounding.
+So a pack beats the best one so far exactly if it loses less, and what both have in common drops out: large values that
+demand an item blur nothing. The losses only grow as items are decided, so a depth-first search, dearest deviation
+first, closes quickly when the prices are those of the linear relaxation. Where it does not, the search branches on an
+item that the relaxation splits, prices again and dives again. Prices that are off only slow the search down.
 """
 
 from __future__ import annotations
@@ -17,215 +17,234 @@ import numpy as np
 from decidewise.checks import FloatArray
 from decidewise.kernels import kernel
 from decidewise.problems.common_divisor import common_divisor
-from decidewise.problems.knapsack_packs import TIE
-from decidewise.problems.knapsack_relaxation import FREE, IN, OUT, BoolArray, IntArray, Row, open_row, relax, room_left
+from decidewise.problems.knapsack_packs import ROOM, TIE
+from decidewise.problems.knapsack_relaxation import IntArray, Row, make_row, relax
+from decidewise.problems.ties import is_tie
 
 #: Steps of one dive before it is cheaper to branch and price again.
 DIVE = 20_000
 #: What one relaxation costs, in steps of a dive.
 RELAXATION = 500
+#: How much more than all smaller values together is more than any rounding of them.
+MORE = 1.0 + 1e-9
+#: What comes of a dive: no pack is left, a pack is in hand, or it takes too long.
+CLOSED, LEAF, OPEN = 0, 1, 2
 
 
-@kernel
 def search_packs(values: FloatArray, loads: FloatArray, steps: IntArray) -> tuple[FloatArray, int]:
     """Return the best pack of each row of values (n, items), and the first row that was not solved, or -1.
 
-    All rows together may take `steps[0]` steps, which are counted down there. An item that does not fit by itself must
-    have no value.
+    All rows together may take `steps[0]` steps, which are counted down there.
     """
-    n, m = values.shape
-    decisions = np.zeros((n, m))
-    items = np.empty(m, np.int64)
-    for i in range(n):
-        count = 0
-        for item in range(m):
-            if values[i, item] > 0.0:
-                items[count] = item
-                count += 1
-        if count > 0:
-            row = open_row(values[i], loads, items[:count], steps)
-            pack = _best_pack(row)
-            if steps[0] < 0:
-                return decisions, i
-            for j in range(count):
-                decisions[i, items[j]] = pack[j]
-    return decisions, -1
+    decisions, values, rooms, caps = _settle(values, loads)
+    m, k = loads.shape
+    return decisions, _search_rows(values, loads, rooms, caps, decisions, make_row(m, k, steps))
 
 
-@kernel
-def _best_pack(row: Row) -> BoolArray:
-    """Find the best value, then the first pack in lexicographic order that is worth as much."""
-    total = row.values.sum()
-    pack = np.zeros(len(row.values), np.bool_)
-    best = _search(row, 0.0, max(TIE / 10 * total, 0.999 * common_divisor(row.values)), pack)
-    for item in range(len(pack)):
-        row.fixed[item] = IN
-        if not pack[item] and _search(row, best - TIE * total, 0.0, pack) < 0.0:
-            row.fixed[item] = OUT
-    return pack
+def _settle(values: FloatArray, loads: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Pack what outweighs all the rest; return these packs, the other values, the room left and a cap on what matters.
 
-
-@kernel
-def _search(row: Row, goal: float, gain: float, pack: BoolArray) -> float:
-    """Write to `pack` the best one that respects `row.fixed` and is worth the goal; return its value, or -1 if none is.
-
-    After each find the goal is that value plus `gain`; with no gain to ask for, the first find ends the search.
+    If the most valuable items are worth more, each, than all the others together, and fit, every best pack has them.
+    So neither they nor what then has no room take part in the search. If they do not fit, but are worth the same, then
+    tied packs have as many of them, and what matters are the others.
     """
-    best = -1.0
-    branches = np.empty(len(row.values), np.int64)
-    depth = 0
-    while row.steps[0] >= 0:
-        row.steps[0] -= RELAXATION
-        bound, split = relax(row, goal)
-        closed = bound < goal
-        if not closed:
-            closed, value = _dive(row, bound, goal, gain, pack)
-            if value >= 0.0:
-                best, goal = value, value + gain
-                if gain == 0.0:
-                    break
-        if not closed:
-            row.fixed[split] = IN
-            branches[depth] = split
-            depth += 1
-            continue
-        while depth > 0 and row.fixed[branches[depth - 1]] == OUT:
-            depth -= 1
-            row.fixed[branches[depth]] = FREE
-        if depth == 0:
-            break
-        row.fixed[branches[depth - 1]] = OUT
-    for branch in branches[:depth]:
-        row.fixed[branch] = FREE
-    return best
+    values = np.maximum(values, 0.0)
+    decisions = np.zeros(values.shape)
+    rooms = np.full((len(values), loads.shape[1]), ROOM)
+    with np.errstate(over="ignore"):
+        while True:
+            values[(loads > rooms[:, None, :]).any(axis=2)] = 0.0
+            ranked = np.sort(values, axis=1)
+            outweighs = ranked > MORE * (np.cumsum(ranked, axis=1) - ranked)
+            bars = np.where(outweighs, ranked, 0.0).max(axis=1, keepdims=True)
+            top = (values >= bars) & (bars > 0.0)
+            left = rooms - (top[:, :, None] * loads).sum(axis=1)
+            packed = top & (left >= 0.0).all(axis=1, keepdims=True)
+            if not packed.any():
+                break
+            decisions[packed], values[packed] = 1.0, 0.0
+            rooms = np.where(packed.any(axis=1, keepdims=True), left, rooms)
+        rest = np.where(top, 0.0, values)
+        most = ranked[:, -1]
+        alike = (most == bars[:, 0]) & (most > 2.0 * rest.sum(axis=1)) & rest.any(axis=1)
+    caps = np.where(alike, rest.max(axis=1), most)
+    # In units in which the cap is near 1, as far as that is possible: powers of two, so that nothing is rounded.
+    exponents = np.maximum(np.frexp(caps)[1], np.frexp(most)[1] - 300)
+    return decisions, np.ldexp(values, -exponents[:, None]), rooms, np.ldexp(caps, -exponents)
 
 
-@kernel
-def _dive(row: Row, bound: float, goal: float, gain: float, pack: BoolArray) -> tuple[bool, float]:
-    """Search the free items depth first at the present prices; return whether that settles them, and the best value."""
-    best = _fill(row, goal, pack)
-    if best >= 0.0:
-        goal = best + gain
-        if gain == 0.0:
-            return True, best
+@kernel(_nrt=False)
+def _search_rows(
+    values: FloatArray, loads: FloatArray, rooms: FloatArray, caps: FloatArray, decisions: FloatArray, row: Row
+) -> int:
+    """Add the best pack of each row to its decisions; return the first row that was not solved, or -1."""
+    low = row.low
+    high = row.high
+    steps = row.steps
+    items = row.items
+    branches = row.branches
+    for i in range(len(values)):
+        n, total = _open(values[i], loads, rooms[i], caps[i], row)
+        # First the best pack, by improvements that matter. Then, item by item, a pack that is tied with it and has the
+        # item too, if there is any.
+        ease, tolerance = -TIE / 10 * total, 0.0
+        divisor = common_divisor(row.terms)
+        if divisor > -ease:
+            ease = -0.999 * divisor
+        for item in range(-1, n):
+            if item >= 0:
+                low[item] = 1.0
+                if decisions[i, items[item]] > 0.0:
+                    continue
+                ease, tolerance = TIE * total, TIE
+            depth = 0
+            state = OPEN
+            while steps[0] >= 0:
+                steps[0] -= RELAXATION
+                loss, limit, split = relax(row, n, ease)
+                state = CLOSED
+                if loss <= limit:
+                    state = LEAF
+                    level = np.int64(0)
+                    count = _plan(row, n, loss)
+                    while state == LEAF:
+                        state, level = _dive(row, count, level, limit)
+                        if state == LEAF and _accept(row, n, tolerance):
+                            break
+                if state == LEAF:
+                    for j in range(n):
+                        decisions[i, items[j]] = row.take[j]
+                    if item >= 0:
+                        break
+                    for j in range(n):
+                        row.best[j] = row.take[j]
+                    for d in range(len(row.left)):
+                        row.left[d] = row.rooms[count, d]
+                elif state == OPEN:
+                    low[split] = 1.0
+                    branches[depth] = split
+                    depth += 1
+                else:
+                    while depth > 0 and high[branches[depth - 1]] == 0.0:
+                        depth -= 1
+                        high[branches[depth]] = 1.0
+                    if depth == 0:
+                        break
+                    low[branches[depth - 1]] = high[branches[depth - 1]] = 0.0
+            for j in range(depth):
+                low[branches[j]] = 0.0
+                high[branches[j]] = 1.0
+            if item >= 0 and state != LEAF:
+                low[item] = high[item] = 0.0
+        if steps[0] < 0:
+            return i
+    return -1
 
-    items, room, rest = _plan(row)
-    n = len(items)
-    bounds = np.full(n + 1, bound)
-    tries = np.zeros(n, np.int64)
-    take = _taken(row)
-    level = 0
-    for _ in range(DIVE + 2 * n):
-        row.steps[0] -= 1
-        if level < 0:
-            return True, best
-        if level == n:
-            value = _value(row, take)
-            if value >= goal:
-                _copy(take, pack)
-                best, goal = value, value + gain
-                if gain == 0.0:
-                    return True, best
-            level -= 1
-        elif tries[level] == 2:
-            tries[level] = 0
-            level -= 1
-        else:
-            # First what the prices suggest, then the deviation from it.
-            item = items[level]
-            take[item] = (row.profits[item] > 0.0) == (tries[level] == 0)
-            bounds[level + 1] = bounds[level] - abs(row.profits[item]) * tries[level]
-            tries[level] += 1
-            is_open = bounds[level + 1] >= goal
-            if is_open:
-                waste = 0.0
-                for d in range(len(row.prices)):
-                    left = room[level, d] - row.loads[item, d] * take[item]
-                    is_open &= left >= 0.0
-                    waste += row.prices[d] * max(0.0, left - rest[level + 1, d])
-                    room[level + 1, d] = left
-                is_open &= bounds[level + 1] - waste >= goal
-            level += is_open
-    return False, best
 
-
-@kernel
-def _plan(row: Row) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Return the free items, dearest deviation first, the room before each of them, and the load that is to come."""
-    m, k = row.loads.shape
-    size = np.empty(m)
-    for item in range(m):
-        size[item] = abs(row.profits[item])
-    items = np.empty(m, np.int64)
+@kernel(inner=True, _nrt=False)
+def _open(values: FloatArray, loads: FloatArray, room: FloatArray, cap: float, row: Row) -> tuple[int, float]:
+    """Start with the items of positive value free, the slacks as the basis; return their number and what matters."""
+    tableau = row.tableau
+    m, k = loads.shape
     n = 0
-    for item in _descending(size):
-        if row.fixed[item] == FREE:
-            items[n] = item
+    total = 0.0
+    for item in range(m):
+        value = values[item]
+        row.terms[item] = value if value <= cap else 0.0
+        total += row.terms[item]
+        if value > 0.0:
+            row.items[n] = item
+            row.values[n] = tableau[k, n] = value
+            row.best[n] = 0.0
+            row.order[n] = n
+            for d in range(k):
+                row.loads[n, d] = tableau[d, n] = loads[item, d]
             n += 1
-    room = np.empty((n + 1, k))  # the first row is known; the search fills in the others
-    rest = np.zeros((n + 1, k))
-    left = room_left(row)
+    for column in range(n + k):
+        row.at[column] = row.low[column] = 0.0
+        row.high[column] = 1.0 if column < n else np.inf
     for d in range(k):
-        room[0, d] = left[d]
-        for level in range(n - 1, -1, -1):
-            rest[level, d] = rest[level + 1, d] + row.loads[items[level], d]
-    return items[:n], room, rest
+        for i in range(k + 1):
+            tableau[i, n + d] = 1.0 if i == d else 0.0
+        row.basis[d] = n + d
+        row.room[d] = row.left[d] = tableau[d, n + k] = room[d]
+    tableau[k, n + k] = 0.0
+    return n, total
 
 
-@kernel
-def _fill(row: Row, goal: float, pack: BoolArray) -> float:
-    """Add the free items that fit, best first; keep the pack and return its value if it is worth the goal, else -1."""
-    take = _taken(row)
-    room = room_left(row)
-    for item in _descending(row.profits):
-        if row.fixed[item] == FREE:
-            fits = True
-            for d in range(len(room)):
-                fits &= row.loads[item, d] <= room[d]
-            if fits:
-                take[item] = True
-                for d in range(len(room)):
-                    room[d] -= row.loads[item, d]
-    value = _value(row, take)
-    if value < goal:
-        return -1.0
-    _copy(take, pack)
-    return value
-
-
-# Plain loops from here on, where NumPy has a function: those take far longer to compile, once for every caller.
-
-
-@kernel
-def _descending(keys: FloatArray) -> IntArray:
-    order = np.empty(len(keys), np.int64)
-    for i in range(len(keys)):
+@kernel(inner=True, _nrt=False)
+def _plan(row: Row, n: int, loss: float) -> int:
+    """Prepare a dive through the free items, dearest deviation first, and return their number."""
+    order = row.order
+    profits = row.profits
+    for i in range(1, n):  # quick, since prices change little from one dive to the next
+        item = order[i]
         place = i
-        while place > 0 and keys[order[place - 1]] < keys[i]:
+        while place > 0 and abs(profits[order[place - 1]]) < abs(profits[item]):
             order[place] = order[place - 1]
             place -= 1
-        order[place] = i
-    return order
+        order[place] = item
+    count = 0
+    for j in range(n):
+        item = order[j]
+        row.take[item] = row.low[item]
+        row.tries[j] = 0
+        if row.low[item] < row.high[item]:
+            row.free[count] = item
+            count += 1
+    row.tries[n] = 0
+    row.losses[0] = loss
+    for d in range(len(row.room)):
+        rest = 0.0
+        for level in range(count - 1, -1, -1):
+            row.rests[level, d] = rest
+            rest += row.loads[row.free[level], d]
+    return count
 
 
-@kernel
-def _taken(row: Row) -> BoolArray:
-    take = np.empty(len(row.fixed), np.bool_)
-    for item in range(len(take)):
-        take[item] = row.fixed[item] == IN
-    return take
+@kernel(inner=True, _nrt=False)
+def _dive(row: Row, count: int, level: int, limit: float) -> tuple[int, int]:
+    """Search the free items depth first at the present prices, from a level on; return the state, and the level."""
+    tries = row.tries
+    for _ in range(DIVE):
+        row.steps[0] -= 1
+        if level < 0:
+            return CLOSED, level
+        attempt = tries[level]
+        if attempt == 2:
+            tries[level] = 0
+            level -= 1
+        elif level == count:
+            tries[level] = 2
+            return LEAF, level
+        else:
+            # First what the prices suggest, then the deviation from it.
+            tries[level] = attempt + 1
+            item = row.free[level]
+            profit = row.profits[item]
+            take = 1.0 if (profit > 0.0) == (attempt == 0) else 0.0
+            loss = row.losses[level] + abs(profit) * attempt
+            row.take[item] = take
+            row.losses[level + 1] = loss
+            for d in range(len(row.prices)):
+                left = row.rooms[level, d] - row.loads[item, d] * take
+                row.rooms[level + 1, d] = left
+                waste = left - row.rests[level, d]
+                if left < 0.0:
+                    loss = np.inf
+                elif waste > 0.0:
+                    loss += row.prices[d] * waste
+            level += loss <= limit
+    return OPEN, level
 
 
-@kernel
-def _value(row: Row, take: BoolArray) -> float:
-    value = 0.0
-    for item in range(len(take)):
-        if take[item]:
-            value += row.values[item]
-    return value
-
-
-@kernel
-def _copy(take: BoolArray, pack: BoolArray) -> None:
-    for item in range(len(take)):
-        pack[item] = take[item]
+@kernel(inner=True, _nrt=False)
+def _accept(row: Row, n: int, tolerance: float) -> bool:
+    """Whether the pack in hand is tied with the best, or, without a tolerance, better."""
+    count = np.int64(0)
+    for item in range(n):
+        difference = row.best[item] - row.take[item]
+        if difference != 0.0:
+            row.terms[count] = row.values[item] * difference if tolerance > 0.0 else row.values[item] * -difference
+            count += 1
+    return is_tie(row.terms, count, tolerance) == (tolerance > 0.0)
