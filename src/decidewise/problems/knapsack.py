@@ -31,8 +31,9 @@ class Knapsack(Problem):
 
     An item that adds nothing to the objective is never packed. Among the best packs of the other items, the
     lexicographically largest is taken, the one that prefers items of lower index; two packs are equal if their values
-    differ by less than 1e-12 of the sum of the values in which they differ. So items of huge value, which must be packed,
-    do not blur the choice among the others. A pack may exceed a capacity by 1e-9 of it, since decimal weights do not add up exactly in binary.
+    differ by less than 1e-12 of the sum of the values in which they differ. So items of huge value, which must be
+    packed, do not blur the choice among the others. A pack may exceed a capacity by 1e-9 of it, since decimal weights
+    do not add up exactly in binary.
 
     Parameters
     ----------
