@@ -24,9 +24,9 @@ def is_tie(terms: FloatArray, count: int, tolerance: float) -> bool:
 
     The terms, `c_i (w_i - v_i)`, are overwritten.
 
-    >>> is_tie(np.array([0.1, 0.2, -0.3]), 3, TIE)
+    >>> bool(is_tie(np.array([0.1, 0.2, -0.3]), 3, TIE))
     True
-    >>> is_tie(np.array([1e15, 0.2, -1e15, -0.1]), 4, TIE)
+    >>> bool(is_tie(np.array([1e15, 0.2, -1e15, -0.1]), 4, TIE))
     False
     """
     total, low = 0.0, 0.0  # together exact to twice the digits
