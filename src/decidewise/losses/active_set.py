@@ -13,6 +13,9 @@ import numpy.typing as npt
 from decidewise.checks import FloatArray
 from decidewise.kernels import kernel
 
+# What is called in one place only is inlined: a function of its own would be optimised once more in each that calls it.
+compiled, inlined = kernel(error_model="numpy"), kernel(error_model="numpy", inline="always")
+
 _DEPENDENT = 1e-10  # squared distance of a unit generator to the span of others below which it counts as part of it
 _OPEN, _CHOSEN, _REFUSED, _OUT = range(4)  # what a generator is at the moment
 _SLOPE = 1e-12  # relative slope below which a generator does not improve a projection
@@ -35,37 +38,38 @@ def nonnegative_projection(
     """
     m, r = generators.shape
     projections = np.zeros_like(points)
-    chosen, state = np.empty(r, np.int64), np.empty(m, np.int64)
-    weights, goal, factor = np.empty(r), np.empty(r), np.empty((r, r))
+    chosen, state, weights, goal = np.empty(r, np.int64), np.empty(m, np.int64), np.empty(r), np.empty(r)
     _project_rows(
-        points, points @ generators.T, binding, generators, gram, chosen, weights, state, goal, factor, projections
-    )
+        points, points @ generators.T, binding, generators, gram,
+        chosen, weights, state, goal, np.empty((r, r)), projections,
+    )  # fmt: skip
     return projections
 
 
-@kernel(error_model="numpy", _nrt=False)
+@compiled
 def _project_rows(  # type: ignore[no-untyped-def]
     points, aims, binding, generators, gram, chosen, weights, state, goal, factor, projections
 ):
-    for row in range(len(points)):
-        length = 0.0
-        for k in range(points.shape[1]):
-            length += points[row, k] * points[row, k]
-        enough = _SLOPE * np.sqrt(length)
+    n, r = points.shape
+    for row in range(n):
+        square = 0.0
+        for k in range(r):
+            square += points[row, k] * points[row, k]
+        enough = _SLOPE * np.sqrt(square)
         size = _project(aims[row], binding[row], gram, enough, chosen, weights, state, goal, factor)
         for i in range(size):
             weight = weights[i] * binding[row, chosen[i]]
-            for k in range(points.shape[1]):
+            for k in range(r):
                 projections[row, k] += weight * generators[chosen[i], k]
 
 
-@kernel(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
+@inlined
 def _project(aim, binding, gram, enough, chosen, weights, state, goal, factor):  # type: ignore[no-untyped-def]
     """Choose generators and their weights, and return how many; `aim` are the inner products of all with the point."""
     m = len(aim)
     for j in range(m):
         state[j] = _OPEN if abs(binding[j]) == 1 and gram[j, j] > 0.0 else _OUT
-    size = np.int64(0)
+    size = 0
     for _ in range(10 * m):  # finite by theory; the bound guards against cycles by rounding
         newcomer = _steepest(aim, binding, gram, state, chosen, weights, size, enough)
         if newcomer < 0 or size == len(chosen):
@@ -83,7 +87,7 @@ def _project(aim, binding, gram, enough, chosen, weights, state, goal, factor): 
     return size
 
 
-@kernel(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
+@inlined
 def _steepest(aim, binding, gram, state, chosen, weights, size, enough):  # type: ignore[no-untyped-def]
     """Return the open generator that the remainder points to most, or -1 if there is none."""
     best, steepest = -1, enough
@@ -97,19 +101,20 @@ def _steepest(aim, binding, gram, state, chosen, weights, size, enough):  # type
     return best
 
 
-@kernel(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
+@inlined
 def _settle(factor, gram, binding, chosen, weights, state, size, aim, goal):  # type: ignore[no-untyped-def]
     """Move the weights to the best ones of the chosen generators, without those that turn negative on the way."""
     while True:
         _find_best_weights(factor, binding, chosen, size, aim, goal)
         length, leaving = 1.0, -1
         for i in range(size):
-            if goal[i] <= 0 and weights[i] <= length * (weights[i] - goal[i]):
+            # A weight that is zero already and stays it, as happens among small integers, has no way to go.
+            if goal[i] <= 0 and goal[i] != weights[i] and weights[i] <= length * (weights[i] - goal[i]):
                 length, leaving = weights[i] / (weights[i] - goal[i]), i
         for i in range(size):
             weights[i] += length * (goal[i] - weights[i])
         if leaving < 0:
-            return size
+            break
         # A newcomer that leaves before it has moved got in by rounding: it must not come back at once.
         state[chosen[leaving]] = _OPEN if length > 0 else _REFUSED
         size -= 1
@@ -117,9 +122,10 @@ def _settle(factor, gram, binding, chosen, weights, state, size, aim, goal):  # 
             chosen[i], weights[i] = chosen[i + 1], weights[i + 1]
         for i in range(leaving, size):
             _extend(factor, gram, binding, chosen, i)
+    return size
 
 
-@kernel(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
+@compiled
 def _extend(factor, gram, binding, chosen, last):  # type: ignore[no-untyped-def]
     """Add chosen generator number `last` to the Cholesky factor of the Gram matrix, unless it depends on the others."""
     pivot = 1.0
@@ -135,7 +141,7 @@ def _extend(factor, gram, binding, chosen, last):  # type: ignore[no-untyped-def
     return True
 
 
-@kernel(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
+@inlined
 def _find_best_weights(factor, binding, chosen, size, aim, goal):  # type: ignore[no-untyped-def]
     """Set `goal` to the weights, of any sign, that bring the sum of the chosen generators nearest to the point."""
     for i in range(size):

@@ -14,6 +14,9 @@ import numpy as np
 from decidewise.checks import FloatArray
 from decidewise.kernels import kernel
 
+# What is called in one place only is inlined: a function of its own would be optimised once more in each that calls it.
+compiled, inlined = kernel(error_model="numpy"), kernel(error_model="numpy", inline="always")
+
 _STEP_FRACTION = 0.99  # of the way to the boundary
 _PIVOT = 1e-14  # relative size below which a pivot is rounding
 _LARGEST, _CLOSED = 1e10, 1e-10  # scaling above which, relative gap below which, a step loses more than it gains
@@ -36,23 +39,90 @@ def interior_projection(
     """
     projections = np.zeros_like(points)
     d, m, entries = points.shape[1], 2 * binding.shape[1], 2 * len(normals[2])
-    taken = np.zeros(m + 1, np.int64), np.empty(entries, np.int64), np.empty(entries)
-    _approach(
-        points,
-        binding,
-        normals,
-        max_iter,
-        taken,
-        tuple(np.empty((12, m))),
-        tuple(np.empty((5, d))),
-        np.empty((d, d)),
-        np.empty(d, np.int64),
-        projections,
-    )
+    taken = np.empty(m + 1, np.int64), np.empty(entries, np.int64), np.empty(entries)
+    of_normals, of_costs = tuple(np.empty((12, m))), tuple(np.empty((5, d)))
+    factor = np.empty((d, d)), np.empty(d, np.int64)
+    _approach_rows(points, binding, normals, max_iter, taken, of_normals, of_costs, factor, projections)
     return projections
 
 
-@kernel(error_model="numpy")
+@compiled
+def _approach_rows(  # type: ignore[no-untyped-def]
+    points, binding, normals, max_iter, taken, of_normals, of_costs, factor, projections
+):
+    for row in range(len(points)):
+        m = _take(binding[row], normals, taken)
+        if m > 0:
+            _approach(points[row], taken, m, max_iter, of_normals, of_costs, factor, projections[row])
+
+
+@inlined
+def _approach(point, normals, m, max_iter, of_normals, of_costs, factor, projection):  # type: ignore[no-untyped-def]
+    # Minimise ‖Nᵀx - y‖² under s = x and s >= 0, with z the multipliers; τ and κ belong to the embedding. Everything
+    # about x that the steps need is x itself and its image u = Nᵀx.
+    pull, x, s, z, scaling, dual_gap, correction, x_tau, x_step, s_step, z_step, side = of_normals
+    u, u_tau, u_step, mean, apart = of_costs
+    d = len(point)
+    _times(normals, m, point, pull)
+    for i in range(m):
+        pull[i] *= 2
+        scaling[i] = 1.0
+    _factorise(normals, m, scaling, factor)
+    _solve(normals, m, scaling, factor, pull, x, u)
+    _into_orthant(x, 1.0, m, s)
+    _into_orthant(x, -1.0, m, z)
+    tau, kappa = 1.0, 1.0
+    for iteration in range(max_iter):
+        gap = _dot(s, z, m)
+        if _scale(s, z, m, scaling) > _LARGEST or gap < _CLOSED * tau**2 * max(1.0, _dot(point, point, d)):
+            break
+        centring = (gap + tau * kappa) / (m + 1)
+        _times(normals, m, u, dual_gap)
+        for i in range(m):
+            dual_gap[i] = z[i] - 2 * dual_gap[i] + tau * pull[i]
+            correction[i] = s[i] * z[i]
+        value_gap = kappa + 2 * (_dot(u, u, d) / tau - _dot(point, u, d))
+        _factorise(normals, m, scaling, factor)
+        _solve(normals, m, scaling, factor, pull, x_tau, u_tau)
+        for k in range(d):
+            mean[k] = u[k] / tau
+            apart[k] = mean[k] - u_tau[k]
+        slope = kappa / tau + 2 * (_dot(point, u_tau, d) + _dot(apart, apart, d) - _dot(u_tau, u_tau, d))
+
+        correction_tau = tau * kappa
+        share = 1.0  # of the gaps to close: all of them in the predictor, what is left of them in the corrector
+        for corrector in range(2):
+            for i in range(m):
+                side[i] = share * dual_gap[i] - (correction[i] / z[i] - share * (s[i] - x[i])) / scaling[i]
+            _solve(normals, m, scaling, factor, side, x_step, u_step)
+            ahead = 2 * (2 * _dot(mean, u_step, d) - _dot(point, u_step, d))
+            tau_step = (share * value_gap - correction_tau / tau + ahead) / slope
+            kappa_step = -(correction_tau + kappa * tau_step) / tau
+            _add(tau_step, u_tau, d, u_step)
+            for i in range(m):
+                x_step[i] += tau_step * x_tau[i]
+                s_step[i] = x_step[i] - share * (s[i] - x[i])
+                z_step[i] = -(s_step[i] + correction[i] / z[i]) / scaling[i]
+            length = _longest(z, z_step, m, _longest(s, s_step, m, 1.0))
+            length = min(length, _way(tau, tau_step), _way(kappa, kappa_step))
+            if corrector == 0:
+                share = 1 - (1 - length) ** 3
+                weight = length if iteration == 0 else 1.0  # a badly centred start gets a smaller correction
+                for i in range(m):
+                    correction[i] = s[i] * z[i] + weight * s_step[i] * z_step[i] - (1 - share) * centring
+                correction_tau = tau * kappa + weight * tau_step * kappa_step - (1 - share) * centring
+        length *= _STEP_FRACTION
+        _add(length, x_step, m, x)
+        _add(length, u_step, d, u)
+        _add(length, s_step, m, s)
+        _add(length, z_step, m, z)
+        tau += length * tau_step
+        kappa += length * kappa_step
+    for k in range(d):
+        projection[k] = u[k] / tau
+
+
+@inlined
 def _take(binding, normals, taken):  # type: ignore[no-untyped-def]
     """Write down the normals that take part, with their signs, as a sparse matrix of their own; return how many."""
     indptr, indices, data = normals
@@ -71,7 +141,7 @@ def _take(binding, normals, taken):  # type: ignore[no-untyped-def]
     return row
 
 
-@kernel(error_model="numpy")
+@compiled
 def _times(normals, m, vector, out):  # type: ignore[no-untyped-def]
     """Set `out` to `N v`."""
     indptr, indices, data = normals
@@ -82,10 +152,11 @@ def _times(normals, m, vector, out):  # type: ignore[no-untyped-def]
         out[i] = total
 
 
-@kernel(error_model="numpy")
-def _factorise(normals, m, scaling, factor, first):  # type: ignore[no-untyped-def]
-    """Set `factor` to the Cholesky factor of `I + 2 Nᵀ diag(scaling) N`, `first` to each row's first nonzero column."""
+@compiled
+def _factorise(normals, m, scaling, factored):  # type: ignore[no-untyped-def]
+    """Set the Cholesky factor of `I + 2 Nᵀ diag(scaling) N` and the first nonzero column of each of its rows."""
     indptr, indices, data = normals
+    factor, first = factored
     d = len(first)
     for i in range(d):
         first[i] = i
@@ -107,10 +178,11 @@ def _factorise(normals, m, scaling, factor, first):  # type: ignore[no-untyped-d
             factor[i, j] = np.sqrt(max(total, smallest)) if i == j else total / factor[j, j]
 
 
-@kernel(error_model="numpy")
-def _solve(normals, m, scaling, factor, first, side, weights, combined):  # type: ignore[no-untyped-def]
+@compiled
+def _solve(normals, m, scaling, factored, side, weights, combined):  # type: ignore[no-untyped-def]
     """Solve `(diag(1/scaling) + 2 N Nᵀ) λ = side`; set `weights` to `λ` and `combined` to `Nᵀ λ`."""
     indptr, indices, data = normals
+    factor, first = factored
     d = len(first)
     for i in range(d):
         combined[i] = 0.0
@@ -131,9 +203,9 @@ def _solve(normals, m, scaling, factor, first, side, weights, combined):  # type
         weights[i] = scaling[i] * (side[i] - 2 * weights[i])
 
 
-@kernel(error_model="numpy")
-def _into_orthant(values, m, sign, out):  # type: ignore[no-untyped-def]
-    """Set `out` to the signed values, shifted so that the smallest keeps a distance from zero."""
+@compiled
+def _into_orthant(values, sign, m, out):  # type: ignore[no-untyped-def]
+    """Set `out` to the values with a sign, shifted so that the smallest keeps a distance from zero."""
     smallest, total = np.inf, 0.0
     for i in range(m):
         smallest = min(smallest, sign * values[i])
@@ -143,97 +215,35 @@ def _into_orthant(values, m, sign, out):  # type: ignore[no-untyped-def]
         out[i] = sign * values[i] + shift
 
 
-@kernel(error_model="numpy")
-def _longest_step(value, change, m, length):  # type: ignore[no-untyped-def]
-    """Return how far a vector can go along its change and stay non-negative, at most `length`."""
+@inlined
+def _scale(s, z, m, scaling):  # type: ignore[no-untyped-def]
+    """Set the scaling to `s / z` and return the largest entry."""
+    largest = 0.0
     for i in range(m):
-        if change[i] < 0:
-            length = min(length, -value[i] / change[i])
+        scaling[i] = s[i] / z[i]
+        largest = max(largest, scaling[i])
+    return largest
+
+
+@compiled
+def _longest(values, changes, m, length):  # type: ignore[no-untyped-def]
+    """Return how far values can follow their changes and stay positive, at most `length`."""
+    for i in range(m):
+        length = min(length, _way(values[i], changes[i]))
     return length
 
 
-@kernel(error_model="numpy")
+@compiled
+def _way(value, change):  # type: ignore[no-untyped-def]
+    return -value / change if change < 0 else np.inf
+
+
+@compiled
+def _add(length, step, m, values):  # type: ignore[no-untyped-def]
+    for i in range(m):
+        values[i] += length * step[i]
+
+
+@compiled
 def _dot(a, b, m):  # type: ignore[no-untyped-def]
     return a[:m] @ b[:m]
-
-
-@kernel(error_model="numpy")
-def _approach(points, binding, normals, max_iter, taken, of_normals, of_costs, factor, first, projections):  # type: ignore[no-untyped-def]
-    # Minimise ‖Nᵀx - y‖² under s = x and s >= 0, with z the multipliers; τ and κ belong to the embedding. Everything
-    # about x that the steps need is x itself and its image u = Nᵀx.
-    pull, x, s, z, scaling, dual_gap, x_tau, correction, side, x_step, s_step, z_step = of_normals
-    u, u_tau, u_step, mean, apart = of_costs
-    d = len(u)
-    for row in range(len(points)):
-        m = _take(binding[row], normals, taken)
-        if m == 0:
-            continue
-        point = points[row]
-        _times(taken, m, point, pull)
-        for i in range(m):
-            pull[i] *= 2
-            scaling[i] = 1.0
-        _factorise(taken, m, scaling, factor, first)
-        _solve(taken, m, scaling, factor, first, pull, x, u)
-        _into_orthant(x, m, 1.0, s)
-        _into_orthant(x, m, -1.0, z)
-        tau, kappa = 1.0, 1.0
-        for iteration in range(max_iter):
-            largest = 0.0
-            for i in range(m):
-                scaling[i] = s[i] / z[i]
-                largest = max(largest, scaling[i])
-            gap = _dot(s, z, m)
-            if largest > _LARGEST or gap < _CLOSED * tau**2 * max(1.0, _dot(point, point, d)):
-                break
-            centring = (gap + tau * kappa) / (m + 1)
-            _times(taken, m, u, dual_gap)
-            for i in range(m):
-                dual_gap[i] = z[i] - 2 * dual_gap[i] + tau * pull[i]
-                correction[i] = s[i] * z[i]
-            value_gap = kappa + 2 * (_dot(u, u, d) / tau - _dot(point, u, d))
-            _factorise(taken, m, scaling, factor, first)
-            _solve(taken, m, scaling, factor, first, pull, x_tau, u_tau)
-            for k in range(d):
-                mean[k] = u[k] / tau
-                apart[k] = mean[k] - u_tau[k]
-            slope = kappa / tau + 2 * (_dot(point, u_tau, d) + _dot(apart, apart, d) - _dot(u_tau, u_tau, d))
-
-            correction_tau = tau * kappa
-            share = 1.0  # of the gaps to close: all of them in the predictor, what is left of them in the corrector
-            for corrector in range(2):
-                for i in range(m):
-                    side[i] = share * dual_gap[i] - (correction[i] / z[i] - share * (s[i] - x[i])) / scaling[i]
-                _solve(taken, m, scaling, factor, first, side, x_step, u_step)
-                tau_step = (
-                    share * value_gap - correction_tau / tau + 2 * (2 * _dot(mean, u_step, d) - _dot(point, u_step, d))
-                ) / slope
-                for i in range(m):
-                    x_step[i] += tau_step * x_tau[i]
-                    s_step[i] = x_step[i] - share * (s[i] - x[i])
-                    z_step[i] = -(s_step[i] + correction[i] / z[i]) / scaling[i]
-                for k in range(d):
-                    u_step[k] += tau_step * u_tau[k]
-                kappa_step = -(correction_tau + kappa * tau_step) / tau
-                length = _longest_step(z, z_step, m, _longest_step(s, s_step, m, 1.0))
-                if tau_step < 0:
-                    length = min(length, -tau / tau_step)
-                if kappa_step < 0:
-                    length = min(length, -kappa / kappa_step)
-                if corrector == 0:
-                    share = 1 - (1 - length) ** 3
-                    weight = length if iteration == 0 else 1.0  # a badly centred start gets a smaller correction
-                    for i in range(m):
-                        correction[i] = s[i] * z[i] + weight * s_step[i] * z_step[i] - (1 - share) * centring
-                    correction_tau = tau * kappa + weight * tau_step * kappa_step - (1 - share) * centring
-            length *= _STEP_FRACTION
-            for i in range(m):
-                x[i] += length * x_step[i]
-                s[i] += length * s_step[i]
-                z[i] += length * z_step[i]
-            for k in range(d):
-                u[k] += length * u_step[k]
-            tau += length * tau_step
-            kappa += length * kappa_step
-        for k in range(d):
-            projections[row, k] = u[k] / tau

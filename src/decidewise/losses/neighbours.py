@@ -100,15 +100,22 @@ def extreme_rays(normals: FloatArray, max_rays: int) -> FloatArray:
     return rays[[_rank(normals[touched]) == r - 1 for touched in values == 0]]
 
 
-@kernel
 def _rank(rows: FloatArray) -> int:
     """Return the rank of a matrix by elimination; on hundreds of small ones it is much faster than LAPACK."""
-    rows = rows.copy()
+    return int(_eliminate(rows.copy()))
+
+
+@kernel(error_model="numpy")
+def _eliminate(rows):  # type: ignore[no-untyped-def]
+    """Bring a matrix into echelon form, in place, and return its rank."""
     rank = 0
     for column in range(rows.shape[1]):
         if rank == len(rows):
             break
-        pivot = rank + np.argmax(np.abs(rows[rank:, column]))
+        pivot = rank
+        for i in range(rank + 1, len(rows)):
+            if abs(rows[i, column]) > abs(rows[pivot, column]):
+                pivot = i
         if abs(rows[pivot, column]) <= _ZERO:
             continue
         for k in range(column, rows.shape[1]):
@@ -138,8 +145,12 @@ def _adjacent(touched, heights, least):  # type: ignore[no-untyped-def]
     """
     cut, inside = [], []
     common = np.empty(touched.shape[1], dtype=np.uint64)
-    for a in np.flatnonzero(heights > 0):
-        for b in np.flatnonzero(heights < 0):
+    for a in range(len(heights)):
+        if heights[a] <= 0:
+            continue
+        for b in range(len(heights)):
+            if heights[b] >= 0:
+                continue
             size = 0
             for word in range(len(common)):
                 common[word] = touched[a, word] & touched[b, word]

@@ -26,10 +26,10 @@ class Portfolio(Problem):
     Ties: among the optimal portfolios the one of least variance, and no investment where nothing has a positive
     return. (With a singular covariance several may be left, and any of them may be returned.)
 
-    The return is certified to 1e-9 of the largest one possible, so a loss of whatever size rules an asset out, and
-    beside a return of 1e10 those of 0.1 are right as far as float64 goes, but not certified. Where the standard
-    deviations of the assets held add up to more than 1,000 times that of the portfolio, the covariance's own rounding
-    counts, and it is certified to 1e-6, or a `SolverError` is raised.
+    The return is certified to 1e-9 of the largest one possible. So a loss of any size rules an asset out, and beside a
+    return of 1e10 those of 0.1 count as far as float64 goes, but are not certified. Where the standard deviations of
+    the assets held add up to more than 2,000 times that of the portfolio, the covariance's own rounding counts: there
+    the return is certified to 1e-6, or a `SolverError` is raised.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ def solve_cone(returns: FloatArray, S: FloatArray, row: int) -> FloatArray:
             break
         point, bound = _approach(np.maximum(r, -worst), root, float(shares.sum()), float(r @ shares), doubt)
         point[r < -worst] = 0.0
-        value = float(r @ point)
+        value = r @ point
         feasible = KNOWN * (deviation @ point) ** 2 <= doubt + CERTIFIED and point @ S @ point <= 1.0 + CERTIFIED
         if feasible and bound <= (1.0 + CERTIFIED + min(doubt, DOUBTFUL)) * value:
             return point

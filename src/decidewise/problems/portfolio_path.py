@@ -18,9 +18,8 @@ and a pivot takes an asset in, or out again.
 
 The steady path is for assets that are combinations of each other, as cash and perfect hedges are, and for returns that
 nearly agree. It is the same path with returns that are all less by `ρ`, the largest, and covariances that are all more
-by `κ = 1`: as long as the whole budget is spent, every portfolio loses the same return and gains the same variance.
-Only the formulas for the budget differ: its price is `ρ + b/a - τ (1/a - κ)`, and it becomes free at
-`τ = (b + ρ a) / (1 - κ a)`.
+by `κ = 1`: as long as the whole budget is spent, all portfolios lose the same return and gain the same variance. The
+formulas for the budget change: its price is `ρ + b/a - τ (1/a - κ)`, and it is free from `τ = (b + ρ a) / (1 - κ a)`.
 """
 
 from __future__ import annotations
@@ -170,25 +169,9 @@ def _next(levels, slopes, flat, is_held, ratios, a):  # type: ignore[no-untyped-
 def _pivot(S, tableau, held, is_held, work, k, asset):  # type: ignore[no-untyped-def]
     """Take an asset in or out; return how many are held then; 0 is also for one that depends on those held."""
     d = len(work)
-    place = k
-    if is_held[asset]:
-        place = 0
-        while held[place] != asset:
-            place += 1
-        for j in range(d):
-            work[j] = tableau[FIRST + place, j]
-    else:
-        # The row of an asset that is not held: [S_NH M, S_NN - S_NH M S_HN].
-        for j in range(d):
-            work[j] = S[asset, j]
-        for i in held[:k]:
-            work[i] = 0.0
-        for i in range(k):
-            weight = S[asset, held[i]]
-            for j in range(d):
-                work[j] -= weight * tableau[FIRST + i, j]
-        if work[asset] <= DEPENDENT * S[asset, asset]:
-            return 0
+    place = _read_row(S, tableau, held, is_held, work, k, asset)
+    if place == k and work[asset] <= DEPENDENT * S[asset, asset]:
+        return 0
     sign = -1.0 if is_held[asset] else 1.0
     inverse = 1.0 / work[asset]
     for i in range(FIRST + k):
@@ -210,6 +193,29 @@ def _pivot(S, tableau, held, is_held, work, k, asset):  # type: ignore[no-untype
 
 
 @inlined
+def _read_row(S, tableau, held, is_held, work, k, asset):  # type: ignore[no-untyped-def]
+    """Set `work` to the row of an asset, held or not; return its place among those held, or else `k`."""
+    d, place = len(work), k
+    if is_held[asset]:
+        place = 0
+        while held[place] != asset:
+            place += 1
+        for j in range(d):
+            work[j] = tableau[FIRST + place, j]
+    else:
+        # The row of an asset that is not held: [S_NH M, S_NN - S_NH M S_HN].
+        for j in range(d):
+            work[j] = S[asset, j]
+        for i in held[:k]:
+            work[i] = 0.0
+        for i in range(k):
+            weight = S[asset, held[i]]
+            for j in range(d):
+                work[j] -= weight * tableau[FIRST + i, j]
+    return place
+
+
+@inlined
 def _hold_the_best(r, S, tableau, held, is_held, work, u):  # type: ignore[no-untyped-def]
     """Hold the portfolio of least variance among the assets of the largest return; return how many, 0 on failure.
 
@@ -223,7 +229,6 @@ def _hold_the_best(r, S, tableau, held, is_held, work, u):  # type: ignore[no-un
         is_held[i] = False
         if r[i] > r[best]:
             best = i
-    M1 = tableau[ONES]
     asset = best
     u[best] = 1.0
     k = 0
@@ -231,28 +236,12 @@ def _hold_the_best(r, S, tableau, held, is_held, work, u):  # type: ignore[no-un
         k = _pivot(S, tableau, held, is_held, work, k, asset)
         if k == 0:
             break
-        # Move to the least variance on the assets held, and drop those that reach zero on the way.
-        while True:
-            a = 0.0
-            for i in held[:k]:
-                a += M1[i]
-            step, blocking = 1.0, -1
-            for i in held[:k]:
-                if M1[i] <= 0.0:
-                    at = u[i] / (u[i] - M1[i] / a) if u[i] > M1[i] / a else 0.0
-                    if at < step:
-                        step, blocking = at, i
-            for i in held[:k]:
-                u[i] += step * (M1[i] / a - u[i])
-            if blocking < 0:
-                break
-            u[blocking] = 0.0
-            k = _pivot(S, tableau, held, is_held, work, k, blocking)
+        k, a = _descend(S, tableau, held, is_held, work, u, k)
         # The tied asset whose covariance with the portfolio is furthest below its variance, by more than rounding.
         shortfall, asset = 0.0, -1
         for i in range(len(r)):
             if not is_held[i] and r[i] == r[best]:
-                less = M1[i] / a - 1e-12 * S[i, i]
+                less = tableau[ONES, i] / a - 1e-12 * S[i, i]
                 if less > shortfall:
                     shortfall, asset = less, i
         if asset < 0:
@@ -260,6 +249,29 @@ def _hold_the_best(r, S, tableau, held, is_held, work, u):  # type: ignore[no-un
     for i in range(len(u)):
         u[i] = 0.0
     return k if asset < 0 else 0
+
+
+@inlined
+def _descend(S, tableau, held, is_held, work, u, k):  # type: ignore[no-untyped-def]
+    """Move to the least variance on the held assets, dropping what reaches zero; return how many stay, and `1ᵀM1`."""
+    M1 = tableau[ONES]
+    while True:
+        a = 0.0
+        for i in held[:k]:
+            a += M1[i]
+        step, blocking = 1.0, -1
+        for i in held[:k]:
+            if M1[i] <= 0.0:
+                at = u[i] / (u[i] - M1[i] / a) if u[i] > M1[i] / a else 0.0
+                if at < step:
+                    step, blocking = at, i
+        for i in held[:k]:
+            u[i] += step * (M1[i] / a - u[i])
+        if blocking < 0:
+            break
+        u[blocking] = 0.0
+        k = _pivot(S, tableau, held, is_held, work, k, blocking)
+    return k, a
 
 
 @compiled
@@ -290,7 +302,8 @@ def _certify(r, less, S, deviation, u, price, budget_price):  # type: ignore[no-
             steepest = max(steepest, worth / risk) if risk > 0.0 else np.inf
     whole = np.sqrt(max(variance, 0.0))
     bound = price * whole + gain
-    bound = min(bound, steepest * whole)
+    if steepest < np.inf:
+        bound = min(bound, steepest * whole)
     doubt = KNOWN * parts * parts
     allowed = 1.0 + CERTIFIED + doubt
     return doubt <= CERTIFIED and total <= allowed and variance <= allowed and budget_price + bound <= allowed * value
