@@ -10,137 +10,161 @@ from __future__ import annotations
 
 import numpy as np
 
+from decidewise.batches import IntArray
 from decidewise.checks import FloatArray
 from decidewise.kernels import kernel
-from decidewise.problems.tour_bound import ascend, grow, narrow
-from decidewise.problems.tour_row import BARRED, TAKEN, IntArray, Row, decide, follow, is_open, open_row, record, reopen
-from decidewise.problems.tour_start import find_tours
+from decidewise.problems.common_divisor import common_divisor
+from decidewise.problems.tour_bound import ascend, narrow
+from decidewise.problems.tour_row import (
+    BARRED,
+    COST,
+    EXCESS,
+    GAIN,
+    LIMIT,
+    TAKEN,
+    TIE,
+    decide,
+    follow,
+    is_open,
+    open_rows,
+    record,
+    reopen,
+)
+from decidewise.problems.tour_start import build
 
-#: Steps of the ascent at each node of a search, and one-trees for each node of the row before it starts again.
-STEPS, PATIENCE = 15, 50
-#: The least distance to aim at in the ascent at each node, in units of the spread of the prices.
-REACH = 1e-3
+#: Tours to start with, and steps of the first ascent, for each node of the row.
+STARTS, FIRST_STEPS = 0.5, 2
+#: Steps of the ascent at each branch of the search, and the least distance to aim at, in units of the mean price.
+STEPS, REACH = 15, 3e-3
+#: One-trees for each node of the row before the search starts again, with longer ascents.
+PATIENCE = 50
+#: What is asked before the edges: which tour is the best, and, if it is tied, which edges none of the best can have.
+BEST, NARROWER = -1, 0
 
 
-@kernel
 def cheapest_tours(costs: FloatArray, n: int, trees: IntArray) -> tuple[FloatArray, int]:
-    """Return the tours of costs (rows, n (n - 1) / 2), and the first row that was not solved, or -1.
+    """Return the tours of costs (rows, n (n - 1) / 2) in units of the largest, and the first row not solved, or -1.
 
     All rows together may take `trees[0]` one-trees, which are counted down there.
     """
-    decisions = np.zeros_like(costs)
-    for i in range(len(costs)):
-        row = open_row(costs[i], n, trees)
-        find_tours(row)
-        _settle(row)
-        if row.tied[0]:
-            _prefer_first(row)
-        if trees[0] < 0:
-            return decisions, i
-        edge = 0
-        for a in range(n):
-            for b in range(a + 1, n):
-                decisions[i, edge] = row.tour[a, b]
-                edge += 1
-    return decisions, -1
+    square, numbers = open_rows(costs, n)
+    # Every tour has n edges, so that tours differ by sums of what edges cost above the least.
+    coarse = [common_divisor(row) for row in costs - costs.min(axis=1, keepdims=True)]
+    numbers[:, GAIN] = np.maximum(numbers[:, TIE], 0.999 * np.array(coarse))
+    tours = np.zeros_like(square)
+    floats, ints, stacks = np.zeros((2, n)), np.zeros((4, n), np.int64), np.zeros((2, costs.shape[1] + 2), np.int64)
+    stuck = _search(square, square.copy(), np.zeros(square.shape[:2]), *floats, *ints, *stacks, tours, numbers, trees)
+    a, b = np.triu_indices(n, 1)
+    return tours[:, a, b], stuck
 
 
-@kernel
-def _prefer_first(row: Row) -> None:
-    """Replace the tour by the first of the best ones: edge by edge, take it if one of them does."""
-    n = len(row.costs)
-    row.gain[0] = np.inf  # a tie ends a search: nothing is better
-    row.limit[0] = row.cost[0] + row.tie
-    narrow(row, grow(row))
-    follow(row)
-    for a in range(n):
-        for b in range(a + 1, n):
-            if not is_open(row, a, b):
-                continue
-            n_decided = row.n_decided[0]
-            decide(row, a, b, TAKEN)
-            possible = follow(row)
-            if row.tour[a, b]:
-                continue
-            row.limit[0], row.tied[0] = row.cost[0] + row.tie, False
-            if possible:
-                _settle(row)
-            if not row.tied[0]:
-                reopen(row, n_decided)
-                decide(row, a, b, BARRED)
-                follow(row)
+@kernel(error_model="numpy")
+def _search(
+    all_costs: FloatArray,
+    all_lengths: FloatArray,
+    all_prices: FloatArray,
+    best_prices: FloatArray,
+    detours: FloatArray,
+    old: IntArray,
+    new: IntArray,
+    edge_to: IntArray,
+    degrees: IntArray,
+    decided: IntArray,
+    branches: IntArray,
+    tours: FloatArray,
+    all_numbers: FloatArray,
+    trees: IntArray,
+) -> int:
+    """Find the tours, row after row; return the first row that was not solved, or -1.
 
-
-@kernel
-def _settle(row: Row) -> None:
-    """Find the best tour of what is open, and whether it is tied."""
-    n = len(row.costs)
-    effort = 1.0
-    while not _search(row, effort) and row.trees_left[0] >= 0:
-        # Polyak's steps, somewhat longer, converge where the bound can reach its aim, and shorter ones where not.
-        ascend(row, 100 * n, 1.8, 1.8, 0.0)
-        ascend(row, 10 * n, 1.0, 0.05, 0.0)
-        effort *= 2
-
-
-@kernel
-def _search(row: Row, effort: float) -> bool:
-    """Record tours within the limit, which falls with each better one, and each tie; return False if in vain.
-
-    The steps at a node grow with the effort, and the one-trees, after which it is in vain, with its square. All
-    decisions are undone.
+    `branches` holds how many edges were decided when the question was asked, and before each edge taken by choice.
     """
-    steps = int(STEPS * effort)
-    stop = max(row.trees_left[0] - int(PATIENCE * effort**2) * len(row.costs), 0)
-    n_decided, prices = row.n_decided[0], row.prices.copy()
-    reach = REACH * (prices.max() - prices.min())
-    branches = np.empty((len(row.decided), 3), np.int64)  # an edge, and how many were decided before it
-    branch_prices = np.empty((len(row.decided), len(prices)))
-    depth, possible = 0, True
-    while possible and row.trees_left[0] >= stop:
-        split = _close(row, steps, reach)
-        if split >= 0:
-            a, b = row.tree[split]
-            branches[depth, 0], branches[depth, 1], branches[depth, 2] = a, b, row.n_decided[0]
-            branch_prices[depth] = row.prices
-            depth += 1
-            decide(row, a, b, TAKEN)
-            if follow(row):
+    n = len(old)
+    for row in range(len(tours)):
+        costs, lengths, prices = all_costs[row], all_lengths[row], all_prices[row]
+        tour, numbers = tours[row], all_numbers[row]
+        for start in range(int(STARTS * n) + 2):
+            build(costs, prices, old, new, start % n, numbers[TIE])
+            record(costs, old, new, tour, numbers)
+            if start == 0:
+                ascend(
+                    costs, lengths, prices, best_prices, detours, old, new, edge_to, degrees, numbers, trees,
+                    FIRST_STEPS * n, 1.0, 0.05, 0.0,
+                )  # fmt: skip
+        edge_to[1] = -1
+        decided[0] = branches[0] = depth = 0
+        asked, effort, stop = BEST, 1, trees[0] - PATIENCE * n
+        while trees[0] >= 0:
+            if trees[0] < stop:
+                # In vain: once more, with better prices and more care. Polyak's steps, somewhat longer, converge where
+                # the bound can reach its aim, and shorter ones where not.
+                reopen(costs, lengths, decided, branches[0])
+                ascend(
+                    costs, lengths, prices, best_prices, detours, old, new, edge_to, degrees, numbers, trees,
+                    100 * n, 1.8, 1.8, 0.0,
+                )  # fmt: skip
+                ascend(
+                    costs, lengths, prices, best_prices, detours, old, new, edge_to, degrees, numbers, trees,
+                    10 * n, 1.0, 0.05, 0.0,
+                )  # fmt: skip
+                depth, effort = 0, 2 * effort
+                stop = trees[0] - PATIENCE * effort * effort * n
+            if follow(lengths, decided, degrees):
+                bound = ascend(
+                    costs, lengths, prices, best_prices, detours, old, new, edge_to, degrees, numbers, trees,
+                    STEPS * effort, 1.0, 0.05, REACH,
+                )  # fmt: skip
+                if numbers[EXCESS] == 0 and asked != NARROWER and bound <= numbers[LIMIT]:
+                    record(costs, old, new, tour, numbers)
+                if bound <= numbers[LIMIT]:
+                    split = narrow(lengths, decided, prices, detours, old, new, edge_to, degrees, numbers, bound)
+                    if asked == NARROWER:
+                        branches[0] = decided[0]
+                    elif split >= 0:
+                        depth += 1
+                        branches[depth] = decided[0]
+                        decide(lengths, decided, old[split], new[split], TAKEN)
+                        continue
+                    elif numbers[EXCESS] > 0:
+                        # All edges at crowded nodes have been decided, some of them against the one-tree.
+                        continue
+            # No tour is left here. Bar the last edge that was taken by choice.
+            edge = decided[branches[depth] + 1]
+            reopen(costs, lengths, decided, branches[depth])
+            if depth > 0:
+                depth -= 1
+                decide(lengths, decided, edge // n, edge % n, BARRED)
                 continue
-        # Bar the last edge that was taken by choice; where that leaves no tour, the one before.
-        possible = False
-        while depth > 0 and not possible:
-            depth -= 1
-            reopen(row, branches[depth, 2])
-            row.prices[:] = branch_prices[depth]
-            decide(row, branches[depth, 0], branches[depth, 1], BARRED)
-            possible = follow(row)
-    reopen(row, n_decided)
-    row.prices[:] = prices
-    return not possible
+            # That answers the question.
+            tied = numbers[LIMIT] < numbers[COST]
+            numbers[LIMIT] = numbers[COST] + numbers[TIE]
+            if asked == BEST:
+                if not tied:
+                    break
+                numbers[GAIN] = np.inf  # from now on a tie ends a search: nothing is better
+                asked = NARROWER
+                continue
+            if asked > 0 and not tied:
+                reopen(costs, lengths, decided, branches[0] - 1)
+                decide(lengths, decided, asked // n, asked % n, BARRED)
+            asked = _ask(lengths, decided, tour, asked)
+            if asked < 0:
+                break
+            branches[0] = decided[0]
+            effort, stop = 1, trees[0] - PATIENCE * n
+        if trees[0] < 0:
+            return row
+    return -1
 
 
-@kernel
-def _close(row: Row, steps: int, reach: float) -> int:
-    """Return the edge of the one-tree to branch on, or -1 if no tour within the limit is left here."""
-    while True:
-        bound = ascend(row, steps, 1.0, 0.05, reach)
-        if bound > row.limit[0]:
-            return -1
-        is_tour = bool(np.all(row.degrees == 2))
-        if is_tour:
-            record(row, row.tree)
-            if bound > row.limit[0]:
-                return -1
-        narrow(row, bound)
-        if not follow(row):
-            return -1
-        split = -1
-        for k in range(len(row.tree)):
-            a, b = row.tree[k]
-            crowded = is_tour or row.degrees[a] > 2 or row.degrees[b] > 2
-            if crowded and is_open(row, a, b) and (split < 0 or row.detours[k] < row.detours[split]):
-                split = k
-        if is_tour or split >= 0:
-            return split
-        # All edges at crowded nodes have been decided, some of them against the one-tree: the next one is another.
+@kernel(inner=True, error_model="numpy")
+def _ask(lengths: FloatArray, decided: IntArray, tour: FloatArray, asked: int) -> int:
+    """Take the open edges of the tour, and the first one after `asked` that it does not have; return that or -1."""
+    n = len(tour)
+    for edge in range(asked + 1, n * n):
+        a, b = edge // n, edge % n
+        if a < b and is_open(lengths, a, b):
+            decide(lengths, decided, a, b, TAKEN)
+            if tour[a, b] == 0:
+                return edge
+    return -1
