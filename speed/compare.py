@@ -12,7 +12,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from decidewise.evaluate import N_GROUPS, Truth, compare, compare_regrets
+from decidewise.evaluate import N_GROUPS, Hindsight, compare, compare_regrets
 from decidewise.problems import ShortestPath
 
 N, N_RESAMPLES = 1_000_000, 2_000
@@ -41,11 +41,11 @@ def main():
     seconds = perf_counter() - start
     extra = peak_megabytes() - before
 
-    truth = Truth.of(problem, costs)
+    truth = Hindsight.of(problem, costs)
     regrets = {name: truth.regret(prediction) for name, prediction in predictions.items()}
     grouped = processor_seconds(lambda: compare_regrets(truth, regrets, n_resamples=N_RESAMPLES))
     few = slice(N_GROUPS)
-    some = Truth(problem, truth.costs[few], truth.best[few])
+    some = Hindsight(problem, truth.costs[few], truth.best[few])
     some_regrets = {name: regret[few] for name, regret in regrets.items()}
     share = N_GROUPS / N / 10
     plain = processor_seconds(lambda: compare_regrets(some, some_regrets, n_resamples=N_RESAMPLES // 10)) / share

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 import decidewise
 from decidewise.cli import app
-from decidewise.demo import run
+from decidewise.demo import run_demo
 
 
 def test_version():
@@ -16,7 +16,7 @@ def test_version():
 
 
 def test_demo_prints_one_table_and_writes_one_figure(tmp_path, capsys):
-    results = run(tmp_path / "new")
+    results = run_demo(tmp_path / "new")
     shown = capsys.readouterr().out
     assert shown.count("┏") == 1
     assert "least squares" in shown

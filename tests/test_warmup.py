@@ -2,7 +2,7 @@ import importlib
 import pkgutil
 
 import decidewise
-from decidewise.kernels import Kernel
+from decidewise.runtime.kernels import Kernel
 from decidewise.warmup import warm_up
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from hatchling.build import build_wheel
 
-from decidewise.cli import PAPER, TABLES
+import decidewise.paper
 from decidewise.experiments import Store
+from decidewise.paper import TABLES
 
 ROOT = Path(__file__).parents[1]
 
@@ -33,8 +34,7 @@ def files(folder):
 
 
 def test_the_wheel_carries_the_plans_and_finds_them(installed, tmp_path):
-    assert PAPER == ROOT / "paper"
-    assert files(installed / "decidewise" / "paper") == files(PAPER)
+    assert files(installed / "decidewise" / "paper") == files(Path(decidewise.paper.__file__).parent)
     Store(tmp_path / "rows.sqlite")
     command = "import decidewise.cli as cli; print(cli.__file__); cli.app()"
     result = subprocess.run(

@@ -16,8 +16,8 @@ from rich.text import Text
 
 from decidewise.data import Dataset, make_shortest_path
 from decidewise.evaluate import Interval, normalized_regret, regret_interval
-from decidewise.files import write_whole
 from decidewise.models import GeneralizedLinear, WiseRegressor
+from decidewise.runtime.files import write_whole
 
 DEGREES = (4, 8)
 N_TRAIN, N_TEST, SEED = 400, 10_000, 42
@@ -35,7 +35,7 @@ class Result:
     seconds: float
 
 
-def run(out: Path) -> list[Result]:
+def run_demo(out: Path) -> list[Result]:
     """Fit, print the table, write `demo.png` into the folder `out`, and return the rows."""
     out.mkdir(parents=True, exist_ok=True)  # before any work is done in vain
     console = Console()

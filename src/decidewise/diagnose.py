@@ -15,9 +15,9 @@ from sklearn.pipeline import Pipeline
 from decidewise.checks import FloatArray, as_integer, as_matrix, as_problem, check_same_rows
 from decidewise.evaluate import Interval, compare_regrets
 from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor, default_candidates
-from decidewise.models.out_of_fold import OutOfFold, Rows, affordable, folds
-from decidewise.models.race import Race, reasons
-from decidewise.models.starts import link_of
+from decidewise.models.selection.out_of_fold import OutOfFold, Rows, affordable, folds
+from decidewise.models.selection.scores import CandidateScores, reasons
+from decidewise.models.training.initial import link_of
 
 _N_RESAMPLES = 10
 _EPOCHS = 10
@@ -150,19 +150,19 @@ def diagnose(
     n_models = len(candidates) + 2 + (1 + _N_RESAMPLES) + trains
     held_out = OutOfFold.of(problem, X, costs, splits, affordable(splits, n_models, budget, rng))
 
-    race = Race.run(held_out, candidates)
-    best_name = race.names[race.choice]
+    scores = CandidateScores.run(held_out, candidates)
+    best_name = scores.names[scores.choice]
     best = candidates[best_name]
     log_link = _has_log_link(best)
     halved = held_out.halved(rng)
-    steps = _Steps([f"Not fitted: {reason}" for reason in reasons(race.names, race.errors)])
-    regrets = {"best": race.regret_of_choosing(_N_PARTS, rng)}
-    if not race.errors[race.names.index("least squares")]:
-        regrets["least squares"] = race.regrets[race.names.index("least squares")]
+    steps = _Steps([f"Not fitted: {reason}" for reason in reasons(scores.names, scores.errors)])
+    regrets = {"best": scores.regret_of_choosing(_N_PARTS, rng)}
+    if not scores.errors[scores.names.index("least squares")]:
+        regrets["least squares"] = scores.regrets[scores.names.index("least squares")]
         regrets["gain"] = regrets["least squares"] - regrets["best"]
     with steps.trying("The noise could not be measured"):
-        regrets["floor"] = 2 * race.regrets[race.choice] - halved.regret(best)
-    n_solves = race.n_solves + halved.n_solves + (1 + _N_RESAMPLES) * len(held_out.rows)
+        regrets["floor"] = 2 * scores.regrets[scores.choice] - halved.regret(best)
+    n_solves = scores.n_solves + halved.n_solves + (1 + _N_RESAMPLES) * len(held_out.rows)
     if trains:
         n_solves += n_training + held_out.n_solves
         with steps.trying("SPO+ could not be trained"):

@@ -37,7 +37,7 @@ class SolverError(RuntimeError):
 
 
 class TimeLimitReached(Exception):  # noqa: N818  (nothing went wrong)
-    """The time for a solve is up; see `decidewise.batches.time_limit`."""
+    """The time for a solve is up; see `decidewise.runtime.batches.time_limit`."""
 
 
 class CalibrationWarning(UserWarning):

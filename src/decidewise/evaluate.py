@@ -89,7 +89,7 @@ def decision_regret(problem: Solvable, prediction: Any, costs: Any, *, unambiguo
         decisions. One of your own may maximise by mistake; a cache or a heuristic is right to train with, but judge
         with an exact problem.
     """
-    return Truth.of(problem, costs).regret(prediction, unambiguous=unambiguous)
+    return Hindsight.of(problem, costs).regret(prediction, unambiguous=unambiguous)
 
 
 def normalized_regret(problem: Solvable, prediction: Any, costs: Any, *, unambiguous: bool = False) -> float:
@@ -97,7 +97,7 @@ def normalized_regret(problem: Solvable, prediction: Any, costs: Any, *, unambig
 
     The parameters are those of `decision_regret`.
     """
-    return Truth.of(problem, costs).normalized_regret(prediction, unambiguous=unambiguous)
+    return Hindsight.of(problem, costs).normalized_regret(prediction, unambiguous=unambiguous)
 
 
 class Interval(NamedTuple):
@@ -144,7 +144,7 @@ def regret_interval(
     is five times that.
     """
     level, n_resamples, rng = _as_options(level, n_resamples, rng)
-    truth = Truth.of(problem, costs)
+    truth = Hindsight.of(problem, costs)
     regret = truth.regret(prediction, unambiguous=unambiguous)
     (estimate,), resampled = _bootstrap(truth, [regret], n_resamples, rng)
     return _interval(estimate, resampled[:, 0], level)
@@ -217,7 +217,7 @@ def compare(
     if baseline is not None and baseline not in predictions:
         raise ValueError(f"baseline must be one of {list(predictions)}; got {baseline!r}.")
     level, n_resamples, rng = _as_options(level, n_resamples, rng)
-    truth = Truth.of(problem, costs)
+    truth = Hindsight.of(problem, costs)
     regrets = {
         name: truth.regret(prediction, name=f"predictions[{name!r}]", unambiguous=unambiguous)
         for name, prediction in predictions.items()
@@ -226,7 +226,7 @@ def compare(
 
 
 def compare_regrets(
-    truth: Truth,
+    truth: Hindsight,
     regrets: Mapping[str, FloatArray],
     *,
     baseline: str | None = None,
@@ -275,7 +275,7 @@ def regret_scorer(problem: Solvable) -> RegretScorer:
 
 
 @dataclass(frozen=True)
-class Truth:
+class Hindsight:
     """Realised costs and the value of the best decisions: solved once, any number of predictions scored."""
 
     problem: Solvable
@@ -283,7 +283,7 @@ class Truth:
     best: FloatArray
 
     @classmethod
-    def of(cls, problem: Solvable, costs: Any) -> Truth:
+    def of(cls, problem: Solvable, costs: Any) -> Hindsight:
         """Solve for the best decisions of realised costs (n, d)."""
         costs = as_matrix(costs, n_columns=as_problem(problem).n_costs, owner=type(problem).__name__)
         return cls(problem, costs, _values(costs, problem.solve(costs)))
@@ -368,7 +368,7 @@ def _as_options(
 
 
 def _bootstrap(
-    truth: Truth, regrets: list[FloatArray], n_resamples: int, rng: np.random.Generator
+    truth: Hindsight, regrets: list[FloatArray], n_resamples: int, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
     """Return the normalised regret of each of k models on all rows (k,) and on the same resamples (n_resamples, k)."""
     columns = np.column_stack([*regrets, np.abs(truth.best)])

@@ -9,9 +9,9 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from decidewise.compilation import announcer
 from decidewise.models import DecisionRegressor
 from decidewise.problems import Assignment, Knapsack, Portfolio, Problem, ShortestPath, TravellingSalesman
+from decidewise.runtime.compilation import announcer
 
 
 def warm_up() -> None:

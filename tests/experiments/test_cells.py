@@ -10,8 +10,8 @@ from decidewise.data import make_shortest_path
 from decidewise.evaluate import normalized_regret
 from decidewise.experiments import Method
 from decidewise.experiments.cells import compute
-from decidewise.interrupts import interruptible
 from decidewise.models import DecisionRegressor, GeneralizedLinear
+from decidewise.runtime.interrupts import interruptible
 
 
 def of(cells, method, *, degree=4, trial=1):

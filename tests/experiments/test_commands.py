@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 from decidewise import cli
 from decidewise.cli import app
 from decidewise.experiments.rows import SCHEMA
+from decidewise.paper import CONTESTS, PUBLISHED, TABLES
 
 UNLUCKY_MODULE = """
 from pathlib import Path
@@ -117,7 +118,7 @@ def test_report_gets_the_rows_of_these_plans(command, tiny, tmp_path, monkeypatc
         calls.append((table, out, published))
         return out / "report.html"
 
-    monkeypatch.setitem(sys.modules, "decidewise.report", SimpleNamespace(write_report=write_report))
+    monkeypatch.setitem(sys.modules, "decidewise.report.write", SimpleNamespace(write_report=write_report))
     command("run", "--jobs", 1, "--trials", 1)
     result = command("report", "--out", tmp_path / "page", "--published", tmp_path)
     assert result.exit_code == 0, result.output
@@ -170,10 +171,9 @@ def test_a_mistake_of_ours_keeps_its_traceback(command, monkeypatch):
 def test_plans_beyond_the_tables_are_read_once_they_have_rows(tiny, tmp_path, monkeypatch):
     folder = tmp_path / "paper"
     folder.mkdir()
-    for name in (*cli.TABLES, *cli.CONTESTS):
+    for name in (*TABLES, *CONTESTS):
         (folder / f"{name}.toml").write_text(tiny.plan.read_text())
-    published = cli.PAPER / "published"
-    monkeypatch.setattr(cli, "PAPER", folder)
+    monkeypatch.setattr(cli, "PLANS", folder)
     store = ["--store", str(tiny.store_path), "--trials", "1"]
 
     def paper(*arguments):
@@ -186,11 +186,11 @@ def test_plans_beyond_the_tables_are_read_once_they_have_rows(tiny, tmp_path, mo
         return set(parquet.read_table(tmp_path / "rows.parquet")["plan"].to_pylist())
 
     paper("run", "--jobs", "1")
-    assert plans() == set(cli.TABLES)
-    out = ["--out", str(tmp_path / "page"), "--published", str(published)]
+    assert plans() == set(TABLES)
+    out = ["--out", str(tmp_path / "page"), "--published", str(PUBLISHED)]
     assert "missing" not in paper("report", *out)
     assert "better" not in paper("status")
     paper("run", "better", "--jobs", "1")
-    assert plans() == {*cli.TABLES, "better"}
+    assert plans() == {*TABLES, "better"}
     assert "missing" not in paper("report", *out)
     assert "better" in paper("status")

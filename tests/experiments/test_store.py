@@ -132,7 +132,7 @@ def test_claims_of_a_run_that_is_silent_are_taken_over(tiny, cells, monkeypatch)
     assert store.claim(cells[:1], "silent") == cells[:1]
     assert store.claim(cells[1:2], "alive") == cells[1:2]
     clock[0] += 50
-    store.hear("alive")
+    store.record_heartbeat("alive")
     clock[0] += 50
     assert store.claim(cells[:2], "heir") == cells[:1]
 

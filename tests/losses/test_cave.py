@@ -6,7 +6,7 @@ from scipy.optimize import nnls
 
 from decidewise.data import make_travelling_salesman
 from decidewise.losses import Cave, CaveHybrid, CavePlus
-from decidewise.losses.cones import NormalCones
+from decidewise.polyhedra.cones import NormalCones
 from decidewise.problems import Assignment, Ball, Knapsack, ShortestPath, TopK, TravellingSalesman
 
 PROBLEMS = [

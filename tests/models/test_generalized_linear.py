@@ -15,8 +15,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from decidewise.data import make_shortest_path
 from decidewise.evaluate import normalized_regret
-from decidewise.models import GeneralizedLinear, WiseRegressor, log_linear
-from decidewise.models.blocks import BLOCK_ROWS, Block
+from decidewise.models import GeneralizedLinear, WiseRegressor
+from decidewise.models.linear import log_linear
+from decidewise.models.linear.blocks import BLOCK_ROWS, Block
 
 
 @parametrize_with_checks(

@@ -7,7 +7,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
 
 from decidewise import DecisionRegressor, GeneralizedLinear, WiseRegressor, WiseRegressorCV
-from decidewise.models.blocks import BLOCK_ROWS
+from decidewise.models.linear.blocks import BLOCK_ROWS
 from decidewise.problems import TopK
 
 RNG = np.random.default_rng(0)

@@ -20,7 +20,7 @@ from decidewise.problems import (
     TopK,
     TravellingSalesman,
 )
-from decidewise.problems.wrapper import Wrapper
+from decidewise.problems.wrappers.base import Wrapper
 
 SCALES = (1e-8, 3e-5, 0.1, 1 / 3, 7.7, 12_345.6, 1e8)
 

@@ -9,7 +9,8 @@ import os
 import numpy as np
 import pytest
 
-from decidewise.problems import Assignment, Knapsack, Portfolio, ShortestPath, TopK, TravellingSalesman, knapsack
+from decidewise.problems import Assignment, Knapsack, Portfolio, ShortestPath, TopK, TravellingSalesman
+from decidewise.problems.knapsack import problem as knapsack
 
 ROUNDS = int(os.environ.get("FUZZ_ROUNDS", "2"))
 N_ROWS = 8

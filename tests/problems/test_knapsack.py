@@ -5,8 +5,9 @@ import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from decidewise import SolverError
-from decidewise.problems import Knapsack, knapsack
-from decidewise.problems.knapsack_packs import maximal_packs
+from decidewise.problems import Knapsack
+from decidewise.problems.knapsack import problem as knapsack
+from decidewise.problems.knapsack.enumeration import maximal_packs
 
 
 @pytest.fixture(params=["listed", "searched"])

@@ -5,7 +5,7 @@ from scipy.optimize import linprog, minimize
 from scipy.sparse import csc_matrix, eye, vstack
 
 from decidewise.problems import Portfolio
-from decidewise.problems.portfolio_path import follow_risk_price
+from decidewise.problems.portfolio.critical_line import follow_risk_price
 
 
 def random_covariance(rng, d, kind):

@@ -12,8 +12,9 @@ from scipy.spatial.distance import pdist
 
 from decidewise.data import make_travelling_salesman
 from decidewise.errors import SolverError
-from decidewise.problems import CountedProblem, TravellingSalesman, travelling_salesman
-from decidewise.problems.base import Polyhedron
+from decidewise.polyhedra import Polyhedron
+from decidewise.problems import CountedProblem, TravellingSalesman
+from decidewise.problems.travelling_salesman import problem as travelling_salesman
 
 
 def as_decision(nodes):

@@ -4,10 +4,10 @@ import re
 import pyarrow as pa
 import pytest
 
+from decidewise.report.chart_builders import charts_of
 from decidewise.report.page import render_page
-from decidewise.report.reading import COLUMNS, read_boards
+from decidewise.report.read_results import COLUMNS, read_boards
 from decidewise.report.style import styles
-from decidewise.report.views import charts_of
 
 
 def page_of(table, published=None):

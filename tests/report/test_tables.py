@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from decidewise.report.formats import to_csv, to_latex, to_markdown
-from decidewise.report.reading import read_boards
+from decidewise.report.read_results import read_boards
 from decidewise.report.tables import regret_table, seconds_table
 
 

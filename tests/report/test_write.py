@@ -3,8 +3,9 @@ import re
 import pyarrow as pa
 import pytest
 
-from decidewise.report import write, write_report
-from decidewise.report.views import regret_by_samples
+from decidewise.report import write
+from decidewise.report.chart_builders import regret_by_samples
+from decidewise.report.write import write_report
 
 
 def test_files(report):

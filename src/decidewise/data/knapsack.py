@@ -6,7 +6,7 @@ import numpy as np
 
 from decidewise.checks import FloatArray, as_integer, as_number
 from decidewise.data.dataset import Dataset
-from decidewise.data.draws import as_degree, as_noise, polynomial, single_precision, streams
+from decidewise.data.polynomial import as_degree, as_noise, polynomial, single_precision, streams
 from decidewise.problems import Knapsack
 
 

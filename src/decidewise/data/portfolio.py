@@ -8,7 +8,7 @@ import numpy as np
 
 from decidewise.checks import as_choice, as_flag, as_integer, as_number, as_positive
 from decidewise.data.dataset import Dataset
-from decidewise.data.draws import as_degree, single_precision, streams
+from decidewise.data.polynomial import as_degree, single_precision, streams
 from decidewise.problems import Portfolio
 
 

@@ -7,7 +7,7 @@ from scipy.spatial.distance import pdist
 
 from decidewise.checks import as_integer
 from decidewise.data.dataset import Dataset
-from decidewise.data.draws import as_degree, as_noise, single_precision, streams
+from decidewise.data.polynomial import as_degree, as_noise, single_precision, streams
 from decidewise.problems import TravellingSalesman
 
 

@@ -29,7 +29,7 @@ Killed at any moment, a run continues where it was; changed plans, seeds and cod
 
 from decidewise.experiments.cells import Cell
 from decidewise.experiments.methods import Method
-from decidewise.experiments.plan import Plan, Problem, read_plan
+from decidewise.experiments.plan import Plan, PlannedProblem, read_plan
 from decidewise.experiments.rows import Row, as_table, export
 from decidewise.experiments.runner import OtherCodeError, cells_of_all, run
 from decidewise.experiments.store import Store
@@ -40,7 +40,7 @@ __all__ = [
     "Method",
     "OtherCodeError",
     "Plan",
-    "Problem",
+    "PlannedProblem",
     "Row",
     "Store",
     "as_table",

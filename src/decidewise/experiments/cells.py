@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 from threadpoolctl import threadpool_limits
 
 from decidewise.data import Dataset
-from decidewise.evaluate import Truth
+from decidewise.evaluate import Hindsight
+from decidewise.experiments.importable import load, resolve
 from decidewise.experiments.methods import Method
-from decidewise.experiments.names import load, resolve
 from decidewise.experiments.plan import Plan
 from decidewise.experiments.rows import Row, machine
-from decidewise.interrupts import is_interrupt, raise_noted
 from decidewise.problems import CountedProblem
+from decidewise.runtime.interrupts import is_interrupt, raise_noted
 
 #: Trained on once before anything is timed: enough rows for every code path of a loss.
 _WARM_UP_ROWS = 64
@@ -136,11 +136,11 @@ def _attempt(act: Callable[[], Result]) -> Result | str:
     return result
 
 
-def _prepare(cell: Cell) -> tuple[Dataset, Dataset, Truth, float]:
+def _prepare(cell: Cell) -> tuple[Dataset, Dataset, Hindsight, float]:
     for module in cell.modules:
         load(module, cell.folder)
     train, test = _draw(cell)
-    truth = Truth.of(test.problem, test.costs)
+    truth = Hindsight.of(test.problem, test.costs)
     return train, test, truth, truth.normalized_regret(test.mean_costs)
 
 
@@ -152,7 +152,7 @@ def _draw(cell: Cell) -> tuple[Dataset, Dataset]:
     return data.split(cell.samples)
 
 
-def _measure(cell: Cell, train: Dataset, test: Dataset, truth: Truth) -> dict[str, Any]:
+def _measure(cell: Cell, train: Dataset, test: Dataset, truth: Hindsight) -> dict[str, Any]:
     if cell.method.loss:
         _warm_up(cell, train)
     problem = CountedProblem(train.problem)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from decidewise.errors import InputError
-from decidewise.experiments.names import check_name, check_text, resolve
+from decidewise.experiments.importable import check_name, check_text, resolve
 from decidewise.losses import as_loss, registry
 from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor
 

@@ -34,8 +34,8 @@ from typing import Any, TypeVar
 
 from decidewise.checks import as_integer, as_positive
 from decidewise.errors import InputError
+from decidewise.experiments.importable import check_module, check_name, check_text
 from decidewise.experiments.methods import Method
-from decidewise.experiments.names import check_module, check_name, check_text
 
 #: Of integers: what the store can hold, even the sum of two of them.
 _LARGEST = 2**62
@@ -44,7 +44,7 @@ _KINDS: dict[type, str] = {str: "strings", dict: "tables"}
 
 
 @dataclass(frozen=True)
-class Problem:
+class PlannedProblem:
     """One problem of a plan: its data, and the methods that are compared on it.
 
     Parameters
@@ -111,7 +111,7 @@ class Plan:
     """
 
     name: str
-    problems: Sequence[Problem]
+    problems: Sequence[PlannedProblem]
     trials: int
     epochs: int = 100
     batch_size: int = 32
@@ -166,7 +166,7 @@ def _plan(path: Path, table: Mapping[str, Any]) -> Plan:
             _make(Method, method, f"{place}.methods[{j}]")
             for j, method in enumerate(_entries(problem, "methods", dict, place))
         ]
-        problems.append(_make(Problem, {**problem, "methods": methods}, place))
+        problems.append(_make(PlannedProblem, {**problem, "methods": methods}, place))
     return _make(Plan, {**table, "problems": problems}, where, name=path.stem, folder=str(path.resolve().parent))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from decidewise.errors import InputError
-from decidewise.files import write_whole
+from decidewise.runtime.files import write_whole
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from decidewise.experiments.processes import processes
 from decidewise.experiments.rows import Row
 from decidewise.experiments.store import LEASE, Store
 from decidewise.experiments.version import code_version
-from decidewise.interrupts import interruptible, raise_noted
+from decidewise.runtime.interrupts import interruptible, raise_noted
 
 #: Beyond these a slip of the keyboard is more likely than a wish.
 MOST_CELLS, MOST_JOBS = 1_000_000, 1_000
@@ -89,7 +89,7 @@ def run(
     with interruptible():
         _check_names(cells)
         say = partial(console.print, markup=False) if console else lambda _: None
-        with store.kept_open(), _signs_of_life(store, name), _workers(jobs, cluster, say) as starmap:
+        with store.held_open(), _heartbeat(store, name), _workers(jobs, cluster, say) as starmap:
             store.drop_stale_claims()
             if anew:
                 store.set_aside(cells, only_failed=anew == "failed")
@@ -157,14 +157,14 @@ def _check_names(cells: Sequence[Cell]) -> None:
 
 
 @contextmanager
-def _signs_of_life(store: Store, name: str) -> Iterator[None]:
+def _heartbeat(store: Store, name: str) -> Iterator[None]:
     """Keep the claims of a run alive while it lasts, and give them up at its end."""
     ended = threading.Event()
 
     def beat() -> None:
         while not ended.wait(LEASE / 6):
             with suppress(InputError):  # what the store complains of, the run itself will meet and tell
-                store.hear(name)
+                store.record_heartbeat(name)
 
     thread = threading.Thread(target=beat, daemon=True)
     thread.start()

@@ -125,7 +125,7 @@ class Store:
             stale = [(run, heard) for run, host, pid, heard in runs if not _is_alive(host, pid, heard)]
             db.executemany("DELETE FROM claims WHERE run = ? AND heard = ?", stale)
 
-    def hear(self, run: str) -> None:
+    def record_heartbeat(self, run: str) -> None:
         """Note that a run is alive."""
         with self._connection() as db:
             db.execute("UPDATE claims SET heard = ? WHERE run = ?", (time.time(), run))
@@ -139,7 +139,7 @@ class Store:
                 db.executemany("DELETE FROM claims WHERE run = ? AND cell = ?", [(run, cell.key) for cell in cells])
 
     @contextmanager
-    def kept_open(self) -> Iterator[None]:
+    def held_open(self) -> Iterator[None]:
         """Hold one connection meanwhile: each time the last is closed, SQLite tidies up its log, at a price."""
         with self._connection() as db:
             db.execute("SELECT count(*) FROM claims").fetchone()
@@ -157,8 +157,8 @@ class Store:
                     "Choose another file."
                 )
             if found == 0:
-                _patiently(lambda: db.execute("PRAGMA journal_mode = WAL"))
-                _patiently(lambda: db.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;"))
+                _retry_while_locked(lambda: db.execute("PRAGMA journal_mode = WAL"))
+                _retry_while_locked(lambda: db.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;"))
 
     def _select(self, columns: str, cells: Sequence[Cell]) -> list[tuple]:
         plans = sorted({cell.plan for cell in cells})
@@ -215,7 +215,7 @@ def _is_gone(pid: int) -> bool:
     return False
 
 
-def _patiently(act: Callable[[], object]) -> None:
+def _retry_while_locked(act: Callable[[], object]) -> None:
     """Act, and again while another process sets up the same file: SQLite does not wait for that by itself."""
     deadline = time.monotonic() + _PATIENCE
     while True:

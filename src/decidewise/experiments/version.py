@@ -17,13 +17,16 @@ PARTS = (
     "checks.py",
     "measure.py",
     "evaluate.py",
+    "runtime/batches.py",
+    "runtime/kernels.py",
+    "polyhedra",
     "data",
     "problems",
     "losses",
     "models",
     "experiments/methods.py",
     "experiments/cells.py",
-    "experiments/fair_play.py",
+    "paper/same_model.py",
 )
 
 

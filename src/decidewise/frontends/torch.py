@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from decidewise.checks import FloatArray, as_array, as_integer
-from decidewise.frontends.contract import NATIVE, Reduction, check_batch, check_reduction, reduce
+from decidewise.frontends.shared import NATIVE, Reduction, check_batch, check_reduction, reduce
 from decidewise.losses import Loss, Target, as_loss
 from decidewise.losses.base import Solvable
 

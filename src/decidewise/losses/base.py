@@ -19,7 +19,7 @@ import numpy as np
 
 from decidewise.checks import FloatArray, all_finite, as_matrix, as_problem, as_rng
 from decidewise.errors import SolverError
-from decidewise.losses.relaxation import relaxed_vertices
+from decidewise.polyhedra.highs import relaxed_vertices
 from decidewise.progress import tracked
 
 # Small enough that the progress bar moves while a slow solver works on the labels.

@@ -20,7 +20,7 @@ import numpy as np
 
 from decidewise.checks import FloatArray, as_flag, as_integer, as_number
 from decidewise.losses.base import DecisionTarget, Loss, Minimization, row_dot
-from decidewise.losses.cones import IntArray, NormalCones
+from decidewise.polyhedra.cones import IntArray, NormalCones
 
 
 @dataclass(frozen=True)

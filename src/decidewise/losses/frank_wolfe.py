@@ -38,7 +38,7 @@ class Projection:
         return np.einsum("ik,ikd->id", coefficients, self.atoms)
 
 
-def project(problem: Minimization, targets: FloatArray, *, max_iter: int, tol: float) -> Projection:
+def project_on_hull(problem: Minimization, targets: FloatArray, *, max_iter: int, tol: float) -> Projection:
     """Return the nearest points to `targets` `(n, d)` in the convex hull of the feasible region.
 
     A row is done when its Frank–Wolfe gap, which bounds half the squared distance to the exact projection, is at most

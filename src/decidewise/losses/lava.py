@@ -15,11 +15,11 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
 from decidewise.checks import FloatArray, as_integer, as_positive
-from decidewise.kernels import kernel
 from decidewise.losses.base import DecisionTarget, Loss, Minimization, Target
-from decidewise.losses.cones import NormalCones
-from decidewise.losses.neighbours import neighbours
+from decidewise.polyhedra.adjacent_vertices import neighbours
+from decidewise.polyhedra.cones import NormalCones
 from decidewise.progress import tracked
+from decidewise.runtime.kernels import kernel
 
 
 @dataclass(frozen=True)

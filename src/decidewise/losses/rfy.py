@@ -13,7 +13,7 @@ import numpy as np
 
 from decidewise.checks import FloatArray, as_integer, as_positive
 from decidewise.losses.base import DecisionTarget, Loss, Minimization, row_dot
-from decidewise.losses.frank_wolfe import project
+from decidewise.losses.frank_wolfe import project_on_hull
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,8 @@ class Rfy(Loss):
         self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Return values and gradient."""
-        smoothed = project(target.problem, prediction / -self.lambd, max_iter=self.max_iter, tol=self.tol).points
+        smoothed = project_on_hull(
+            target.problem, prediction / -self.lambd, max_iter=self.max_iter, tol=self.tol
+        ).points
         gradient = target.decisions - smoothed
         return row_dot(prediction + self.lambd / 2 * (target.decisions + smoothed), gradient), gradient

@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from decidewise.batches import time_limit
 from decidewise.checks import (
     FloatArray,
     as_choice,
@@ -26,14 +25,15 @@ from decidewise.checks import (
 from decidewise.errors import TimeLimitReached, TrainingWarning
 from decidewise.evaluate import normalized_regret
 from decidewise.losses import Loss, Target, as_loss
-from decidewise.models.all_or_nothing import all_or_nothing
-from decidewise.models.course import Budget, Course, Epoch, OutOfBudget
-from decidewise.models.learners import refuse_masked
-from decidewise.models.link import Link, check_means, respond
-from decidewise.models.robust import neighbour_costs
-from decidewise.models.starts import start
-from decidewise.models.training import Training
-from decidewise.models.units import Units
+from decidewise.models.estimator.all_or_nothing import all_or_nothing
+from decidewise.models.estimator.traits import refuse_masked
+from decidewise.models.linear.link import Link, check_means, respond
+from decidewise.models.linear.units import Units
+from decidewise.models.training.initial import start
+from decidewise.models.training.label_smoothing import neighbour_costs
+from decidewise.models.training.loop import Budget, Epoch, OutOfBudget, TrainingLoop
+from decidewise.models.training.step import Training
+from decidewise.runtime.batches import time_limit
 
 
 class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -172,10 +172,10 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             units.leave(parameters, self.link)  # what could not be returned need not be trained
             deadline = clock + (self.max_seconds or np.inf)
             problem = Budget(self.problem, self.max_solves, deadline)
-            course = Course(self, problem, parameters, clock)
+            loop = TrainingLoop(self, problem, parameters, clock)
             before = perf_counter()
             with time_limit(deadline):
-                target = self._label(loss, costs / units.cost, course, 0 if held_out is None else len(held_out[0]))
+                target = self._label(loss, costs / units.cost, loop, 0 if held_out is None else len(held_out[0]))
             label_solves, label_seconds = problem.n_solves, perf_counter() - before
         try:
             if target is not None:
@@ -190,16 +190,16 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                     rng=rng,
                 )
                 with time_limit(deadline):  # also within a batch that takes long
-                    course.run(training, held_out, rng)
+                    loop.run(training, held_out, rng)
         finally:
             # Also when training diverged or a solver failed: the best model so far is there to be used.
-            kept = units.leave(course.parameters, self.link)
+            kept = units.leave(loop.parameters, self.link)
             self.intercept_, self.coef_ = kept[0], kept[1:].T
             self.label_solves_, self.label_seconds_ = label_solves, label_seconds
-            self.history_: list[Epoch] = course.history
-            self.stopped_, self.n_solves_ = course.stopped, problem.n_solves
-        if course.remark:
-            warnings.warn(course.remark, TrainingWarning, stacklevel=2)
+            self.history_: list[Epoch] = loop.history
+            self.stopped_, self.n_solves_ = loop.stopped, problem.n_solves
+        if loop.remark:
+            warnings.warn(loop.remark, TrainingWarning, stacklevel=2)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -264,12 +264,12 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return Units.callers(X.shape[1])
         return Units.of(X, costs, directions=loss.directions)
 
-    def _label(self, loss: Loss, costs: FloatArray, course: Course, n_held_out: int) -> Target | None:
+    def _label(self, loss: Loss, costs: FloatArray, loop: TrainingLoop, n_held_out: int) -> Target | None:
         """Return the target of the training rows, or None if the seconds ran out before."""
         try:
-            target = loss.prepare(course.problem, costs)
+            target = loss.prepare(loop.problem, costs)
             # Solved are the costs of the rows held out, and what the start predicts for them.
-            course.problem.check_calls(2 * n_held_out)
+            loop.problem.check_calls(2 * n_held_out)
         except OutOfBudget:
             raise ValueError(
                 f"max_solves={self.max_solves} does not cover the labels and the validation of "
@@ -277,8 +277,8 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 "as Wise."
             ) from None
         except TimeLimitReached:
-            course.stopped = "max_seconds"
-            course.remark = (
+            loop.stopped = "max_seconds"
+            loop.remark = (
                 f"max_seconds={self.max_seconds:g} were over before the labels of {len(costs)} rows were computed, so "
                 "the model is where training would have started. Allow more, or pass fewer rows."
             )

@@ -13,13 +13,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from decidewise.checks import FloatArray, as_choice, as_flag, as_integer, as_number, as_sample_weight, check_same_rows
-from decidewise.models.all_or_nothing import all_or_nothing
-from decidewise.models.blocks import Block, Blocks, RowBlocks
-from decidewise.models.deviances import CheckedBlocks, Deviance
-from decidewise.models.learners import refuse_masked
-from decidewise.models.link import check_means, respond
-from decidewise.models.log_linear import LinearFit, fit_log_linear
-from decidewise.models.moments import Moments
+from decidewise.models.estimator.all_or_nothing import all_or_nothing
+from decidewise.models.estimator.traits import refuse_masked
+from decidewise.models.linear.blocks import Block, Blocks, RowBlocks
+from decidewise.models.linear.deviances import CheckedBlocks, Deviance
+from decidewise.models.linear.link import check_means, respond
+from decidewise.models.linear.log_linear import LinearFit, fit_log_linear
+from decidewise.models.linear.moments import Moments
 
 
 def _has_partial_fit(model: GeneralizedLinear) -> bool:
@@ -150,7 +150,7 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return self._solve(self.moments_.plus(blocks), n_dimensions)
 
     def fit_blocks(self, blocks: Blocks) -> Self:
-        """Fit on blocks of rows that need not be in memory at once; see `decidewise.models.blocks`."""
+        """Fit on blocks of rows that need not be in memory at once; see `decidewise.models.linear.blocks`."""
         with all_or_nothing(self):
             deviance = self._check_parameters()
             return self._fit(blocks, 2, deviance)
@@ -286,7 +286,7 @@ def _first(blocks: Blocks) -> Block:
     first = blocks[0]
     if not isinstance(first, Block):
         raise ValueError(
-            "blocks must hold decidewise.models.blocks.Block(X, targets, weights), with weights=None for ones; the "
-            f"first is of type {type(first).__name__}."
+            "blocks must hold decidewise.models.linear.blocks.Block(X, targets, weights), with weights=None for ones; "
+            f"the first is of type {type(first).__name__}."
         )
     return first

@@ -14,18 +14,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from decidewise.checks import FloatArray, as_flag, as_matrix, as_number, as_sample_weight, check_same_rows
 from decidewise.errors import CalibrationWarning
 from decidewise.measure import mean_one, resample, transform
-from decidewise.models.all_or_nothing import all_or_nothing
-from decidewise.models.blocks import BLOCK_ROWS, RowBlocks
-from decidewise.models.generalized_linear import GeneralizedLinear
-from decidewise.models.learners import (
+from decidewise.models.estimator.all_or_nothing import all_or_nothing
+from decidewise.models.estimator.traits import (
     as_regressor,
     check_features,
-    loss_off_the_mean,
+    loss_without_mean,
     multi_output,
     refuse_masked,
     weight_keyword,
 )
-from decidewise.models.units import back_from, cost_unit
+from decidewise.models.generalized_linear import GeneralizedLinear
+from decidewise.models.linear.blocks import BLOCK_ROWS, RowBlocks
+from decidewise.models.linear.units import back_from, cost_unit
 
 
 class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -89,7 +89,7 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         costs = as_matrix(y, finite=False)
         check_same_rows(X=X, costs=costs)
         weights = None if sample_weight is None else as_sample_weight(sample_weight, len(costs))
-        if loss := loss_off_the_mean(learner):
+        if loss := loss_without_mean(learner):
             warnings.warn(
                 f"{loss} is not minimised by the conditional mean (the absolute error, for one, gives the median), and "
                 "the best decision under a linear cost depends on the mean: decisions can stay wrong however many rows "

@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from decidewise.checks import FloatArray, as_integer, as_matrix, as_problem, check_same_rows
 from decidewise.evaluate import normalized_regret
-from decidewise.models.all_or_nothing import all_or_nothing
 from decidewise.models.candidates import default_candidates
-from decidewise.models.learners import refuse_masked
-from decidewise.models.out_of_fold import OutOfFold, affordable, folds
-from decidewise.models.race import Race, named, reasons, table
+from decidewise.models.estimator.all_or_nothing import all_or_nothing
+from decidewise.models.estimator.traits import refuse_masked
+from decidewise.models.selection.out_of_fold import OutOfFold, affordable, folds
+from decidewise.models.selection.scores import CandidateScores, named, reasons, table
 
 
 class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -108,11 +108,11 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
             splits = folds(self.cv, X, costs, groups, rng)
             rows = affordable(splits, len(candidates), self.max_solves, rng)
-            race = Race.run(OutOfFold.of(self.problem, X, costs, splits, rows), candidates)
-            self.cv_results_ = race.results
-            self.n_solves_ = race.n_solves
-            self.best_index_ = race.choice
-            self.best_name_ = list(candidates)[race.choice]
+            scores = CandidateScores.run(OutOfFold.of(self.problem, X, costs, splits, rows), candidates)
+            self.cv_results_ = scores.results
+            self.n_solves_ = scores.n_solves
+            self.best_index_ = scores.choice
+            self.best_name_ = list(candidates)[scores.choice]
             self.best_estimator_ = clone(candidates[self.best_name_]).fit(X, costs)
         return self
 

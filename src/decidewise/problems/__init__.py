@@ -11,19 +11,18 @@
 `Problem` says what a problem is and how to write a new one.
 """
 
+from decidewise.polyhedra import Polyhedron
 from decidewise.problems.assignment import Assignment
 from decidewise.problems.ball import Ball
-from decidewise.problems.base import Polyhedron, Problem
-from decidewise.problems.cached import CachedProblem
-from decidewise.problems.counted import CountedProblem
+from decidewise.problems.base import Problem
 from decidewise.problems.ellipsoid import Ellipsoid
 from decidewise.problems.knapsack import Knapsack
-from decidewise.problems.parallel import ParallelProblem
 from decidewise.problems.portfolio import Portfolio
-from decidewise.problems.pyepo import from_pyepo
+from decidewise.problems.readers import from_pyepo
 from decidewise.problems.shortest_path import ShortestPath
 from decidewise.problems.topk import TopK
 from decidewise.problems.travelling_salesman import TravellingSalesman
+from decidewise.problems.wrappers import CachedProblem, CountedProblem, ParallelProblem
 
 __all__ = [
     "Assignment",

@@ -21,34 +21,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Literal
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from decidewise.checks import FloatArray, all_finite, as_array, as_choice, as_matrix
 from decidewise.errors import SolverError
+from decidewise.polyhedra import Polyhedron
 
 Sense = Literal["min", "max"]
 #: The most costs a problem may have: a single row of them takes almost a gigabyte.
 MAX_COSTS = 10**8
-
-
-@dataclass(frozen=True)
-class Polyhedron:
-    """The set `{w : A_ub w <= b_ub, A_eq w = b_eq, lower <= w <= upper}`, with sparse rows.
-
-    For a problem in integers it is the linear relaxation.
-    """
-
-    A_ub: csr_array
-    b_ub: FloatArray
-    A_eq: csr_array
-    b_eq: FloatArray
-    lower: FloatArray
-    upper: FloatArray
 
 
 class Problem(ABC):

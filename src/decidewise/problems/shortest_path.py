@@ -16,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from decidewise.batches import in_parts
 from decidewise.checks import FloatArray, as_integer
-from decidewise.kernels import kernel
-from decidewise.problems.base import Polyhedron, Problem, Sense, as_n_costs
-from decidewise.problems.ties import EPS, TIE, is_tie, safe_unit
+from decidewise.polyhedra import Polyhedron
+from decidewise.problems.base import Problem, Sense, as_n_costs
+from decidewise.problems.rounding.ties import EPS, TIE, is_tie, safe_unit
+from decidewise.runtime.batches import in_parts
+from decidewise.runtime.kernels import kernel
 
 IntArray = npt.NDArray[np.int64]
 

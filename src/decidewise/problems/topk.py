@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from decidewise.batches import in_parts
 from decidewise.checks import FloatArray, as_integer
-from decidewise.problems.base import Polyhedron, Problem, Sense, as_n_costs
+from decidewise.polyhedra import Polyhedron
+from decidewise.problems.base import Problem, Sense, as_n_costs
+from decidewise.runtime.batches import in_parts
 
 
 class TopK(Problem):

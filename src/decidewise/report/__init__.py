@@ -9,9 +9,3 @@
 - `page`: all of it on one page, where a small script draws the same charts
 - `write`: the only part that touches the disk
 """
-
-from __future__ import annotations
-
-from decidewise.report.write import write_report
-
-__all__ = ["write_report"]

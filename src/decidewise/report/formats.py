@@ -1,8 +1,8 @@
 """Tables -> Markdown and LaTeX; boards and contests -> CSV, for whoever wants to compute with the numbers.
 
->>> from decidewise.report.boards import Board, Cell, Column, Setting, Trial
+>>> from decidewise.report.results import Board, Trials, Column, Setting, Trial
 >>> from decidewise.report.tables import regret_table
->>> cell = Cell({0: Trial(8.0, 6.5, 0.1, 0.0), 1: Trial(8.5, 6.7, 0.1, 0.0)})
+>>> cell = Trials({0: Trial(8.0, 6.5, 0.1, 0.0), 1: Trial(8.5, 6.7, 0.1, 0.0)})
 >>> board = Board("mine", "mine", {(Setting(4, 200), Column("WISE", "adam")): cell})
 >>> print(to_markdown(regret_table(board)))
 | degree | samples | WISE | floor |
@@ -18,11 +18,10 @@ from html import escape
 from io import StringIO
 from math import isfinite
 
-from decidewise.report.boards import PROTOCOL, Board, Cell, Moments
-from decidewise.report.contest import Contest
-from decidewise.report.contest import Entry as ContestEntry
-from decidewise.report.tables import Entry, Row, Table
-from decidewise.report.verdicts import Verdict, compare
+from decidewise.paper.contest import Contest, ContestEntry
+from decidewise.paper.verdicts import Verdict, judge
+from decidewise.report.results import PROTOCOL, Board, Summary, Trials
+from decidewise.report.tables import Table, TableEntry, TableRow
 
 MARKS: dict[Verdict, str] = {"reproduced": "✓", "missed": "✗", "failed": "!", "not run": "–"}
 _LATEX = {"✓": r"$\checkmark$", "✗": r"$\times$", "–": "--", "−": "$-$", "±": r"$\pm$", "×": r"$\times$"}
@@ -110,13 +109,13 @@ def to_latex(table: Table, caption: str) -> str:
 
 def to_csv(board: Board) -> str:
     """Write one line a cell with everything known about it, to six digits; empty fields where there is nothing."""
-    comparisons = compare(board)
+    comparisons = judge(board)
     text = StringIO()
     writer = csv.DictWriter(text, _CSV_COLUMNS, restval="", lineterminator="\n")
     writer.writeheader()
     for setting in board.settings:
         for column in board.columns:
-            cell = board.cells.get((setting, column), Cell())
+            cell = board.cells.get((setting, column), Trials())
             start = [*setting, *map(_csv_text, column), len(cell.trials), len(cell.failures)]
             line = dict(zip(_CSV_COLUMNS, start, strict=False))
             numbers: dict[str, float | None] = {
@@ -157,7 +156,7 @@ def _marked(entry: ContestEntry) -> str:
     return f"{entry.text} {MARKS['missed']}" if entry.missed else entry.text
 
 
-def _markdown_entry(entry: Entry) -> str:
+def _markdown_entry(entry: TableEntry) -> str:
     ours = _bold(entry.ours, entry.best)
     if not entry.published:
         return ours
@@ -177,7 +176,7 @@ def _latex_head(caption: str, columns: str) -> list[str]:
     ]
 
 
-def _latex_rows(row: Row, table: Table) -> list[str]:
+def _latex_rows(row: TableRow, table: Table) -> list[str]:
     start = [str(row.setting.degree), str(row.setting.samples)]
     floor, blank = ([row.floor], [""]) if table.has_floor else ([], [])
     ours = [_latex_bold(entry.ours, entry.best) for entry in row.entries]
@@ -192,7 +191,7 @@ def _latex_rows(row: Row, table: Table) -> list[str]:
     ]
 
 
-def _relation(entry: Entry) -> str:
+def _relation(entry: TableEntry) -> str:
     return f"{entry.difference} {MARKS[entry.verdict] if entry.verdict else ''}".strip()
 
 
@@ -212,5 +211,5 @@ def _escape(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in text)
 
 
-def _named(name: str, moments: Moments) -> dict[str, float | None]:
+def _named(name: str, moments: Summary) -> dict[str, float | None]:
     return {f"{name}_mean": moments.mean, f"{name}_std": moments.std}

@@ -12,15 +12,15 @@ import pyarrow as pa
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from decidewise.report.boards import PROTOCOL, Board, Column, Setting, in_order
-from decidewise.report.charts import FLOOR, PUBLISHED, Chart, Matrix
-from decidewise.report.contest import Contest
+from decidewise.paper.contest import Contest
+from decidewise.paper.illustrations import Illustration
+from decidewise.paper.misses import group_misses
+from decidewise.paper.verdicts import PAPER_TRIALS, Judgement, Order, Verdict, count, judge, order
+from decidewise.report.chart import FLOOR, PUBLISHED, Chart, Matrix
 from decidewise.report.formats import MARKS
-from decidewise.report.illustrations import Illustration
-from decidewise.report.misses import group_misses
+from decidewise.report.results import PROTOCOL, Board, Column, Setting, in_order
 from decidewise.report.style import DARK, INK, LIGHT, Style
 from decidewise.report.tables import Table, regret_table, seconds_table
-from decidewise.report.verdicts import PAPER_TRIALS, Comparison, Order, Verdict, compare, count, order
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Section:
     """What the page shows of one board."""
 
     board: Board
-    comparisons: Sequence[Comparison]
+    comparisons: Sequence[Judgement]
     charts: Sequence[Chart | Matrix]
 
     @property
@@ -94,7 +94,7 @@ def render_page(
         Drawings, each with the SVG of its panels.
     """
     sections = [
-        Section(board, list(compare(board).values()), charts[board.name]) for board in boards if not board.is_contest
+        Section(board, list(judge(board).values()), charts[board.name]) for board in boards if not board.is_contest
     ]
     contest = Contest.among(boards)
     judged = [comparison for section in sections for comparison in section.comparisons]
@@ -133,13 +133,13 @@ def render_page(
     )
 
 
-def summary_line(comparisons: Iterable[Comparison]) -> str:
+def summary_line(comparisons: Iterable[Judgement]) -> str:
     """Return the line that says it all: how many of the published cells are reproduced."""
     counts = count(comparisons)
     return f"{counts['reproduced']} of {sum(counts.values())} cells reproduced"
 
 
-def _headline(table: pa.Table, judged: Sequence[Comparison], contest: Contest) -> str:
+def _headline(table: pa.Table, judged: Sequence[Judgement], contest: Contest) -> str:
     if judged:
         return summary_line(judged)
     return contest.headline if contest.boards else f"{table.num_rows:,} trials"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from decidewise.report.boards import METHODS, in_order
+from decidewise.report.results import METHODS, in_order
 
 #: Text and axes. The page replaces it by the colour of its text, so that a drawing follows light and dark.
 INK = "#1f2a37"

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from math import isfinite
 from operator import attrgetter
 
-from decidewise.report.boards import PROTOCOL, Board, Cell, Column, Moments, Setting
-from decidewise.report.verdicts import Verdict, compare
+from decidewise.paper.verdicts import Verdict, judge
+from decidewise.report.results import PROTOCOL, Board, Column, Setting, Summary, Trials
 
 
 @dataclass(frozen=True)
-class Entry:
+class TableEntry:
     """One column in one row; strings are empty where there is nothing to say."""
 
     ours: str
@@ -24,11 +24,11 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """One setting."""
 
     setting: Setting
-    entries: tuple[Entry, ...]
+    entries: tuple[TableEntry, ...]
     floor: str
 
 
@@ -37,7 +37,7 @@ class Table:
     """A table before it has a syntax."""
 
     columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
 
     @property
     def has_floor(self) -> bool:
@@ -55,8 +55,8 @@ class _Quantity:
     """What a table shows: an attribute of our cells and of the published ones, and how to write it."""
 
     attribute: str
-    show: Callable[[Moments], str]
-    show_published: Callable[[Moments], str]
+    show: Callable[[Summary], str]
+    show_published: Callable[[Summary], str]
     relate: Callable[[float, float], str]
 
 
@@ -69,7 +69,7 @@ def regret_table(board: Board) -> Table:
         _plus_minus,
         lambda ours, theirs: f"{ours - theirs:+.{digits}f}".replace("-", "−"),
     )
-    verdicts = {key: comparison.verdict for key, comparison in compare(board).items()}
+    verdicts = {key: comparison.verdict for key, comparison in judge(board).items()}
     return _table(board, quantity, verdicts, {at: f"{floor:.{digits}f}" for at, floor in board.floors.items()})
 
 
@@ -93,10 +93,10 @@ def digits_of(board: Board) -> int:
 def _table(
     board: Board, quantity: _Quantity, verdicts: Mapping[tuple[Setting, str], Verdict], floors: Mapping[Setting, str]
 ) -> Table:
-    moments: Callable[[object], Moments] = attrgetter(quantity.attribute)
+    moments: Callable[[object], Summary] = attrgetter(quantity.attribute)
 
-    def row(setting: Setting) -> Row:
-        ours = {column: board.cells.get((setting, column), Cell()) for column in board.columns}
+    def row(setting: Setting) -> TableRow:
+        ours = {column: board.cells.get((setting, column), Trials()) for column in board.columns}
         theirs = {
             Column(name, PROTOCOL): moments(cell) for (at, name), cell in board.published.items() if at == setting
         }
@@ -104,9 +104,9 @@ def _table(
         best = _best({column: moments(cell).mean for column, cell in ours.items() if cell.trials})
         published_best = _best({column: value.mean for column, value in theirs.items()})
 
-        def entry(column: Column, cell: Cell) -> Entry:
+        def entry(column: Column, cell: Trials) -> TableEntry:
             published = theirs.get(column)
-            return Entry(
+            return TableEntry(
                 _show(cell, quantity.show(moments(cell)), board.n_trials, expected=published is not None),
                 quantity.show_published(published) if published else "",
                 quantity.relate(moments(cell).mean, published.mean) if published and cell.trials else "",
@@ -115,7 +115,7 @@ def _table(
                 column in published_best,
             )
 
-        return Row(setting, tuple(entry(*item) for item in ours.items()), floors.get(setting, ""))
+        return TableRow(setting, tuple(entry(*item) for item in ours.items()), floors.get(setting, ""))
 
     return Table(tuple(board.columns), tuple(map(row, board.settings)))
 
@@ -130,7 +130,7 @@ def _best(means: Mapping[Column, float]) -> set[Column]:
     return best
 
 
-def _show(cell: Cell, text: str, n_trials: int, *, expected: bool) -> str:
+def _show(cell: Trials, text: str, n_trials: int, *, expected: bool) -> str:
     if not cell.trials:
         return "failed" if cell.failures else "not run" if expected else ""
     if len(cell.trials) == 1:
@@ -138,5 +138,5 @@ def _show(cell: Cell, text: str, n_trials: int, *, expected: bool) -> str:
     return text if len(cell.trials) == n_trials else f"{text} (n={len(cell.trials)})"
 
 
-def _plus_minus(moments: Moments, digits: int = 2) -> str:
+def _plus_minus(moments: Summary, digits: int = 2) -> str:
     return f"{moments.mean:.{digits}f} ± {moments.std:.{digits}f}"

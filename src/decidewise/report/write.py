@@ -9,11 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-from decidewise.files import write_whole
-from decidewise.report.boards import Board
-from decidewise.report.charts import Chart, Matrix
-from decidewise.report.contest import Contest
-from decidewise.report.figures import draw_chart, draw_matrix, render
+from decidewise.paper.contest import Contest
+from decidewise.paper.illustrations import ILLUSTRATIONS
+from decidewise.report.chart import Chart, Matrix
+from decidewise.report.chart_builders import charts_of
 from decidewise.report.formats import (
     contest_to_csv,
     contest_to_latex,
@@ -22,12 +21,13 @@ from decidewise.report.formats import (
     to_latex,
     to_markdown,
 )
-from decidewise.report.illustrations import ILLUSTRATIONS
+from decidewise.report.matplotlib_charts import draw_chart, draw_matrix, render
 from decidewise.report.page import render_page
-from decidewise.report.reading import read_boards
+from decidewise.report.read_results import read_boards
+from decidewise.report.results import Board
 from decidewise.report.style import Style, styles
 from decidewise.report.tables import regret_table, seconds_table
-from decidewise.report.views import charts_of
+from decidewise.runtime.files import write_whole
 
 
 def write_report(table: pa.Table, out: Path, published: Path | None = None) -> Path:

@@ -1,0 +1,67 @@
+"""The command line: one file for each group of commands. Heavy imports wait in the functions that need them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import decidewise
+from decidewise.cli.errors import Commands
+from decidewise.cli.plans import plan_commands
+from decidewise.errors import InputError
+from decidewise.paper import CONTESTS, PLANS, PUBLISHED, TABLES
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
+
+
+def _print_version(requested: bool) -> None:
+    if requested:
+        typer.echo(f"decidewise {decidewise.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Train on the costs that drive your decisions, with no solver in the training loop."""
+
+
+@app.command()
+def demo(out: Annotated[Path, typer.Option(help="Folder for the figure.")] = Path("out")) -> None:
+    """Fit least squares and WISE on synthetic shortest paths: one table, one figure, under a minute."""
+    from decidewise.demo import run_demo  # noqa: PLC0415
+
+    run_demo(out)
+
+
+@app.command()
+def warmup() -> None:
+    """Compile all solvers for this machine, so that no first answer has to wait; a minute at most, once."""
+    from decidewise.warmup import warm_up  # noqa: PLC0415
+
+    warm_up()
+
+
+def _paper_plans(names: Sequence[str]) -> list[Path]:
+    return [Path(name) if name.endswith(".toml") else PLANS / f"{name}.toml" for name in names or TABLES]
+
+
+def _given_plans(names: Sequence[str]) -> list[Path]:
+    if not names:
+        raise InputError("name at least one plan, a TOML file.")
+    return [Path(name) for name in names]
+
+
+app.add_typer(
+    plan_commands("paper", _paper_plans, PUBLISHED, CONTESTS),
+    name="paper",
+    help="Repeat the paper's experiments: shortest_path, knapsack and portfolio, or quick for a short look. Also by "
+    "name: better and travelling_salesman, which aim below the published regret.",
+)
+app.add_typer(plan_commands("bench", _given_plans), name="bench", help="Run plans of your own.")

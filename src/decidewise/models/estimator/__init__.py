@@ -1,0 +1,1 @@
+"""What all estimators share: the conventions of scikit-learn."""

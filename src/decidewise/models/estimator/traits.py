@@ -1,0 +1,118 @@
+"""What a scikit-learn regressor can do: take weights, many outputs, and whether it estimates a mean."""
+
+from __future__ import annotations
+
+from inspect import Parameter, signature
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import ClassifierMixin, clone
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+# Losses, by the names of scikit-learn, LightGBM and XGBoost, whose best constant is not the mean.
+_NOT_THE_MEAN = {
+    "absolute_error", "epsilon_insensitive", "fair", "huber", "l1", "lad", "mae", "mape", "quantile", "regression_l1",
+    "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror", "squared_epsilon_insensitive",
+}  # fmt: skip
+_NEVER_THE_MEAN = {
+    "HuberRegressor", "LinearSVR", "NuSVR", "QuantileRegressor", "RANSACRegressor", "SVR", "TheilSenRegressor",
+}  # fmt: skip
+
+# The square root of the range of float64, with room for sums.
+_LARGEST_FEATURE = 1e150
+
+
+def as_regressor(learner: Any, *, name: str) -> Any:
+    """Return `learner`, which must be a scikit-learn regressor, or anything else that can be fitted and predicts.
+
+    >>> as_regressor("ridge", name="estimator")
+    Traceback (most recent call last):
+    TypeError: estimator must be a regressor with fit and predict, such as Ridge(); got an object of type str.
+    """
+    expected = f"{name} must be a regressor with fit and predict, such as Ridge()"
+    if isinstance(learner, type):
+        raise TypeError(f"{expected}; got the class {learner.__name__} itself. Pass {learner.__name__}().")
+    if not (callable(getattr(learner, "fit", None)) and callable(getattr(learner, "predict", None))):
+        raise TypeError(f"{expected}; got an object of type {type(learner).__name__}.")
+    if isinstance(learner, ClassifierMixin):
+        raise TypeError(f"{expected}; {type(learner).__name__} is a classifier.")
+    return learner
+
+
+def refuse_masked(X: Any) -> None:
+    """Raise if entries of the features are masked: a learner would take what stands behind the mask for a number."""
+    if np.ma.is_masked(X):
+        raise ValueError("X has masked entries. Fill them, with X.filled(...), or drop their rows first.")
+
+
+def check_features(X: Any) -> None:
+    """Raise if numbers among the features are so large or so small that the squares a learner takes leave float64."""
+    if issparse(X):
+        return
+    numbers = np.asarray(X)
+    if numbers.ndim != 2 or numbers.dtype.kind != "f":
+        return
+    largest = np.fmax.reduce(np.abs(numbers), axis=0).astype(np.float64)
+    beyond = np.flatnonzero((largest > _LARGEST_FEATURE) | ((largest > 0) & (largest < 1 / _LARGEST_FEATURE)))
+    if len(beyond):
+        raise ValueError(
+            f"column {beyond[0]} of the features has entries of up to {largest[beyond[0]]:.0e}, whose squares are "
+            "beyond float64. Pass it in another unit, or use GeneralizedLinear, which takes any."
+        )
+
+
+def weight_keyword(learner: Any) -> str | None:
+    """Return the keyword by which `learner.fit` takes sample weights, or None where it takes none.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.pipeline import make_pipeline
+    >>> weight_keyword(make_pipeline(Ridge()))
+    'ridge__sample_weight'
+    """
+    if isinstance(learner, Pipeline):
+        name, last = learner.steps[-1]
+        keyword = weight_keyword(last)
+        return keyword and f"{name}__{keyword}"
+    takes_any = any(p.kind is Parameter.VAR_KEYWORD for p in signature(learner.fit).parameters.values())
+    if not (takes_any or has_fit_parameter(learner, "sample_weight")):
+        return None
+    # A search or a wrapper passes weights on, so it takes them only if the learner inside does.
+    inner = _inner(learner)
+    return "sample_weight" if inner is None or weight_keyword(inner) == "sample_weight" else None
+
+
+def multi_output(learner: Any) -> Any:
+    """Return the learner, wrapped to fit one copy an output unless it handles many outputs itself."""
+    # A search has as many outputs as the learner that it tunes, whatever its own tag says.
+    tuned = learner.estimator if isinstance(learner, GridSearchCV | RandomizedSearchCV) else learner
+    if get_tags(tuned).target_tags.multi_output:
+        return learner
+    if isinstance(learner, Pipeline):
+        # Wrapped inside, the transformers are fitted once and the weights still reach the last step.
+        name, last = learner.steps[-1]
+        return clone(learner).set_params(**{name: MultiOutputRegressor(last)})
+    return MultiOutputRegressor(learner)
+
+
+def loss_without_mean(learner: Any) -> str | None:
+    """Return the name of the learner's loss where its minimiser is not the conditional mean, otherwise None."""
+    inner = learner.steps[-1][1] if isinstance(learner, Pipeline) else _inner(learner)
+    if inner is not None:
+        return loss_without_mean(inner)
+    if type(learner).__name__ in _NEVER_THE_MEAN:
+        return type(learner).__name__
+    parameters = learner.get_params(deep=False)
+    named = (parameters.get(key) for key in ("loss", "criterion", "objective"))
+    return next((name for name in named if isinstance(name, str) and name in _NOT_THE_MEAN), None)
+
+
+def _inner(learner: Any) -> Any:
+    """Return the learner that a meta-estimator was given, or None."""
+    parameters = learner.get_params(deep=False)
+    given = (parameters.get(key) for key in ("estimator", "regressor"))
+    return next((inner for inner in given if hasattr(inner, "fit")), None)

@@ -1,0 +1,182 @@
+"""Rows in blocks: what a fit reads, one piece at a time, so that it never copies the whole table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
+from threading import Lock
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from decidewise.checks import FloatArray, check_finite
+from decidewise.measure import divide, norms
+from decidewise.models.linear.units import back_from
+
+# A block of fifty features and a hundred costs stays in the second-level cache: memory is read once.
+BLOCK_ROWS = 2048
+
+Result = TypeVar("Result")
+
+
+class Block(NamedTuple):
+    """Some rows of a table: features `(b, p)`, targets `(b, d)` and weights `(b,)`, None for ones."""
+
+    X: FloatArray
+    targets: FloatArray
+    weights: FloatArray | None
+
+
+class Blocks(Protocol):
+    """Blocks that can be read in any order, by several threads, and more than once."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> Block: ...
+
+
+class RowBlocks:
+    """A table in memory as blocks, with the change of measure applied to each as it is read.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+    targets : ndarray of shape (n, d)
+    sample_weight : ndarray of shape (n,), optional
+    exponent : float, optional
+        With an exponent, `targets` are costs: a block has weights `‖y‖^exponent` and targets `y/‖y‖^exponent`.
+    unit : float
+        A power of two in which weights are measured: another unit of the costs changes no fit, and here no overflow.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        targets: Any,
+        sample_weight: FloatArray | None = None,
+        *,
+        exponent: float | None = None,
+        unit: float = 1.0,
+    ) -> None:
+        self.X, self.targets, self.sample_weight, self.exponent = X, targets, sample_weight, exponent
+        self.unit, self.back = unit, 1.0 if exponent is None else back_from(unit, exponent)
+
+    def __len__(self) -> int:
+        return math.ceil(len(self.X) / BLOCK_ROWS)
+
+    def __getitem__(self, index: int) -> Block:
+        X, values, weights, measure = self._read(index)
+        return Block(X, values if measure is None else self._back(divide(values, measure)), weights)
+
+    def weighted(self, index: int) -> Block:
+        """Return a block whose targets are multiplied by their weights: with the change of measure, the costs again."""
+        X, values, weights, measure = self._read(index)
+        factor = weights if measure is None else self._given_weights(index)
+        return Block(X, self._back(values if factor is None else values * factor[:, None]), weights)
+
+    def _back(self, targets: FloatArray) -> FloatArray:
+        return targets if self.back == 1 else targets * self.back
+
+    def _read(self, index: int) -> tuple[FloatArray, FloatArray, FloatArray | None, FloatArray | None]:
+        """Return features, raw values, weights, and what the change of measure divides the values by."""
+        first = index * BLOCK_ROWS
+        rows = slice(first, first + BLOCK_ROWS)
+        X = np.asarray(self.X[rows], dtype=np.float64)
+        values = np.asarray(self.targets[rows], dtype=np.float64)
+        check_finite(X, name="X", first_row=first)
+        weights = self._given_weights(index)
+        if self.exponent is None:
+            check_finite(values, name="y", first_row=first)
+            return X, values, weights, None
+        if self.unit != 1:
+            values = values / self.unit
+        sizes = norms(values)
+        if not np.isfinite(sizes.sum()):  # a norm is finite where all entries are, unless it overflows
+            check_finite(values, name="costs", first_row=first)
+        with np.errstate(over="ignore"):  # the sums over the rows tell
+            measure = sizes if self.exponent == 1 else sizes**self.exponent
+        return X, values, measure if weights is None else measure * weights, measure
+
+    def _given_weights(self, index: int) -> FloatArray | None:
+        first = index * BLOCK_ROWS
+        return None if self.sample_weight is None else self.sample_weight[first : first + BLOCK_ROWS]
+
+
+def weighted_block(blocks: Blocks, index: int) -> Block:
+    """Return a block with its targets multiplied by their weights, read the short way where there is one."""
+    if isinstance(blocks, RowBlocks):
+        return blocks.weighted(index)
+    X, targets, weights = blocks[index]
+    return Block(X, targets if weights is None else targets * weights[:, None], weights)
+
+
+def map_tasks(work: Callable[[range], Result], n_blocks: int, blocks_a_task: int = 32) -> Iterator[Result]:
+    """Yield the results of `work` on consecutive ranges of blocks; in parallel when there are several.
+
+    Ranges and results always come in the same order, so that sums do not depend on the number of threads.
+    """
+    tasks = [range(first, min(first + blocks_a_task, n_blocks)) for first in range(0, n_blocks, blocks_a_task)]
+    if len(tasks) == 1:
+        yield work(tasks[0])
+        return
+    with one_library_thread() as n_threads, ThreadPoolExecutor(n_threads) as workers:
+        yield from workers.map(work, tasks)
+
+
+class _OneLibraryThread:
+    """A context in which BLAS runs on one thread, entered by any number of threads at once; it tells how many it had.
+
+    With one for each thread of our own, NumPy's elementwise work, half of the time, runs in parallel too. The limit is
+    the process's: the first to come sets it and the last to leave lifts it, so that nobody takes it for the original.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._n_inside = 0
+
+    def __enter__(self) -> int:
+        with self._lock:
+            if self._n_inside == 0:
+                self._n_threads = max((library["num_threads"] for library in _libraries().info()), default=1)
+                self._limit = _blas().limit(limits=1)
+                self._release()
+            self._n_inside += 1
+            return self._n_threads
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if self._n_inside == 0:
+                self._limit.restore_original_limits()
+                self._release()
+
+    @staticmethod
+    def _release() -> None:
+        """Let any thread set the next limit: from threadpoolctl 3.8 on, OpenBLAS obeys the one that set the last."""
+        for library in _blas().lib_controllers:
+            if hasattr(library, "clear_controlling_thread"):
+                library.clear_controlling_thread()
+
+
+_one_library_thread = _OneLibraryThread()
+
+
+def one_library_thread() -> AbstractContextManager[int]:
+    """Return the context in which BLAS runs on one thread, and of which the value is how many threads it had."""
+    return _one_library_thread
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()  # kept, since it takes milliseconds to find them and microseconds to limit them
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    # Without OpenMP, whose number of threads belongs to the thread that sets it: the last to leave could not give the
+    # first its own back.
+    return _libraries().select(user_api="blas")

@@ -1,0 +1,116 @@
+"""Deviances: what a generalized linear model minimises in place of the squared error.
+
+All of them are of one family. The half deviance of power `p` is the Bregman divergence of the convex function with
+second derivative `μ^-p`: the squared error (0), Poisson (1), gamma (2), and Tweedie between the last two. The mean
+minimises every one; they differ in how they weigh an error. The larger the power, the more it is relative errors that
+count, and the less a few large targets rule the fit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from decidewise.checks import FloatArray, as_choice, as_number
+from decidewise.models.linear.blocks import Block, Blocks
+
+NAMES = ("squared", "poisson", "gamma", "tweedie")
+_POWERS = {"squared": 0.0, "poisson": 1.0, "gamma": 2.0}
+
+
+class Expansion(NamedTuple):
+    """Half deviances, but for a term of the targets alone, and their derivatives in the linear predictor."""
+
+    values: FloatArray
+    slopes: FloatArray
+    curvatures: FloatArray
+
+
+@dataclass(frozen=True)
+class Deviance:
+    """A deviance by its name and power.
+
+    Examples
+    --------
+    >>> gamma = Deviance.of("gamma")
+    >>> gamma.expand(np.array([2.0]), np.log([2.0])).slopes  # flat where the prediction is the target
+    array([0.])
+    """
+
+    name: str
+    power: float
+
+    @classmethod
+    def of(cls, name: str, power: float = 1.5) -> Deviance:
+        """Return a deviance; only "tweedie" looks at the power, from 1 to 2."""
+        as_choice(name, name="deviance", choices=NAMES)
+        if name != "tweedie":
+            return cls(name, _POWERS[name])
+        # Above 2 the deviance along a log link has several minima, and between 0 and 1 it belongs to no distribution.
+        return cls(name, as_number(power, name="power", at_least=1, at_most=2))
+
+    @property
+    def link(self) -> str:
+        """The link that keeps predictions where the deviance is defined."""
+        return "identity" if self.power == 0 else "log"
+
+    def expand(self, targets: FloatArray, predictor: FloatArray) -> Expansion:
+        """Expand the half deviance around a linear predictor `η`, where the prediction is `exp(η)`.
+
+        With `a = exp((2 - p) η)` and `c = y exp((1 - p) η)` the value is `a/(2 - p) + c/(p - 1)` (in the limit, `η` for
+        `p = 2` and `-yη` for `p = 1`), the slope `s = a - c`, and the curvature `(2 - p) a + (p - 1) c`, which is never
+        negative for `p` from 1 to 2. Value and curvature are written with `s`, which saves time.
+        """
+        p = self.power
+        if p == 1:
+            means = np.exp(predictor)
+            return Expansion(means - targets * predictor, means - targets, means)
+        shrunk = np.exp((1 - p) * predictor)
+        c = targets * shrunk
+        if p == 2:
+            return Expansion(predictor + c, 1 - c, c)
+        # Half way, one exponential is the inverse of the other, and exponentials are half of the time.
+        a = 1 / shrunk if p == 1.5 else np.exp((2 - p) * predictor)
+        slopes = a - c
+        return Expansion(((p - 1) * slopes + c) / ((2 - p) * (p - 1)), slopes, (2 - p) * slopes + c)
+
+    def inadmissible(self, targets: FloatArray) -> npt.NDArray[np.bool_]:
+        """Return which targets no model with a log link can be fitted to."""
+        return targets <= 0 if self.power == 2 else targets < 0
+
+
+class CheckedBlocks:
+    """Blocks that raise at the first target that the deviance and a log link do not admit.
+
+    A target that weighs nothing may be anything: under the change of measure a row of zeros has weight 0.
+    """
+
+    def __init__(self, blocks: Blocks, deviance: Deviance) -> None:
+        self.blocks, self.deviance = blocks, deviance
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    def __getitem__(self, index: int) -> Block:
+        block = self.blocks[index]
+        bad = self.deviance.inadmissible(block.targets)
+        if block.weights is not None:
+            bad &= block.weights[:, None] > 0
+        if bad.any():
+            row, column = np.argwhere(bad)[0]
+            negative = block.targets[row, column] < 0
+            before = sum(len(self.blocks[earlier].X) for earlier in range(index))
+            raise ValueError(self._message(before + row, column, negative))
+        return block
+
+    def _message(self, row: int, column: int, negative: bool) -> str:
+        expected = "positive targets" if self.deviance.power == 2 else "targets that are not negative"
+        if negative:
+            what, instead = "negative", 'deviance="squared" with link="identity"'
+        else:
+            what, instead = "zero", 'deviance="poisson", which admits zeros, or drop the row'
+        needs = f"the {self.deviance.name} deviance with a log link needs {expected}"
+        return f"{needs}; row {row}, column {column} is {what}. Use {instead}."

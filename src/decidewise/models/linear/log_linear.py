@@ -1,0 +1,238 @@
+"""Log-linear models of many outputs: passes over row blocks, with a Newton step for all outputs after each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+
+from decidewise.checks import FloatArray
+from decidewise.models.linear.blocks import Blocks, map_tasks, one_library_thread
+from decidewise.models.linear.deviances import Deviance
+from decidewise.models.linear.moments import Moments, check_ridge, whiten
+from decidewise.models.linear.newton import BoolArray, Derivatives, IntArray, minimize
+
+# Entries of the Hessians in memory at once (128 MB): more outputs are fitted in groups.
+_HESSIAN_ENTRIES = 2**24
+# Entries of targets, and pairs of directions, that are worked on at once: few enough for the second-level cache.
+_ENTRIES = 2**15
+_FEWEST_ROWS = 32
+_PAIRS = 512
+# A block is several milliseconds of work: enough for threads to pay from few blocks on.
+_BLOCKS_A_TASK = 4
+# Of the mean target, added to each target before its logarithm is taken.
+_ABOVE_ZERO = 0.03
+
+
+class LinearFit(NamedTuple):
+    """Coefficients (p, d) and intercepts (d,); per output, the passes that it took and whether it converged."""
+
+    coefficients: FloatArray
+    intercepts: FloatArray
+    n_iter: IntArray
+    converged: BoolArray
+
+
+def fit_log_linear(
+    blocks: Blocks,
+    moments: Moments,
+    deviance: Deviance,
+    *,
+    alpha: float,
+    fit_intercept: bool,
+    start: tuple[FloatArray, FloatArray] | None,
+    max_iter: int,
+    tol: float,
+) -> LinearFit:
+    """Minimise the penalised mean deviance of the predictions `exp(X @ b + a)`, for each output.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        With targets that the deviance admits.
+    moments : Moments
+        Those of the blocks; no output has mean zero.
+    start : (coefficients (p, d), intercepts (d,)), optional
+        By default least squares on the logarithms of the targets (plus 3 % of their mean, since some may be zero).
+    """
+    coordinates = Coordinates.of(moments, fit_intercept)
+    objective = Objective(blocks, moments, coordinates, deviance, alpha)
+    parameters = objective.start() if start is None else coordinates.enter(*start)
+    size, n_outputs = parameters.shape
+    n_iter, converged = np.zeros(n_outputs, dtype=np.int64), np.zeros(n_outputs, dtype=bool)
+    n_groups = max(1, math.ceil(n_outputs * size**2 / _HESSIAN_ENTRIES))
+    for group in np.array_split(np.arange(n_outputs), n_groups):
+        parameters[:, group], n_iter[group], converged[group] = minimize(
+            objective.of(group), parameters[:, group], max_iter=max_iter, tol=tol
+        )
+    return LinearFit(*coordinates.leave(parameters), n_iter, converged)
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """The features as q uncorrelated directions of mean square one, the first of them 1 where there is an intercept.
+
+    Newton's steps do not depend on coordinates, but rounding does, and what counts as a long step. Features that are
+    redundant are left out here, for all outputs and steps, in favour of the coefficients of least norm.
+    """
+
+    center: FloatArray
+    basis: FloatArray
+    inverse: FloatArray
+    fit_intercept: bool
+
+    @classmethod
+    def of(cls, moments: Moments, fit_intercept: bool) -> Coordinates:
+        """Return the coordinates for the rows that the moments sum up."""
+        center, _, gram, _ = moments.centered(fit_intercept)
+        covariance = gram / moments.total_weight
+        basis = whiten(covariance, moments.unit)
+        inverse = (basis * moments.unit[:, None]).T @ covariance * moments.unit
+        return cls(center, basis, inverse, fit_intercept)
+
+    def design(self, X: FloatArray) -> FloatArray:
+        """Return the rows of X (b, p) as columns (q, b)."""
+        directions = self.basis.T @ (X - self.center).T
+        return np.vstack([np.ones(len(X)), directions]) if self.fit_intercept else directions
+
+    def enter(self, coefficients: FloatArray, intercepts: FloatArray) -> FloatArray:
+        """Return the parameters (q, d) of a model."""
+        slopes = self.inverse @ coefficients
+        return np.vstack([intercepts + self.center @ coefficients, slopes]) if self.fit_intercept else slopes
+
+    def leave(self, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the coefficients (p, d) and intercepts (d,) of parameters (q, d)."""
+        if not self.fit_intercept:
+            return self.basis @ parameters, np.zeros(parameters.shape[1])
+        coefficients = self.basis @ parameters[1:]
+        return coefficients, parameters[0] - self.center @ coefficients
+
+    @property
+    def ridge(self) -> FloatArray:
+        """The squared norm of the coefficients as a matrix (q, q)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            norm = self.basis.T @ self.basis
+        return np.pad(norm, ((1, 0), (1, 0))) if self.fit_intercept else norm
+
+
+class Piece(NamedTuple):
+    """Rows that count: their design (q, b), targets (b, d) in units of the means, and weights (b,), None for ones."""
+
+    design: FloatArray
+    targets: FloatArray
+    weights: FloatArray | None
+
+
+class Pieces:
+    """Blocks as the objective needs them."""
+
+    def __init__(self, blocks: Blocks, coordinates: Coordinates, means: FloatArray) -> None:
+        self.blocks, self.coordinates, self.means = blocks, coordinates, means
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    def __getitem__(self, index: int) -> Piece:
+        X, targets, weights = self.blocks[index]
+        if weights is not None and not weights.all():
+            # A row without weight may hold a target that the deviance does not admit, or features far out.
+            rows = weights > 0
+            X, targets, weights = X[rows], targets[rows], weights[rows]
+        return Piece(self.coordinates.design(X), targets / self.means, weights)
+
+
+class Objective:
+    """The penalised mean deviance as a function of the parameters.
+
+    Targets are divided by their means, which divides the deviance by `means**(2 - power)`: values, and what counts as
+    converged, do not depend on the units of an output.
+    """
+
+    def __init__(
+        self, blocks: Blocks, moments: Moments, coordinates: Coordinates, deviance: Deviance, alpha: float
+    ) -> None:
+        self.deviance = deviance
+        self.total_weight = moments.total_weight
+        self.means = moments.cross[0] / self.total_weight
+        pieces = Pieces(blocks, coordinates, self.means)
+        self.pieces: Pieces | list[Piece] = [pieces[0]] if len(pieces) == 1 else pieces
+        self.alphas = alpha * np.clip(self.means, 1e-100, 1e100) ** (deviance.power - 2)
+        self.ridge = coordinates.ridge if alpha > 0 else np.zeros_like(coordinates.ridge)
+        # Directions have mean square one, and the deviance about that curvature.
+        strengths = self.alphas.min() * np.diag(self.ridge)[coordinates.fit_intercept :]
+        check_ridge(alpha, strengths, np.ones_like(strengths))
+        self.upper = np.triu_indices(len(self.ridge))
+
+    def start(self) -> FloatArray:
+        """Return least squares on logarithms: parameters (q, d), from one pass over the rows."""
+        return self._sum_up(self._sum_logarithms) / self.total_weight
+
+    def of(self, group: IntArray) -> Callable[[FloatArray, IntArray], Derivatives]:
+        """Return the objective of some outputs, which are then counted among themselves."""
+        return lambda parameters, outputs: self(parameters, group[outputs])
+
+    def __call__(self, parameters: FloatArray, outputs: IntArray) -> Derivatives:
+        """Evaluate the objective of k outputs at parameters (q, k) in one pass over the rows."""
+        size, k = parameters.shape
+        sums = self._sum_up(lambda task: self._sum_expansions(task, parameters, outputs))
+        values, gradients, upper = np.split(sums / self.total_weight, [1, 1 + size])
+        hessians = np.empty((k, size, size))
+        first, second = self.upper
+        hessians[:, first, second] = hessians[:, second, first] = upper.T
+        alphas, pull = self.alphas[outputs], self.ridge @ parameters
+        return Derivatives(
+            values[0] + 0.5 * alphas * np.einsum("qk,qk->k", parameters, pull),
+            gradients + alphas * pull,
+            hessians + alphas[:, None, None] * self.ridge,
+        )
+
+    def _sum_up(self, work: Callable[[range], FloatArray]) -> FloatArray:
+        """Return the sum of what `work` gives for ranges of blocks."""
+
+        def alone(task: range) -> FloatArray:
+            with one_library_thread():  # also where there is one task: its matrices are too small for several
+                return work(task)
+
+        return reduce(np.add, map_tasks(alone, len(self.pieces), _BLOCKS_A_TASK))
+
+    def _sum_logarithms(self, task: range) -> FloatArray:
+        sums = np.zeros((len(self.ridge), len(self.means)))
+        level = np.log(self.means / (1 + _ABOVE_ZERO))
+        for design, targets, weights in self._rows(task, np.arange(len(self.means))):
+            sums += (design if weights is None else design * weights) @ (np.log(targets + _ABOVE_ZERO) + level)
+        return sums
+
+    def _sum_expansions(self, task: range, parameters: FloatArray, outputs: IntArray) -> FloatArray:
+        """Return sums over blocks: the values, below them the gradients, then the upper triangles of the Hessians."""
+        size, k = parameters.shape
+        sums = np.zeros((1 + size + len(self.upper[0]), k))
+        level = np.log(self.means[outputs])
+        # Too long a step may overflow; its value is then infinite or not a number, and the step is taken back.
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            for design, targets, weights in self._rows(task, outputs):
+                values, slopes, curvatures = self.deviance.expand(targets, design.T @ parameters - level)
+                if weights is not None:
+                    slopes, curvatures = slopes * weights[:, None], curvatures * weights[:, None]
+                sums[0] += values.sum(axis=0) if weights is None else weights @ values
+                sums[1 : 1 + size] += design @ slopes
+                # The Hessians of all outputs are one matrix product with the products of pairs of directions.
+                for start in range(0, len(self.upper[0]), _PAIRS):
+                    first, second = (index[start : start + _PAIRS] for index in self.upper)
+                    pairs = slice(1 + size + start, 1 + size + start + _PAIRS)
+                    sums[pairs] += (design[first] * design[second]) @ curvatures
+        return sums
+
+    def _rows(self, task: range, outputs: IntArray) -> Iterator[Piece]:
+        """Yield the rows of a range of blocks and the targets of some outputs, a few rows at a time."""
+        n_rows = max(_FEWEST_ROWS, _ENTRIES // len(outputs))
+        everything = len(outputs) == len(self.means)
+        for index in task:
+            design, targets, weights = self.pieces[index]
+            for first in range(0, len(targets), n_rows):
+                rows = slice(first, first + n_rows)
+                some = targets[rows] if everything else targets[rows, outputs]
+                yield Piece(design[:, rows], some, None if weights is None else weights[rows])

@@ -1,0 +1,166 @@
+"""Weighted sums over rows, and the exact least-squares answer from them.
+
+The sums of two sets of rows add up to those of both, so that one pass over blocks, a stream of `partial_fit` calls and
+the partitions of a cluster all lead to the same coefficients.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import eigh
+
+from decidewise.checks import FloatArray
+from decidewise.models.linear.blocks import BLOCK_ROWS, Block, Blocks, map_tasks, weighted_block
+from decidewise.models.linear.units import out_of_units, tame_unit
+
+_EPS = float(np.finfo(np.float64).eps)
+# Features of up to this size need no other unit: their products with targets and weights stay far inside float64.
+_TAME = 2.0**26
+
+
+@dataclass
+class Moments:
+    """The sums `Σ w a aᵀ` and `Σ w a zᵀ` with `a = (1, (x - shift) / unit)`.
+
+    Attributes
+    ----------
+    shift : ndarray of shape (p,)
+        Roughly the mean of the features, so that large offsets do not cost digits.
+    unit : ndarray of shape (p,)
+        Powers of two, 1 for features of ordinary size: the squares of very large and very small ones stay in range.
+    gram : ndarray of shape (p + 1, p + 1)
+    cross : ndarray of shape (p + 1, d)
+    """
+
+    shift: FloatArray
+    unit: FloatArray
+    gram: FloatArray
+    cross: FloatArray
+
+    @classmethod
+    def zeros(cls, shift: FloatArray, unit: FloatArray, n_outputs: int) -> Moments:
+        """Return the moments of no rows."""
+        size = len(shift) + 1
+        return cls(shift, unit, np.zeros((size, size)), np.zeros((size, n_outputs)))
+
+    @classmethod
+    def for_rows_like(cls, block: Block, fit_intercept: bool) -> Moments:
+        """Return the moments of no rows, with the shift and the units of a block of them."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            shift = block.X.mean(axis=0) if fit_intercept else np.zeros(block.X.shape[1])
+            unit = tame_unit(np.abs(block.X - shift).max(axis=0), bound=_TAME)
+        return cls.zeros(shift, unit, block.targets.shape[1])
+
+    @property
+    def total_weight(self) -> float:
+        """The sum of the weights."""
+        return float(self.gram[0, 0])
+
+    def plus(self, blocks: Blocks) -> Moments:
+        """Return the moments with the rows of all blocks added, in parallel when there are many."""
+        total = replace(self, gram=self.gram.copy(), cross=self.cross.copy())
+        for part in map_tasks(lambda task: self._sum(blocks, task), len(blocks)):
+            total.gram += part.gram
+            total.cross += part.cross
+        if not (np.isfinite(total.gram).all() and np.isfinite(total.cross).all()):
+            raise ValueError("the products of features and targets overflow float64. Scale the features or the costs.")
+        return total
+
+    def _sum(self, blocks: Blocks, task: range) -> Moments:
+        part = Moments.zeros(self.shift, self.unit, self.cross.shape[1])
+        # Memory that is used again stays in the cache; new arrays for every block would double the time.
+        design, scratch = np.empty((2, BLOCK_ROWS, len(self.shift) + 1))
+        with np.errstate(over="ignore", invalid="ignore"):  # the sums tell
+            for index in task:
+                part._add_block(weighted_block(blocks, index), design, scratch)
+        return part
+
+    def _add_block(self, block: Block, design: FloatArray, scratch: FloatArray) -> None:
+        """Add a block whose targets are multiplied by their weights."""
+        for first in range(0, len(block.X), len(design)):
+            rows = slice(first, first + len(design))
+            X, targets = block.X[rows], block.targets[rows]
+            a = weighted = design[: len(X)]
+            a[:, 0] = 1.0
+            np.subtract(X, self.shift, out=a[:, 1:])
+            if (self.unit != 1).any():
+                a[:, 1:] /= self.unit
+            if block.weights is not None:
+                weighted = np.multiply(a, block.weights[rows, None], out=scratch[: len(X)])
+            self.gram += weighted.T @ a
+            self.cross += a.T @ targets
+
+    def solve(self, alpha: float, fit_intercept: bool) -> tuple[FloatArray, FloatArray]:
+        """Return coefficients (p, d) and intercepts (d,) that minimise the weighted mean square plus the ridge.
+
+        Without a ridge and without full rank it is the answer of least norm.
+        """
+        mean, level, gram, cross = self.centered(fit_intercept)
+        with np.errstate(over="ignore", divide="ignore"):
+            ridge = alpha * self.total_weight / self.unit**2 if alpha > 0 else np.zeros(len(gram))
+        check_ridge(alpha, ridge, np.diag(gram))
+        coefficients = _solve_semidefinite(gram + np.diag(ridge), cross, self.unit)
+        return coefficients, level - mean @ coefficients if fit_intercept else level
+
+    def centered(self, fit_intercept: bool) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return the means of the features and of the targets, and the sums of products about them, in the units.
+
+        Without an intercept nothing is centred and the means are zero.
+        """
+        weight = self.total_weight
+        gram, cross = self.gram[1:, 1:], self.cross[1:]
+        mean, level = np.zeros(len(self.shift)), np.zeros(cross.shape[1])
+        if fit_intercept:
+            center, level = self.gram[1:, 0] / weight, self.cross[0] / weight
+            mean = self.shift + center * self.unit
+            gram = gram - weight * np.outer(center, center)
+            cross = cross - weight * np.outer(center, level)
+            # What rounding leaves of a constant feature is not variance: its coefficient is zero.
+            with np.errstate(over="ignore"):
+                rounding = 100 * _EPS * center**2 + (10 * _EPS * (self.shift / self.unit + center)) ** 2
+            constant = np.diag(gram) <= weight * rounding
+            gram[constant], gram[:, constant], cross[constant] = 0.0, 0.0, 0.0
+        return mean, level, gram, cross
+
+
+def check_ridge(alpha: float, ridge: FloatArray, squares: FloatArray) -> None:
+    """Raise if a ridge drowns what it is added to, the squares of all features or directions: (q,), (q,)."""
+    if not np.isfinite(ridge).all() or (squares.any() and (ridge * _EPS > squares).all()):
+        raise ValueError(
+            f"alpha={alpha:g} outweighs the squares of the features so far that a constant is all that would be left. "
+            "Scale the features, with StandardScaler for one, or lower alpha."
+        )
+
+
+def whiten(matrix: FloatArray, unit: FloatArray) -> FloatArray:
+    """Return `T` (p, r) with `Tᵀ U matrix U T = I`, for a positive semidefinite matrix (p, p) of rank r and `U = unit`.
+
+    The columns of `T` are orthogonal to the null space, so that `T @ c` is the shortest of all equivalent vectors.
+    """
+    scale, values, basis, null = _decompose(matrix, unit)
+    result = basis / np.sqrt(values) / (scale * unit)[:, None]
+    return result - null @ (null.T @ result)
+
+
+def _solve_semidefinite(matrix: FloatArray, right: FloatArray, unit: FloatArray) -> FloatArray:
+    """Return the least-norm `b` with `matrix @ (unit * b) = right`, for a symmetric positive semidefinite matrix."""
+    scale, values, basis, null = _decompose(matrix, unit)
+    in_units = (basis @ ((basis.T @ (right / scale[:, None])) / values[:, None])) / scale[:, None]
+    solution = out_of_units(in_units, unit)
+    return solution - null @ (null.T @ solution)
+
+
+def _decompose(matrix: FloatArray, unit: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Decompose a semidefinite matrix (p, p), scaled to a unit diagonal so that its rank does not depend on units.
+
+    Returns the scale (p,), the r eigenvalues that are not zero, their vectors (p, r), and an orthonormal basis
+    (p, p - r) of the null space of the matrix in the caller's units, `U matrix U`.
+    """
+    scale = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+    scale = np.where(scale > 0, scale, 1.0)
+    values, vectors = eigh(matrix / np.outer(scale, scale))
+    keep = values > 64 * len(matrix) * _EPS
+    null, _ = np.linalg.qr(vectors[:, ~keep] / (scale * unit)[:, None])
+    return scale, values[keep], vectors[:, keep], null

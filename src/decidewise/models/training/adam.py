@@ -1,0 +1,45 @@
+"""Adam with its usual constants (Kingma & Ba, 2015), as one compiled pass over the parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from decidewise.checks import FloatArray
+from decidewise.runtime.kernels import kernel
+
+
+class Adam:
+    """Moves an array of parameters against its gradients, in place."""
+
+    def __init__(self, parameters: FloatArray, learning_rate: float) -> None:
+        self.parameters = parameters
+        self.learning_rate = learning_rate
+        self.mean = np.zeros_like(parameters)
+        self.square = np.zeros_like(parameters)
+        self.steps = 0
+
+    def step(self, gradient: FloatArray, n_rows: int) -> None:
+        """Take one step, for a gradient that is the sum over so many rows."""
+        self.steps += 1
+        _step(self.parameters, gradient, n_rows, self.mean, self.square, self.steps, self.learning_rate)
+
+
+@kernel(error_model="numpy")  # a check for division by zero would stand in the way of vector instructions
+def _step(  # pragma: no cover - compiled
+    parameters: FloatArray,
+    gradient: FloatArray,
+    n_rows: int,
+    mean: FloatArray,
+    square: FloatArray,
+    step: int,
+    rate: float,
+) -> None:
+    beta1, beta2, eps = 0.9, 0.999, 1e-8
+    size = rate / (1.0 - beta1**step)
+    correction = 1.0 / np.sqrt(1.0 - beta2**step)
+    for i in range(parameters.shape[0]):
+        for j in range(parameters.shape[1]):
+            g = gradient[i, j] / n_rows
+            mean[i, j] = beta1 * mean[i, j] + (1.0 - beta1) * g
+            square[i, j] = beta2 * square[i, j] + (1.0 - beta2) * g * g
+            parameters[i, j] -= size * mean[i, j] / (np.sqrt(square[i, j]) * correction + eps)

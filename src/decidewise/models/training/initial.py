@@ -1,0 +1,129 @@
+"""Where the training of a linear predictor starts: parameters `(p + 1, d)`, the intercepts in the first row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from decidewise.checks import FloatArray, check_finite
+from decidewise.measure import norms
+from decidewise.models.estimator.traits import as_regressor
+from decidewise.models.generalized_linear import GeneralizedLinear
+from decidewise.models.linear.deviances import Deviance
+from decidewise.models.linear.link import Link, multiplied
+from decidewise.models.linear.units import Units
+from decidewise.models.wise_regressor import WiseRegressor
+
+NAMES = ("wise", "mse", "torch", "zeros")
+
+
+def start(
+    init: Any,
+    X: FloatArray,
+    costs: FloatArray,
+    *,
+    units: Units,
+    link: Link,
+    directions: bool,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Return the starting parameters in the units of training, a new array of shape (p + 1, d).
+
+    Parameters
+    ----------
+    init : {"wise", "mse", "torch", "zeros"}, array of shape (p + 1, d), or linear model
+        "wise" is the fit under the change of measure (with a log link, of the gamma deviance), "mse" is least squares
+        with either link, "torch" is uniform in `±1/sqrt(p)` as in `torch.nn.Linear`: all in the units of training. A
+        model or an array is in those of the caller; a model is fitted on the given rows unless it is fitted already.
+    X, costs : ndarrays of shapes (n, p) and (n, d)
+        In the units of the caller.
+    directions : bool
+        Whether predictions are directions; otherwise a WISE start is scaled to the size of the costs, on which most
+        losses depend.
+    """
+    shape = (X.shape[1] + 1, costs.shape[1])
+    if isinstance(init, str):
+        if init not in NAMES:
+            raise ValueError(f"init must be one of {', '.join(NAMES)}, an array or a linear model; got {init!r}.")
+        if init == "zeros":
+            return np.zeros(shape)
+        if init == "torch":
+            return rng.uniform(-1, 1, size=shape) / np.sqrt(X.shape[1])
+        features, costs = units.features(X) * units.varies, costs / units.cost
+        model = _named(init, link).fit(features, costs)
+        return multiplied(link, _parameters(model, link), _factor(model, costs, 1.0, directions))
+    if hasattr(init, "predict") or hasattr(init, "fit"):
+        model = _fitted(init, X, costs)
+        parameters, factor = _parameters(model, link), _factor(model, costs, units.cost, directions)
+    else:
+        parameters, factor = _as_array(init), 1 / units.prediction
+    if parameters.shape != shape:
+        raise ValueError(
+            f"init must have shape (n_features + 1, n_costs) = {shape}, the intercepts in the first row; "
+            f"got {parameters.shape}."
+        )
+    return multiplied(link, units.enter(parameters), factor)
+
+
+def _named(init: str, link: Link) -> Any:
+    if init == "mse":
+        return GeneralizedLinear("squared", link=link)
+    return WiseRegressor(GeneralizedLinear("gamma" if link == "log" else "squared"))
+
+
+def link_of(model: GeneralizedLinear) -> str:
+    """Return the link of a generalized linear model, the deviance's own where none was chosen."""
+    return model.link or Deviance.of(model.deviance, model.power).link
+
+
+def _as_array(init: Any) -> FloatArray:
+    try:
+        parameters = np.asarray(init, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"init must be one of {', '.join(NAMES)}, an array of numbers or a linear model; got an object of type "
+            f"{type(init).__name__}."
+        ) from None
+    if parameters.ndim == 2:
+        check_finite(parameters, name="init")
+    return parameters
+
+
+def _fitted(model: Any, X: FloatArray, costs: FloatArray) -> Any:
+    """Return the model, fitted if it was not; of a search, what it has chosen."""
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        model = clone(as_regressor(model, name="init")).fit(X, costs)
+    return getattr(model, "best_estimator_", model)
+
+
+def _parameters(model: Any, link: Link) -> FloatArray:
+    """Return the parameters (p + 1, d) of a fitted model, the learner's own under the change of measure."""
+    if isinstance(model, WiseRegressor):
+        model = model.estimator_
+    if not hasattr(model, "coef_"):
+        raise ValueError(
+            f"init must be linear in the features, with coef_ and intercept_; got {type(model).__name__}. Transform "
+            "the features first and pass the linear model alone, or start at a model without that step."
+        )
+    if isinstance(model, GeneralizedLinear):
+        own_link = link_of(model)
+        if own_link != link:
+            raise ValueError(f'init has the {own_link} link and the regressor the {link} link; set link="{own_link}".')
+    return np.vstack([np.atleast_1d(model.intercept_), np.atleast_2d(model.coef_).T])
+
+
+def _factor(model: Any, costs: FloatArray, unit: float, directions: bool) -> float:
+    """Return what a model's predictions are multiplied by to be those of training, with costs in a unit.
+
+    Under the change of measure a model predicts costs divided by their expected size to the power of its exponent.
+    """
+    exponent = model.exponent if isinstance(model, WiseRegressor) else 0.0
+    sizes = norms(costs / unit)
+    factor = (sizes**exponent).mean() * np.float64(unit) ** (exponent - 1)
+    return float(factor / (sizes.mean() or 1.0)) if directions else float(factor)

@@ -1,0 +1,280 @@
+"""The course of one fit: epochs within a budget, validation, history, and the model to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import isfinite
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from decidewise.checks import FloatArray
+from decidewise.errors import DivergenceError, TimeLimitReached
+from decidewise.evaluate import Hindsight
+from decidewise.models.linear.link import Link, respond
+from decidewise.models.training.step import Training
+from decidewise.problems.wrappers.counted import CountedProblem
+
+# A loss this many times its first value will not come back.
+_DIVERGED = 1e8
+# Of the solver calls and seconds that are left, how much may go into evaluating the start.
+_SHARE_FOR_THE_START = 0.1
+# A loss higher than that of the start by less than this, where costs are about one, is not worth a word.
+_ROUNDING = 1e-9
+
+
+class Epoch(NamedTuple):
+    """One pass over the data; solver calls and seconds are counted from the start of the fit, labels included."""
+
+    epoch: int
+    loss: float
+    validation_regret: float | None
+    solver_calls: int
+    seconds: float
+
+    @property
+    def score(self) -> float:
+        """The validation regret where there is one, otherwise the loss."""
+        return self.loss if self.validation_regret is None else self.validation_regret
+
+
+class OutOfBudget(Exception):  # noqa: N818  (it ends training; nothing went wrong)
+    """The next batch would take more solver calls than there are left."""
+
+
+class Budget(CountedProblem):
+    """A problem that refuses to be solved more than `max_solves` times, less what is reserved, or after a deadline.
+
+    Parameters
+    ----------
+    problem : Problem
+    max_solves : int, optional
+    deadline : float
+        By `perf_counter`; infinite for none.
+    """
+
+    def __init__(self, problem: Any, max_solves: int | None, deadline: float) -> None:
+        super().__init__(problem)
+        self.max_solves = np.inf if max_solves is None else max_solves
+        self.deadline = deadline
+        self.reserve = 0
+
+    def count(self, n_solves: int) -> None:
+        """Count, or raise `OutOfBudget` or `TimeLimitReached` before anything is solved."""
+        self.check_time()
+        self.check_calls(n_solves)
+        super().count(n_solves)
+
+    def check_calls(self, n_solves: int) -> None:
+        """Raise `OutOfBudget` unless there are this many calls left."""
+        if self.n_solves + n_solves > self.max_solves - self.reserve:
+            raise OutOfBudget
+
+    def check_time(self) -> None:
+        """Raise `TimeLimitReached` after the deadline."""
+        if perf_counter() > self.deadline:
+            raise TimeLimitReached("max_seconds are over")
+
+
+class Validation(NamedTuple):
+    """Rows set aside: features and what their costs would have allowed."""
+
+    X: FloatArray
+    truth: Hindsight
+
+    @classmethod
+    def of(cls, problem: Any, X: FloatArray, costs: FloatArray) -> Validation:
+        """Solve for the best decisions, once."""
+        return cls(X, Hindsight.of(problem, costs))
+
+    def regret(self, parameters: FloatArray, link: Link) -> float:
+        """Return the normalised regret of a linear predictor, in percent."""
+        return self.truth.normalized_regret(respond(link, parameters[0] + self.X @ parameters[1:]))
+
+
+class StartingLoss:
+    """The mean loss over the training rows where training starts, for its end to be compared with.
+
+    Where calls or seconds are limited, about a tenth of what is left of them is spent, on all rows or on some of them,
+    drawn at random, and as much is kept for the end.
+    """
+
+    def __init__(self, training: Training, problem: Budget, rng: np.random.Generator) -> None:
+        self.training, self.problem, self.seed = training, problem, int(rng.integers(2**32))
+        self.order = rng.permutation(len(training.design))
+        calls, begin = problem.n_solves, perf_counter()
+        last_call = calls + _SHARE_FOR_THE_START * (problem.max_solves - calls)
+        last_second = begin + _SHARE_FOR_THE_START * (problem.deadline - begin)
+        for n_rows, loss in training.losses(self.order, self.seed):
+            self.n_rows, self.loss = n_rows, loss
+            if problem.n_solves > last_call or perf_counter() > last_second:
+                break
+        self.calls, self.seconds = problem.n_solves - calls, perf_counter() - begin
+        problem.reserve += self.calls
+        problem.deadline -= self.seconds
+
+    def loss_now(self) -> float:
+        """Return the mean loss of the same rows, with the same random numbers, where training is now."""
+        self.problem.reserve -= self.calls
+        self.problem.deadline += self.seconds
+        *_, (_, loss) = self.training.losses(self.order[: self.n_rows], self.seed)
+        return loss
+
+
+class TrainingLoop:
+    """The course of one fit.
+
+    Parameters
+    ----------
+    settings : DecisionRegressor
+        Read only: the protocol, epochs, budgets and when to stop.
+    problem : Budget
+    start : ndarray of shape (p + 1, d)
+        The parameters before training.
+    clock : float
+        When the fit began.
+
+    Attributes
+    ----------
+    parameters : ndarray of shape (p + 1, d)
+        Those to keep.
+    history : list of Epoch
+    stopped : str
+        Why training ended.
+    remark : str
+        What the caller should be warned of; empty if nothing.
+    """
+
+    def __init__(self, settings: Any, problem: Budget, start: FloatArray, clock: float) -> None:
+        self.settings, self.problem, self.start, self.clock = settings, problem, start.copy(), clock
+        self.parameters = self.start
+        self.history: list[Epoch] = []
+        self.stopped = "epochs"
+        self.remark = ""
+        self.first_loss: float | None = None
+
+    def run(self, training: Training, held_out: tuple[FloatArray, FloatArray] | None, rng: np.random.Generator) -> None:
+        """Train, and leave the model to keep in `parameters`."""
+        self.training = training
+        try:
+            # What overflows shows in the loss.
+            with np.errstate(over="ignore", invalid="ignore"), self._progress() as show:
+                self._begin(held_out, rng)
+                self._train(show)
+                self._end()
+        except KeyboardInterrupt:
+            self.stopped = "interrupted"
+        except OutOfBudget:
+            self.stopped = "max_solves"
+        except TimeLimitReached:
+            self.stopped = "max_seconds"
+
+    def _begin(self, held_out: tuple[FloatArray, FloatArray] | None, rng: np.random.Generator) -> None:
+        """Score the start: by its regret on rows held out, or else by its loss, unless the protocol is the paper's."""
+        self.validation: Validation | None = None
+        self.starting_loss: StartingLoss | None = None
+        self.score_of_start = np.inf
+        if held_out is not None:
+            self.validation = Validation.of(self.problem, *held_out)
+            self.score_of_start = self.validation.regret(self.start, self.settings.link)
+        elif self.settings.protocol == "safe":
+            self.starting_loss = StartingLoss(self.training, self.problem, rng)
+            self.score_of_start = self.starting_loss.loss
+            self._check(self.starting_loss.loss)
+
+    def _train(self, show: Callable[[Epoch], None]) -> None:
+        best, stale = self.score_of_start, 0
+        while self.stopped == "epochs" and len(self.history) < self.settings.epochs:
+            loss = self._epoch()
+            if loss is None:
+                break
+            epoch = self._record(loss)
+            show(epoch)
+            stale += 1
+            if epoch.score < best:
+                self.parameters, best, stale = self.training.parameters.copy(), epoch.score, 0
+            if self.validation and stale >= self.settings.n_iter_no_change:
+                self.stopped = "no change"
+
+    def _end(self) -> None:
+        """Choose the model to keep; up to here it was the best by validation or by the loss of its epoch."""
+        if not self.history:
+            return
+        if self.validation is not None:
+            if self.parameters is self.start and self.history[-1].score > self.score_of_start:
+                self._keep_start("regret on the rows held out", self.history[-1].score)
+            return
+        loss = -np.inf if self.starting_loss is None else self.starting_loss.loss_now()
+        if loss <= self.score_of_start:
+            self.parameters = self.training.parameters
+        else:
+            self._keep_start("mean loss", loss)
+
+    def _keep_start(self, name: str, score: float) -> None:
+        self.parameters = self.start
+        if not score <= self.score_of_start + _ROUNDING * max(1.0, abs(self.score_of_start)):
+            self.remark = (
+                f"training ended with a {name} of {score:.6g}, and started with one of {self.score_of_start:.6g}, so "
+                "the start is kept. Lower learning_rate, or leave the training out: a start that is the best of its "
+                "kind already has nothing to gain."
+            )
+
+    def _epoch(self) -> float | None:
+        """Return the mean loss of an epoch, of a part of it, or None if there was no budget for any step."""
+        loss = None
+        # What the validation at the end of the epoch will take must be left over.
+        n_validation = len(self.validation.X) if self.validation else 0
+        self.problem.reserve += n_validation
+        try:
+            for loss in self.training.epoch():
+                self._check(loss)
+                self.problem.check_time()
+        except OutOfBudget:
+            self.stopped = "max_solves"
+        except TimeLimitReached:
+            self.stopped = "max_seconds"
+        self.problem.reserve -= n_validation
+        return loss
+
+    def _check(self, loss: float) -> None:
+        if self.first_loss is None:
+            self.first_loss = loss
+        if isfinite(loss) and abs(loss) <= _DIVERGED * max(1.0, abs(self.first_loss)):
+            return
+        self.stopped = "diverged"
+        raise DivergenceError(
+            f"the loss became {loss:g} (in the first step it was {self.first_loss:g}). The best model so far is kept; "
+            "lower learning_rate" + (" or scale the features." if self.settings.protocol == "paper" else "."),
+            epoch=len(self.history) + 1,
+        )
+
+    def _record(self, loss: float) -> Epoch:
+        regret = self.validation and self.validation.regret(self.training.parameters, self.settings.link)
+        seconds = perf_counter() - self.clock
+        self.history.append(Epoch(len(self.history) + 1, loss, regret, self.problem.n_solves, seconds))
+        return self.history[-1]
+
+    @contextmanager
+    def _progress(self) -> Iterator[Callable[[Epoch], None]]:
+        if not self.settings.verbose:
+            yield lambda epoch: None
+            return
+        columns = (
+            TextColumn("epoch"),
+            MofNCompleteColumn(),
+            BarColumn(),
+            TextColumn("{task.fields[status]}"),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=Console(stderr=True)) as progress:
+            task = progress.add_task("", total=self.settings.epochs, status="")
+
+            def show(epoch: Epoch) -> None:
+                regret = "" if epoch.validation_regret is None else f"  regret {epoch.validation_regret:.2f} %"
+                progress.update(task, completed=epoch.epoch, status=f"loss {epoch.loss:.4g}{regret}")
+
+            yield show

@@ -1,0 +1,89 @@
+"""The steps of a training: a linear predictor, a prepared target, and Adam."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from decidewise.checks import FloatArray, all_finite
+from decidewise.losses import Loss, Target
+from decidewise.models.linear.link import Link, respond
+from decidewise.models.training.adam import Adam
+
+
+class Training:
+    """The state of a training: parameters `(p + 1, d)`, the optimiser, and the data in batches.
+
+    Parameters
+    ----------
+    parameters : ndarray of shape (p + 1, d)
+        Moved in place; the intercepts are in the first row.
+    design : ndarray of shape (n, p + 1)
+        The features behind a column of ones.
+    target : Target of n rows
+    """
+
+    def __init__(
+        self,
+        parameters: FloatArray,
+        design: FloatArray,
+        target: Target,
+        loss: Loss,
+        *,
+        link: Link,
+        batch_size: int,
+        learning_rate: float,
+        rng: np.random.Generator,
+    ) -> None:
+        self.parameters = parameters
+        self.design, self.target, self.loss = design, target, loss
+        self.link, self.batch_size, self.rng = link, batch_size, rng
+        self.adam = Adam(parameters, learning_rate)
+
+    def epoch(self) -> Iterator[float]:
+        """Take one step a batch, in a new order; yield the mean loss so far after each."""
+        order = self.rng.permutation(len(self.design))
+        design, target = self.design[order], self.target[order]
+        total = 0.0
+        for rows in self._batches(len(order)):
+            total += float(self._step(design[rows], target[rows]).sum())
+            yield total / min(rows.stop, len(order))
+
+    def losses(self, order: npt.NDArray[np.intp], seed: int) -> Iterator[tuple[int, float]]:
+        """Take no step; yield, batch by batch, how many of the rows in this order were evaluated and their mean loss.
+
+        The random numbers come from the seed, so that two sets of parameters are compared on the same ones.
+        """
+        rng = np.random.default_rng(seed)
+        total = 0.0
+        for rows in self._batches(len(order)):
+            values, _, _ = self._evaluate(self.design[order[rows]], self.target[order[rows]], rng)
+            total += float(values.sum())
+            n_rows = min(rows.stop, len(order))
+            yield n_rows, total / n_rows
+
+    def _batches(self, n_rows: int) -> Iterator[slice]:
+        return (slice(first, first + self.batch_size) for first in range(0, n_rows, self.batch_size))
+
+    def _step(self, design: FloatArray, target: Target) -> FloatArray:
+        values, gradient, prediction = self._evaluate(design, target, self.rng)
+        if gradient is None:
+            return values
+        if self.link == "log":
+            gradient = gradient * prediction
+        self.adam.step(design.T @ gradient, len(design))
+        return values
+
+    def _evaluate(
+        self, design: FloatArray, target: Target, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray | None, FloatArray]:
+        """Return the losses (b,), their gradient (b, d) in the prediction, and the prediction (b, d).
+
+        A prediction that is not finite has losses that are not numbers, and no gradient.
+        """
+        prediction = respond(self.link, design @ self.parameters)
+        if not all_finite(prediction):
+            return np.full(len(design), np.nan), None, prediction
+        return *self.loss.value_and_grad_unchecked(prediction, target, rng), prediction

@@ -1,0 +1,125 @@
+"""When a published cell counts as reproduced.
+
+The rule compares our mean under the paper's protocol with the published mean:
+
+- in general they may differ by `2 * sqrt(s_ours² / n_ours + s_paper² / 20) + 0.25` points, where `s` is the standard
+  deviation over trials and `n_ours` the number of trials in our rows;
+- on the portfolio, whose regrets are all below one percent, by 0.12 points. There the order of MSE and WISE must also
+  be the published one wherever the published means are more than 0.02 apart: if it is not, *both* cells are missed,
+  since the order belongs to the pair. While one of the two has not been run, the other is judged by its distance alone.
+
+A miss is always shown with its difference.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import sqrt
+from typing import Literal
+
+from decidewise.report.results import PROTOCOL, Board, Column, Setting, Summary, Trials
+
+Verdict = Literal["reproduced", "missed", "failed", "not run"]
+VERDICTS: tuple[Verdict, ...] = ("reproduced", "missed", "failed", "not run")
+
+#: Trials behind every published mean.
+PAPER_TRIALS = 20
+#: Points within which a cell counts as reproduced, where that does not depend on the spread.
+FIXED_TOLERANCE = {"portfolio": 0.12}
+#: The published gap of MSE and WISE, in points, above which their order is looked at.
+ORDER_GAP = {"portfolio": 0.02, "shortest_path": 0.3}
+#: Where a wrong order turns both cells into misses; elsewhere it is only counted.
+ORDER_DECIDES = {"portfolio"}
+_ROUNDING = 1e-9  # published means have two decimals: a gap of 0.02 must not exceed 0.02 in binary
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One published cell beside ours; `difference` is ours minus published, None where there is nothing of ours."""
+
+    setting: Setting
+    method: str
+    published: Summary
+    ours: Trials | None
+    verdict: Verdict
+    difference: float | None = None
+    tolerance: float | None = None
+    wrong_order: bool = False
+
+
+@dataclass(frozen=True)
+class Order:
+    """In how many of the rows with a published gap wide enough MSE and WISE are in the published order."""
+
+    gap: float
+    kept: int
+    judged: int
+    rows: int
+
+
+def tolerance(problem: str, ours: Summary, n_trials: int, published: Summary) -> float:
+    """Return how far our mean may be from the published one, in points.
+
+    >>> round(tolerance("knapsack", Summary(12.4, 0.3), 20, Summary(12.43, 0.4)), 4)
+    0.4736
+    >>> tolerance("portfolio", Summary(0.9, 0.02), 20, Summary(0.85, 0.02))
+    0.12
+    """
+    if problem in FIXED_TOLERANCE:
+        return FIXED_TOLERANCE[problem]
+    return 2 * sqrt(ours.std**2 / n_trials + published.std**2 / PAPER_TRIALS) + 0.25
+
+
+def judge(board: Board) -> dict[tuple[Setting, str], Judgement]:
+    """Judge every published cell of a board."""
+    return {(setting, method): _judge(board, setting, method) for setting, method in board.published}
+
+
+def count(comparisons: Iterable[Judgement]) -> dict[Verdict, int]:
+    """Return how many cells there are of each verdict, zeros included."""
+    found = Counter(comparison.verdict for comparison in comparisons)
+    return {verdict: found[verdict] for verdict in VERDICTS}
+
+
+def order(board: Board) -> Order | None:
+    """Compare the order of MSE and WISE row by row, None where the published gap is never wide enough."""
+    gap = ORDER_GAP.get(board.problem)
+    if gap is None:
+        return None
+    kept = [_order_kept(board, setting) for setting in board.settings if abs(_gap(board, setting)) > gap + _ROUNDING]
+    judged = [answer for answer in kept if answer is not None]
+    return Order(gap, sum(judged), len(judged), len(kept)) if kept else None
+
+
+def _judge(board: Board, setting: Setting, method: str) -> Judgement:
+    published = board.published[setting, method].regret
+    ours = board.cells.get((setting, Column(method, PROTOCOL)))
+    if ours is None or not ours.trials:
+        return Judgement(setting, method, published, ours, "failed" if ours and ours.failures else "not run")
+    difference = ours.regret.mean - published.mean
+    within = tolerance(board.problem, ours.regret, len(ours.trials), published)
+    wrong_order = (
+        board.problem in ORDER_DECIDES
+        and method in ("MSE", "WISE")
+        and abs(_gap(board, setting)) > ORDER_GAP[board.problem] + _ROUNDING
+        and _order_kept(board, setting) is False
+    )
+    verdict: Verdict = "reproduced" if abs(difference) <= within and not wrong_order else "missed"
+    return Judgement(setting, method, published, ours, verdict, difference, within, wrong_order)
+
+
+def _gap(board: Board, setting: Setting) -> float:
+    """Return published MSE minus published WISE, zero where one is not published."""
+    pair = [board.published.get((setting, method)) for method in ("MSE", "WISE")]
+    return pair[0].regret.mean - pair[1].regret.mean if pair[0] and pair[1] else 0.0
+
+
+def _order_kept(board: Board, setting: Setting) -> bool | None:
+    """Tell whether ours are in the published order, None while one of them is missing."""
+    pair = [board.cells.get((setting, Column(method, PROTOCOL))) for method in ("MSE", "WISE")]
+    if not all(cell and cell.trials for cell in pair):
+        return None
+    mse, wise = (cell.regret.mean for cell in pair if cell)
+    return (mse - wise) * _gap(board, setting) > 0

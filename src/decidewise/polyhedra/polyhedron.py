@@ -1,0 +1,24 @@
+"""What a polyhedron is: linear rows and bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scipy.sparse import csr_array
+
+from decidewise.checks import FloatArray
+
+
+@dataclass(frozen=True)
+class Polyhedron:
+    """The set `{w : A_ub w <= b_ub, A_eq w = b_eq, lower <= w <= upper}`, with sparse rows.
+
+    For a problem in integers it is the linear relaxation.
+    """
+
+    A_ub: csr_array
+    b_ub: FloatArray
+    A_eq: csr_array
+    b_eq: FloatArray
+    lower: FloatArray
+    upper: FloatArray

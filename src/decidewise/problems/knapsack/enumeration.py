@@ -1,0 +1,160 @@
+"""The small knapsack: list the packs to which nothing can be added, once, and then choose among them row by row.
+
+Loads are weights in units of the capacity, one row an item, so a pack fits when its loads sum to at most one in every
+dimension. `knapsack_search` answers with the same packs where there are too many of them to list.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from decidewise.checks import FloatArray
+from decidewise.problems.rounding.ties import EPS, is_tie, safe_unit
+from decidewise.runtime.kernels import kernel
+
+IntArray = npt.NDArray[np.int64]
+
+#: The room in every dimension. The excess is for decimal weights, which do not add up exactly in binary.
+ROOM = 1.0 + 1e-9
+#: Steps for each pack to be listed, after which the listing gives up: it may wade through packs that are not maximal.
+STEPS_PER_PACK = 250
+#: Two packs are tied if their values differ by this fraction of the values in which they differ.
+TIE = 1e-12
+
+
+def maximal_packs(loads: FloatArray, most: int) -> FloatArray:
+    """List the maximal packs of the loads (items, dimensions) as zeros and ones (items, packs).
+
+    There are no columns if there are more than `most` packs, or if finding them takes too many steps.
+    """
+    m, k = loads.shape
+    packs = np.zeros((m, most))
+    room = np.full((m + 1, k), ROOM)  # what is left of it before each item
+    rest = np.zeros((m + 1, k))  # the load of each item and of all that follow
+    rest[:m] = np.cumsum(loads[::-1], axis=0)[::-1]
+    tries = np.zeros(m, np.int64)  # 1: taken, 2: left out
+    return packs[:, : _list_packs(loads, packs, room, rest, tries)].copy()
+
+
+@kernel
+def _list_packs(loads: FloatArray, packs: FloatArray, room: FloatArray, rest: FloatArray, tries: IntArray) -> int:
+    """Write the maximal packs to the columns of `packs`; return how many there are, or 0 if there are too many."""
+    m, k = loads.shape
+    most = packs.shape[1]
+    count = item = 0
+    for _ in range(STEPS_PER_PACK * most):
+        if item < 0:
+            return count
+        if item == m:
+            if count == most:
+                break
+            for i in range(m):
+                packs[i, count] = tries[i] == 1
+            count += 1
+            item -= 1
+        elif tries[item] == 2:
+            tries[item] = 0
+            item -= 1
+        else:
+            tries[item] += 1
+            is_open = True
+            for d in range(k):
+                room[item + 1, d] = room[item, d] - loads[item, d] * (tries[item] == 1)
+                is_open &= room[item + 1, d] >= 0.0
+            # One left out that fits beside all that can follow: no pack from here is maximal.
+            for i in range(item + 1):
+                if is_open and tries[i] == 2:
+                    fits = True
+                    for d in range(k):
+                        fits &= loads[i, d] <= room[item + 1, d] - rest[item + 1, d]
+                    is_open = not fits
+            item += is_open
+    return 0
+
+
+@kernel
+def choose_packs(values: FloatArray, decisions: FloatArray, packs: FloatArray) -> None:
+    """Mark the best of the packs (items, packs) for each row of values (n, items), less the items of no value.
+
+    Among tied packs the lexicographically largest wins. Each row is summed in the order of the items, whatever the
+    size of the batch, so that a batch equals a loop to the last bit. Packs that rounding cannot tell apart by their
+    totals are compared by the items in which they differ.
+    """
+    n_items, n_packs = packs.shape
+    totals = np.empty(n_packs)
+    worth = np.empty(n_items)
+    terms = np.empty(n_items)
+    for row in range(len(values)):
+        largest = 0.0
+        for item in range(n_items):
+            largest = max(largest, values[row, item])
+        unit = safe_unit(largest)
+        total = 0.0
+        for pack in range(n_packs):
+            totals[pack] = 0.0
+        for item in range(n_items):
+            worth[item] = max(0.0, values[row, item] * unit)
+            if worth[item] > 0.0:
+                total += worth[item]
+                for pack in range(n_packs):
+                    totals[pack] += worth[item] * packs[item, pack]
+        best = 0
+        for pack in range(n_packs):
+            if totals[pack] > totals[best]:
+                best = pack
+        rounding = 2 * n_items * EPS * total
+        rivals = 0
+        for pack in range(n_packs):
+            rivals += totals[pack] >= totals[best] - rounding - TIE * total
+        if rivals > 1:
+            best = _first_pack(packs, worth, totals, best, rounding, TIE * total, terms)
+        for item in range(n_items):
+            if worth[item] > 0.0:
+                decisions[row, item] = packs[item, best]
+
+
+@kernel(inner=True)
+def _first_pack(
+    packs: FloatArray,
+    worth: FloatArray,
+    totals: FloatArray,
+    largest: int,
+    rounding: float,
+    tie: float,
+    terms: FloatArray,
+) -> int:
+    """Return the lexicographically largest pack that is tied with the best, given the one of the largest total."""
+    best = largest
+    for pack in range(len(totals)):
+        if totals[pack] >= totals[largest] - rounding:
+            count = _differences(worth, packs, best, pack, terms)
+            if is_tie(terms, count, 0.0):
+                best = pack
+    first = best
+    for pack in range(len(totals)):
+        if totals[pack] >= totals[largest] - rounding - tie and _precedes(worth, packs, pack, first):
+            count = _differences(worth, packs, best, pack, terms)
+            if is_tie(terms, count, TIE):
+                first = pack
+    return first
+
+
+@kernel(inner=True)
+def _differences(worth: FloatArray, packs: FloatArray, best: int, other: int, terms: FloatArray) -> int:
+    """Write what the other pack loses against the best, item by item; return the number of items."""
+    count = 0
+    for item in range(len(worth)):
+        if packs[item, best] != packs[item, other]:
+            terms[count] = worth[item] * (packs[item, best] - packs[item, other])
+            count += 1
+    return count
+
+
+@kernel(inner=True)
+def _precedes(worth: FloatArray, packs: FloatArray, pack: int, other: int) -> bool:
+    """Whether a pack is lexicographically larger than another on the items of positive value."""
+    for item in range(len(worth)):
+        if worth[item] > 0.0 and packs[item, pack] != packs[item, other]:
+            return packs[item, pack] > packs[item, other]
+    return False

@@ -1,0 +1,206 @@
+"""A bound on the cost of every tour: the cheapest one-tree, with prices on the nodes.
+
+A one-tree is a spanning tree of all nodes but node 0, with two more edges at node 0. Every tour is one, so the cheapest
+one-tree, which is found greedily, costs no more than the cheapest tour. A price `p_i` on every visit to node `i` adds
+`2 sum(p)` to all tours alike and so keeps their order; but prices that rise at the nodes of degree above 2 and fall at
+the others drive the one-tree towards a tour. On ordinary costs the bound ends within half a percent of the best tour
+(Held & Karp, "The Traveling-Salesman Problem and Minimum Spanning Trees: Part II", Mathematical Programming 1, 1971).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from decidewise.checks import FloatArray
+from decidewise.problems.travelling_salesman.state import BARRED, COST, EXCESS, LIMIT, TAKEN, decide, is_open
+from decidewise.runtime.batches import IntArray
+from decidewise.runtime.kernels import kernel
+
+
+@kernel(inner=True, error_model="numpy")
+def ascend(
+    costs: FloatArray,
+    lengths: FloatArray,
+    prices: FloatArray,
+    best_prices: FloatArray,
+    detours: FloatArray,
+    old: IntArray,
+    new: IntArray,
+    edge_to: IntArray,
+    degrees: IntArray,
+    numbers: FloatArray,
+    trees: IntArray,
+    steps: int,
+    pace: float,
+    last_pace: float,
+    reach: float,
+) -> float:
+    """Raise the bound by changing the prices; return the best, with its prices and its one-tree.
+
+    Parameters
+    ----------
+    best_prices : ndarray of shape (n,)
+        Overwritten.
+    steps : int
+        The most steps to take, along the subgradient `degrees - 2`. They end as soon as the bound exceeds the limit or
+        the one-tree is a tour.
+    pace, last_pace : float
+        The first and the last step, in units of Polyak's, which is right for a bound that can reach its aim: the limit,
+        or the cost of the best tour where only better ones are searched for.
+    reach : float
+        The least distance to aim at, in units of the mean size of the prices. Where the bound is equal to the limit,
+        Polyak's step is zero, though the bound may well rise.
+    """
+    n = len(prices)
+    best = -np.inf
+    change = (last_pace / pace) ** (1 / steps)
+    least = 0.0
+    while True:
+        if steps == 0:
+            for i in range(n):
+                prices[i] = best_prices[i]
+        bound = grow(costs, lengths, prices, detours, old, new, edge_to, degrees, numbers, trees)
+        if steps == 0 or bound > numbers[LIMIT] or numbers[EXCESS] == 0 or trees[0] < 0:
+            return bound
+        aim = numbers[LIMIT] if numbers[LIMIT] > numbers[COST] else numbers[COST]
+        distance = aim - bound if aim - bound > least else least
+        stride = pace * distance / numbers[EXCESS]
+        least = 0.0
+        for i in range(n):
+            if bound > best:
+                best_prices[i] = prices[i]
+            prices[i] += stride * (degrees[i] - 2)
+            least += reach / n * abs(prices[i])
+        if bound > best:
+            best = bound
+        pace *= change
+        steps -= 1
+
+
+@kernel(inner=True)
+def grow(
+    costs: FloatArray,
+    lengths: FloatArray,
+    prices: FloatArray,
+    ways: FloatArray,
+    old: IntArray,
+    new: IntArray,
+    edge_to: IntArray,
+    degrees: IntArray,
+    numbers: FloatArray,
+    trees: IntArray,
+) -> float:
+    """Grow the cheapest one-tree by Prim's method; return its cost less the prices of a tour, or infinity.
+
+    Behind the edges that have grown, `old` and `new` hold the best way to each node outside, of length `ways`.
+    """
+    n = len(prices)
+    trees[0] -= 1
+    first = second = nearest = 0
+    to_first = to_second = BARRED
+    for b in range(1, n):
+        way = lengths[0, b] + prices[b]
+        if way < to_first:
+            second, to_second = first, to_first
+            first, to_first = b, way
+        elif way < to_second:
+            second, to_second = b, way
+        if b > 1:
+            old[b - 2], new[b - 2], ways[b - 2] = 1, b, length(lengths, prices, 1, b)
+            if ways[b - 2] < ways[nearest]:
+                nearest = b - 2
+    for k in range(n - 2):
+        a, b = old[nearest], new[nearest]
+        old[nearest], new[nearest], ways[nearest] = old[k], new[k], ways[k]
+        old[k], new[k], edge_to[b] = a, b, k
+        nearest = k + 1
+        for m in range(k + 1, n - 2):
+            way = length(lengths, prices, b, new[m])
+            if way < ways[m]:
+                ways[m] = way
+                old[m] = b
+            if ways[m] < ways[nearest]:
+                nearest = m
+    old[n - 2], new[n - 2] = 0, first
+    old[n - 1], new[n - 1] = 0, second
+    total = excess = 0.0
+    for i in range(n):
+        total -= 2 * prices[i]
+        degrees[i] = 0
+    for k in range(n):
+        a, b = old[k], new[k]
+        if lengths[a, b] == BARRED:
+            return np.inf
+        total += costs[a, b] + prices[a] + prices[b]
+        excess += degrees[a] + degrees[b] - 1
+        degrees[a] += 1
+        degrees[b] += 1
+    numbers[EXCESS] = 2 * excess
+    return total
+
+
+@kernel(inner=True)
+def narrow(
+    lengths: FloatArray,
+    decided: IntArray,
+    prices: FloatArray,
+    detours: FloatArray,
+    old: IntArray,
+    new: IntArray,
+    edge_to: IntArray,
+    degrees: IntArray,
+    numbers: FloatArray,
+    bound: float,
+) -> int:
+    """Bar the edges that would raise the bound above the limit, and take those whose absence would; set the detours.
+
+    Return the edge of the one-tree to branch on: the one with the shortest detour at a node of degree above 2, or
+    anywhere if the one-tree is a tour; -1 if all of them are decided.
+    """
+    n = len(prices)
+    slack = numbers[LIMIT] - bound
+    for k in range(n):
+        detours[k] = np.inf
+    for a in range(n):
+        for b in range(a + 1, n):
+            if not is_open(lengths, a, b) or old[edge_to[b]] == a or old[edge_to[a]] == b:
+                continue
+            here = length(lengths, prices, a, b)
+            longest = TAKEN
+            # Twice round the edges that this one could replace in the one-tree.
+            for turn in range(2):
+                i, j, k = a, b, n - 3
+                while i != j and k < n - 1:
+                    if a == 0:
+                        k += 1
+                    else:
+                        # From the node that joined the tree later a step towards its root, until both meet.
+                        if edge_to[i] < edge_to[j]:
+                            i, j = j, i
+                        k = edge_to[i]
+                        i = old[k]
+                    there = length(lengths, prices, old[k], new[k])
+                    if there > longest:
+                        longest = there
+                    if turn == 1 and here - there < detours[k]:
+                        detours[k] = here - there
+                if here - longest > slack:
+                    decide(lengths, decided, a, b, BARRED)
+                    break
+    split = -1
+    for k in range(n):
+        a, b = old[k], new[k]
+        if is_open(lengths, a, b):
+            if detours[k] > slack:
+                decide(lengths, decided, a, b, TAKEN)
+            elif (split < 0 or detours[k] < detours[split]) and (
+                numbers[EXCESS] == 0 or degrees[a] > 2 or degrees[b] > 2
+            ):
+                split = k
+    return split
+
+
+@kernel(inner=True)
+def length(lengths: FloatArray, prices: FloatArray, a: int, b: int) -> float:
+    """Return the length of an edge with the prices of its ends."""
+    return lengths[a, b] + prices[a] + prices[b]

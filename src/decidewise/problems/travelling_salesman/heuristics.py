@@ -1,0 +1,40 @@
+"""Good tours to start with, so that the search can leave out what costs more."""
+
+from __future__ import annotations
+
+from decidewise.checks import FloatArray
+from decidewise.problems.travelling_salesman.bound import length
+from decidewise.problems.travelling_salesman.state import BARRED
+from decidewise.runtime.batches import IntArray
+from decidewise.runtime.kernels import kernel
+
+
+@kernel(inner=True)
+def build(costs: FloatArray, prices: FloatArray, old: IntArray, new: IntArray, start: int, tie: float) -> None:
+    """Go from node to node, always to the nearest that is left, and turn stretches of the tour round while that helps.
+
+    Prices tell which nodes must not be left to the end. The edges of the tour go from `old` to `new`.
+    """
+    n = len(prices)
+    for k in range(n):
+        new[k] = k
+    new[0], new[start] = start, 0
+    for k in range(1, n):
+        nearest, shortest = k, BARRED
+        for m in range(k, n):
+            way = length(costs, prices, new[k - 1], new[m])
+            if way < shortest:
+                nearest, shortest = m, way
+        new[k], new[nearest] = new[nearest], new[k]
+    improved = True
+    while improved:
+        improved = False
+        for i in range(n - 1):
+            for j in range(i + 1, n):
+                a, b, c, d = new[i - 1], new[i], new[j], new[j + 1 - n]
+                if costs[a, b] + costs[c, d] - costs[a, c] - costs[b, d] > tie:
+                    improved = True
+                    for k in range((j + 1 - i) // 2):
+                        new[i + k], new[j - k] = new[j - k], new[i + k]
+    for k in range(n):
+        old[k] = new[k - 1]

@@ -1,0 +1,170 @@
+"""The cheapest tour of each row: branch and bound on one-trees.
+
+What an edge would add to the bound, or its absence would, decides most edges at once; the search branches on the
+others. Prices are never exact, and where many tours are as good as the best, no bound tells them apart. So a search
+that takes long starts again, with better prices and more care for each node. A tie is broken afterwards, by more
+searches: edge by edge, is there a tour as good that takes this one?
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from decidewise.checks import FloatArray
+from decidewise.problems.rounding.common_divisor import common_divisor
+from decidewise.problems.travelling_salesman.bound import ascend, narrow
+from decidewise.problems.travelling_salesman.heuristics import build
+from decidewise.problems.travelling_salesman.state import (
+    BARRED,
+    COST,
+    EXCESS,
+    GAIN,
+    LIMIT,
+    TAKEN,
+    TIE,
+    decide,
+    follow,
+    is_open,
+    open_rows,
+    record,
+    reopen,
+)
+from decidewise.runtime.batches import IntArray
+from decidewise.runtime.kernels import kernel
+
+#: Tours to start with, and steps of the first ascent, for each node of the row.
+STARTS, FIRST_STEPS = 0.5, 2
+#: Steps of the ascent at each branch of the search, and the least distance to aim at, in units of the mean price.
+STEPS, REACH = 15, 3e-3
+#: One-trees for each node of the row before the search starts again, with longer ascents.
+PATIENCE = 50
+#: What is asked before the edges: which tour is the best, and, if it is tied, which edges none of the best can have.
+BEST, NARROWER = -1, 0
+
+
+def cheapest_tours(costs: FloatArray, n: int, trees: IntArray) -> tuple[FloatArray, int]:
+    """Return the tours of costs (rows, n (n - 1) / 2) in units of the largest, and the first row not solved, or -1.
+
+    All rows together may take `trees[0]` one-trees, which are counted down there.
+    """
+    square, numbers = open_rows(costs, n)
+    # Every tour has n edges, so that tours differ by sums of what edges cost above the least.
+    coarse = [common_divisor(row) for row in costs - costs.min(axis=1, keepdims=True)]
+    numbers[:, GAIN] = np.maximum(numbers[:, TIE], 0.999 * np.array(coarse))
+    tours = np.zeros_like(square)
+    floats, ints, stacks = np.zeros((2, n)), np.zeros((4, n), np.int64), np.zeros((2, costs.shape[1] + 2), np.int64)
+    stuck = _search(square, square.copy(), np.zeros(square.shape[:2]), *floats, *ints, *stacks, tours, numbers, trees)
+    a, b = np.triu_indices(n, 1)
+    return tours[:, a, b], stuck
+
+
+@kernel(error_model="numpy")
+def _search(
+    all_costs: FloatArray,
+    all_lengths: FloatArray,
+    all_prices: FloatArray,
+    best_prices: FloatArray,
+    detours: FloatArray,
+    old: IntArray,
+    new: IntArray,
+    edge_to: IntArray,
+    degrees: IntArray,
+    decided: IntArray,
+    branches: IntArray,
+    tours: FloatArray,
+    all_numbers: FloatArray,
+    trees: IntArray,
+) -> int:
+    """Find the tours, row after row; return the first row that was not solved, or -1.
+
+    `branches` holds how many edges were decided when the question was asked, and before each edge taken by choice.
+    """
+    n = len(old)
+    for row in range(len(tours)):
+        costs, lengths, prices = all_costs[row], all_lengths[row], all_prices[row]
+        tour, numbers = tours[row], all_numbers[row]
+        for start in range(int(STARTS * n) + 2):
+            build(costs, prices, old, new, start % n, numbers[TIE])
+            record(costs, old, new, tour, numbers)
+            if start == 0:
+                ascend(
+                    costs, lengths, prices, best_prices, detours, old, new, edge_to, degrees, numbers, trees,
+                    FIRST_STEPS * n, 1.0, 0.05, 0.0,
+                )  # fmt: skip
+        edge_to[1] = -1
+        decided[0] = branches[0] = depth = 0
+        asked, effort, stop = BEST, 1, trees[0] - PATIENCE * n
+        while trees[0] >= 0:
+            if trees[0] < stop:
+                # In vain: once more, with better prices and more care. Polyak's steps, somewhat longer, converge where
+                # the bound can reach its aim, and shorter ones where not.
+                reopen(costs, lengths, decided, branches[0])
+                ascend(
+                    costs, lengths, prices, best_prices, detours, old, new, edge_to, degrees, numbers, trees,
+                    100 * n, 1.8, 1.8, 0.0,
+                )  # fmt: skip
+                ascend(
+                    costs, lengths, prices, best_prices, detours, old, new, edge_to, degrees, numbers, trees,
+                    10 * n, 1.0, 0.05, 0.0,
+                )  # fmt: skip
+                depth, effort = 0, 2 * effort
+                stop = trees[0] - PATIENCE * effort * effort * n
+            if follow(lengths, decided, degrees):
+                bound = ascend(
+                    costs, lengths, prices, best_prices, detours, old, new, edge_to, degrees, numbers, trees,
+                    STEPS * effort, 1.0, 0.05, REACH,
+                )  # fmt: skip
+                if numbers[EXCESS] == 0 and asked != NARROWER and bound <= numbers[LIMIT]:
+                    record(costs, old, new, tour, numbers)
+                if bound <= numbers[LIMIT]:
+                    split = narrow(lengths, decided, prices, detours, old, new, edge_to, degrees, numbers, bound)
+                    if asked == NARROWER:
+                        branches[0] = decided[0]
+                    elif split >= 0:
+                        depth += 1
+                        branches[depth] = decided[0]
+                        decide(lengths, decided, old[split], new[split], TAKEN)
+                        continue
+                    elif numbers[EXCESS] > 0:
+                        # All edges at crowded nodes have been decided, some of them against the one-tree.
+                        continue
+            # No tour is left here. Bar the last edge that was taken by choice.
+            edge = decided[branches[depth] + 1]
+            reopen(costs, lengths, decided, branches[depth])
+            if depth > 0:
+                depth -= 1
+                decide(lengths, decided, edge // n, edge % n, BARRED)
+                continue
+            # That answers the question.
+            tied = numbers[LIMIT] < numbers[COST]
+            numbers[LIMIT] = numbers[COST] + numbers[TIE]
+            if asked == BEST:
+                if not tied:
+                    break
+                numbers[GAIN] = np.inf  # from now on a tie ends a search: nothing is better
+                asked = NARROWER
+                continue
+            if asked > 0 and not tied:
+                reopen(costs, lengths, decided, branches[0] - 1)
+                decide(lengths, decided, asked // n, asked % n, BARRED)
+            asked = _ask(lengths, decided, tour, asked)
+            if asked < 0:
+                break
+            branches[0] = decided[0]
+            effort, stop = 1, trees[0] - PATIENCE * n
+        if trees[0] < 0:
+            return row
+    return -1
+
+
+@kernel(inner=True, error_model="numpy")
+def _ask(lengths: FloatArray, decided: IntArray, tour: FloatArray, asked: int) -> int:
+    """Take the open edges of the tour, and the first one after `asked` that it does not have; return that or -1."""
+    n = len(tour)
+    for edge in range(asked + 1, n * n):
+        a, b = edge // n, edge % n
+        if a < b and is_open(lengths, a, b):
+            decide(lengths, decided, a, b, TAKEN)
+            if tour[a, b] == 0:
+                return edge
+    return -1

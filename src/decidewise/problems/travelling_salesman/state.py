@@ -1,0 +1,135 @@
+"""One row of a travelling salesman: its edges, what is decided of them, and the best tour so far.
+
+Kernels of plain arrays compile fast. These arrays hold the state of a row with `n` nodes:
+
+========================  ==========================================================================================
+`costs`                   (n, n) symmetric, at most 1 in size, infinite on the diagonal
+`lengths`                 (n, n) the costs of the open edges, TAKEN or BARRED elsewhere; the diagonal is barred
+`decided`                 how many edges are not open, and then which, as `a * n + b`, in the order of the decisions
+`prices`                  (n,) of a visit to each node
+`old`, `new`              (n,) the edges of the one-tree: old and new node, growing from node 1; then those of node 0
+`edge_to`                 (n,) the number of the edge by which each node joined the one-tree, -1 for node 1
+`degrees`                 (n,) in the one-tree
+`detours`                 (n,) what the one-tree would cost more without each of its edges
+`tour`                    (n, n) 1 at the edges of the best tour so far
+`numbers`                 the five below
+`trees`                   (1,) one-trees left before the search gives up, for this row and those after it
+========================  ==========================================================================================
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from decidewise.checks import FloatArray
+from decidewise.runtime.batches import IntArray
+from decidewise.runtime.kernels import kernel
+
+#: The length of an edge that is decided; all others are open.
+TAKEN, BARRED = -np.inf, np.inf
+#: Places in `numbers`: the cost of the best tour; the limit up to which tours are searched for; the difference below
+#: which costs are equal; how much better a tour must be than two that are tied; and the sum of `(degree - 2)^2` over
+#: the one-tree, which is zero for a tour.
+COST, LIMIT, TIE, GAIN, EXCESS = 0, 1, 2, 3, 4
+#: Tours are equal if their costs differ by less than this, times the number of nodes and the largest cost.
+TOLERANCE = 1e-12
+
+
+def open_rows(costs: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
+    """Return costs (rows, n, n) and numbers for costs (rows, n (n - 1) / 2) in units of the largest."""
+    a, b = np.triu_indices(n, 1)
+    square = np.full((len(costs), n, n), BARRED)
+    square[:, a, b] = square[:, b, a] = costs
+    numbers = np.full((len(costs), 5), np.inf)
+    numbers[:, TIE] = TOLERANCE * n
+    return square, numbers
+
+
+@kernel(inner=True)
+def record(costs: FloatArray, old: IntArray, new: IntArray, tour: FloatArray, numbers: FloatArray) -> None:
+    """Keep the tour with the edges from `old` to `new` if it is better than the best, or another one as good."""
+    n = len(old)
+    cost = common = 0.0
+    for k in range(n):
+        cost += costs[old[k], new[k]]
+        common += tour[old[k], new[k]]
+    lead = numbers[COST] - cost
+    if common == n or lead < -numbers[TIE]:
+        return
+    if lead > numbers[TIE]:
+        numbers[COST] = cost
+        numbers[LIMIT] = cost + numbers[TIE]
+    else:
+        numbers[LIMIT] = numbers[COST] - numbers[GAIN]
+    for a in range(n):
+        for b in range(n):
+            tour[a, b] = 0.0
+    for k in range(n):
+        tour[old[k], new[k]] = tour[new[k], old[k]] = 1.0
+
+
+@kernel(inner=True)
+def is_open(lengths: FloatArray, a: int, b: int) -> bool:
+    """Return whether an edge is neither taken nor barred."""
+    return TAKEN < lengths[a, b] < BARRED
+
+
+@kernel(inner=True)
+def decide(lengths: FloatArray, decided: IntArray, a: int, b: int, length: float) -> None:
+    """Take or bar an open edge."""
+    lengths[a, b] = lengths[b, a] = length
+    count = decided[0] + 1
+    decided[0] = count
+    decided[count] = a * len(lengths) + b
+
+
+@kernel(inner=True, error_model="numpy")
+def reopen(costs: FloatArray, lengths: FloatArray, decided: IntArray, count: int) -> None:
+    """Undo all decisions but the first ones."""
+    n = len(lengths)
+    for k in range(count, decided[0]):
+        a, b = decided[k + 1] // n, decided[k + 1] % n
+        lengths[a, b] = lengths[b, a] = costs[a, b]
+    decided[0] = count
+
+
+@kernel(inner=True)
+def follow(lengths: FloatArray, decided: IntArray, far_end: IntArray) -> bool:
+    """Decide what follows from the decisions until nothing does; return whether a tour may be left.
+
+    The taken edges form paths; `far_end` (n,), overwritten, tells at one end of a path the other.
+    """
+    n = len(lengths)
+    before = -1
+    while decided[0] > before:
+        before = decided[0]
+        for a in range(n):
+            far_end[a] = a
+            taken = possible = 0
+            for b in range(n):
+                taken += lengths[a, b] == TAKEN
+                possible += lengths[a, b] < BARRED
+            if taken > 2 or possible < 2:
+                return False
+            if possible > taken and (taken == 2 or possible == 2):
+                length = BARRED if taken == 2 else TAKEN
+                for b in range(n):
+                    if is_open(lengths, a, b):
+                        decide(lengths, decided, a, b, length)
+        if decided[0] > before:
+            continue
+        # Join the paths edge by edge, and bar the edges that would close one too early.
+        joined = 0
+        for a in range(n):
+            for b in range(a):
+                if lengths[a, b] == TAKEN:
+                    joined += 1
+                    start, end = far_end[a], far_end[b]
+                    if start == b:
+                        return joined == n
+                    far_end[start], far_end[end] = end, start
+        for a in range(n):
+            b = far_end[a]
+            if joined < n - 1 and far_end[b] == a and is_open(lengths, a, b):
+                decide(lengths, decided, a, b, BARRED)
+    return True

@@ -1,0 +1,83 @@
+"""Solve some rows, and answer the others from the decisions known so far.
+
+Mulamba, Mandi, Diligenti, Lombardi, Bucarey & Guns, "Contrastive Losses and Solution Caching for
+Predict-and-Optimize", IJCAI 2021.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from decidewise.checks import FloatArray, as_integer, as_number
+from decidewise.errors import SolverError
+from decidewise.problems.base import Problem
+from decidewise.problems.wrappers.base import Wrapper
+
+
+class CachedProblem(Wrapper):
+    """Solve each row with probability `solve_ratio`; otherwise return the best decision of a growing pool.
+
+    A decision from the pool is feasible, but there may be a better one. While the pool is empty every row is solved.
+
+    Unlike other problems this one keeps state: every call draws from `rng`, and every decision that was solved for
+    joins the pool. The same calls from the same seed give the same answers. Train with it, and judge with the problem
+    inside: regrets below zero, which a cache makes possible, are an `OptimalityWarning`.
+
+    Parameters
+    ----------
+    problem : Problem
+    solve_ratio : float
+        From 0 to 1. With 1 every row is solved, as by the problem inside.
+    rng : numpy.random.Generator or int
+        Decides, row by row, which are solved.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from decidewise.problems import CachedProblem, TopK
+    >>> problem = CachedProblem(TopK(3, 1), solve_ratio=0.0, rng=0)
+    >>> problem.solve([[3.0, 1.0, 2.0], [1.0, 3.0, 2.0]])
+    array([[1., 0., 0.],
+           [0., 1., 0.]])
+    >>> problem.solve([1.0, 2.0, 3.0])  # the third item is not known yet
+    array([0., 1., 0.])
+    """
+
+    keeps_state = True
+
+    def __init__(self, problem: Problem, solve_ratio: float, rng: np.random.Generator | int) -> None:
+        super().__init__(problem)
+        self.solve_ratio = as_number(solve_ratio, name="solve_ratio", at_least=0, at_most=1)
+        if not isinstance(rng, np.random.Generator):
+            seed = as_integer(rng, name="rng, where it is not a numpy.random.Generator,", minimum=0)
+            rng = np.random.default_rng(seed)
+        self._rng = rng
+        self._known: set[bytes] = set()
+        self._pool = np.empty((0, self.n_costs))
+
+    @property
+    def pool(self) -> FloatArray:
+        """The distinct decisions known so far, in the order they were found: (m, n_costs), not to be written to."""
+        return self._pool
+
+    def minimize(self, costs: FloatArray) -> FloatArray:
+        """Solve the rows drawn, then answer the others; equal decisions of the pool go to the one found first."""
+        drawn = self._rng.random(len(costs)) < self.solve_ratio
+        solved = np.flatnonzero(drawn | (len(self._pool) == 0))
+        decisions = np.empty_like(costs)
+        if len(solved):
+            try:
+                decisions[solved] = self.problem.minimize(costs[solved])
+            except SolverError as error:
+                raise error.at(int(solved[error.row])) from error
+            self._remember(decisions[solved])
+        if len(solved) < len(costs):
+            decisions[~drawn] = self._pool[np.argmin(costs[~drawn] @ self._pool.T, axis=1)]
+        return decisions
+
+    def _remember(self, decisions: FloatArray) -> None:
+        new = {key: row for row in decisions if (key := row.tobytes()) not in self._known}
+        if new:
+            self._known.update(new)
+            self._pool = np.vstack([self._pool, *new.values()])
+            self._pool.flags.writeable = False

@@ -1,0 +1,68 @@
+"""Share a batch out among processes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from decidewise.checks import FloatArray, as_integer
+from decidewise.errors import SolverError
+from decidewise.problems.base import Problem
+from decidewise.problems.wrappers.base import Wrapper
+
+
+class ParallelProblem(Wrapper):
+    """Solve as `problem` does, the rows of a large batch shared out among workers.
+
+    It pays where a row takes a millisecond or more, as integer and conic programs do; starting the workers takes
+    about a second, once, and a batch some milliseconds to be sent. They are processes, since most solvers hold
+    Python's lock; `joblib.parallel_config` chooses another backend, such as threads or a Dask cluster.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its answers must not depend on earlier calls: a cache or a counter goes around the parallel problem.
+    n_jobs : int
+        The number of workers, or -1 for one a core.
+    rows_per_job : int
+        The fewest rows worth a worker; a batch that has not twice as many is solved in place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from decidewise.problems import ParallelProblem, TopK
+    >>> problem = ParallelProblem(TopK(4, 2), n_jobs=2)
+    >>> problem.solve([0.1, 0.9, 0.5, 0.2])
+    array([0., 1., 1., 0.])
+    """
+
+    def __init__(self, problem: Problem, n_jobs: int = -1, *, rows_per_job: int = 8) -> None:
+        super().__init__(problem)
+        if getattr(problem, "keeps_state", False):
+            name = type(problem).__name__
+            raise ValueError(f"workers would lose what {name} keeps. Write {name}(ParallelProblem(...)) instead.")
+        self.n_jobs = as_integer(n_jobs, name="n_jobs", minimum=-1)
+        if n_jobs == 0:
+            raise ValueError("n_jobs must be the number of workers, or -1 for one a core; got n_jobs=0.")
+        self.rows_per_job = as_integer(rows_per_job, name="rows_per_job")
+
+    def minimize(self, costs: FloatArray) -> FloatArray:
+        """Cut the batch into equal blocks, one a worker, and join the answers in order."""
+        n_blocks = min(effective_n_jobs(self.n_jobs), len(costs) // self.rows_per_job)
+        if n_blocks < 2:
+            return self.problem.minimize(costs)
+        bounds = [len(costs) * block // n_blocks for block in range(n_blocks + 1)]
+        # Arrays are sent whole: joblib would map large ones as read-only files, for which kernels compile anew.
+        blocks = Parallel(n_jobs=n_blocks, max_nbytes=None)(
+            delayed(_minimize_block)(self.problem, costs[start:stop], start) for start, stop in pairwise(bounds)
+        )
+        return np.concatenate(blocks)
+
+
+def _minimize_block(problem: Problem, costs: FloatArray, start: int) -> FloatArray:
+    try:
+        return problem.minimize(costs)
+    except SolverError as error:
+        raise error.at(start + error.row) from error

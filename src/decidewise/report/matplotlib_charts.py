@@ -1,0 +1,187 @@
+"""Charts -> PNG and SVG, drawn by Matplotlib for papers and slides; the page draws the same charts by itself."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from io import BytesIO
+from math import ceil, log10
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis as DrawnAxis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import (
+    FixedLocator,
+    FuncFormatter,
+    Locator,
+    LogLocator,
+    MaxNLocator,
+    NullLocator,
+)
+from matplotlib.transforms import ScaledTranslation
+
+from decidewise.report.chart import FLOOR, PUBLISHED, Axis, Chart, Matrix, Series
+from decidewise.report.results import PROTOCOL, in_order
+from decidewise.report.style import INK, LIGHT, Style
+
+_SETTINGS: dict[Any, Any] = {
+    "svg.fonttype": "none",  # text stays text: small files, and it can be searched and restyled
+    "text.parse_math": False,  # a name with dollars in it is a name
+    "font.size": 9,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 10,
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+_COLUMNS = 3
+#: Letters of a label, beyond which it would leave no room for the figure.
+_LONGEST_LABEL = 40
+
+
+def render(draw: Callable[[], Figure], name: str) -> dict[str, bytes]:
+    """Return a figure as `{"png": ..., "svg": ...}`; the same figure gives the same bytes.
+
+    Parameters
+    ----------
+    draw : callable
+        Makes the figure; called inside the house settings.
+    name : str
+        Enters the identifiers inside the SVG, so that two figures can live on one page.
+    """
+    png, svg = BytesIO(), BytesIO()
+    with mpl.rc_context({**_SETTINGS, "svg.hashsalt": name}), warnings.catch_warnings():
+        # Not every font has every letter, nor every figure room for all of its labels: no news to whoever chose them.
+        warnings.filterwarnings("ignore", "Glyph|constrained_layout", UserWarning)
+        figure = draw()
+        figure.dpi = 150
+        FigureCanvasAgg(figure).print_png(png)
+        figure.set_layout_engine("none")  # laid out once, for the two of them
+        FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None})
+    return {"png": png.getvalue(), "svg": svg.getvalue()}
+
+
+def draw_chart(chart: Chart, styles: Mapping[str, Style]) -> Figure:
+    """Draw the panels in rows of three, with one legend below."""
+    columns = min(len(chart.panels), _COLUMNS)
+    rows = ceil(len(chart.panels) / columns)
+    figure = Figure(figsize=(3.1 * max(columns, 1.6), 2.6 * rows + 0.7), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False)
+    for axes in grid.flat[len(chart.panels) :]:
+        axes.set_visible(False)
+    styles = {method: style for method, style in styles.items() if method in chart.methods}
+    for axes, panel in zip(grid.flat, chart.panels, strict=False):
+        axes.set_xscale(chart.x.scale, **_options(chart.x))
+        axes.set_yscale(chart.y.scale, **_options(chart.y))
+        for series in panel.series:
+            _draw_series(axes, chart, series, styles)
+        axes.autoscale_view()
+        axes.set_title(panel.title, loc="left")
+        _set_ticks(axes.xaxis, chart.x)
+        _set_ticks(axes.yaxis, chart.y)
+        axes.grid(alpha=0.15)
+    figure.legend(handles=_legend(chart, styles), loc="outside lower center", ncols=max(2 * columns, 3), frameon=False)
+    return figure
+
+
+def draw_matrix(matrix: Matrix) -> Figure:
+    """Draw wins in blue and losses in orange, the stronger the further from a draw."""
+    size = len(matrix.labels)
+    figure = Figure(figsize=(1.6 + 0.62 * size, 1.2 + 0.5 * size), layout="constrained")
+    axes = figure.subplots()
+    axes.set(xlim=(-0.5, size - 0.5), ylim=(size - 0.5, -0.5))
+    for i, row in enumerate(matrix.shares):
+        for j, share in enumerate(row):
+            if share is not None:
+                color = LIGHT[0] if share >= 50 else LIGHT[1]
+                axes.add_patch(_square(j, i, color, abs(share - 50) / 50 * 0.75))
+                axes.text(j, i, f"{share:.0f}", ha="center", va="center")
+    labels = [_short(label) for label in matrix.labels]
+    axes.set_xticks(range(size), labels, rotation=40, ha="right")
+    axes.set_yticks(range(size), labels)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    return figure
+
+
+def _square(x: int, y: int, color: str, alpha: float) -> Rectangle:
+    return Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, facecolor=color, alpha=alpha, linewidth=0)
+
+
+def _draw_series(axes: Axes, chart: Chart, series: Series, styles: Mapping[str, Style]) -> None:
+    x, y, spread = np.array([(mark.x, mark.y, mark.spread) for mark in series.marks]).T
+    if series.layer == FLOOR:
+        axes.plot(x, y, **_look(series.layer, None), marker="_" if len(x) == 1 else "none", markersize=20)
+        return
+    look = _look(series.layer, styles[series.method])
+    # Moved apart by a point or so a method, so that whiskers at the same number of samples do not cover each other.
+    step = min(1.6, 16 / len(styles)) / 72 if chart.x.ticks else 0.0
+    shift = step * (list(styles).index(series.method) - (len(styles) - 1) / 2)
+    shifted = axes.transData + ScaledTranslation(shift, 0, axes.figure.dpi_scale_trans)
+    low = np.maximum(y - spread, y / 2) if y.min() > 0 else y - spread  # a whisker must not leave a log axis
+    # A percent of room on all sides: values that differ by rounding alone leave Matplotlib without a scale.
+    axes.update_datalim(np.column_stack([[*(0.99 * x), *(1.01 * x)], [*(0.99 * low), *(1.01 * (y + spread))]]))
+    axes.plot(x, y, transform=shifted, **look | {"marker": "none"})
+    sizes = [(look["markersize"] * mark.size) ** 2 for mark in series.marks]
+    filled = look.get("markerfacecolor", look["color"])
+    axes.scatter(x, y, sizes, marker=look["marker"], facecolor=filled, edgecolor=look["color"], transform=shifted)
+    if series.layer != PUBLISHED:
+        axes.vlines(x, low, y + spread, color=look["color"], alpha=0.35, linewidth=1, transform=shifted)
+
+
+def _look(layer: str, style: Style | None) -> dict[str, Any]:
+    if style is None:
+        return {"color": INK, "linestyle": (0, (4, 3)), "linewidth": 1, "alpha": 0.7}
+    color = LIGHT[style.color]
+    look: dict[str, Any] = {"color": color, "marker": style.marker, "markersize": 5, "linewidth": 1.4}
+    if layer == PUBLISHED:
+        return look | {"linestyle": "none", "markerfacecolor": "none", "markersize": 8, "markeredgewidth": 0.9}
+    return look if layer == PROTOCOL else look | {"linestyle": (0, (5, 2)), "markersize": 3.5, "linewidth": 1}
+
+
+def _options(spec: Axis) -> dict[str, float]:
+    return {"linthresh": spec.unit} if spec.scale == "symlog" else {}
+
+
+def _set_ticks(axis: DrawnAxis, spec: Axis) -> None:
+    axis.set_label_text(spec.label)
+    if spec.scale != "linear":
+        axis.set_major_locator(_locator(spec, *sorted(axis.get_view_interval())))
+        axis.set_major_formatter(
+            FuncFormatter(lambda value, _: f"{value:g}" if value < 10_000 else f"{value / 1000:g}k")
+        )
+        axis.set_minor_locator(NullLocator())
+
+
+def _locator(spec: Axis, low: float, high: float) -> Locator:
+    if spec.ticks:
+        return FixedLocator(spec.ticks)
+    if spec.scale == "symlog":
+        return FixedLocator([0, *(10.0**power for power in range(ceil(log10(spec.unit)), ceil(log10(high))))])
+    if high < 6 * low:
+        return MaxNLocator(4)  # too narrow for a power of ten and its parts
+    return LogLocator(subs=(1, 2, 5) if high < 200 * low else (1,), numticks=6)
+
+
+def _legend(chart: Chart, styles: Mapping[str, Style]) -> list[Line2D]:
+    handles = [Line2D([], [], label=_short(name), **_look(PROTOCOL, style)) for name, style in styles.items()]
+    plain = Style(color=len(LIGHT) - 1, marker="o")
+    layers = sorted({series.layer for panel in chart.panels for series in panel.series})
+    for layer in in_order(layers, first=(PROTOCOL, "exact")):
+        if layer != PROTOCOL:
+            handles.append(Line2D([], [], label=_short(layer), **_look(layer, None if layer == FLOOR else plain)))
+    return handles
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 1]}…"

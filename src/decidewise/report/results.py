@@ -1,0 +1,230 @@
+"""What a board is: one problem of one plan, with every trial of every cell and the published numbers beside it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from math import isfinite, nan, sqrt
+from typing import NamedTuple
+
+from decidewise.paper import CONTESTS
+
+#: The mode that follows the paper's protocol: the one that published numbers are compared with.
+PROTOCOL = "adam"
+#: The order of methods in tables and legends: the paper's. Others follow in the order of their rows.
+METHODS = ("MSE", "WISE", "SPO+", "PFY", "DBB", "CaVE", "LAVA")
+TITLES = {
+    "shortest_path": "Shortest path",
+    "knapsack": "2D knapsack",
+    "portfolio": "Portfolio",
+    "travelling_salesman": "Travelling salesman",
+}
+#: What else has a place on the page, or a figure (that of the paper's text), and is no name for a board.
+RESERVED = (
+    "main", "summary", "better", "misses", "failures", "idea", "tip", "data", "text_shortest_path", "pipelines",
+    "change_of_measure", "counterexample",
+)  # fmt: skip
+#: Bytes of a stem; file systems allow 255 for a whole name.
+_LONGEST_STEM = 120
+
+
+class Trial(NamedTuple):
+    """One finished row: regret and floor in percent, seconds of labels and training, solver calls of both."""
+
+    regret: float
+    floor: float
+    seconds: float
+    solver_calls: float
+
+
+class Failure(NamedTuple):
+    """One failed row."""
+
+    trial: int
+    reason: str
+
+
+class Summary(NamedTuple):
+    """Mean and standard deviation (of the sample; 0 for a single value)."""
+
+    mean: float
+    std: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Summary:
+        """Return the moments of the finite values, NaN where there are none.
+
+        >>> Summary.of([1.0, 3.0])
+        Summary(mean=2.0, std=1.4142135623730951)
+        """
+        finite = [value for value in values if isfinite(value)]
+        if not finite:
+            return cls(nan, nan)
+        mean = sum(finite) / len(finite)
+        return cls(mean, sqrt(sum((value - mean) ** 2 for value in finite) / max(len(finite) - 1, 1)))
+
+
+class Column(NamedTuple):
+    """One way of training: a method and its mode."""
+
+    method: str
+    mode: str
+
+    @property
+    def label(self) -> str:
+        """The method's name, with its mode unless that is the paper's."""
+        return self.method if self.mode == PROTOCOL else f"{self.method}, {self.mode}"
+
+
+class Setting(NamedTuple):
+    """One row of a table: how misspecified the problem is, and how many samples there are to learn from."""
+
+    degree: int
+    samples: int
+
+
+@dataclass(frozen=True)
+class Trials:
+    """All trials of one column in one setting."""
+
+    trials: dict[int, Trial] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+
+    @cached_property
+    def regret(self) -> Summary:
+        """Normalised regret in percent."""
+        return Summary.of(trial.regret for trial in self.trials.values())
+
+    @cached_property
+    def excess(self) -> Summary:
+        """Regret above the floor, trial by trial."""
+        return Summary.of(trial.regret - trial.floor for trial in self.trials.values())
+
+    @cached_property
+    def seconds(self) -> Summary:
+        """Labels and training together."""
+        return Summary.of(trial.seconds for trial in self.trials.values())
+
+    @cached_property
+    def solver_calls(self) -> Summary:
+        """Solver calls of labels and training together."""
+        return Summary.of(trial.solver_calls for trial in self.trials.values())
+
+
+class Published(NamedTuple):
+    """One published cell; `seconds` is NaN where the paper gives no time."""
+
+    regret: Summary
+    seconds: Summary
+
+
+@dataclass(frozen=True)
+class Board:
+    """Everything known about one problem in one plan.
+
+    `stem` begins the names of its files; among several boards `stems` keeps them apart.
+    """
+
+    plan: str
+    problem: str
+    cells: Mapping[tuple[Setting, Column], Trials]
+    published: Mapping[tuple[Setting, str], Published] = field(default_factory=dict)
+    stem: str = ""
+
+    @property
+    def is_contest(self) -> bool:
+        """Whether it is measured against the best published method of each row, instead of cell by cell."""
+        return self.plan in CONTESTS and bool(self.published)
+
+    @property
+    def problem_title(self) -> str:
+        """What a reader calls the problem."""
+        plain = re.fullmatch(r"[\w -]+", self.problem)
+        return TITLES.get(self.problem, self.problem.replace("_", " ").capitalize() if plain else self.problem)
+
+    @property
+    def title(self) -> str:
+        """What a reader calls the board."""
+        return self.problem_title if self.plan == self.problem else f"{self.problem_title} ({self.plan})"
+
+    @property
+    def name(self) -> str:
+        """The stem of its files, and its place on the page."""
+        return self.stem or _plain_stem(self.plan, self.problem)
+
+    @cached_property
+    def settings(self) -> list[Setting]:
+        """All rows of the table, run or only published."""
+        return sorted({setting for setting, _ in [*self.cells, *self.published]})
+
+    @cached_property
+    def degrees(self) -> list[int]:
+        """The degrees, ascending."""
+        return sorted({setting.degree for setting in self.settings})
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """All columns of the table: the paper's protocol first, then the other modes."""
+        columns = dict.fromkeys(column for _, column in self.cells)
+        columns |= dict.fromkeys(Column(method, PROTOCOL) for _, method in self.published)
+        rank = {method: index for index, method in enumerate(in_order(column.method for column in columns))}
+        modes = in_order((column.mode for column in columns), first=(PROTOCOL, "exact"))
+        return sorted(columns, key=lambda column: (modes.index(column.mode), rank[column.method]))
+
+    @property
+    def n_trials(self) -> int:
+        """The largest number of trials, finished or failed, of any cell."""
+        return max((len(cell.trials) + len(cell.failures) for cell in self.cells.values()), default=0)
+
+    @cached_property
+    def floors(self) -> dict[Setting, float]:
+        """The mean regret of the true expected costs over the trials of each setting, where it is known."""
+        # Every column of a trial sees the same test set, so any of them knows its floor.
+        by_trial: dict[Setting, dict[int, float]] = {}
+        for (setting, _), cell in self.cells.items():
+            by_trial.setdefault(setting, {}).update((number, trial.floor) for number, trial in cell.trials.items())
+        means = {setting: Summary.of(floors.values()).mean for setting, floors in by_trial.items()}
+        return {setting: mean for setting, mean in means.items() if isfinite(mean)}
+
+
+def stems(places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Return a stem for the files of each plan and problem; no two of them share a file, on any file system.
+
+    >>> list(stems([("mine", "x_y"), ("mine", "x y"), ("mine_x", "y"), ("y", "y")]).values())
+    ['mine_x_y', 'mine_x_y-96c719fb', 'mine_x_y-2f993d0e', 'y']
+    """
+    chosen: dict[tuple[str, str], str] = {}
+    taken = set(RESERVED)
+    for place in places:
+        stem = _plain_stem(*place)
+        if _footprint(stem) & taken:
+            stem = f"{stem}-{sha256(repr(place).encode()).hexdigest()[:8]}"
+        taken |= _footprint(stem)
+        chosen[place] = stem
+    return chosen
+
+
+def _plain_stem(plan: str, problem: str) -> str:
+    stem = re.sub(r"[^\w-]+", "_", problem if plan == problem else f"{plan}_{problem}")
+    return stem.encode()[:_LONGEST_STEM].decode(errors="ignore")
+
+
+def _footprint(stem: str) -> set[str]:
+    """Return the names that a board takes, written so that equal ones are those that a file system may confuse."""
+    names = (stem, f"{stem}_seconds", f"{stem}-title")
+    return {unicodedata.normalize("NFC", name).casefold() for name in names}
+
+
+def in_order(names: Iterable[str], first: Sequence[str] = METHODS) -> list[str]:
+    """Return the distinct names: known ones in their known order, then the others as they come.
+
+    >>> in_order(["mine", "LAVA", "WISE", "mine"])
+    ['WISE', 'LAVA', 'mine']
+    """
+    known = [name.casefold() for name in first]
+    distinct = dict.fromkeys(names)
+    return sorted(distinct, key=lambda name: known.index(name.casefold()) if name.casefold() in known else len(known))

@@ -1,0 +1,53 @@
+"""Folds with half the rows tell the floor."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import KFold
+
+from decidewise.models.selection.out_of_fold import OutOfFold, affordable, folds
+from decidewise.problems import TopK
+
+
+def held_out(X, costs, cv, rng, max_solves=None):
+    splits = folds(cv, X, costs, None, rng)
+    return OutOfFold.of(TopK(8, 2), X, costs, splits, affordable(splits, 1, max_solves, rng))
+
+
+def test_halves_split_the_training_rows_and_hold_out_the_same():
+    rng = np.random.default_rng(0)
+    whole = held_out(rng.normal(size=(50, 2)), rng.normal(size=(50, 8)), KFold(5), rng)
+    halved = whole.halved(rng)
+    assert halved.n_solves == 2 * whole.n_solves == 100
+    for (train, test), first, second in zip(whole.splits, halved.splits[::2], halved.splits[1::2], strict=True):
+        np.testing.assert_array_equal(np.sort(np.concatenate([first[0], second[0]])), train)
+        assert len(first[0]) == len(second[0]) == 20
+        np.testing.assert_array_equal(first[1], test)
+        np.testing.assert_array_equal(second[1], test)
+
+
+def test_twice_the_regret_minus_that_with_half_the_rows_is_the_floor():
+    excess, error = [], []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(60, 4))
+        mean = X @ rng.normal(size=(4, 8))
+        rows = held_out(X, mean + 2 * rng.normal(size=(60, 8)), 5, rng)
+        regret, halved = rows.regret(LinearRegression()), rows.halved(rng).regret(LinearRegression())
+        floor = rows.truth.regret(mean)
+        excess.append(100 * (regret - floor).sum() / rows.truth.scale)
+        error.append(100 * (2 * regret - halved - floor).sum() / rows.truth.scale)
+    assert np.mean(excess) > 3
+    assert abs(np.mean(error)) < 0.3 * np.mean(excess)
+
+
+def test_folds_without_a_row_to_score_are_not_fitted():
+    rng = np.random.default_rng(0)
+    few = held_out(np.zeros((40, 1)), np.ones((40, 8)), KFold(20), rng, max_solves=6)
+    assert len(few.rows) == few.n_solves == 3
+    assert len(few.splits) <= 3
+
+
+def test_fewer_than_two_rows_are_an_error():
+    with pytest.raises(ValueError, match=r"1 rows can be scored, and a comparison needs two or more"):
+        affordable([(np.arange(5), np.array([7]))], 1, None, np.random.default_rng(0))

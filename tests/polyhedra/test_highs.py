@@ -1,0 +1,52 @@
+"""Vertices of a relaxation against SciPy, and the promises that a batch makes."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
+
+from decidewise import SolverError
+from decidewise.polyhedra import Polyhedron
+from decidewise.polyhedra.cones import NormalCones
+from decidewise.polyhedra.highs import relaxed_vertices
+
+
+def polyhedron(upper=1.0):
+    rng = np.random.default_rng(0)
+    return Polyhedron(
+        A_ub=csr_array(rng.uniform(3.0, 8.0, size=(2, 8))),
+        b_ub=np.array([20.0, 18.0]),
+        A_eq=csr_array(np.ones((1, 8))),
+        b_eq=np.array([3.5]),
+        lower=np.zeros(8),
+        upper=np.full(8, upper),
+    )
+
+
+def test_values_are_optimal_and_decisions_are_vertices():
+    costs = np.random.default_rng(1).normal(size=(40, 8))
+    region = polyhedron()
+
+    vertices = relaxed_vertices(region, costs)
+
+    bounds = list(zip(region.lower, region.upper, strict=True))
+    for row, vertex in zip(costs, vertices, strict=True):
+        expected = linprog(row, region.A_ub, region.b_ub, region.A_eq, region.b_eq, bounds)
+        assert row @ vertex == pytest.approx(expected.fun, abs=1e-9)
+    cones = NormalCones(region, tolerance=1e-7)
+    for how in cones.binding(vertices):
+        assert np.linalg.matrix_rank(cones.normals.toarray()[how != 0]) == 8
+
+
+def test_ties_depend_neither_on_other_rows_nor_on_scale():
+    costs = np.random.default_rng(1).integers(-1, 2, size=(40, 8)).astype(float)
+    region = polyhedron()
+
+    together = relaxed_vertices(region, costs)
+
+    np.testing.assert_array_equal(relaxed_vertices(region, 1e4 * costs[::-1])[::-1], together)
+
+
+def test_an_empty_region_is_a_solver_error_with_its_row():
+    with pytest.raises(SolverError, match="row 0: HiGHS ended the linear relaxation with status 'Infeasible'"):
+        relaxed_vertices(polyhedron(upper=0.1), np.ones((2, 8)))
