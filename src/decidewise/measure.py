@@ -20,29 +20,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from decidewise.checks import FloatArray, as_integer, as_matrix, as_number, as_rng, as_sample_weight, check_same_rows
-
-
-def norms(costs: FloatArray) -> FloatArray:
-    """Return the Euclidean norm of each row, without overflow or underflow on the way: (n, d) -> (n,).
-
-    >>> norms(np.array([[3e200, 4e200], [3e-200, 4e-200]]))
-    array([5.e+200, 5.e-200])
-    """
-    squares = np.einsum("ij,ij->i", costs, costs)
-    # Squares are exact enough unless one of them left the range of float64; only those rows are scaled first.
-    extreme = ~((squares > 1e-280) & (squares < 1e280))
-    result = np.sqrt(squares, where=~extreme, out=np.zeros(len(costs)))
-    if extreme.any():
-        rows = costs[extreme]
-        largest = np.abs(rows).max(axis=1)
-        with np.errstate(invalid="ignore"):  # an infinite entry gives NaN, as a NaN does
-            scaled = rows / np.where(largest > 0, largest, 1.0)[:, None]
-        with np.errstate(over="ignore"):
-            result[extreme] = largest * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
-        if np.isinf(result).any():
-            row = int(np.isinf(result).argmax())
-            raise ValueError(f"row {row}: the norm of its costs is too large for float64. Scale all costs down.")
-    return result
+from decidewise.scaling import norms, unit_rows
 
 
 def reweight(costs: Any) -> FloatArray:
@@ -73,8 +51,7 @@ def mean_one(weights: FloatArray) -> FloatArray:
 
 def project(costs: Any) -> FloatArray:
     """Return the directions of step 2: each row divided by its norm, a zero row left at zero; (n, d) -> (n, d)."""
-    costs = as_matrix(costs)
-    return divide(costs, norms(costs))
+    return unit_rows(as_matrix(costs))
 
 
 def transform(costs: Any, exponent: float = 1.0) -> tuple[FloatArray, FloatArray]:
@@ -97,15 +74,32 @@ def transform(costs: Any, exponent: float = 1.0) -> tuple[FloatArray, FloatArray
     """
     check_exponent(exponent)
     costs = as_matrix(costs)
-    lengths = norms(costs)
-    with np.errstate(over="ignore"):
-        weights = lengths**exponent
-    if lengths.any() and not 0 < weights.max() < np.inf:
+    weights = cost_weights(costs, exponent)
+    if costs.any() and not 0 < weights.max() < np.inf:
         raise ValueError(
             f"the weights ‖y‖^{exponent:g} of the costs leave the range of float64. Choose a smaller exponent, or "
             "scale all costs to norms nearer 1."
         )
-    return weights, divide(costs, weights)
+    return weights, targets_of(costs, weights)
+
+
+def polar(costs: Any, xp: Any, *, eps: float = 0.0) -> tuple[Any, Any]:
+    """Return norms and directions on any array type, differentiable by its own means: (..., d) -> (..., 1), (..., d).
+
+    Parameters
+    ----------
+    xp : module
+        The functions of the array type, as `array_api_compat.array_namespace` returns them.
+    eps : float
+        Norms below `eps` are clamped to it. With 0 a zero row has norm and direction zero.
+    """
+    largest = xp.max(xp.abs(costs), axis=-1, keepdims=True)
+    largest = xp.where(largest > 0, largest, xp.ones_like(largest))
+    scaled = costs / largest  # so that squares of very large and very small costs stay in range
+    norm = largest * xp.sqrt(xp.sum(scaled * scaled, axis=-1, keepdims=True))
+    if eps > 0:
+        norm = xp.clip(norm, min=eps)
+    return norm, costs / xp.where(norm > 0, norm, xp.ones_like(norm))
 
 
 def resample(
@@ -138,8 +132,17 @@ def resample(
     return _safe_indexing(X, rows), targets[rows]
 
 
-def divide(costs: FloatArray, weights: FloatArray) -> FloatArray:
-    """Divide each row by its weight, where that is not zero: (n, d), (n,) -> (n, d)."""
+def cost_weights(costs: FloatArray, exponent: float) -> FloatArray:
+    """Return `‖y‖^exponent` for each row, unchecked; infinite where that overflows: (n, d) -> (n,)."""
+    lengths = norms(costs)
+    if exponent == 1:
+        return lengths
+    with np.errstate(over="ignore"):
+        return lengths**exponent
+
+
+def targets_of(costs: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return each row divided by its weight, and a row of weight zero as it is: (n, d), (n,) -> (n, d)."""
     return costs / np.where(weights > 0, weights, 1.0)[:, None]
 
 

@@ -1,3 +1,4 @@
+import traceback
 import warnings
 
 import numpy as np
@@ -219,3 +220,56 @@ def test_costs_near_the_ends_of_float64_fit_the_same_directions(table):
     for size in (1e200, 1e-200):
         for learner in (None, LinearRegression()):
             np.testing.assert_allclose(WiseRegressor(learner).fit(X, size * costs).predict(X), expected, rtol=1e-8)
+
+
+class TestPartialFit:
+    """Chunk by chunk, the exact fit of all rows."""
+
+    @pytest.mark.parametrize("parameters", [{}, {"exponent": 0.5}, {"exponent": 0.0}, {"rescale": True}])
+    @pytest.mark.parametrize("scale", [1.0, 1e200, 1e-200])
+    def test_is_one_fit_on_all_rows(self, parameters, scale):
+        rng = np.random.default_rng(0)
+        X, costs, weights = rng.normal(size=(90, 4)), scale * rng.normal(1, 1, size=(90, 6)), rng.uniform(size=90)
+        whole = WiseRegressor(**parameters).fit(X, costs, weights)
+        parts = WiseRegressor(**parameters)
+        for rows in (slice(0, 1), slice(1, 50), slice(50, 90)):
+            parts.partial_fit(X[rows], costs[rows], weights[rows])
+        np.testing.assert_allclose(parts.predict(X) / scale, whole.predict(X) / scale, rtol=1e-9, atol=1e-9)
+        assert parts.n_features_in_ == 4
+
+    def test_goes_on_after_fit_and_uses_the_ridge_of_the_moment(self):
+        rng = np.random.default_rng(1)
+        X, costs = rng.normal(size=(60, 3)), rng.normal(1, 1, size=(60, 5))
+        model = WiseRegressor(GeneralizedLinear()).fit(X[:30], costs[:30])
+        model.set_params(estimator__alpha=0.1).partial_fit(X[30:], costs[30:])
+        whole = WiseRegressor(GeneralizedLinear(alpha=0.1)).fit(X, costs)
+        np.testing.assert_allclose(model.predict(X), whole.predict(X), rtol=1e-9)
+
+    def test_a_refused_chunk_changes_nothing(self):
+        rng = np.random.default_rng(2)
+        X, costs = rng.normal(size=(20, 3)), rng.normal(1, 1, size=(20, 5))
+        model = WiseRegressor(rescale=True).partial_fit(X, costs)
+        before = model.predict(X)
+        broken = costs.copy()
+        broken[7, 2] = np.nan
+        for args, message in (
+            ((X, broken), "row 7"),
+            ((X[:, :2], costs), "2 features"),
+            ((X, costs[:, :4]), "Pass the same columns"),
+            ((X, None), "requires y"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                model.partial_fit(*args)
+            np.testing.assert_array_equal(model.predict(X), before)
+        with pytest.raises(ValueError, match=r"exponent=1.0.*exponent=0.5.*Call fit"):
+            model.set_params(exponent=0.5).partial_fit(X, costs)
+
+    @pytest.mark.parametrize(
+        ("learner", "reason"),
+        [(Ridge(), "whose fit is one sum over the rows"), (GeneralizedLinear("gamma"), "squared deviance")],
+    )
+    def test_is_there_only_where_it_is_exact(self, learner, reason):
+        assert hasattr(WiseRegressor(), "partial_fit")
+        with pytest.raises(AttributeError) as error:
+            WiseRegressor(learner).partial_fit([[1.0]], [[1.0]])
+        assert reason in "".join(traceback.format_exception(error.value))

@@ -14,7 +14,7 @@ import numpy as np
 from decidewise.checks import FloatArray
 from decidewise.losses.base import Loss, Minimization, Target, row_dot
 from decidewise.losses.namespace import namespace_of
-from decidewise.measure import transform
+from decidewise.measure import polar, transform
 
 
 def wise(prediction: Any, costs: Any, *, eps: float = 0.0) -> Any:
@@ -38,13 +38,8 @@ def wise(prediction: Any, costs: Any, *, eps: float = 0.0) -> Any:
     array([0., 0.])
     """
     xp = namespace_of(prediction, costs)
-    largest = xp.max(xp.abs(costs), axis=-1, keepdims=True)
-    largest = xp.where(largest > 0, largest, xp.ones_like(largest))
-    scaled = costs / largest  # so that squares of very large and very small costs stay in range
-    norm = largest * xp.sqrt(xp.sum(scaled * scaled, axis=-1, keepdims=True))
-    if eps > 0:
-        norm = xp.clip(norm, min=eps)
-    residual = prediction - costs / xp.where(norm > 0, norm, xp.ones_like(norm))
+    norm, direction = polar(costs, xp, eps=eps)
+    residual = prediction - direction
     return norm[..., 0] * xp.sum(residual * residual, axis=-1)
 
 

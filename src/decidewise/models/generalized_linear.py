@@ -142,18 +142,21 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Take more rows into account: the answer is that of one `fit` on all rows seen since the last `fit`."""
         with all_or_nothing(self):
             deviance = self._check_parameters()
-            first = not hasattr(self, "moments_")
-            blocks, n_dimensions = self._read(X, y, sample_weight, reset=first)
-            if first:
-                return self._fit(blocks, n_dimensions, deviance)
-            self._check_goes_on(blocks, n_dimensions)
-            return self._solve(self.moments_.plus(blocks), n_dimensions)
+            blocks, n_dimensions = self._read(X, y, sample_weight, reset=not hasattr(self, "moments_"))
+            return self._add(blocks, n_dimensions, deviance)
 
     def fit_blocks(self, blocks: Blocks) -> Self:
         """Fit on blocks of rows that need not be in memory at once; see `decidewise.models.linear.blocks`."""
         with all_or_nothing(self):
             deviance = self._check_parameters()
             return self._fit(blocks, 2, deviance)
+
+    @available_if(_has_partial_fit)
+    def partial_fit_blocks(self, blocks: Blocks) -> Self:
+        """Take more blocks of rows into account, as `partial_fit` does with rows in memory."""
+        with all_or_nothing(self):
+            deviance = self._check_parameters()
+            return self._add(blocks, 2, deviance)
 
     def predict(self, X: Any) -> FloatArray:
         """Return predictions of the shape of the targets: (n, d) or (n,)."""
@@ -183,6 +186,13 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if len(blocks) == 1:
             blocks = [first]  # no need to read it again in every pass
         return self._iterate(blocks, moments.plus(CheckedBlocks(blocks, deviance)), deviance, n_dimensions)
+
+    def _add(self, blocks: Blocks, n_dimensions: int, deviance: Deviance) -> Self:
+        """Fit on the rows seen so far and those of the blocks."""
+        if not hasattr(self, "moments_"):
+            return self._fit(blocks, n_dimensions, deviance)
+        self._check_continues(_first(blocks), n_dimensions)
+        return self._solve(self.moments_.plus(blocks), n_dimensions)
 
     def _solve(self, moments: Moments, n_dimensions: int) -> Self:
         _check_weight(moments)
@@ -249,11 +259,11 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         as_flag(self.warm_start, name="warm_start")
         return deviance
 
-    def _check_goes_on(self, blocks: RowBlocks, n_dimensions: int) -> None:
-        """Raise unless the targets, and the parameters, go with the rows seen so far."""
+    def _check_continues(self, block: Block, n_dimensions: int) -> None:
+        """Raise unless the targets and the parameters fit the rows seen so far."""
         seen, now = (
             f"(n, {shape[0]})" if shape else "(n,)"
-            for shape in (self.coef_.shape[:-1], blocks.targets.shape[1:n_dimensions])
+            for shape in (self.coef_.shape[:-1], block.targets.shape[1:n_dimensions])
         )
         if seen != now:
             raise ValueError(

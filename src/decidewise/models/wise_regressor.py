@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, clone
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags, check_array, check_random_state, get_tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from decidewise.checks import FloatArray, as_flag, as_matrix, as_number, as_sample_weight, check_same_rows
@@ -26,6 +28,16 @@ from decidewise.models.estimator.traits import (
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.linear.blocks import BLOCK_ROWS, RowBlocks
 from decidewise.models.linear.units import back_from, cost_unit
+
+
+def _has_partial_fit(model: WiseRegressor) -> bool:
+    learner = model._learner()
+    if not hasattr(learner, "fit_blocks"):
+        raise AttributeError(
+            f"partial_fit needs a learner whose fit is one sum over the rows: GeneralizedLinear(), or none given; got "
+            f"{type(learner).__name__}. Use fit."
+        )
+    return bool(learner.partial_fit_blocks)  # which raises, and says why, for a log link
 
 
 class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -83,12 +95,7 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         sample_weight : array-like of shape (n,), optional
         """
         learner = self._check_parameters()
-        if y is None:
-            raise ValueError("WiseRegressor requires y to be passed, but the target y is None. Pass the costs, (n, d).")
-        refuse_masked(X)
-        costs = as_matrix(y, finite=False)
-        check_same_rows(X=X, costs=costs)
-        weights = None if sample_weight is None else as_sample_weight(sample_weight, len(costs))
+        costs, weights = _read(X, y, sample_weight)
         if loss := loss_without_mean(learner):
             warnings.warn(
                 f"{loss} is not minimised by the conditional mean (the absolute error, for one, gives the median), and "
@@ -100,9 +107,10 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         with all_or_nothing(self):
             self._n_outputs = costs.shape[1]
             self._unit = cost_unit(costs[:BLOCK_ROWS], power=self.exponent)
+            self._seen_with = self.exponent, self.rescale
             self.estimator_ = self._fit(learner, X, costs, self.exponent, weights)
             if self.rescale:
-                sizes, _ = transform(costs / self._unit, self.exponent)
+                sizes = self._sizes(costs)
                 self._smallest_size = sizes[sizes > 0].min()
                 # E[‖y‖^exponent | x] is a plain mean: the same fit on one cost with exponent 0.
                 self.scale_estimator_ = self._fit(learner, X, sizes[:, None], 0.0, weights)
@@ -110,6 +118,44 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
                 self.__dict__.pop(name, None)
                 if hasattr(self.estimator_, name):
                     setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    @available_if(_has_partial_fit)
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Take more rows into account: the model is that of one `fit` on all rows seen since the last `fit`.
+
+        For the exact linear fit, `WiseRegressor()` or `WiseRegressor(GeneralizedLinear(...))` with the squared deviance
+        and the identity link. Only sums over the rows are kept, so that a table of any length can be read in parts.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`, any number of rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> X, costs = np.eye(3), np.array([[4.0, 0.0], [0.0, 1.0], [3.0, 4.0]])
+        >>> model = WiseRegressor().partial_fit(X[:2], costs[:2]).partial_fit(X[2:], costs[2:])
+        >>> np.allclose(model.predict(X), WiseRegressor().fit(X, costs).predict(X))
+        True
+        """
+        if not hasattr(self, "estimator_"):
+            return self.fit(X, y, sample_weight)
+        learner = self._check_parameters()
+        if (self.exponent, self.rescale) != self._seen_with:
+            exponent, rescale = self._seen_with
+            raise ValueError(
+                f"the rows so far were fitted with {exponent=} and {rescale=}; these would be with "
+                f"exponent={self.exponent} and rescale={self.rescale}. Call fit to begin again."
+            )
+        costs, weights = _read(X, y, sample_weight)
+        with all_or_nothing(self):
+            self.estimator_ = self._add(self.estimator_, learner, X, costs, self.exponent, weights)
+            if self.rescale:
+                sizes = self._sizes(costs)
+                self._smallest_size = min(self._smallest_size, sizes[sizes > 0].min(initial=np.inf))
+                self.scale_estimator_ = self._add(self.scale_estimator_, learner, X, sizes[:, None], 0.0, weights)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -146,6 +192,20 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
     def _directions(self, X: Any) -> FloatArray:
         return np.reshape(self.estimator_.predict(X), (-1, self._n_outputs))
 
+    def _sizes(self, costs: FloatArray) -> FloatArray:
+        """Return `‖y‖^exponent` for each row of costs (n, d), in the unit of the costs."""
+        sizes, _ = transform(costs / self._unit, self.exponent)
+        return sizes
+
+    def _add(
+        self, fitted: Any, learner: Any, X: Any, costs: FloatArray, exponent: float, sample_weight: FloatArray | None
+    ) -> Any:
+        """Return a copy of the fitted learner, with the parameters it has now, that has seen more rows."""
+        more = copy(fitted).set_params(**learner.get_params(deep=False))
+        X = validate_data(more, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
+        unit = self._unit if exponent > 0 else 1.0
+        return more.partial_fit_blocks(RowBlocks(X, costs, sample_weight, exponent=exponent, unit=unit))
+
     def _fit(self, learner: Any, X: Any, costs: FloatArray, exponent: float, sample_weight: FloatArray | None) -> Any:
         """Return a fitted copy of the learner for the given costs and exponent."""
         unit = self._unit if exponent > 0 else 1.0
@@ -180,6 +240,16 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         tags.input_tags.sparse = inner.input_tags.sparse
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         return tags
+
+
+def _read(X: Any, y: Any, sample_weight: Any) -> tuple[FloatArray, FloatArray | None]:
+    """Return the costs (n, d), finite or not, and the weights (n,)."""
+    if y is None:
+        raise ValueError("WiseRegressor requires y to be passed, but the target y is None. Pass the costs, (n, d).")
+    refuse_masked(X)
+    costs = as_matrix(y, finite=False)
+    check_same_rows(X=X, costs=costs)
+    return costs, None if sample_weight is None else as_sample_weight(sample_weight, len(costs))
 
 
 def _readable(X: Any, *, allow_nan: bool) -> Any:

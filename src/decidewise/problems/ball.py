@@ -5,10 +5,9 @@ Ties: there are none, except that a zero cost vector gives the centre.
 
 from __future__ import annotations
 
-import numpy as np
-
 from decidewise.checks import FloatArray, as_integer, as_number
 from decidewise.problems.base import Problem, Sense, as_n_costs
+from decidewise.scaling import unit_rows
 
 
 class Ball(Problem):
@@ -56,12 +55,3 @@ class Ball(Problem):
 def as_radius(radius: float) -> float:
     """Return a radius whose square is in the range of float64."""
     return as_number(radius, name="radius", above=0, at_most=1e150)
-
-
-def unit_rows(vectors: FloatArray) -> FloatArray:
-    """Return each row divided by its norm, and zero rows as they are."""
-    # Squares of entries near 1e200 or 1e-200 leave the range of floats, so the largest entry is divided out first.
-    scale = np.abs(vectors).max(axis=1, keepdims=True)
-    scaled = vectors / np.where(scale > 0, scale, 1.0)
-    norms = np.linalg.norm(scaled, axis=1, keepdims=True)
-    return scaled / np.where(norms > 0, norms, 1.0)

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from decidewise.checks import FloatArray, as_matrix
-from decidewise.problems.ball import as_radius, unit_rows
+from decidewise.problems.ball import as_radius
 from decidewise.problems.base import Problem, Sense
+from decidewise.scaling import unit_rows
 
 
 class Ellipsoid(Problem):

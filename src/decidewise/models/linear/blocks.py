@@ -14,7 +14,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from decidewise.checks import FloatArray, check_finite
-from decidewise.measure import divide, norms
+from decidewise.measure import cost_weights, targets_of
 from decidewise.models.linear.units import back_from
 
 # A block of fifty features and a hundred costs stays in the second-level cache: memory is read once.
@@ -70,7 +70,7 @@ class RowBlocks:
 
     def __getitem__(self, index: int) -> Block:
         X, values, weights, measure = self._read(index)
-        return Block(X, values if measure is None else self._back(divide(values, measure)), weights)
+        return Block(X, values if measure is None else self._back(targets_of(values, measure)), weights)
 
     def weighted(self, index: int) -> Block:
         """Return a block whose targets are multiplied by their weights: with the change of measure, the costs again."""
@@ -94,11 +94,9 @@ class RowBlocks:
             return X, values, weights, None
         if self.unit != 1:
             values = values / self.unit
-        sizes = norms(values)
-        if not np.isfinite(sizes.sum()):  # a norm is finite where all entries are, unless it overflows
+        measure = cost_weights(values, self.exponent)
+        if not np.isfinite(measure.sum()):  # some entry is, too, or else the power overflows
             check_finite(values, name="costs", first_row=first)
-        with np.errstate(over="ignore"):  # the sums over the rows tell
-            measure = sizes if self.exponent == 1 else sizes**self.exponent
         return X, values, measure if weights is None else measure * weights, measure
 
     def _given_weights(self, index: int) -> FloatArray | None:

@@ -15,6 +15,7 @@ from decidewise.problems.travelling_salesman.capped import minimize_capped
 from decidewise.problems.travelling_salesman.cuts import binding_sets
 from decidewise.problems.travelling_salesman.search import cheapest_tours
 from decidewise.runtime.batches import IntArray, search_in_parts
+from decidewise.scaling import unit_largest
 
 #: About half a minute of search for one row of 50 nodes; an ordinary one takes a few hundred one-trees.
 MAX_TREES = 5_000_000
@@ -91,7 +92,7 @@ class TravellingSalesman(Problem):
 
     def _minimize(self, costs: FloatArray) -> FloatArray:
         def search(rows: FloatArray, trees: IntArray) -> tuple[FloatArray, int]:
-            return cheapest_tours(_in_units_of_the_largest(rows), self.n_nodes, trees)
+            return cheapest_tours(unit_largest(rows), self.n_nodes, trees)
 
         steps = max(1_000, EDGES // self.n_nodes**2)
         decisions, stuck = search_in_parts(search, costs, steps=steps, most=MAX_TREES)
@@ -123,12 +124,7 @@ class TravellingSalesman(Problem):
         A row says that a set of nodes has fewer edges inside than nodes. These sets, chosen from the costs, prove
         nearly every tour to be optimal that the rows of all sets prove.
         """
-        sets = np.unique(binding_sets(_in_units_of_the_largest(costs), decisions, self.n_nodes), axis=0)
+        sets = np.unique(binding_sets(unit_largest(costs), decisions, self.n_nodes), axis=0)
         inside = csr_array((sets[:, self.ends[0]] & sets[:, self.ends[1]]).astype(np.float64))
         plain = self.polyhedron
         return replace(plain, A_ub=csr_array(vstack([plain.A_ub, inside])), b_ub=sets.sum(axis=1) - 1.0)
-
-
-def _in_units_of_the_largest(costs: FloatArray) -> FloatArray:
-    scale = np.abs(costs).max(axis=1, keepdims=True)
-    return costs / np.where(scale > 0, scale, 1.0)
