@@ -5,7 +5,8 @@ by `±cap`, with a cap beyond what ordinary costs can add up to. The best decisi
 fewest capped items that cost, less those that reward, and among all such decisions the best by the ordinary costs. It
 is certified to be best for the true costs if no decision of as many capped items could save more on them: if it chooses
 none, for instance, or if all of them have the same cost, or if it chooses all that reward. Otherwise the row is solved
-again with a higher cap, in the end with none.
+again with a higher cap, in the end with none. Last, a row is solved once more, with those costs capped that no decision
+as good as the one found can use, if that leaves much smaller costs than the cap did.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ def minimize_capped(minimize: Callable[[FloatArray], FloatArray], costs: FloatAr
     if plain.any():
         solve(np.flatnonzero(plain), costs[plain])
     waiting = np.flatnonzero(~plain)
+    scale = np.zeros(len(costs))  # the largest cost with which each row was solved
     while len(waiting):
         # The lowest gap of each row that has not been tried, at which its ordinary costs end.
         ends = gaps[waiting].argmax(axis=1)
@@ -65,14 +67,34 @@ def minimize_capped(minimize: Callable[[FloatArray], FloatArray], costs: FloatAr
         # Beyond all sums of ordinary costs, and not beyond any cost that it replaces.
         smallest = np.where(capped == 0, np.inf, np.abs(costs[waiting])).min(axis=1, keepdims=True)
         cap = np.where(largest > 0, np.minimum(2.5 * n_chosen * largest, smallest), smallest)
-        solve(waiting, np.where(capped == 0, costs[waiting], np.where(capped > 0, cap, -cap)))
+        tame = np.where(capped == 0, costs[waiting], np.where(capped > 0, cap, -cap))
+        scale[waiting] = np.abs(tame).max(axis=1)
+        solve(waiting, tame)
         certified = [
             _is_best(row, signs, chosen)
             for row, signs, chosen in zip(costs[waiting], capped, decisions[waiting], strict=True)
         ]
         gaps[waiting, ends] = False
         waiting = waiting[~np.array(certified)]
+    huge = np.flatnonzero(~plain)
+    reachable = _without_the_hopeless(costs[huge], decisions[huge], n_chosen)
+    smaller = np.abs(reachable).max(axis=1) < scale[huge] / 10
+    if smaller.any():
+        solve(huge[smaller], reachable[smaller])
     return decisions
+
+
+def _without_the_hopeless(costs: FloatArray, decisions: FloatArray, n_chosen: int) -> FloatArray:
+    """Return costs (n, d) in which those of items that no better decision than the given one can have are cut.
+
+    An item is out of reach if it costs more than the decision, even together with the cheapest `n_chosen - 1` items.
+    """
+    values = (costs * decisions).sum(axis=1, keepdims=True)
+    others = np.partition(costs, n_chosen - 2, axis=1)[:, : n_chosen - 1].sum(axis=1, keepdims=True)
+    limit = values - others + 1e-3 * (np.abs(values) + np.abs(others))  # beyond any rounding
+    reachable = np.where(costs <= limit, np.abs(costs), 0.0).max(axis=1, keepdims=True)
+    hopeless = np.where(costs > limit, costs, np.inf).min(axis=1, keepdims=True)
+    return np.minimum(costs, np.maximum(limit + reachable, hopeless))
 
 
 def _is_best(costs: FloatArray, signs: FloatArray, chosen: FloatArray) -> bool:

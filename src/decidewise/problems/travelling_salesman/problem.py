@@ -36,7 +36,7 @@ class TravellingSalesman(Problem):
 
     Edges may be forbidden or demanded by costs of any size, 1e15 say, without blurring the choice among the others:
     costs set apart from the ordinary ones by a gap are not that largest cost (see `capped.py`). Where every tour
-    must use huge costs, and these differ, what is left of float64 decides: differences below 1e-9 of the largest cost
+    must use huge costs, and these differ, what is left of float64 decides: differences below 1e-8 of the largest cost
     that the best tour uses may not be seen.
 
     Where a great many tours are equal, or nearly, a row takes up to a few hundred times as long; the shortest tour of
