@@ -154,7 +154,7 @@ class TestChoice:
         frame = pd.DataFrame(self.choose([1, 2, 3], []).cv_results_).set_index("candidate")
         assert frame["regret"].to_dict() == {"1 Expert": pytest.approx(6), "2 Expert": 0}
         assert frame["rank"].to_dict() == {"1 Expert": 2, "2 Expert": 1}
-        assert (frame["solver_calls"] == 100).all()
+        assert (frame["n_solves"] == 100).all()
 
 
 def test_the_log_link_is_found_and_pays(data):
@@ -264,7 +264,7 @@ class TestFailures:
         assert results["error"][1] == "OSError: the licence has expired"
         assert sorted(results["rank"]) == [1, 2, 3, 4, 5]
         assert set(results["rank"][:2]) == {4, 5}
-        assert results["solver_calls"].tolist() == [0, 0, 200, 200, 200]
+        assert results["n_solves"].tolist() == [0, 0, 200, 200, 200]
         model.summary()
         assert "the licence has expired" in capsys.readouterr().out
 

@@ -50,7 +50,7 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
     cv_results_ : dict of arrays
         Of each candidate its name ("candidate"), normalised "regret" out of fold in percent with its "standard_error",
         the "difference" to the lowest regret with its standard error ("difference_standard_error"), "rank", "seconds",
-        "solver_calls", and the "error" that kept it from being scored.
+        "n_solves", and the "error" that kept it from being scored.
     n_solves_ : int
         The solver calls that choosing took.
     n_features_in_ : int

@@ -73,7 +73,7 @@ class CandidateScores:
     errors : tuple of str
         Why candidates failed; empty where they did not.
     seconds : tuple of float
-    solver_calls : tuple of int
+    solves : tuple of int
     """
 
     truth: Hindsight
@@ -81,7 +81,7 @@ class CandidateScores:
     regrets: FloatArray
     errors: tuple[str, ...]
     seconds: tuple[float, ...]
-    solver_calls: tuple[int, ...]
+    solves: tuple[int, ...]
 
     @classmethod
     def run(cls, held_out: OutOfFold, candidates: Mapping[str, Any]) -> CandidateScores:
@@ -106,7 +106,7 @@ class CandidateScores:
     @property
     def n_solves(self) -> int:
         """The solver calls in all, those for the best decisions included."""
-        return len(self.truth.best) + sum(self.solver_calls)
+        return len(self.truth.best) + sum(self.solves)
 
     @cached_property
     def results(self) -> dict[str, Any]:
@@ -122,7 +122,7 @@ class CandidateScores:
             "difference_standard_error": self._standard_errors(self.regrets - self.regrets[lowest]),
             "rank": np.argsort(np.argsort(regret, kind="stable")) + 1,  # those that failed come last
             "seconds": np.array(self.seconds),
-            "solver_calls": np.array(self.solver_calls),
+            "n_solves": np.array(self.solves),
             "error": np.array(self.errors, dtype=object),
         }
 
