@@ -17,13 +17,13 @@ from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.models.estimator.traits import refuse_masked
 from decidewise.models.linear.blocks import Block, Blocks, RowBlocks
 from decidewise.models.linear.deviances import CheckedBlocks, Deviance
-from decidewise.models.linear.link import check_means, respond
+from decidewise.models.linear.link import Link, check_means, respond
 from decidewise.models.linear.log_linear import LinearFit, fit_log_linear
 from decidewise.models.linear.moments import Moments
 
 
 def _has_partial_fit(model: GeneralizedLinear) -> bool:
-    if model._log_link:
+    if model.effective_link == "log":
         raise AttributeError(
             "partial_fit needs the squared deviance and the identity link, whose fit is one sum over the rows; other "
             "fits pass over all rows several times. Use fit, or fit_blocks for rows that do not fit into memory."
@@ -162,11 +162,12 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Return predictions of the shape of the targets: (n, d) or (n,)."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
-        return respond("log" if self._log_link else "identity", X @ self.coef_.T + self.intercept_)
+        return respond(self.effective_link, X @ self.coef_.T + self.intercept_)
 
     @property
-    def _log_link(self) -> bool:
-        return self.link == "log" or (self.link is None and self.deviance != "squared")
+    def effective_link(self) -> Link:
+        """The link of the model: that of the deviance where `link` is None."""
+        return self.link or Deviance.of(self.deviance, self.power).link
 
     def _read(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[RowBlocks, int]:
         refuse_masked(X)
@@ -180,7 +181,7 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _fit(self, blocks: Blocks, n_dimensions: int, deviance: Deviance) -> Self:
         first = _first(blocks)
         moments = Moments.for_rows_like(first, self.fit_intercept)
-        if not self._log_link:
+        if self.effective_link == "identity":
             return self._solve(moments.plus(blocks), n_dimensions)
         self.__dict__.pop("moments_", None)  # so that no later `partial_fit` adds to rows from before this fit
         if len(blocks) == 1:
@@ -278,7 +279,7 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = self._log_link
+        tags.target_tags.positive_only = self.effective_link == "log"
         return tags
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from decidewise.checks import FloatArray, as_choice, as_number
 from decidewise.models.linear.blocks import Block, Blocks
+from decidewise.models.linear.link import Link
 
 NAMES = ("squared", "poisson", "gamma", "tweedie")
 _POWERS = {"squared": 0.0, "poisson": 1.0, "gamma": 2.0}
@@ -53,7 +54,7 @@ class Deviance:
         return cls(name, as_number(power, name="power", at_least=1, at_most=2))
 
     @property
-    def link(self) -> str:
+    def link(self) -> Link:
         """The link that keeps predictions where the deviance is defined."""
         return "identity" if self.power == 0 else "log"
 
