@@ -167,7 +167,7 @@ INTEGERS = {
     "max_iter": loss("rfy", "max_iter"),
     "max_iter of rfwo": loss("rfwo", "max_iter"),
     "max_iter of cave+": loss("cave+", "max_iter"),
-    "max_neighbours": loss("lava", "max_neighbours"),
+    "max_neighbors": loss("lava", "max_neighbors"),
     "n of paths": generator(paths, "n"),
     "degree": generator(paths, "degree"),
     "n_features": generator(paths, "n_features"),

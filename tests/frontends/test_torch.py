@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from decidewise.evaluate import normalized_regret
-from decidewise.losses import DecisionTarget, Loss, Pfy, SpoPlus, registry
+from decidewise.losses import Loss, Pfy, SpoPlus, registry
 from decidewise.problems import Ball, Knapsack, ShortestPath, TopK
 
 torch = pytest.importorskip("torch")
@@ -192,11 +192,8 @@ def test_a_loss_can_be_given_as_an_object_or_registered_by_the_user(monkeypatch)
     class Regret(Loss):
         gradient = "surrogate"
 
-        def label(self, problem, costs):
-            return DecisionTarget.solve(problem, costs)
-
         def evaluate(self, prediction, target, rng):
-            decisions = target.problem.solve(prediction)
+            decisions = target.minimize(prediction)
             return (target.costs * decisions).sum(axis=1) - target.values, -decisions
 
     monkeypatch.setitem(registry, "regret", Regret)

@@ -128,7 +128,7 @@ def test_the_same_seed_gives_the_same_bits_also_after_pickling(loss, problem):
 def test_a_batch_is_rows_of_the_whole(loss, problem):
     prediction, costs = draw(problem)
     target = loss.prepare(problem, costs)
-    if loss.draws:
+    if loss.random:
         pytest.skip("the noise of a batch is not that of the whole")
     values, gradient = loss.value_and_grad(prediction, target, NoRandomness())
     rows = np.array([4, 0, 3])
@@ -166,7 +166,7 @@ def test_what_is_no_target_or_no_generator_is_refused(loss):
     if loss.target_type is not Target:
         with pytest.raises(TypeError, match="got an object of type Target"):
             loss.value_and_grad(prediction, Target(target.problem, target.costs), rng)
-    if loss.draws:
+    if loss.random:
         with pytest.raises(TypeError, match=r"rng must be a numpy\.random\.Generator"):
             loss.value_and_grad(prediction, target, None)
 

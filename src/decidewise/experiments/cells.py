@@ -161,7 +161,7 @@ def _measure(cell: Cell, train: Dataset, test: Dataset, truth: Hindsight) -> dic
     estimator.fit(train.X, train.costs)
     fitted = perf_counter()
     history = getattr(estimator, "history_", None)  # it counts relaxations too; anyone else's model is only watched
-    solver_calls = history[-1].solver_calls if history else problem.n_solves
+    solver_calls = history[-1].n_solves if history else problem.n_solves
     if getattr(estimator, "stopped_", None) == "interrupted":
         raise KeyboardInterrupt  # a model half trained is no result
     regret = truth.normalized_regret(estimator.predict(test.X))

@@ -19,7 +19,6 @@ from decidewise.checks import (
     as_matrix,
     as_number,
     as_positive,
-    as_problem,
     check_same_rows,
 )
 from decidewise.errors import TimeLimitReached, TrainingWarning
@@ -29,10 +28,12 @@ from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.models.estimator.traits import refuse_masked
 from decidewise.models.linear.link import Link, check_means, respond
 from decidewise.models.linear.units import Units
+from decidewise.models.training.budget import Budget, OutOfBudget
 from decidewise.models.training.initial import start
 from decidewise.models.training.label_smoothing import neighbour_costs
-from decidewise.models.training.loop import Budget, Epoch, OutOfBudget, TrainingLoop
+from decidewise.models.training.loop import Epoch, TrainingLoop
 from decidewise.models.training.step import Training
+from decidewise.problems.base import Problem, as_problem
 from decidewise.runtime.batches import time_limit
 
 
@@ -115,7 +116,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def __init__(
         self,
-        problem: Any,
+        problem: Problem,
         loss: str | Loss = "spo+",
         *,
         protocol: Literal["safe", "paper"] = "safe",
@@ -172,10 +173,20 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             units.leave(parameters, self.link)  # what could not be returned need not be trained
             deadline = clock + (self.max_seconds or np.inf)
             problem = Budget(self.problem, self.max_solves, deadline)
-            loop = TrainingLoop(self, problem, parameters, clock)
+            loop = TrainingLoop(
+                problem,
+                parameters,
+                clock,
+                epochs=self.epochs,
+                n_iter_no_change=self.n_iter_no_change,
+                safe=self.protocol == "safe",
+                verbose=self.verbose,
+            )
+            label_rng = rng.spawn(1)[0]  # labels that are drawn leave the numbers of the training as they are
             before = perf_counter()
             with time_limit(deadline):
-                target = self._label(loss, costs / units.cost, loop, 0 if held_out is None else len(held_out[0]))
+                n_held_out = 0 if held_out is None else len(held_out[0])
+                target = self._label(loss, features, costs / units.cost, loop, n_held_out, label_rng)
             label_solves, label_seconds = problem.n_solves, perf_counter() - before
         try:
             if target is not None:
@@ -188,6 +199,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                     batch_size=self.batch_size,
                     learning_rate=self.learning_rate,
                     rng=rng,
+                    label_rng=label_rng,
                 )
                 with time_limit(deadline):  # also within a batch that takes long
                     loop.run(training, held_out, rng)
@@ -264,10 +276,18 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return Units.callers(X.shape[1])
         return Units.of(X, costs, directions=loss.directions)
 
-    def _label(self, loss: Loss, costs: FloatArray, loop: TrainingLoop, n_held_out: int) -> Target | None:
+    def _label(
+        self,
+        loss: Loss,
+        features: FloatArray,
+        costs: FloatArray,
+        loop: TrainingLoop,
+        n_held_out: int,
+        rng: np.random.Generator,
+    ) -> Target | None:
         """Return the target of the training rows, or None if the seconds ran out before."""
         try:
-            target = loss.prepare(loop.problem, costs)
+            target = loss.prepare(loop.problem, costs, X=features, rng=rng)
             # Solved are the costs of the rows held out, and what the start predicts for them.
             loop.problem.check_calls(2 * n_held_out)
         except OutOfBudget:
