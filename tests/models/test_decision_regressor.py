@@ -19,9 +19,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from decidewise import DecisionRegressor, DivergenceError, WiseRegressor
 from decidewise.data import make_knapsack, make_shortest_path
 from decidewise.evaluate import normalized_regret
-from decidewise.losses import Loss, Pfy, SpoPlus, Target, registry
+from decidewise.losses import Cave, Loss, Pfy, SpoPlus, Target, registry
 from decidewise.measure import norms, transform
-from decidewise.problems import Ball, ShortestPath, TopK
+from decidewise.problems import Ball, CountedProblem, ShortestPath, TopK
 
 
 @parametrize_with_checks(
@@ -389,9 +389,11 @@ def test_bad_input_is_named(data):
             DecisionRegressor(train.problem, **wrong).fit(train.X, train.costs)
 
 
-def test_relaxations_of_integer_problems_count_as_solver_calls():
+@pytest.mark.parametrize("loss", ["lava", Cave(relaxed=True)], ids=["lava", "cave"])
+def test_relaxations_of_integer_problems_are_counted_once_by_whoever_counts(loss):
     data = make_knapsack(30, degree=2, seed=0)
-    model = DecisionRegressor(data.problem, "lava", epochs=2, random_state=0).fit(data.X, data.costs)
-    assert model.label_solves_ == model.history_[-1].n_solves == 30
+    problem = CountedProblem(data.problem)
+    model = DecisionRegressor(problem, loss, epochs=2, random_state=0).fit(data.X, data.costs)
+    assert model.label_solves_ == model.history_[-1].n_solves == problem.n_solves == 30
     with pytest.raises(ValueError, match="max_solves=29 does not cover the labels"):
-        DecisionRegressor(data.problem, "lava", max_solves=29).fit(data.X, data.costs)
+        DecisionRegressor(data.problem, loss, max_solves=29).fit(data.X, data.costs)

@@ -30,7 +30,7 @@ from decidewise.models.linear.link import Link, check_means, respond
 from decidewise.models.linear.units import Units
 from decidewise.models.training.budget import Budget, OutOfBudget
 from decidewise.models.training.initial import start
-from decidewise.models.training.label_smoothing import neighbour_costs
+from decidewise.models.training.label_smoothing import neighbor_costs
 from decidewise.models.training.loop import Epoch, TrainingLoop
 from decidewise.models.training.step import Training
 from decidewise.problems.base import Problem, as_problem
@@ -164,7 +164,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             units = self._units(X, costs, loss)
             features = units.features(X) * units.varies
             if self.n_neighbors is not None:
-                costs = neighbour_costs(features, costs, self.n_neighbors, self.neighbor_weight)
+                costs = neighbor_costs(features, costs, self.n_neighbors, self.neighbor_weight)
                 units = self._units(X, costs, loss)
             if held_out is not None:
                 held_out = units.features(held_out[0]), held_out[1] / units.cost
