@@ -190,7 +190,8 @@ BROKEN = {
     "SolvesNothing says solves = True, and its evaluate took 0 solver calls. Say solves = False.": SolvesNothing(),
     "MeanOfBatch gives a row another value or gradient in another batch. Compute each row by itself": MeanOfBatch(),
     "SolvesInItsSense differs between a maximisation and the same problem as a minimisation": SolvesInItsSense(),
-    "NoPickle cannot be pickled with its target. Hold plain data: TypeError: an open solver": NoPickle(),
+    "NoPickle cannot be pickled with its target. Define its class in a module, and hold plain data: TypeError: an open":
+        NoPickle(),
     "ForgetsItsParameter gives other numbers once it is pickled. Keep its parameters in": ForgetsItsParameter(),
     "row 0: the gradient of WrongGradient is [": WrongGradient(),
     "RefreshesInPlace.refresh changes the target that it is given. Return a new one": RefreshesInPlace(),

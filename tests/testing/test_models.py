@@ -125,7 +125,7 @@ BROKEN = {
     "of shape (60,)": OneColumn(),
     "NotFinite.predict returned numbers that are not finite.": NotFinite(),
     "CentresBatches predicts otherwise for a row alone than for the same row among others.": CentresBatches(),
-    "NoPickle cannot be pickled. Hold plain data: TypeError: an open file": NoPickle(),
+    "NoPickle cannot be pickled. Define its class in a module, and hold plain data: TypeError: an open": NoPickle(),
     "ForgetsItsFit predicts otherwise once it is pickled.": ForgetsItsFit(),
     "DrawsAnew predicts otherwise when a clone is fitted on the same data. Draw from random_state alone.": DrawsAnew(),
     "Remembers.fit remembers what it was fitted on before. Start anew in fit": Remembers(),

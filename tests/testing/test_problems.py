@@ -184,7 +184,7 @@ BROKEN = {
     "AbsoluteTolerance decides otherwise for 1e-08 times the costs. Make tolerances relative": AbsoluteTolerance(),
     "LooksAtTheSense decides otherwise for the other sense and costs of the other sign. minimize must not":
         LooksAtTheSense(),
-    "NoPickle cannot be pickled. Hold plain data, and open solvers in minimize: ": NoPickle(),
+    "NoPickle cannot be pickled. Define its class in a module, and hold plain data: ": NoPickle(),
     "ForgetsItsSense has other costs or another sense once it is pickled": ForgetsItsSense(),
     "ForgetsItsItems decides otherwise once it is pickled. Keep all that it needs": ForgetsItsItems(),
 }  # fmt: skip

@@ -192,7 +192,9 @@ class _Trial:
 
     def check_copies(self) -> None:
         target = self.prepare()
-        with complaining(self.loss, "cannot be pickled with its target. Hold plain data"):
+        with complaining(
+            self.loss, "cannot be pickled with its target. Define its class in a module, and hold plain data"
+        ):
             loss, twin = pickled((self.loss, target))
         values, gradient = self.evaluate(self.prediction, target)
         again, gradient_again = loss.value_and_grad(self.prediction, twin, np.random.default_rng(self.seed))

@@ -102,7 +102,7 @@ def _check_predict(estimator: Any, X: FloatArray, costs: FloatArray, seed: int) 
     require(np.isfinite(prediction).all(), f"{name}.predict returned numbers that are not finite.")
     sentence = f"{name} predicts otherwise for a row alone than for the same row among others."
     require_same(alone, prediction[:1], ROUNDING, sentence)
-    with complaining(estimator, "cannot be pickled. Hold plain data"):
+    with complaining(estimator, "cannot be pickled. Define its class in a module, and hold plain data"):
         twin = pickled(model)
     sentence = f"{name} predicts otherwise once it is pickled. Keep all that it needs in its attributes."
     require_same(twin.predict(X), prediction, 0.0, sentence)

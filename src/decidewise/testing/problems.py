@@ -218,7 +218,7 @@ def _check_copies(problem: Problem, costs: FloatArray, decisions: FloatArray, to
     name = type(problem).__name__
     ways: dict[str, Callable[[Problem], Problem]] = {"pickled": pickled, "copied": copy.deepcopy}
     for way, twin_of in ways.items():
-        with complaining(problem, f"cannot be {way}. Hold plain data, and open solvers in minimize"):
+        with complaining(problem, f"cannot be {way}. Define its class in a module, and hold plain data"):
             twin = twin_of(problem)
         require(
             (twin.n_costs, twin.sense) == (problem.n_costs, problem.sense),
