@@ -98,7 +98,9 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     To know that it has not become worse, training evaluates the loss over all rows before the first epoch and after
     the last: as many solver calls as two more epochs, none for a loss without a solver. Under `max_solves` or
     `max_seconds` each of the two takes a tenth of what the labels leave, and where that is not enough for all rows, the
-    comparison is on some of them, drawn at random. A start that was better is kept, with a `TrainingWarning`.
+    comparison is on some of them, drawn at random. A start that was better is kept, with a `TrainingWarning`. Where the
+    loss refreshes its target (`Loss.refresh_every`), both are compared on the first one; the solver calls of a refresh
+    count as those of the epoch after it.
 
     Ctrl-C ends training and keeps the best model so far, the start included: by validation regret where there is a
     validation set, otherwise by the mean loss during an epoch. Before the labels are there, it leaves the regressor as
@@ -251,6 +253,8 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             as_number(self.neighbor_weight, name="neighbor_weight", at_least=0, at_most=1)
         loss = as_loss(self.loss)
         loss.check(self.problem)
+        if loss.refresh_every is not None:
+            as_integer(loss.refresh_every, name=f"{type(loss).__name__}.refresh_every")
         return loss
 
     def _read(self, X: Any, y: Any) -> tuple[FloatArray, FloatArray]:

@@ -47,6 +47,11 @@ class TestGrowingPool:
         check_loss(GrowingCmap(), data.problem)
         check_loss(GrowingCmap(solve_ratio=0.5), make_knapsack(10, degree=1, seed=0).problem)
 
+    def test_it_happens_every_one_or_more_epochs(self, data):
+        for wrong in (0, 1.5, "two"):
+            with pytest.raises(ValueError, match="GrowingCmap.refresh_every must be"):
+                fit(data.problem, GrowingCmap(refresh_every=wrong), data)
+
     def test_it_grows_every_other_epoch_and_its_solver_calls_count(self, data):
         loss, problem = GrowingCmap(), CountedProblem(data.problem)
         model = fit(problem, loss, data)
