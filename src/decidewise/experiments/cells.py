@@ -18,7 +18,7 @@ from decidewise.experiments.importable import load, resolve
 from decidewise.experiments.methods import Method
 from decidewise.experiments.plan import Plan
 from decidewise.experiments.rows import Row, machine
-from decidewise.problems import CountedProblem
+from decidewise.problems import CountedProblem, Problem
 from decidewise.runtime.interrupts import is_interrupt, raise_noted
 
 #: Trained on once before anything is timed: enough rows for every code path of a loss.
@@ -175,7 +175,7 @@ def _measure(cell: Cell, train: Dataset, test: Dataset, truth: Hindsight) -> dic
     }
 
 
-def _estimator(cell: Cell, problem: Any, *, epochs: int) -> Any:
+def _estimator(cell: Cell, problem: Problem, *, epochs: int) -> Any:
     return cell.method.estimator(
         problem,
         random_state=cell.random_state,
