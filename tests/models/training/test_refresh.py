@@ -49,7 +49,7 @@ class TestGrowingPool:
 
     def test_it_happens_every_one_or_more_epochs(self, data):
         for wrong in (0, 1.5, "two"):
-            with pytest.raises(ValueError, match="GrowingCmap.refresh_every must be"):
+            with pytest.raises(ValueError, match=r"GrowingCmap\.refresh_every must be"):
                 fit(data.problem, GrowingCmap(refresh_every=wrong), data)
 
     def test_it_grows_every_other_epoch_and_its_solver_calls_count(self, data):
