@@ -167,7 +167,7 @@ INTEGERS = {
     "max_iter": loss("rfy", "max_iter"),
     "max_iter of rfwo": loss("rfwo", "max_iter"),
     "max_iter of cave+": loss("cave+", "max_iter"),
-    "max_neighbours": loss("lava", "max_neighbours"),
+    "max_neighbors": loss("lava", "max_neighbors"),
     "n of paths": generator(paths, "n"),
     "degree": generator(paths, "degree"),
     "n_features": generator(paths, "n_features"),
@@ -277,7 +277,22 @@ class Silent(Problem):
         return costs
 
 
-NO_PROBLEMS = (None, "shortest path", 5, ShortestPath, COSTS, Half(), Silent(), SPO_PLUS)
+class LooksLikeOne:
+    """Has what is used of a problem, by luck, and not what else a `Problem` promises."""
+
+    n_costs, sense, is_integer, polyhedron = 4, "min", False, None
+
+    def minimize(self, costs):
+        return costs
+
+    solve = minimize
+
+
+NO_PROBLEMS = (None, "shortest path", 5, ShortestPath, COSTS, LooksLikeOne(), SPO_PLUS)
+UNFINISHED = {
+    "Half must set n_costs to the number of its costs; got Half(n_costs=None, sense='min').": Half(),
+    "Silent must have the sense 'min' or 'max': call super().__init__(sense=sense)": Silent(),
+}
 TAKES_A_PROBLEM = {
     "decision_regret": lambda bad: evaluate.decision_regret(bad, COSTS, COSTS),
     "normalized_regret": lambda bad: evaluate.normalized_regret(bad, COSTS, COSTS),
@@ -299,6 +314,9 @@ def test_what_is_no_problem(entry):
     for bad in NO_PROBLEMS:
         sentence = refusal(TAKES_A_PROBLEM[entry], bad)
         assert sentence.startswith("problem must be a decidewise problem, such as ShortestPath(5, 5), or"), bad
+        assert "derive it from decidewise.problems.Problem, set n_costs and write minimize; got" in sentence, bad
+    for expected, bad in UNFINISHED.items():
+        assert refusal(TAKES_A_PROBLEM[entry], bad).startswith(expected)
 
 
 class Cheapest:

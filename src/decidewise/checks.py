@@ -68,7 +68,7 @@ def as_matrix(
     matrix = as_array(values, name=name)
     if matrix.ndim != 2:
         raise ValueError(
-            f"{name} must be two-dimensional, one row a sample and one column a cost; got {name}.shape="
+            f"{name} must be two-dimensional, one row per sample and one column per cost; got {name}.shape="
             f"{matrix.shape}. Pass {name}.reshape(1, -1) for one sample or {name}.reshape(-1, 1) for one cost."
         )
     if matrix.size == 0:
@@ -95,7 +95,7 @@ def as_vector(values: Any, *, name: str, length: int | None = None) -> FloatArra
 
 
 def as_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray:
-    """Return one finite, non-negative weight a row, not all of them zero; ones where there are none."""
+    """Return one finite, non-negative weight per row, not all of them zero; ones where there are none."""
     if sample_weight is None:
         return np.ones(n_rows)
     weights = as_array(sample_weight, name="sample_weight")
@@ -116,7 +116,7 @@ def as_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray:
 def as_integer(value: Any, *, name: str, minimum: int = 1, maximum: int | None = None) -> int:
     """Return `value` as an int between the bounds; booleans and floats are refused, even whole ones."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
-        raise ValueError(f"{name} must be a Python or NumPy integer; got {_shown(value)}.")
+        raise ValueError(f"{name} must be a Python or NumPy integer; got {shown(value)}.")
     integer = int(value)
     if integer < minimum:
         raise ValueError(f"{name} must be at least {minimum}; got {name}={integer}.")
@@ -146,7 +146,7 @@ def as_number(
     wanted = " and ".join(f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None)
     expected = f"{name} must be a {'number ' + wanted if wanted else 'finite number'}"
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise ValueError(f"{expected}; got {_shown(value)}.")
+        raise ValueError(f"{expected}; got {shown(value)}.")
     try:
         number = float(value)
     except OverflowError:
@@ -170,7 +170,7 @@ def as_positive(value: Any, *, name: str) -> float:
 def as_flag(value: Any, *, name: str) -> bool:
     """Return `value` as a bool; anything else is refused, since "no" and 2 would count as true."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False; got {_shown(value)}.")
+        raise ValueError(f"{name} must be True or False; got {shown(value)}.")
     return bool(value)
 
 
@@ -181,34 +181,20 @@ def as_choice(value: Any, *, name: str, choices: Sequence[Any]) -> Any:
     'max'
     """
     if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {_shown(value)}.")
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {shown(value)}.")
     return value
 
 
-def as_problem(problem: Any) -> Any:
-    """Return `problem`, which must have what scoring, losses and models use of one.
-
-    >>> as_problem("shortest path")
-    Traceback (most recent call last):
-    TypeError: problem must be a decidewise problem, such as ShortestPath(5, 5), or a class of your own derived from
-    Problem; got 'shortest path' of type str.
-    """
-    solves = all(callable(getattr(problem, method, None)) for method in ("solve", "minimize"))
-    sized = isinstance(getattr(problem, "n_costs", None), Integral)
-    if not (solves and sized and getattr(problem, "sense", None) in ("min", "max")):
-        raise TypeError(
-            "problem must be a decidewise problem, such as ShortestPath(5, 5), or a class of your own derived from "
-            f"Problem; got {_shown(problem)}."
-        )
-    return problem
+def shown(value: Any) -> str:
+    """Show a value that was refused, cut where it is long, with its type."""
+    shown = repr(value)
+    return f"{shown if len(shown) <= 80 else shown[:77] + '...'} of type {type(value).__name__}"
 
 
 def as_rng(rng: Any) -> np.random.Generator:
     """Return `rng`, which must be a generator: a seed would give the same numbers in every call."""
     if not isinstance(rng, np.random.Generator):
-        raise TypeError(
-            f"rng must be a numpy.random.Generator, such as numpy.random.default_rng(0); got {_shown(rng)}."
-        )
+        raise TypeError(f"rng must be a numpy.random.Generator, such as numpy.random.default_rng(0); got {shown(rng)}.")
     return rng
 
 
@@ -252,12 +238,6 @@ def n_rows(array: Any) -> int:
     if not hasattr(array, "shape"):
         array = np.asarray(array)
     return int(array.shape[0]) if array.shape else 0
-
-
-def _shown(value: Any) -> str:
-    """Show a value that was refused, cut where it is long, with its type."""
-    shown = repr(value)
-    return f"{shown if len(shown) <= 80 else shown[:77] + '...'} of type {type(value).__name__}"
 
 
 def _is_no_number(entry: Any) -> bool:

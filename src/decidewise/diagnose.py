@@ -12,12 +12,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from decidewise.checks import FloatArray, as_integer, as_matrix, as_problem, check_same_rows
+from decidewise.checks import FloatArray, as_integer, as_matrix, check_same_rows
 from decidewise.evaluate import Interval, compare_regrets
 from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor, default_candidates
 from decidewise.models.selection.out_of_fold import OutOfFold, Rows, affordable, folds
 from decidewise.models.selection.scores import CandidateScores, reasons
 from decidewise.models.training.initial import link_of
+from decidewise.problems.base import Problem, as_problem
 
 _N_RESAMPLES = 10
 _EPOCHS = 10
@@ -95,7 +96,7 @@ class Diagnosis:
 
 
 def diagnose(
-    problem: Any, X: Any, costs: Any, *, cv: Any = 5, max_solves: int | None = None, random_state: int = 0
+    problem: Problem, X: Any, costs: Any, *, cv: Any = 5, max_solves: int | None = None, random_state: int = 0
 ) -> Diagnosis:
     """Measure whether a model made for decisions would pay, and say what to do.
 
@@ -230,7 +231,7 @@ def _has_log_link(candidate: WiseRegressor) -> bool:
     return isinstance(learner, GeneralizedLinear) and link_of(learner) == "log"
 
 
-def _spo_plus(problem: Any, *, log_link: bool) -> DecisionRegressor:
+def _spo_plus(problem: Problem, *, log_link: bool) -> DecisionRegressor:
     return DecisionRegressor(problem, "spo+", link="log" if log_link else "identity", epochs=_EPOCHS, random_state=0)
 
 
@@ -248,7 +249,9 @@ class _Steps:
             self.failures.append(f"{otherwise}: {type(reason).__name__}: {reason}")
 
 
-def _flips(problem: Any, model: Any, X: FloatArray, costs: FloatArray, rows: Rows, rng: np.random.Generator) -> float:
+def _flips(
+    problem: Problem, model: Any, X: FloatArray, costs: FloatArray, rows: Rows, rng: np.random.Generator
+) -> float:
     """Return the share of decisions that change when the model is fitted on rows drawn with replacement."""
 
     def decide(sample: Any) -> FloatArray:

@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,11 +34,11 @@ from decidewise.checks import (
     as_integer,
     as_matrix,
     as_number,
-    as_problem,
     as_rng,
     check_same_rows,
 )
 from decidewise.errors import OptimalityWarning
+from decidewise.problems.base import Problem, as_problem
 from decidewise.progress import tracked
 
 #: Decisions whose predicted values are closer than this, relative to the largest entries, count as tied.
@@ -52,18 +52,7 @@ BLOCK_SIZE = 2**16
 N_GROUPS = 2**16
 
 
-class Solvable(Protocol):
-    """The part of a problem that scoring uses."""
-
-    n_costs: int
-    sense: Literal["min", "max"]
-
-    def solve(self, costs: Any) -> FloatArray:
-        """Return an optimal decision for every row of costs."""
-        ...
-
-
-def decision_regret(problem: Solvable, prediction: Any, costs: Any, *, unambiguous: bool = False) -> FloatArray:
+def decision_regret(problem: Problem, prediction: Any, costs: Any, *, unambiguous: bool = False) -> FloatArray:
     """Return how much worse than the best each decision is: `c·w(ĉ) - c·w(c)`, and its negative for a maximisation.
 
     Parameters
@@ -92,7 +81,7 @@ def decision_regret(problem: Solvable, prediction: Any, costs: Any, *, unambiguo
     return Hindsight.of(problem, costs).regret(prediction, unambiguous=unambiguous)
 
 
-def normalized_regret(problem: Solvable, prediction: Any, costs: Any, *, unambiguous: bool = False) -> float:
+def normalized_regret(problem: Problem, prediction: Any, costs: Any, *, unambiguous: bool = False) -> float:
     """Return the regret in percent of the optimal value: `100 · Σ regret / Σ |c·w(c)|`.
 
     The parameters are those of `decision_regret`.
@@ -112,7 +101,7 @@ class Interval(NamedTuple):
 
 
 def regret_interval(
-    problem: Solvable,
+    problem: Problem,
     prediction: Any,
     costs: Any,
     *,
@@ -161,7 +150,7 @@ class ComparisonRow:
 
 @dataclass(frozen=True)
 class Comparison(Sequence[ComparisonRow]):
-    """One row a model, in the order given; `print` shows them as a table."""
+    """One row per model, in the order given; `print` shows them as a table."""
 
     rows: tuple[ComparisonRow, ...]
     baseline: str
@@ -183,7 +172,7 @@ class Comparison(Sequence[ComparisonRow]):
 
 
 def compare(
-    problem: Solvable,
+    problem: Problem,
     predictions: Mapping[str, Any],
     costs: Any,
     *,
@@ -251,14 +240,14 @@ def compare_regrets(
 class RegretScorer:
     """Minus the normalised regret of what an estimator predicts: a scorer, for which greater is better."""
 
-    problem: Solvable
+    problem: Problem
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         """Score a fitted estimator on features `X` and realised costs `y` of shape (n, d)."""
         return -normalized_regret(self.problem, estimator.predict(X), y)
 
 
-def regret_scorer(problem: Solvable) -> RegretScorer:
+def regret_scorer(problem: Problem) -> RegretScorer:
     """Return a scorer for `scoring=` in scikit-learn, so that models are chosen by the decisions they lead to.
 
     Examples
@@ -278,12 +267,12 @@ def regret_scorer(problem: Solvable) -> RegretScorer:
 class Hindsight:
     """Realised costs and the value of the best decisions: solved once, any number of predictions scored."""
 
-    problem: Solvable
+    problem: Problem
     costs: FloatArray
     best: FloatArray
 
     @classmethod
-    def of(cls, problem: Solvable, costs: Any) -> Hindsight:
+    def of(cls, problem: Problem, costs: Any) -> Hindsight:
         """Solve for the best decisions of realised costs (n, d)."""
         costs = as_matrix(costs, n_columns=as_problem(problem).n_costs, owner=type(problem).__name__)
         return cls(problem, costs, _values(costs, problem.solve(costs)))

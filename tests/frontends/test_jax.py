@@ -2,12 +2,13 @@
 
 import importlib
 import sys
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from decidewise.evaluate import normalized_regret
-from decidewise.losses import registry
+from decidewise.losses import Loss, Target, registry
 from decidewise.problems import Ball, Knapsack, ShortestPath, TopK
 
 jax = pytest.importorskip("jax")
@@ -251,6 +252,41 @@ def test_what_is_no_array_no_step_or_no_seed_is_refused(name):
                 loss(prediction, costs, bad)
         with pytest.raises(TypeError, match="step must be an integer"):
             loss(prediction, costs, jnp.ones(()))
+
+
+@dataclass(frozen=True)
+class Cubic(Loss):
+    """A loss of one's own with a native form that has a parameter, and labels from the features without it."""
+
+    scale: float = 2.0
+    gradient = "exact"
+    solves = False
+    needs_features = True
+    target_type = Target
+
+    def native(self, prediction, costs):
+        return self.scale * ((prediction - costs) ** 3).sum(-1)
+
+    def evaluate(self, prediction, target, rng):
+        residual = prediction - target.costs
+        return self.scale * (residual**3).sum(axis=1), 3 * self.scale * residual**2
+
+
+@dataclass(frozen=True)
+class CubicOnHost(Cubic):
+    native = None
+
+
+def test_a_loss_of_ones_own_runs_natively_where_it_has_a_native_form():
+    problem = PROBLEMS["path"]
+    X, costs, weights = draw(problem)
+    native = loss_function(Cubic(), problem)
+    second = jax.grad(lambda prediction: jax.grad(native)(prediction, costs).sum())(X @ weights)
+    np.testing.assert_allclose(second, 12 * (X @ weights - costs) / N, rtol=1e-5, atol=1e-6)
+    on_host = labelled_loss_function(CubicOnHost(), problem, costs, X=X)
+    np.testing.assert_allclose(on_host(X @ weights, np.arange(N)), native(X @ weights, costs), rtol=1e-5)
+    with pytest.raises(ValueError, match="CubicOnHost computes its labels from the features; pass them as X"):
+        labelled_loss_function(CubicOnHost(), problem, costs)
 
 
 @pytest.mark.parametrize("name", ["mse", "wise", "spo+"])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from decidewise.evaluate import normalized_regret
-from decidewise.losses import DecisionTarget, Loss, Pfy, SpoPlus, registry
+from decidewise.losses import Loss, Pfy, SpoPlus, Target, registry
 from decidewise.problems import Ball, Knapsack, ShortestPath, TopK
 
 torch = pytest.importorskip("torch")
@@ -192,11 +192,8 @@ def test_a_loss_can_be_given_as_an_object_or_registered_by_the_user(monkeypatch)
     class Regret(Loss):
         gradient = "surrogate"
 
-        def label(self, problem, costs):
-            return DecisionTarget.solve(problem, costs)
-
         def evaluate(self, prediction, target, rng):
-            decisions = target.problem.solve(prediction)
+            decisions = target.minimize(prediction)
             return (target.costs * decisions).sum(axis=1) - target.values, -decisions
 
     monkeypatch.setitem(registry, "regret", Regret)
@@ -206,6 +203,62 @@ def test_a_loss_can_be_given_as_an_object_or_registered_by_the_user(monkeypatch)
     assert by_name.item() > 0
     assert by_name == loss_module(Regret(), problem)(layer(X), costs)
     assert loss_module("pfy", problem, n_samples=3).loss == Pfy(n_samples=3)
+
+
+@dataclass(frozen=True)
+class Cubic(Loss):
+    """A loss of one's own with a native form that has a parameter, and labels from the features without it."""
+
+    scale: float = 2.0
+    gradient = "exact"
+    solves = False
+    needs_features = True
+    target_type = Target
+
+    def native(self, prediction, costs):
+        return self.scale * ((prediction - costs) ** 3).sum(-1)
+
+    def label(self, problem, costs, X, rng):
+        labelled.append((X, rng.random()))
+        return super().label(problem, costs, X, rng)
+
+    def evaluate(self, prediction, target, rng):
+        residual = prediction - target.costs
+        return self.scale * (residual**3).sum(axis=1), 3 * self.scale * residual**2
+
+
+@dataclass(frozen=True)
+class CubicOnHost(Cubic):
+    native = None
+
+
+labelled = []
+
+
+def test_a_loss_of_ones_own_runs_natively_where_it_has_a_native_form():
+    problem = PROBLEMS["path"]
+    X, costs, layer = draw(problem)
+    labelled.clear()
+    module = loss_module(Cubic(), problem)
+    assert torch.autograd.gradgradcheck(lambda prediction: module(prediction, costs), layer(X))
+    assert not labelled
+    on_host = loss_module(CubicOnHost(), problem)
+    target = on_host.prepare(costs, X)
+    torch.testing.assert_close(on_host(layer(X), costs, target), module(layer(X), costs))
+
+
+def test_labels_from_features_and_random_numbers():
+    problem = PROBLEMS["path"]
+    X, costs, layer = draw(problem)
+    labelled.clear()
+    on_host = loss_module(CubicOnHost(), problem)
+    on_host.prepare(costs, X)
+    on_host.prepare(costs, X)
+    np.testing.assert_array_equal(labelled[0][0], X)
+    assert labelled[0][1] != labelled[1][1]
+    assert on_host.rng.random() == np.random.default_rng(0).random()  # the noise of the loss is as it was
+    with pytest.raises(ValueError, match="CubicOnHost computes its labels from the features; pass them as X"):
+        on_host(layer(X), costs)
 
 
 def test_the_module_shows_what_it_is_made_of():

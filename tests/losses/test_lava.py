@@ -109,14 +109,14 @@ def test_a_limit_on_the_neighbours():
     problem = Assignment(5)
     _, costs = draw(problem, n=3)
     assert set(np.diff(Lava().prepare(problem, costs).edges.starts)) == {84}
-    assert max(np.diff(Lava(max_neighbours=30).prepare(problem, costs).edges.starts)) <= 30
+    assert max(np.diff(Lava(max_neighbors=30).prepare(problem, costs).edges.starts)) <= 30
 
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
         ({"threshold": 0.0}, "threshold must be a number above 0; got threshold=0.0"),
-        ({"max_neighbours": 0}, "max_neighbours must be at least 1; got max_neighbours=0"),
+        ({"max_neighbors": 0}, "max_neighbors must be at least 1; got max_neighbors=0"),
     ],
 )
 def test_bad_parameters_are_refused(parameters, message):

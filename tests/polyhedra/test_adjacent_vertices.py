@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from decidewise.polyhedra import Polyhedron
-from decidewise.polyhedra.adjacent_vertices import extreme_rays, neighbours
+from decidewise.polyhedra.adjacent_vertices import adjacent_vertices, extreme_rays
 from decidewise.polyhedra.cones import NormalCones
 from decidewise.problems import Assignment, ShortestPath, TopK
 
@@ -96,7 +96,7 @@ def test_neighbours_are_those_of_brute_force(name):
 
     assert len(vertices) > 3
     for vertex, others in zip(vertices, adjacent, strict=True):
-        found = neighbours(cones, vertex, 100)
+        found = adjacent_vertices(cones, vertex, 100)
         np.testing.assert_allclose(sorted_rows(found), sorted_rows(vertices[others]), atol=1e-8)
 
 
@@ -112,7 +112,7 @@ def test_paths_are_adjacent_when_they_differ_by_one_cycle():
     for path, visited in zip(paths[::6], nodes[::6], strict=True):
         together = np.pad(nodes == visited, ((0, 0), (1, 0)), constant_values=True)
         partings = np.count_nonzero(together[:, :-1] & ~together[:, 1:], axis=1)
-        found = neighbours(cones, path, 1000)
+        found = adjacent_vertices(cones, path, 1000)
         np.testing.assert_allclose(sorted_rows(found), sorted_rows(paths[partings == 1]), atol=1e-9)
 
 
@@ -120,11 +120,11 @@ def test_a_limit_keeps_true_neighbours_only():
     polyhedron = Assignment(4).polyhedron
     cones = NormalCones(polyhedron, tolerance=1e-7)
     vertex = np.eye(4).ravel()
-    every = neighbours(cones, vertex, 1000)
+    every = adjacent_vertices(cones, vertex, 1000)
 
     assert len(every) == 6 + 8 + 6  # the cycles of length 2, 3 and 4
     for limit in (9, 12, 15, 19):
-        some = neighbours(cones, vertex, limit)
+        some = adjacent_vertices(cones, vertex, limit)
         assert 0 < len(some) <= limit
         distances = np.abs(some[:, None] - every[None]).max(axis=2)
         assert (distances.min(axis=1) < 1e-9).all()
@@ -133,17 +133,17 @@ def test_a_limit_keeps_true_neighbours_only():
 
 def test_an_edge_without_end_has_no_neighbour():
     quadrant = polytope([[0, 1]], [2], lower=[0, 0], upper=[np.inf, np.inf])
-    np.testing.assert_allclose(neighbours(NormalCones(quadrant), np.zeros(2), 10), [[0, 2]], atol=1e-9)
+    np.testing.assert_allclose(adjacent_vertices(NormalCones(quadrant), np.zeros(2), 10), [[0, 2]], atol=1e-9)
 
 
-def test_a_single_point_has_no_neighbours():
+def test_a_single_point_has_no_adjacent_vertices():
     point = polytope(lower=[1, 2], upper=[1, 2])
-    assert neighbours(NormalCones(point), np.array([1.0, 2.0]), 10).shape == (0, 2)
+    assert adjacent_vertices(NormalCones(point), np.array([1.0, 2.0]), 10).shape == (0, 2)
 
 
 def test_the_middle_of_an_edge_is_refused():
     with pytest.raises(ValueError, match="not a vertex of the polyhedron: 2 binding constraints leave it free"):
-        neighbours(NormalCones(POLYTOPES["cube"]), np.array([0.0, 2.0, 3.0]), 10)
+        adjacent_vertices(NormalCones(POLYTOPES["cube"]), np.array([0.0, 2.0, 3.0]), 10)
 
 
 def test_rays_of_a_cone_over_a_polygon():

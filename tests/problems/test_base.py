@@ -1,11 +1,25 @@
 """What is checked around every `minimize`, whoever wrote it and whoever calls it."""
 
+import joblib
 import numpy as np
 import pytest
 
-from decidewise import SolverError
+from decidewise import DecisionRegressor, SolverError
+from decidewise.evaluate import normalized_regret
 from decidewise.losses import Pfy, SpoPlus
-from decidewise.problems import Assignment, CachedProblem, CountedProblem, Problem, TopK, TravellingSalesman
+from decidewise.problems import (
+    Assignment,
+    Ball,
+    CachedProblem,
+    CountedProblem,
+    Knapsack,
+    ParallelProblem,
+    Problem,
+    ShortestPath,
+    TopK,
+    TravellingSalesman,
+)
+from decidewise.problems.wrappers.base import Wrapper
 
 
 class Own(Problem):
@@ -101,3 +115,70 @@ def test_what_a_class_of_ones_own_forgot_is_shown():
             return costs
 
     assert repr(Forgetful()) == "Forgetful(n_costs=None, sense='min')"
+
+
+class Wholes(Own):
+    """In integers."""
+
+    is_integer = True
+
+
+class TestRelaxation:
+    def test_of_a_problem_that_is_not_in_integers_is_the_problem(self):
+        for problem in (Ball(3), ShortestPath(3, 3), TopK(5, 2)):
+            costs = np.random.default_rng(0).normal(size=(9, problem.n_costs))
+            np.testing.assert_array_equal(problem.minimize_relaxation(costs), problem.minimize(costs))
+
+    def test_in_integers_is_that_of_the_polyhedron_whatever_the_sense(self):
+        costs = np.array([[-1.0, -3.0], [-3.0, -1.0], [-1.0, 1.0]])
+        for sense in ("min", "max"):
+            relaxed = Knapsack([[2.0, 3.0]], [4.0], sense=sense).minimize_relaxation(costs)
+            np.testing.assert_allclose(relaxed, [[0.5, 1], [1, 2 / 3], [1, 0]], atol=1e-12)
+
+    def test_without_a_polyhedron_there_is_none(self):
+        with pytest.raises(
+            ValueError, match="Wholes is in integers and has no polyhedron, so its linear relaxation is"
+        ):
+            Wholes(np.sign).minimize_relaxation(COSTS)
+
+    def test_one_of_a_class_of_ones_own_is_checked_as_minimize_is(self):
+        class Fast(Wholes):
+            def minimize_relaxation(self, costs):
+                return self.answer(costs)
+
+        with pytest.raises(SolverError, match=r"row 200: Fast returned \[nan nan nan\], which is not finite"):
+            Fast(spoilt).minimize_relaxation(COSTS)
+        with pytest.raises(ValueError, match=r"Fast\.minimize_relaxation must return one decision for each row"):
+            Fast(lambda costs: costs[0]).minimize_relaxation(COSTS)
+        with pytest.raises(ValueError, match="costs must be finite; row 0, column 0"):
+            Fast(np.sign).minimize_relaxation(np.full((1, 3), np.nan))
+
+    def test_wrappers_delegate_it(self):
+        inner = Knapsack([[2.0, 3.0]], [4.0])
+        costs = np.random.default_rng(0).normal(size=(40, 2))
+        expected = inner.minimize_relaxation(costs)
+        counted = CountedProblem(inner)
+        with joblib.parallel_config(backend="threading"):
+            for problem in (counted, CachedProblem(counted, 0.0, 0), ParallelProblem(inner, n_jobs=2)):
+                np.testing.assert_array_equal(problem.minimize_relaxation(costs), expected)
+        assert counted.n_solves == 80
+        assert counted.seconds > 0
+
+
+def test_what_is_around_a_problem_that_keeps_state_keeps_it_too():
+    class Plain(Wrapper):
+        def minimize(self, costs):
+            return self.problem.minimize(costs)
+
+    assert not Plain(TopK(3, 1)).keeps_state
+    assert Plain(CountedProblem(TopK(3, 1))).keeps_state
+    with pytest.raises(ValueError, match="workers would lose what Plain keeps"):
+        ParallelProblem(Plain(CountedProblem(TopK(3, 1))))
+
+
+def test_a_problem_needs_no_more_than_its_costs_and_minimize():
+    """Also around wrappers, in losses, in training and in scoring."""
+    problem = Own(lambda costs: np.eye(3)[costs.argmin(axis=1)])
+    X, costs = np.random.default_rng(0).normal(size=(2, 20, 3))
+    model = DecisionRegressor(CountedProblem(problem), epochs=1, learning_rate=1e-9, random_state=0).fit(X, costs)
+    assert normalized_regret(problem, model.predict(X), costs) >= 0

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from decidewise.checks import FloatArray, as_integer, as_problem, check_same_rows
-
-if TYPE_CHECKING:
-    from decidewise.problems.base import Problem
+from decidewise.checks import FloatArray, as_integer, check_same_rows
+from decidewise.problems.base import Problem, as_problem
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from decidewise.experiments.importable import load, resolve
 from decidewise.experiments.methods import Method
 from decidewise.experiments.plan import Plan
 from decidewise.experiments.rows import Row, machine
-from decidewise.problems import CountedProblem
+from decidewise.problems import CountedProblem, Problem
 from decidewise.runtime.interrupts import is_interrupt, raise_noted
 
 #: Trained on once before anything is timed: enough rows for every code path of a loss.
@@ -161,7 +161,7 @@ def _measure(cell: Cell, train: Dataset, test: Dataset, truth: Hindsight) -> dic
     estimator.fit(train.X, train.costs)
     fitted = perf_counter()
     history = getattr(estimator, "history_", None)  # it counts relaxations too; anyone else's model is only watched
-    solver_calls = history[-1].solver_calls if history else problem.n_solves
+    solver_calls = history[-1].n_solves if history else problem.n_solves
     if getattr(estimator, "stopped_", None) == "interrupted":
         raise KeyboardInterrupt  # a model half trained is no result
     regret = truth.normalized_regret(estimator.predict(test.X))
@@ -175,7 +175,7 @@ def _measure(cell: Cell, train: Dataset, test: Dataset, truth: Hindsight) -> dic
     }
 
 
-def _estimator(cell: Cell, problem: Any, *, epochs: int) -> Any:
+def _estimator(cell: Cell, problem: Problem, *, epochs: int) -> Any:
     return cell.method.estimator(
         problem,
         random_state=cell.random_state,

@@ -10,6 +10,7 @@ from decidewise.errors import InputError
 from decidewise.experiments.importable import check_name, check_text, resolve
 from decidewise.losses import as_loss, registry
 from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor
+from decidewise.problems.base import Problem
 
 #: Losses whose minimiser over the linear predictors is known in closed form.
 EXACT: dict[str, Callable[[], Any]] = {"mse": GeneralizedLinear, "wise": WiseRegressor}
@@ -71,7 +72,7 @@ class Method:
                     f"{self.loss!r} does not take the parameters {dict(self.parameters)}: {reason}"
                 ) from reason
 
-    def estimator(self, problem: Any, *, random_state: int, **training: Any) -> Any:
+    def estimator(self, problem: Problem, *, random_state: int, **training: Any) -> Any:
         """Return an unfitted estimator; `training` are parameters of `DecisionRegressor`, which only Adam heeds."""
         if self.model:
             return resolve(self.model)(problem, random_state=random_state, **self.parameters)

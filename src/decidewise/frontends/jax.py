@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 
 from decidewise.checks import as_array, as_integer
-from decidewise.frontends.shared import NATIVE, Reduction, check_batch, check_reduction, reduce
+from decidewise.frontends.shared import Reduction, check_batch, check_reduction, reduce
 from decidewise.losses import Loss, Target, as_loss
-from decidewise.losses.base import Solvable
+from decidewise.problems.base import Problem
 
 try:
     import jax
@@ -38,7 +38,7 @@ except ImportError as reason:
 
 
 def loss_function(
-    loss: str | Loss, problem: Solvable, *, seed: int = 0, reduction: Reduction = "mean", **parameters: Any
+    loss: str | Loss, problem: Problem, *, seed: int = 0, reduction: Reduction = "mean", **parameters: Any
 ) -> Callable[..., jax.Array]:
     """Return a loss as a function `(prediction, costs, step=0) -> value`.
 
@@ -64,30 +64,36 @@ def loss_function(
 
     Notes
     -----
-    MSE and WISE are jax code, differentiable as often as asked. The others run as a host callback, in float64 whatever
-    the precision of the prediction; their gradient can be taken once, in reverse mode, and with respect to the
-    prediction only. `vmap` calls them once for each batch, with the noise of that call. An error in a callback under
-    `jit` or `vmap`, such as a prediction that is not finite, reaches the caller as jax's own exception with the message
-    at its end; without them there is no callback, and it is raised as it is.
+    A loss that has a `native` form, as MSE and WISE do, is jax code, differentiable as often as asked. The others run
+    as a host callback, in float64 whatever the precision of the prediction; their gradient can be taken once, in
+    reverse mode, and with respect to the prediction only. `vmap` calls them once per batch, with that call's noise.
+    An error in a callback under `jit` or `vmap`, such as a prediction that is not finite, reaches the caller as jax's
+    own exception with the message at its end; without them there is no callback, and it is raised as it is.
     """
     loss = as_loss(loss, **parameters)
     loss.check(problem)
     check_reduction(reduction)
-    native = NATIVE.get(type(loss))
-    on_host = _on_host(loss, lambda costs: loss.prepare(problem, costs), seed)
+    on_host = _on_host(loss, lambda costs, rng: loss.prepare(problem, costs, rng=rng), seed)
 
     def function(prediction: Any, costs: Any, step: Any = 0) -> jax.Array:
         prediction, costs = _as_prediction(prediction), _as_jax(costs, "costs")
         check_batch(prediction, costs, problem.n_costs)
-        if native is not None:
-            return reduce(native(prediction, costs.astype(prediction.dtype)), reduction)
+        if loss.native is not None:
+            return reduce(loss.native(prediction, costs.astype(prediction.dtype)), reduction)
         return reduce(on_host(prediction, costs, _as_step(step)), reduction)
 
     return function
 
 
 def labelled_loss_function(
-    loss: str | Loss, problem: Solvable, costs: Any, *, seed: int = 0, reduction: Reduction = "mean", **parameters: Any
+    loss: str | Loss,
+    problem: Problem,
+    costs: Any,
+    *,
+    X: Any = None,
+    seed: int = 0,
+    reduction: Reduction = "mean",
+    **parameters: Any,
 ) -> Callable[..., jax.Array]:
     """Return a loss as a function `(prediction, rows, step=0) -> value` of rows of given costs, labelled here, once.
 
@@ -99,6 +105,8 @@ def labelled_loss_function(
     costs : array-like of shape (n, n_costs)
         The true costs of all samples; each call takes an integer array of `rows` (batch,) among them. Under `jit`,
         where they cannot be checked beforehand, rows that do not exist give NaN or an error.
+    X : array-like of shape (n, p), optional
+        The features of all samples, for a loss that computes its labels from them.
     loss, problem, seed, reduction, **parameters
         As for `loss_function`.
 
@@ -107,9 +115,9 @@ def labelled_loss_function(
     The step of `aimle` adapts with every evaluation and so makes its function impure: run it in a plain loop.
     """
     loss = as_loss(loss, **parameters)
-    target = loss.prepare(problem, costs)
+    target = loss.prepare(problem, costs, X=X, rng=np.random.default_rng(as_integer(seed, name="seed", minimum=0)))
     on_costs = loss_function(loss, problem, reduction=reduction)
-    on_host = _on_host(loss, lambda rows: target[_checked_rows(rows, len(target))], seed)
+    on_host = _on_host(loss, lambda rows, rng: target[_checked_rows(rows, len(target))], seed)
 
     def function(prediction: Any, rows: Any, step: Any = 0) -> jax.Array:
         prediction = _as_prediction(prediction)
@@ -119,7 +127,7 @@ def labelled_loss_function(
                 f"prediction must have the shape (batch, {problem.n_costs}) and rows the shape (batch,); got "
                 f"prediction.shape={prediction.shape} and rows.shape={rows.shape}."
             )
-        if type(loss) in NATIVE:
+        if loss.native is not None:
             # By default jax takes the last row for any that is out of range.
             return on_costs(
                 prediction, jnp.asarray(as_array(costs, name="costs")).at[rows].get(mode="fill", fill_value=jnp.nan)
@@ -129,13 +137,16 @@ def labelled_loss_function(
     return function
 
 
-def _on_host(loss: Loss, target_of: Callable[[Any], Target], seed: int) -> Callable[..., jax.Array]:
+def _on_host(
+    loss: Loss, target_of: Callable[[Any, np.random.Generator], Target], seed: int
+) -> Callable[..., jax.Array]:
     """Return `(prediction, labels, step) -> values (batch,)`, differentiable in the prediction."""
     seed = as_integer(seed, name="seed", minimum=0)
 
     def evaluate(prediction: Any, labels: Any, step: Any) -> tuple[Any, Any]:
         rng = np.random.default_rng((seed, as_integer(int(step), name="step", minimum=0)))
-        values, gradient = loss.value_and_grad(prediction, target_of(np.asarray(labels)), rng)
+        target = target_of(np.asarray(labels), rng.spawn(1)[0])
+        values, gradient = loss.value_and_grad(prediction, target, rng)
         return values.astype(prediction.dtype), gradient.astype(prediction.dtype)
 
     def call(prediction: jax.Array, labels: jax.Array, step: jax.Array) -> tuple[jax.Array, jax.Array]:

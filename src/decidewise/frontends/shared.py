@@ -1,18 +1,12 @@
-"""What both frontends agree on: the losses that run natively, the shape of a batch, and its reductions."""
+"""What both frontends agree on: the shape of a batch, and its reductions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 from decidewise.checks import as_choice
-from decidewise.losses import Loss, Mse, Wise, mse, wise
 
 Reduction = Literal["mean", "sum", "none"]
-
-#: Losses written for any array type: the framework differentiates them itself, where the tensor is and more than once.
-#: Least squares does not know the sense of a problem, so neither do they.
-NATIVE: dict[type[Loss], Callable[[Any, Any], Any]] = {Mse: mse, Wise: wise}
 
 
 def check_reduction(reduction: str) -> None:
@@ -29,6 +23,6 @@ def check_batch(prediction: Any, costs: Any, n_costs: int) -> None:
     """Raise unless both have the shape (batch, n_costs): no broadcasting, which would hide a missing axis."""
     if not (prediction.ndim == 2 and prediction.shape == costs.shape and prediction.shape[1] == n_costs):
         raise ValueError(
-            f"prediction and costs must both have the shape (batch, {n_costs}), one row a sample; got "
+            f"prediction and costs must both have the shape (batch, {n_costs}), one row per sample; got "
             f"prediction.shape={tuple(prediction.shape)} and costs.shape={tuple(costs.shape)}."
         )

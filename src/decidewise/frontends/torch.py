@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 
 from decidewise.checks import FloatArray, as_array, as_integer
-from decidewise.frontends.shared import NATIVE, Reduction, check_batch, check_reduction, reduce
+from decidewise.frontends.shared import Reduction, check_batch, check_reduction, reduce
 from decidewise.losses import Loss, Target, as_loss
-from decidewise.losses.base import Solvable
+from decidewise.problems.base import Problem
 
 try:
     import torch
@@ -36,7 +36,7 @@ except ImportError as reason:
 
 
 def loss_module(
-    loss: str | Loss, problem: Solvable, *, seed: int = 0, reduction: Reduction = "mean", **parameters: Any
+    loss: str | Loss, problem: Problem, *, seed: int = 0, reduction: Reduction = "mean", **parameters: Any
 ) -> LossModule:
     """Return a loss as a torch module.
 
@@ -59,12 +59,12 @@ def loss_module(
 class LossModule(torch.nn.Module):
     """A loss and a problem as a module `(prediction, costs[, target]) -> value`; see `loss_module`.
 
-    MSE and WISE are computed on the tensors themselves, by functions that torch differentiates as often as asked. The
-    others are computed in float64 on the CPU, whatever the device and precision of the prediction, with the gradient
-    that the loss gives; it can be taken once, and with respect to the prediction only.
+    A loss that has a `native` form, as MSE and WISE do, is computed on the tensors themselves, and torch differentiates
+    it as often as asked. The others are computed in float64 on the CPU, whatever the device and precision of the
+    prediction, with the gradient that the loss gives; it can be taken once, and with respect to the prediction only.
     """
 
-    def __init__(self, loss: Loss, problem: Solvable, *, seed: int = 0, reduction: Reduction = "mean") -> None:
+    def __init__(self, loss: Loss, problem: Problem, *, seed: int = 0, reduction: Reduction = "mean") -> None:
         super().__init__()
         self.loss = as_loss(loss)
         self.loss.check(problem)
@@ -73,9 +73,13 @@ class LossModule(torch.nn.Module):
         self.reduction: Reduction = reduction
         self.rng = np.random.default_rng(as_integer(seed, name="seed", minimum=0))
 
-    def prepare(self, costs: Any) -> Target:
-        """Compute the labels of all costs (n, n_costs) once; `target[rows]` are those of a batch."""
-        return self.loss.prepare(self.problem, _to_numpy(costs) if isinstance(costs, torch.Tensor) else costs)
+    def prepare(self, costs: Any, X: Any = None) -> Target:
+        """Compute the labels of all costs (n, n_costs) once; `target[rows]` are those of a batch.
+
+        `X` (n, p) are the features, for a loss that computes its labels from them.
+        """
+        costs, X = (_to_numpy(given) if isinstance(given, torch.Tensor) else given for given in (costs, X))
+        return self.loss.prepare(self.problem, costs, X=X, rng=self.rng.spawn(1)[0])
 
     def forward(self, prediction: torch.Tensor, costs: Any, target: Target | None = None) -> torch.Tensor:
         """Return the loss of a batch, on the device and in the precision of the prediction.
@@ -95,9 +99,8 @@ class LossModule(torch.nn.Module):
             raise TypeError(f"prediction must be a torch.Tensor of floats, which a gradient can flow to; got {kind}.")
         costs = costs if isinstance(costs, torch.Tensor) else torch.tensor(as_array(costs, name="costs"))
         check_batch(prediction, costs, self.problem.n_costs)
-        native = NATIVE.get(type(self.loss))
-        if native is not None:
-            return reduce(native(prediction, costs.to(prediction)), self.reduction)
+        if self.loss.native is not None:
+            return reduce(self.loss.native(prediction, costs.to(prediction)), self.reduction)
         target = self.prepare(costs) if target is None else target
         return reduce(_Values.apply(prediction, self.loss, target, self.rng), self.reduction)
 

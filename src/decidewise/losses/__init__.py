@@ -1,4 +1,4 @@
-"""Losses: prediction and target in, value and gradient out; one loss a file.
+"""Losses: prediction and target in, value and gradient out; one loss per file.
 
 `registry` maps names to classes. A loss of your own joins with `registry["mine"] = MyLoss` and then works wherever a
 name does.
@@ -8,7 +8,7 @@ from inspect import signature
 from typing import Any
 
 from decidewise.losses.aimle import Aimle
-from decidewise.losses.base import DecisionTarget, Loss, Minimization, Target, row_dot
+from decidewise.losses.base import SHARED, DecisionTarget, Loss, Target, row_dot, solve_labels
 from decidewise.losses.cave import Cave, CaveHybrid, CavePlus
 from decidewise.losses.cmap import Cmap
 from decidewise.losses.dbb import Dbb
@@ -75,6 +75,7 @@ def as_loss(loss: str | Loss, **parameters: Any) -> Loss:
 
 
 __all__ = [
+    "SHARED",
     "Aimle",
     "Cave",
     "CaveHybrid",
@@ -89,7 +90,6 @@ __all__ = [
     "LtrListwise",
     "LtrPairwise",
     "LtrPointwise",
-    "Minimization",
     "Mse",
     "Nce",
     "Nid",
@@ -104,5 +104,6 @@ __all__ = [
     "mse",
     "registry",
     "row_dot",
+    "solve_labels",
     "wise",
 ]

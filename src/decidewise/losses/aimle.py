@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from decidewise.checks import FloatArray, as_integer, as_positive
-from decidewise.losses.base import DecisionTarget, Loss, Minimization, row_dot
+from decidewise.losses.base import SHARED, DecisionTarget, Loss, row_dot
 from decidewise.losses.imle import sum_of_gamma
 
 #: Changes of a decision below this are a solver's rounding.
@@ -36,7 +36,7 @@ class AdaptiveStep:
 class AdaptiveTarget(DecisionTarget):
     """Optimal decisions, and the step that all batches of one training share and adapt."""
 
-    step: AdaptiveStep = field(default_factory=AdaptiveStep)
+    step: AdaptiveStep = field(default_factory=AdaptiveStep, metadata=SHARED)
 
 
 @dataclass(frozen=True)
@@ -77,17 +77,13 @@ class Aimle(Loss):
 
     gradient = "surrogate"
     target_type = AdaptiveTarget
-    draws = True
+    random = True
 
     def __post_init__(self) -> None:
         as_integer(self.n_samples, name="n_samples")
         as_positive(self.sigma, name="sigma")
         as_positive(self.kappa, name="kappa")
         as_positive(self.rate, name="rate")
-
-    def label(self, problem: Minimization, costs: FloatArray) -> DecisionTarget:
-        """Solve for the optimal decisions, whose values the regret needs, and start a new step."""
-        return AdaptiveTarget.solve(problem, costs)
 
     def evaluate(
         self, prediction: FloatArray, target: AdaptiveTarget, rng: np.random.Generator
@@ -97,8 +93,8 @@ class Aimle(Loss):
         perturbed = prediction + self.sigma * noise
         cost_norm = np.linalg.norm(target.costs)
         lambd = target.step.alpha * np.linalg.norm(prediction) / cost_norm if cost_norm > 0 else 0.0
-        sampled = target.problem.solve(perturbed)
-        change = target.problem.solve(perturbed + lambd * target.costs) - sampled
+        sampled = target.minimize(perturbed)
+        change = target.minimize(perturbed + lambd * target.costs) - sampled
         target.step.update(float((np.abs(change) > TOLERANCE).sum(axis=-1).mean()), self.rate)
         values = row_dot(target.costs, sampled.mean(axis=0)) - target.values
         return values, change.mean(axis=0) / (lambd if lambd > 0 else 1.0)

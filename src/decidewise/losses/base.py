@@ -1,79 +1,105 @@
 """What a loss is: `prepare` once, then `value_and_grad` on every batch.
 
-A new loss is one file with one class of two methods, both written for a minimisation, whatever the problem's sense:
+A new loss is one file with one class. Its methods are written for a minimisation, whatever the problem's sense:
 
-- `label(problem, costs)` computes once what the loss needs (optimal decisions, cones, neighbours, or nothing);
-- `evaluate(prediction, target, rng)` returns the value of each row and its gradient in the prediction.
+- `evaluate(prediction, target, rng)` returns the value of each row and its gradient in the prediction;
+- `label(problem, costs, X, rng)` computes once what `evaluate` needs, by default the optimal decisions;
+- `refresh(prediction, target, rng)` renews that during training, where a loss asks for it.
 
-There is no optimiser, cache, pool, reduction or random state in a loss. What it needs, and what its gradient is worth,
-stands in its class attributes.
+There is no optimiser, cache, reduction or random state in a loss. What it needs, and what its gradient is worth, stands
+in its class attributes. `decidewise.testing.check_loss` checks a loss against everything promised here.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, Self
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from decidewise.checks import FloatArray, all_finite, as_matrix, as_problem, as_rng
+from decidewise.checks import FloatArray, all_finite, as_matrix, as_rng, check_same_rows
 from decidewise.errors import SolverError
-from decidewise.polyhedra.highs import relaxed_vertices
+from decidewise.problems.base import Problem, as_problem
 from decidewise.progress import tracked
 
+#: Declares a field of a target that all rows share: `pool: Pool = field(metadata=SHARED)`.
+SHARED: Mapping[str, bool] = MappingProxyType({"decidewise.shared": True})
 # Small enough that the progress bar moves while a slow solver works on the labels.
-_ROWS_A_PART = 128
-
-
-class Solvable(Protocol):
-    """The part of a problem that losses use."""
-
-    n_costs: int
-    sense: Literal["min", "max"]
-    is_integer: bool
-
-    def minimize(self, costs: FloatArray) -> FloatArray:
-        """Return a minimiser of `costs[i]·w` for each row, whatever the sense."""
-        ...
-
-    @property
-    def polyhedron(self) -> Any:
-        """The region as linear rows and bounds, or None."""
-        ...
-
-    def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Any:
-        """Return the polyhedron, with any further rows that bind at the optimal decisions of costs to be minimised."""
-        ...
+_ROWS_PER_PART = 128
 
 
 @dataclass(frozen=True)
-class Minimization:
-    """A problem seen as a minimisation: the one place where losses meet its sense."""
+class Target:
+    """What a prediction is compared with; subclasses add what their loss needs.
 
-    problem: Solvable
+    Every field is an array with one row per sample, unless it is declared as `field(metadata=SHARED)`. Indexing by rows
+    gives the target of a batch: rows of the arrays, and what is shared as it is.
 
-    @property
-    def sign(self) -> float:
-        """Minus one for a maximisation: what costs, predictions and gradients are multiplied by at the edge."""
-        return -1.0 if self.problem.sense == "max" else 1.0
+    Parameters
+    ----------
+    problem : Problem
+        To be solved by `minimize`, here or its own, whatever its sense.
+    costs : ndarray of shape (n, d)
+        To be minimised: those of a maximisation have the opposite sign here.
 
-    @property
-    def polyhedron(self) -> Any:
-        """The problem's polyhedron; it does not depend on the sense."""
-        return self.problem.polyhedron
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> @dataclass(frozen=True)
+    ... class WeightedTarget(Target):
+    ...     weights: FloatArray  # (n,)
+    ...     scale: FloatArray = field(metadata=SHARED)  # (d,)
+    >>> target = WeightedTarget(TopK(3, 1), np.ones((4, 3)), np.arange(4.0), np.ones(3))
+    >>> batch = target[[2, 0]]
+    >>> batch.costs.shape, batch.weights, batch.scale
+    ((2, 3), array([2., 0.]), array([1., 1., 1.]))
+    """
 
-    def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Any:
-        """Return the polyhedron, with any further rows that the problem knows to bind at its optimal decisions."""
-        return self.problem.polyhedron_at(costs, decisions)
+    problem: Problem = field(metadata=SHARED)
+    costs: FloatArray
 
-    @property
-    def is_integer(self) -> bool:
-        """Whether the polyhedron is only the relaxation of a problem in integers."""
-        return self.problem.is_integer
+    @classmethod
+    def of(cls, problem: Problem, costs: FloatArray) -> Self:
+        """Return the target of costs (n, d) to be minimised: here the costs alone."""
+        return cls(problem, costs)
 
-    def solve(self, costs: FloatArray) -> FloatArray:
-        """Return a minimiser of `costs[i]·w` for each row, in one batch: finite (..., d) float64 in, (..., d) out."""
+    def __post_init__(self) -> None:
+        for name in self._fields()[0]:
+            value = getattr(self, name)
+            if not (isinstance(value, np.ndarray) and value.shape[:1] == self.costs.shape[:1]):
+                came = f"of shape {value.shape}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
+                raise ValueError(
+                    f"{type(self).__name__}.{name} must be an array with one row for each of the {len(self.costs)} "
+                    f"samples; it is {came}. If all samples share it, declare it as {name}: ... = "
+                    "field(metadata=SHARED)."
+                )
+
+    def __len__(self) -> int:
+        return len(self.costs)
+
+    def __getitem__(self, rows: Any) -> Self:
+        # Into the dictionary, past the frozen class and its check: half the time of `replace`, in every step.
+        batch = object.__new__(type(self))
+        own, (by_row, shared) = self.__dict__, self._fields()
+        batch.__dict__.update({name: own[name][rows] for name in by_row}, **{name: own[name] for name in shared})
+        return batch
+
+    @classmethod
+    @cache
+    def _fields(cls) -> tuple[list[str], list[str]]:
+        """Return the names of the fields with one row per sample, and of those that are shared."""
+        shared = {field.name: field.metadata.keys() >= SHARED.keys() for field in fields(cls)}
+        return [name for name in shared if not shared[name]], [name for name in shared if shared[name]]
+
+    def minimize(self, costs: FloatArray) -> FloatArray:
+        """Return an optimal decision for each row of costs to be minimised, all in one batch: (..., b, d) -> same.
+
+        For what `evaluate` computes from a prediction: an error names the row of the batch, whatever the leading axes.
+        """
         rows = np.ascontiguousarray(costs).reshape(-1, costs.shape[-1])
         try:
             return self.problem.minimize(rows).reshape(costs.shape)
@@ -82,33 +108,6 @@ class Minimization:
         except ValueError:
             _check_range(costs, "the costs that the loss solves for")
             raise
-
-    def solve_relaxation(self, costs: FloatArray) -> FloatArray:
-        """Return an optimal vertex of the polyhedron for each row, (n, d) -> (n, d), counted as solver calls."""
-        if hasattr(self.problem, "count"):
-            self.problem.count(len(costs))
-        return relaxed_vertices(self.polyhedron, costs)
-
-
-@dataclass(frozen=True)
-class Target:
-    """What a prediction is compared with, one row a sample; subclasses add what their loss needs.
-
-    Indexing by rows gives the target of a batch. Arrays are taken row by row; everything else (the problem, a shared
-    pool of decisions held in an object) goes along unchanged.
-    """
-
-    problem: Minimization
-    costs: FloatArray
-
-    def __len__(self) -> int:
-        return len(self.costs)
-
-    def __getitem__(self, rows: Any) -> Self:
-        # Into the dictionary, past the frozen class: half the time of `replace`, in every step.
-        batch = object.__new__(type(self))
-        batch.__dict__.update({k: v[rows] if isinstance(v, np.ndarray) else v for k, v in self.__dict__.items()})
-        return batch
 
 
 @dataclass(frozen=True)
@@ -119,16 +118,22 @@ class DecisionTarget(Target):
     values: FloatArray
 
     @classmethod
-    def solve(cls, problem: Minimization, costs: FloatArray) -> Self:
-        """Label every row of costs with its optimal decision, with a progress bar if that takes long."""
-        decisions = np.empty_like(costs)
-        for first in tracked(range(0, len(costs), _ROWS_A_PART), "Solving for the labels"):
-            rows = slice(first, first + _ROWS_A_PART)
-            try:
-                decisions[rows] = problem.solve(costs[rows])
-            except SolverError as error:
-                raise error.at(first + error.row) from error
+    def of(cls, problem: Problem, costs: FloatArray) -> Self:
+        """Label every row of costs with its optimal decision."""
+        decisions = solve_labels(problem.minimize, costs)
         return cls(problem, costs, decisions, row_dot(costs, decisions))
+
+
+def solve_labels(minimize: Callable[[FloatArray], FloatArray], costs: FloatArray) -> FloatArray:
+    """Return the decisions of `problem.minimize` or `problem.minimize_relaxation`, with a bar if that takes long."""
+    decisions = np.empty_like(costs)
+    for first in tracked(range(0, len(costs), _ROWS_PER_PART), "Solving for the labels"):
+        rows = slice(first, first + _ROWS_PER_PART)
+        try:
+            decisions[rows] = minimize(costs[rows])
+        except SolverError as error:
+            raise error.at(first + error.row) from error
+    return decisions
 
 
 class Loss(ABC):
@@ -138,22 +143,52 @@ class Loss(ABC):
     #: that is not the value's gradient).
     gradient: ClassVar[Literal["exact", "subgradient", "surrogate"]]
     #: What `label` returns and `evaluate` needs.
-    target_type: ClassVar[type[Target]] = Target
+    target_type: ClassVar[type[Target]] = DecisionTarget
     #: Whether `evaluate` calls the solver, so that training needs it in the loop.
     solves: ClassVar[bool] = True
     #: Whether `evaluate` draws random numbers.
-    draws: ClassVar[bool] = False
+    random: ClassVar[bool] = False
     #: Whether the loss works only where `problem.polyhedron` exists.
     needs_polyhedron: ClassVar[bool] = False
+    #: Whether `label` looks at the features.
+    needs_features: ClassVar[bool] = False
     #: Whether the loss is lowest at predictions of length one or less, rather than at the size of the costs.
     directions: ClassVar[bool] = False
+    #: After how many epochs training calls `refresh`, again and again; never where it is None.
+    refresh_every: int | None = None
+    #: The loss as a function `(prediction, costs) -> values`, (b, d) and (b, d) to (b,), for arrays of NumPy, torch and
+    #: jax alike, which torch and jax then differentiate themselves. It sees both in the problem's own sense, so only a
+    #: loss that depends neither on the problem nor on its sense can have one.
+    native: Callable[[Any, Any], Any] | None = None
 
-    def prepare(self, problem: Solvable, costs: Any) -> Target:
-        """Compute, once, what every later call needs: shape (n, d) costs in, a target of n rows out."""
+    def prepare(self, problem: Problem, costs: Any, *, X: Any = None, rng: np.random.Generator | None = None) -> Target:
+        """Compute, once, what every later call needs.
+
+        Parameters
+        ----------
+        problem : Problem
+        costs : array-like of shape (n, d)
+            In the problem's own sense.
+        X : array-like of shape (n, p), optional
+            The features; only a loss with `needs_features` looks at them, and needs them.
+        rng : numpy.random.Generator, optional
+            For labels that are drawn; by default `default_rng(0)`.
+
+        Returns
+        -------
+        target : Target of n rows
+        """
         self.check(problem)
         costs = as_matrix(costs, n_columns=problem.n_costs, owner=type(problem).__name__)
-        view = Minimization(problem)
-        return self.label(view, view.sign * costs)
+        features = None
+        if self.needs_features:
+            if X is None:
+                raise ValueError(f"{type(self).__name__} computes its labels from the features; pass them as X.")
+            features = as_matrix(X, name="X")
+            check_same_rows(X=features, costs=costs)
+        rng = np.random.default_rng(0) if rng is None else as_rng(rng)
+        target = self.label(problem, _sign(problem) * costs, features, rng)
+        return self._checked_target(target, len(costs), "label")
 
     def value_and_grad(
         self, prediction: Any, target: Target, rng: np.random.Generator
@@ -162,17 +197,8 @@ class Loss(ABC):
 
         Both the prediction and the gradient are in the problem's own sense.
         """
-        if not isinstance(target, self.target_type):
-            raise TypeError(
-                f"target must be what {type(self).__name__}().prepare(problem, costs) returns; got an object of type "
-                f"{type(target).__name__}."
-            )
-        prediction = as_matrix(prediction, name="prediction", n_columns=target.costs.shape[1], owner="the target")
-        if len(prediction) != len(target):
-            raise ValueError(
-                f"prediction has {len(prediction)} rows and the target {len(target)}; take the same rows of both."
-            )
-        if self.draws:
+        prediction = self._checked_prediction(prediction, target)
+        if self.random:
             as_rng(rng)
         values, gradient = self.value_and_grad_unchecked(prediction, target, rng)
         _check_range(values[:, np.newaxis], "the value of the loss")
@@ -183,12 +209,18 @@ class Loss(ABC):
         self, prediction: FloatArray, target: Target, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Return what `value_and_grad` returns, for a prediction that is known to be finite and of the right shape."""
-        if target.problem.sign > 0:
+        if target.problem.sense == "min":
             return self.evaluate(prediction, target, rng)
         values, gradient = self.evaluate(-prediction, target, rng)
         return values, -gradient
 
-    def check(self, problem: Solvable) -> None:
+    def refreshed(self, prediction: Any, target: Target, rng: np.random.Generator) -> Target:
+        """Return what `refresh` makes of the target of n rows, for a prediction (n, d) in the problem's own sense."""
+        prediction = self._checked_prediction(prediction, target)
+        refreshed = self.refresh(_sign(target.problem) * prediction, target, as_rng(rng))
+        return self._checked_target(refreshed, len(target), "refresh")
+
+    def check(self, problem: Problem) -> None:
         """Raise, with a sentence that says what to do, if this loss cannot work on this problem."""
         as_problem(problem)
         if self.needs_polyhedron and problem.polyhedron is None:
@@ -197,13 +229,59 @@ class Loss(ABC):
                 "Choose a loss that works on any region, such as Wise, SpoPlus or Pfy."
             )
 
-    @abstractmethod
-    def label(self, problem: Minimization, costs: FloatArray) -> Target:
-        """Compute what `evaluate` needs; everything is a minimisation here."""
+    def label(self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator) -> Target:
+        """Compute what `evaluate` needs: by default the optimal decisions, or the costs alone for a plain `Target`.
+
+        Parameters
+        ----------
+        problem : Problem
+            To be solved by `minimize` or `minimize_relaxation`.
+        costs : ndarray of shape (n, d)
+            To be minimised, whatever the sense of the problem.
+        X : ndarray of shape (n, p), or None unless `needs_features`
+            `DecisionRegressor` passes what it trains on: standardised, unless the protocol is the paper's.
+        rng : numpy.random.Generator
+        """
+        return self.target_type.of(problem, costs)
 
     @abstractmethod
     def evaluate(self, prediction: FloatArray, target: Any, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Return values (b,) and gradient (b, d) for a minimisation."""
+
+    def refresh(self, prediction: FloatArray, target: Any, rng: np.random.Generator) -> Target:
+        """Return the target to train on from here, for the predictions (n, d) of all rows; a minimisation here too.
+
+        Training calls it every `refresh_every` epochs; what it solves counts as solver calls.
+        """
+        return target
+
+    def _checked_target(self, target: Target, n_rows: int, method: str) -> Target:
+        if not isinstance(target, self.target_type) or len(target) != n_rows:
+            name = type(self).__name__
+            came = f"one of {len(target)} rows" if isinstance(target, self.target_type) else type(target).__name__
+            raise TypeError(
+                f"{name}.{method} must return a {self.target_type.__name__}, the target_type of {name}, of {n_rows} "
+                f"rows; it returned {came}."
+            )
+        return target
+
+    def _checked_prediction(self, prediction: Any, target: Target) -> FloatArray:
+        if not isinstance(target, self.target_type):
+            raise TypeError(
+                f"target must be what {type(self).__name__}().prepare(problem, costs) returns; got an object of type "
+                f"{type(target).__name__}."
+            )
+        prediction = as_matrix(prediction, name="prediction", n_columns=target.costs.shape[1], owner="the target")
+        if len(prediction) != len(target):
+            raise ValueError(
+                f"prediction has {len(prediction)} rows and the target {len(target)}; take the same rows of both."
+            )
+        return prediction
+
+
+def _sign(problem: Problem) -> float:
+    """Return what costs and predictions are multiplied by to be minimised."""
+    return -1.0 if problem.sense == "max" else 1.0
 
 
 def _check_range(numbers: FloatArray, what: str) -> None:

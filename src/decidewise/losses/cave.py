@@ -19,8 +19,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from decidewise.checks import FloatArray, as_flag, as_integer, as_number
-from decidewise.losses.base import DecisionTarget, Loss, Minimization, row_dot
+from decidewise.losses.base import SHARED, DecisionTarget, Loss, row_dot, solve_labels
 from decidewise.polyhedra.cones import IntArray, NormalCones
+from decidewise.problems.base import Problem
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class ConeTarget(DecisionTarget):
     """Optimal decisions with the constraints that bind at each `(n, m)`, as `NormalCones.binding` writes them."""
 
     binding: IntArray
-    cones: NormalCones
+    cones: NormalCones = field(metadata=SHARED)
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,13 @@ class _ConeAligned(Loss):
     def __post_init__(self) -> None:
         as_flag(self.relaxed, name="relaxed")
 
-    def label(self, problem: Minimization, costs: FloatArray) -> ConeTarget:
+    def label(self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator) -> ConeTarget:
         """Solve every row once and note which constraints bind."""
-        if self.relaxed and problem.is_integer:
-            decisions = problem.solve_relaxation(costs)
+        if self.relaxed:
+            decisions = solve_labels(problem.minimize_relaxation, costs)
             polyhedron = problem.polyhedron
         else:
-            decisions = DecisionTarget.solve(problem, costs).decisions
+            decisions = solve_labels(problem.minimize, costs)
             polyhedron = problem.polyhedron_at(costs, decisions)
         cones = NormalCones(polyhedron)
         return ConeTarget(problem, costs, decisions, row_dot(costs, decisions), cones.binding(decisions), cones)
@@ -143,7 +144,7 @@ class CaveHybrid(_ConeAligned):
     max_iter: int = 3
 
     gradient = "surrogate"
-    draws = True
+    random = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

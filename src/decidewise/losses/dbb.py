@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.checks import FloatArray, as_positive
-from decidewise.losses.base import DecisionTarget, Loss, Minimization, row_dot
+from decidewise.losses.base import DecisionTarget, Loss, row_dot
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Dbb(Loss):
     -----
     The regret is constant almost everywhere, so its own gradient is of no use. The surrogate is the gradient of
     `(V(p + λc) - V(p)) / λ`, `V(t) = min_z t·z`, which bounds `c·z*(p)` from below and tends to it as `λ` goes to 0;
-    it is not convex. Two solves a row.
+    it is not convex. Two solves per row.
 
     Examples
     --------
@@ -40,19 +40,14 @@ class Dbb(Loss):
     lambd: float = 10.0
 
     gradient = "surrogate"
-    target_type = DecisionTarget
 
     def __post_init__(self) -> None:
         as_positive(self.lambd, name="lambd")
-
-    def label(self, problem: Minimization, costs: FloatArray) -> DecisionTarget:
-        """Solve for the optimal decisions, whose values the regret needs."""
-        return DecisionTarget.solve(problem, costs)
 
     def evaluate(
         self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Return regrets and surrogate gradient."""
-        decisions = target.problem.solve(prediction)
-        shifted = target.problem.solve(prediction + self.lambd * target.costs)
+        decisions = target.minimize(prediction)
+        shifted = target.minimize(prediction + self.lambd * target.costs)
         return row_dot(target.costs, decisions) - target.values, (shifted - decisions) / self.lambd

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.checks import FloatArray, as_flag, as_integer, as_positive
-from decidewise.losses.base import DecisionTarget, Loss, Minimization
+from decidewise.losses.base import DecisionTarget, Loss
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Dpo(Loss):
     Parameters
     ----------
     n_samples : int
-        Solves a row, all in one batch.
+        Solves per row, all in one batch.
     sigma : float
         The amplitude `σ` of the noise, in the units of the prediction.
     variance_reduction : bool
@@ -49,24 +49,19 @@ class Dpo(Loss):
     variance_reduction: bool = True
 
     gradient = "surrogate"
-    target_type = DecisionTarget
-    draws = True
+    random = True
 
     def __post_init__(self) -> None:
         as_integer(self.n_samples, name="n_samples")
         as_positive(self.sigma, name="sigma")
         as_flag(self.variance_reduction, name="variance_reduction")
 
-    def label(self, problem: Minimization, costs: FloatArray) -> DecisionTarget:
-        """Solve for the optimal decisions, whose values the regret needs."""
-        return DecisionTarget.solve(problem, costs)
-
     def evaluate(
         self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Return regrets and score-function gradient for one draw of the noise."""
         noise = rng.standard_normal((self.n_samples, *prediction.shape))
-        sampled = target.problem.solve(prediction + self.sigma * noise)
+        sampled = target.minimize(prediction + self.sigma * noise)
         sampled_costs = np.einsum("ij,sij->si", target.costs, sampled)
         values = sampled_costs.mean(axis=0) - target.values
         if self.variance_reduction and self.n_samples > 1:

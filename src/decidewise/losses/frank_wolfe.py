@@ -9,6 +9,7 @@ Wolfe, "Finding the nearest point in a polytope", Mathematical Programming 11, 1
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from decidewise.checks import FloatArray
 from decidewise.errors import SolverError
-from decidewise.losses.base import Minimization, row_dot
+from decidewise.losses.base import row_dot
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +39,15 @@ class Projection:
         return np.einsum("ik,ikd->id", coefficients, self.atoms)
 
 
-def project_on_hull(problem: Minimization, targets: FloatArray, *, max_iter: int, tol: float) -> Projection:
-    """Return the nearest points to `targets` `(n, d)` in the convex hull of the feasible region.
+def project_on_hull(
+    minimize: Callable[[FloatArray], FloatArray], targets: FloatArray, *, max_iter: int, tol: float
+) -> Projection:
+    """Return the nearest points to `targets` `(n, d)` in the convex hull of the region that `minimize` solves over.
 
     A row is done when its Frank–Wolfe gap, which bounds half the squared distance to the exact projection, is at most
     `tol` or lost in rounding. Only the rows still open are solved.
     """
-    origin = problem.solve(-targets)
+    origin = minimize(-targets)
     targets = targets - origin
     points, atoms = np.zeros_like(targets), np.zeros((len(targets), 1, targets.shape[1]))
     gram, inner, weights = np.zeros((len(targets), 1, 1)), np.zeros(atoms.shape[:2]), np.ones(atoms.shape[:2])
@@ -53,7 +56,7 @@ def project_on_hull(problem: Minimization, targets: FloatArray, *, max_iter: int
         if len(rows) == 0:
             break
         residual = points[rows] - targets[rows]
-        decisions = problem.solve(residual)
+        decisions = minimize(residual)
         vertices = decisions - origin[rows]
         rounding = 1e-14 * row_dot(np.abs(residual), np.abs(decisions) + np.abs(origin[rows]))
         is_open = row_dot(residual, points[rows] - vertices) > np.maximum(tol, rounding)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.checks import FloatArray, as_integer, as_positive
-from decidewise.losses.base import DecisionTarget, Loss, Minimization, row_dot
+from decidewise.losses.base import DecisionTarget, Loss, row_dot
 
 
 def sum_of_gamma(
@@ -32,7 +32,7 @@ class Imle(Loss):
     Parameters
     ----------
     n_samples : int
-        Samples a row; each takes two solves.
+        Samples per row; each takes two solves.
     sigma : float
         The temperature `σ` of the noise, in the units of the prediction.
     lambd : float
@@ -60,8 +60,7 @@ class Imle(Loss):
     kappa: float = 5.0
 
     gradient = "surrogate"
-    target_type = DecisionTarget
-    draws = True
+    random = True
 
     def __post_init__(self) -> None:
         as_integer(self.n_samples, name="n_samples")
@@ -69,16 +68,12 @@ class Imle(Loss):
         as_positive(self.lambd, name="lambd")
         as_positive(self.kappa, name="kappa")
 
-    def label(self, problem: Minimization, costs: FloatArray) -> DecisionTarget:
-        """Solve for the optimal decisions, whose values the regret needs."""
-        return DecisionTarget.solve(problem, costs)
-
     def evaluate(
         self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Return regrets and surrogate gradient for one draw of the noise."""
         noise = sum_of_gamma(rng, (self.n_samples, *prediction.shape), kappa=self.kappa)
         perturbed = prediction + self.sigma * noise
-        mean = target.problem.solve(perturbed).mean(axis=0)
-        shifted_mean = target.problem.solve(perturbed + self.lambd * target.costs).mean(axis=0)
+        mean = target.minimize(perturbed).mean(axis=0)
+        shifted_mean = target.minimize(perturbed + self.lambd * target.costs).mean(axis=0)
         return row_dot(target.costs, mean) - target.values, (shifted_mean - mean) / self.lambd

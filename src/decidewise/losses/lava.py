@@ -8,16 +8,17 @@ neighbours say all there is to say about it, and they do not depend on the predi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
 from decidewise.checks import FloatArray, as_integer, as_positive
-from decidewise.losses.base import DecisionTarget, Loss, Minimization, Target
-from decidewise.polyhedra.adjacent_vertices import neighbours
+from decidewise.losses.base import SHARED, Loss, Target, solve_labels
+from decidewise.polyhedra.adjacent_vertices import adjacent_vertices
 from decidewise.polyhedra.cones import NormalCones
+from decidewise.problems.base import Problem
 from decidewise.progress import tracked
 from decidewise.runtime.kernels import kernel
 
@@ -38,7 +39,7 @@ class EdgeTarget(Target):
     """Costs with the number `(n,)` of each row's optimal vertex, and the edges of all vertices."""
 
     vertex: npt.NDArray[np.int64]
-    edges: Edges
+    edges: Edges = field(metadata=SHARED)
 
 
 @dataclass(frozen=True)
@@ -52,13 +53,13 @@ class Lava(Loss):
     ----------
     threshold : float
         The margin `ε` beyond which a neighbour that costs more teaches nothing.
-    max_neighbours : int
+    max_neighbors : int
         The most neighbours of a vertex to use. A vertex with fewer gets all of them; very degenerate ones, as of large
         assignments, have more than can be listed.
     """
 
     threshold: float = 0.1
-    max_neighbours: int = 1000
+    max_neighbors: int = 1000
 
     gradient = "subgradient"
     target_type = EdgeTarget
@@ -67,19 +68,15 @@ class Lava(Loss):
 
     def __post_init__(self) -> None:
         as_positive(self.threshold, name="threshold")
-        as_integer(self.max_neighbours, name="max_neighbours")
+        as_integer(self.max_neighbors, name="max_neighbors")
 
-    def label(self, problem: Minimization, costs: FloatArray) -> EdgeTarget:
+    def label(self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator) -> EdgeTarget:
         """Find the optimal vertex of each row, and the neighbours of each distinct vertex."""
-        polyhedron = problem.polyhedron
-        if problem.is_integer:
-            decisions = problem.solve_relaxation(costs)
-        else:
-            decisions = DecisionTarget.solve(problem, costs).decisions
+        decisions = solve_labels(problem.minimize_relaxation, costs)
         _, first, vertex = np.unique(decisions.round(9), axis=0, return_index=True, return_inverse=True)
-        cones = NormalCones(polyhedron, tolerance=1e-7)
+        cones = NormalCones(problem.polyhedron, tolerance=1e-7)
         differences = [
-            _sparse(decisions[row] - neighbours(cones, decisions[row], self.max_neighbours))
+            _sparse(decisions[row] - adjacent_vertices(cones, decisions[row], self.max_neighbors))
             for row in tracked(first, "Finding adjacent vertices")
         ]
         starts = np.cumsum([0, *(edges.shape[0] for edges in differences)])

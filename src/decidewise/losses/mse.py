@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from decidewise.checks import FloatArray
-from decidewise.losses.base import Loss, Minimization, Target, row_dot
+from decidewise.losses.base import Loss, Target, row_dot
 from decidewise.losses.namespace import namespace_of
 
 
@@ -23,12 +23,10 @@ def mse(prediction: Any, costs: Any) -> Any:
 class Mse(Loss):
     """The mean squared error `mean_j (p_j - c_j)²`; it never touches the solver."""
 
+    target_type = Target
     gradient = "exact"
     solves = False
-
-    def label(self, problem: Minimization, costs: FloatArray) -> Target:
-        """Keep the costs."""
-        return Target(problem, costs)
+    native = staticmethod(mse)
 
     def evaluate(
         self, prediction: FloatArray, target: Target, rng: np.random.Generator

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.checks import FloatArray
-from decidewise.losses.base import DecisionTarget, Loss, Minimization, row_dot
+from decidewise.losses.base import DecisionTarget, Loss, row_dot
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Nid(Loss):
     -----
     The surrogate says that an item should look as expensive as it is: it raises `p` along `c`. On the regret, which
     is linear in the decision, it does not depend on `p`, so it is never zero and `p` grows without bound; its
-    authors project `p` for that reason. One solve a row, for the value alone.
+    authors project `p` for that reason. One solve per row, for the value alone.
 
     Examples
     --------
@@ -34,14 +34,9 @@ class Nid(Loss):
     """
 
     gradient = "surrogate"
-    target_type = DecisionTarget
-
-    def label(self, problem: Minimization, costs: FloatArray) -> DecisionTarget:
-        """Solve for the optimal decisions, whose values the regret needs."""
-        return DecisionTarget.solve(problem, costs)
 
     def evaluate(
         self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Return regrets and surrogate gradient."""
-        return row_dot(target.costs, target.problem.solve(prediction)) - target.values, -target.costs
+        return row_dot(target.costs, target.minimize(prediction)) - target.values, -target.costs

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.checks import FloatArray, as_integer, as_positive
-from decidewise.losses.base import DecisionTarget, Loss, Minimization, row_dot
+from decidewise.losses.base import DecisionTarget, Loss, row_dot
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Pfy(Loss):
     Parameters
     ----------
     n_samples : int
-        Solves a row, all in one batch.
+        Solves per row, all in one batch.
     sigma : float
         The amplitude `σ` of the noise, in the units of the prediction.
 
@@ -44,22 +44,17 @@ class Pfy(Loss):
     sigma: float = 1.0
 
     gradient = "subgradient"
-    target_type = DecisionTarget
-    draws = True
+    random = True
 
     def __post_init__(self) -> None:
         as_integer(self.n_samples, name="n_samples")
         as_positive(self.sigma, name="sigma")
-
-    def label(self, problem: Minimization, costs: FloatArray) -> DecisionTarget:
-        """Solve for the optimal decisions."""
-        return DecisionTarget.solve(problem, costs)
 
     def evaluate(
         self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Return values and subgradient for one draw of the noise."""
         perturbed = prediction + self.sigma * rng.standard_normal((self.n_samples, *prediction.shape))
-        sampled = target.problem.solve(perturbed)
+        sampled = target.minimize(perturbed)
         smoothed_minimum = np.einsum("sij,sij->i", perturbed, sampled) / self.n_samples
         return row_dot(prediction, target.decisions) - smoothed_minimum, target.decisions - sampled.mean(axis=0)

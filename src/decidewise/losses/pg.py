@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from decidewise.checks import FloatArray, as_choice, as_positive
-from decidewise.losses.base import Loss, Minimization, Target, row_dot
+from decidewise.losses.base import Loss, Target, row_dot
 
 #: Where, in steps of `h` along the costs, the two ends of the difference lie.
 ENDS = {"backward": (-1.0, 0.0), "forward": (0.0, 1.0), "central": (-1.0, 1.0)}
@@ -34,7 +34,7 @@ class Pg(Loss):
     above, forward ones from below, and both tend to it as `h` goes to 0. The gradient, the same difference of
     optimal decisions, is exact wherever these are unique, and zero wherever they agree: the loss is not convex, and
     its authors start it from SPO+. The value is a cost, not a regret, so its minimum is not 0. It needs no optimal
-    decisions as labels; two solves a row.
+    decisions as labels; two solves per row.
 
     Examples
     --------
@@ -48,15 +48,12 @@ class Pg(Loss):
     h: float = 0.1
     mode: Literal["backward", "forward", "central"] = "backward"
 
+    target_type = Target
     gradient = "subgradient"
 
     def __post_init__(self) -> None:
         as_positive(self.h, name="h")
         as_choice(self.mode, name="mode", choices=tuple(ENDS))
-
-    def label(self, problem: Minimization, costs: FloatArray) -> Target:
-        """Keep the costs."""
-        return Target(problem, costs)
 
     def evaluate(
         self, prediction: FloatArray, target: Target, rng: np.random.Generator
@@ -64,5 +61,5 @@ class Pg(Loss):
         """Return values and gradient."""
         low, high = (prediction + end * self.h * target.costs for end in ENDS[self.mode])
         width = (ENDS[self.mode][1] - ENDS[self.mode][0]) * self.h
-        below, above = target.problem.solve(low), target.problem.solve(high)
+        below, above = target.minimize(low), target.minimize(high)
         return (row_dot(high, above) - row_dot(low, below)) / width, (above - below) / width

@@ -1,18 +1,20 @@
 """What the pool losses share: the distinct optimal decisions of the training costs, found once and ranked ever after.
 
 Mulamba et al. and Mandi et al. let the pool grow during training by solving for some predictions; here it stays as
-`prepare` made it, so that the solver never enters the training loop.
+`prepare` made it, so that the solver never enters the training loop. A loss whose pool grows overrides `refresh`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
 from decidewise.checks import FloatArray
-from decidewise.losses.base import DecisionTarget, Loss, Minimization
+from decidewise.losses.base import SHARED, DecisionTarget, Loss
+from decidewise.problems.base import Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,13 @@ class Pool:
 class PoolTarget(DecisionTarget):
     """Costs with their optimal decisions, and the pool of all distinct ones among them."""
 
-    pool: Pool
+    pool: Pool = field(metadata=SHARED)
+
+    @classmethod
+    def of(cls, problem: Problem, costs: FloatArray) -> Self:
+        """Solve for the optimal decisions and collect the distinct ones."""
+        solved = DecisionTarget.of(problem, costs)
+        return cls(problem, costs, solved.decisions, solved.values, Pool(np.unique(solved.decisions, axis=0)))
 
 
 class PoolLoss(Loss):
@@ -46,9 +54,3 @@ class PoolLoss(Loss):
 
     target_type = PoolTarget
     solves = False
-
-    def label(self, problem: Minimization, costs: FloatArray) -> PoolTarget:
-        """Solve for the optimal decisions and collect the distinct ones."""
-        solved = DecisionTarget.solve(problem, costs)
-        pool = Pool(np.unique(solved.decisions, axis=0))
-        return PoolTarget(problem, costs, solved.decisions, solved.values, pool)

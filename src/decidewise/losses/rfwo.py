@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.checks import FloatArray, as_integer, as_positive
-from decidewise.losses.base import DecisionTarget, Loss, Minimization, row_dot
+from decidewise.losses.base import DecisionTarget, Loss, row_dot
 from decidewise.losses.frank_wolfe import project_on_hull
 
 
@@ -23,7 +23,7 @@ class Rfwo(Loss):
     lambd : float
         The strength `λ` of the regulariser, in units of costs over decisions.
     max_iter : int
-        The largest number of solves a row; to need more is a `SolverError`.
+        The largest number of solves per row; to need more is a `SolverError`.
     tol : float
         A bound on half the squared error of `z(p)`.
 
@@ -48,7 +48,6 @@ class Rfwo(Loss):
     tol: float = 1e-12
 
     gradient = "exact"
-    target_type = DecisionTarget
     needs_polyhedron = True
 
     def __post_init__(self) -> None:
@@ -56,14 +55,10 @@ class Rfwo(Loss):
         as_integer(self.max_iter, name="max_iter")
         as_positive(self.tol, name="tol")
 
-    def label(self, problem: Minimization, costs: FloatArray) -> DecisionTarget:
-        """Solve for the optimal decisions, whose values the regret needs."""
-        return DecisionTarget.solve(problem, costs)
-
     def evaluate(
         self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Return values and gradient."""
-        smoothed = project_on_hull(target.problem, prediction / -self.lambd, max_iter=self.max_iter, tol=self.tol)
+        smoothed = project_on_hull(target.minimize, prediction / -self.lambd, max_iter=self.max_iter, tol=self.tol)
         values = row_dot(target.costs, smoothed.points) - target.values
         return values, smoothed.along_face(target.costs / -self.lambd)

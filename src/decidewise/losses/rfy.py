@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.checks import FloatArray, as_integer, as_positive
-from decidewise.losses.base import DecisionTarget, Loss, Minimization, row_dot
+from decidewise.losses.base import DecisionTarget, Loss, row_dot
 from decidewise.losses.frank_wolfe import project_on_hull
 
 
@@ -25,7 +25,7 @@ class Rfy(Loss):
     lambd : float
         The strength `λ` of the regulariser, in units of costs over decisions.
     max_iter : int
-        The largest number of solves a row; to need more is a `SolverError`.
+        The largest number of solves per row; to need more is a `SolverError`.
     tol : float
         The largest error of the value, over `λ`.
 
@@ -49,23 +49,18 @@ class Rfy(Loss):
     tol: float = 1e-12
 
     gradient = "exact"
-    target_type = DecisionTarget
 
     def __post_init__(self) -> None:
         as_positive(self.lambd, name="lambd")
         as_integer(self.max_iter, name="max_iter")
         as_positive(self.tol, name="tol")
 
-    def label(self, problem: Minimization, costs: FloatArray) -> DecisionTarget:
-        """Solve for the optimal decisions."""
-        return DecisionTarget.solve(problem, costs)
-
     def evaluate(
         self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Return values and gradient."""
         smoothed = project_on_hull(
-            target.problem, prediction / -self.lambd, max_iter=self.max_iter, tol=self.tol
+            target.minimize, prediction / -self.lambd, max_iter=self.max_iter, tol=self.tol
         ).points
         gradient = target.decisions - smoothed
         return row_dot(prediction + self.lambd / 2 * (target.decisions + smoothed), gradient), gradient

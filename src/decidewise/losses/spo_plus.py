@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.checks import FloatArray
-from decidewise.losses.base import DecisionTarget, Loss, Minimization, row_dot
+from decidewise.losses.base import DecisionTarget, Loss, row_dot
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class SpoPlus(Loss):
     Notes
     -----
     The value is convex in `p`, bounds the regret `c·z*(p) - c·w` from above, and is 0 at `p = c`. The subgradient
-    `2(w - z*(2p - c))` is the gradient wherever `2p - c` has one optimal decision. One solve a row.
+    `2(w - z*(2p - c))` is the gradient wherever `2p - c` has one optimal decision. One solve per row.
 
     Examples
     --------
@@ -32,17 +32,12 @@ class SpoPlus(Loss):
     """
 
     gradient = "subgradient"
-    target_type = DecisionTarget
-
-    def label(self, problem: Minimization, costs: FloatArray) -> DecisionTarget:
-        """Solve for the optimal decisions."""
-        return DecisionTarget.solve(problem, costs)
 
     def evaluate(
         self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Return values and subgradient."""
         shifted_costs = 2 * prediction - target.costs
-        shifted = target.problem.solve(shifted_costs)
+        shifted = target.minimize(shifted_costs)
         values = row_dot(2 * prediction, target.decisions) - target.values - row_dot(shifted_costs, shifted)
         return values, 2 * (target.decisions - shifted)

@@ -7,14 +7,15 @@ decision over every feasible region (Wan & Liu, "A Solver-Free Training Method f
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from decidewise.checks import FloatArray
-from decidewise.losses.base import Loss, Minimization, Target, row_dot
+from decidewise.losses.base import Loss, Target, row_dot
 from decidewise.losses.namespace import namespace_of
 from decidewise.measure import polar, transform
+from decidewise.problems.base import Problem
 
 
 def wise(prediction: Any, costs: Any, *, eps: float = 0.0) -> Any:
@@ -50,6 +51,12 @@ class WiseTarget(Target):
     norms: FloatArray
     directions: FloatArray
 
+    @classmethod
+    def of(cls, problem: Problem, costs: FloatArray) -> Self:
+        """Change the measure: keep the norms and the directions of the costs."""
+        weights, directions = transform(costs)
+        return cls(problem, costs, weights[:, None], directions)
+
 
 @dataclass(frozen=True)
 class Wise(Loss):
@@ -59,11 +66,7 @@ class Wise(Loss):
     target_type = WiseTarget
     solves = False
     directions = True
-
-    def label(self, problem: Minimization, costs: FloatArray) -> WiseTarget:
-        """Change the measure: keep the norms and the directions of the costs."""
-        weights, directions = transform(costs)
-        return WiseTarget(problem, costs, weights[:, None], directions)
+    native = staticmethod(wise)
 
     def evaluate(
         self, prediction: FloatArray, target: WiseTarget, rng: np.random.Generator

@@ -19,7 +19,6 @@ from decidewise.checks import (
     as_matrix,
     as_number,
     as_positive,
-    as_problem,
     check_same_rows,
 )
 from decidewise.errors import TimeLimitReached, TrainingWarning
@@ -29,10 +28,12 @@ from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.models.estimator.traits import refuse_masked
 from decidewise.models.linear.link import Link, check_means, respond
 from decidewise.models.linear.units import Units
+from decidewise.models.training.budget import Budget, OutOfBudget
 from decidewise.models.training.initial import start
-from decidewise.models.training.label_smoothing import neighbour_costs
-from decidewise.models.training.loop import Budget, Epoch, OutOfBudget, TrainingLoop
+from decidewise.models.training.label_smoothing import neighbor_costs
+from decidewise.models.training.loop import Epoch, TrainingLoop
 from decidewise.models.training.step import Training
+from decidewise.problems.base import Problem, as_problem
 from decidewise.runtime.batches import time_limit
 
 
@@ -97,7 +98,9 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     To know that it has not become worse, training evaluates the loss over all rows before the first epoch and after
     the last: as many solver calls as two more epochs, none for a loss without a solver. Under `max_solves` or
     `max_seconds` each of the two takes a tenth of what the labels leave, and where that is not enough for all rows, the
-    comparison is on some of them, drawn at random. A start that was better is kept, with a `TrainingWarning`.
+    comparison is on some of them, drawn at random. A start that was better is kept, with a `TrainingWarning`. Where the
+    loss refreshes its target (`Loss.refresh_every`), both are compared on the first one; the solver calls of a refresh
+    count as those of the epoch after it.
 
     Ctrl-C ends training and keeps the best model so far, the start included: by validation regret where there is a
     validation set, otherwise by the mean loss during an epoch. Before the labels are there, it leaves the regressor as
@@ -115,7 +118,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def __init__(
         self,
-        problem: Any,
+        problem: Problem,
         loss: str | Loss = "spo+",
         *,
         protocol: Literal["safe", "paper"] = "safe",
@@ -163,7 +166,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             units = self._units(X, costs, loss)
             features = units.features(X) * units.varies
             if self.n_neighbors is not None:
-                costs = neighbour_costs(features, costs, self.n_neighbors, self.neighbor_weight)
+                costs = neighbor_costs(features, costs, self.n_neighbors, self.neighbor_weight)
                 units = self._units(X, costs, loss)
             if held_out is not None:
                 held_out = units.features(held_out[0]), held_out[1] / units.cost
@@ -172,10 +175,20 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             units.leave(parameters, self.link)  # what could not be returned need not be trained
             deadline = clock + (self.max_seconds or np.inf)
             problem = Budget(self.problem, self.max_solves, deadline)
-            loop = TrainingLoop(self, problem, parameters, clock)
+            loop = TrainingLoop(
+                problem,
+                parameters,
+                clock,
+                epochs=self.epochs,
+                n_iter_no_change=self.n_iter_no_change,
+                safe=self.protocol == "safe",
+                verbose=self.verbose,
+            )
+            label_rng = rng.spawn(1)[0]  # labels that are drawn leave the numbers of the training as they are
             before = perf_counter()
             with time_limit(deadline):
-                target = self._label(loss, costs / units.cost, loop, 0 if held_out is None else len(held_out[0]))
+                n_held_out = 0 if held_out is None else len(held_out[0])
+                target = self._label(loss, features, costs / units.cost, loop, n_held_out, label_rng)
             label_solves, label_seconds = problem.n_solves, perf_counter() - before
         try:
             if target is not None:
@@ -188,6 +201,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                     batch_size=self.batch_size,
                     learning_rate=self.learning_rate,
                     rng=rng,
+                    label_rng=label_rng,
                 )
                 with time_limit(deadline):  # also within a batch that takes long
                     loop.run(training, held_out, rng)
@@ -239,6 +253,8 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             as_number(self.neighbor_weight, name="neighbor_weight", at_least=0, at_most=1)
         loss = as_loss(self.loss)
         loss.check(self.problem)
+        if loss.refresh_every is not None:
+            as_integer(loss.refresh_every, name=f"{type(loss).__name__}.refresh_every")
         return loss
 
     def _read(self, X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
@@ -264,10 +280,18 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return Units.callers(X.shape[1])
         return Units.of(X, costs, directions=loss.directions)
 
-    def _label(self, loss: Loss, costs: FloatArray, loop: TrainingLoop, n_held_out: int) -> Target | None:
+    def _label(
+        self,
+        loss: Loss,
+        features: FloatArray,
+        costs: FloatArray,
+        loop: TrainingLoop,
+        n_held_out: int,
+        rng: np.random.Generator,
+    ) -> Target | None:
         """Return the target of the training rows, or None if the seconds ran out before."""
         try:
-            target = loss.prepare(loop.problem, costs)
+            target = loss.prepare(loop.problem, costs, X=features, rng=rng)
             # Solved are the costs of the rows held out, and what the start predicts for them.
             loop.problem.check_calls(2 * n_held_out)
         except OutOfBudget:

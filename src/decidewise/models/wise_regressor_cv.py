@@ -10,13 +10,14 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from decidewise.checks import FloatArray, as_integer, as_matrix, as_problem, check_same_rows
+from decidewise.checks import FloatArray, as_integer, as_matrix, check_same_rows
 from decidewise.evaluate import normalized_regret
 from decidewise.models.candidates import default_candidates
 from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.models.estimator.traits import refuse_masked
 from decidewise.models.selection.out_of_fold import OutOfFold, affordable, folds
 from decidewise.models.selection.scores import CandidateScores, named, reasons, table
+from decidewise.problems.base import Problem, as_problem
 
 
 class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -69,7 +70,7 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def __init__(
         self,
-        problem: Any,
+        problem: Problem,
         candidates: Any = None,
         *,
         cv: Any = 5,

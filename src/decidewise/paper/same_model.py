@@ -13,6 +13,7 @@ from decidewise.losses import Loss
 from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressorCV
 from decidewise.models.linear.link import Link
 from decidewise.models.training.initial import link_of
+from decidewise.problems.base import Problem
 
 
 class SameModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -52,7 +53,7 @@ class SameModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def __init__(
         self,
-        problem: Any,
+        problem: Problem,
         loss: str | Loss = "spo+",
         *,
         epochs: int = 100,

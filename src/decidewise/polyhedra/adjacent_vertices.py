@@ -19,7 +19,7 @@ from decidewise.runtime.kernels import kernel
 _ZERO = 1e-9  # of unit normals and of rays whose largest entry is 1
 
 
-def neighbours(cones: NormalCones, vertex: FloatArray, max_neighbours: int) -> FloatArray:
+def adjacent_vertices(cones: NormalCones, vertex: FloatArray, max_neighbors: int) -> FloatArray:
     """Return the vertices (k, d) adjacent to `vertex` (d,), each of them once.
 
     Parameters
@@ -27,7 +27,7 @@ def neighbours(cones: NormalCones, vertex: FloatArray, max_neighbours: int) -> F
     cones : NormalCones
         The polyhedron's, with a tolerance that fits the precision of the vertex.
     vertex : ndarray of shape (d,)
-    max_neighbours : int
+    max_neighbors : int
         The most to return, and to keep on the way. A vertex that needs no more gets all of its neighbours; any other a
         part of them.
 
@@ -41,7 +41,7 @@ def neighbours(cones: NormalCones, vertex: FloatArray, max_neighbours: int) -> F
     ...     A_ub=csr_array([[1.0, 0, 1], [-1, 0, 1], [0, 1, 1], [0, -1, 1]]), b_ub=np.ones(4),
     ...     A_eq=csr_array((0, 3)), b_eq=np.zeros(0), lower=np.array([-np.inf, -np.inf, 0]), upper=np.full(3, np.inf),
     ... )
-    >>> corners = neighbours(NormalCones(pyramid), np.array([0.0, 0.0, 1.0]), max_neighbours=100)
+    >>> corners = adjacent_vertices(NormalCones(pyramid), np.array([0.0, 0.0, 1.0]), max_neighbors=100)
     >>> corners[np.lexsort(corners.T)].round(6) + 0.0
     array([[-1., -1.,  0.],
            [ 1., -1.,  0.],
@@ -57,7 +57,7 @@ def neighbours(cones: NormalCones, vertex: FloatArray, max_neighbours: int) -> F
             f"the decision is not a vertex of the polyhedron: {len(normals)} binding constraints leave it free to move "
             "both ways. Solve the problem by a method that ends at vertices, such as the simplex method."
         )
-    directions = extreme_rays(normals, max_neighbours) @ cones.directions.T
+    directions = extreme_rays(normals, max_neighbors) @ cones.directions.T
     lengths = _lengths(cones, vertex, directions)
     bounded = np.isfinite(lengths)  # an edge without end has no vertex there
     return vertex + lengths[bounded, None] * directions[bounded]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import highspy
 import numpy as np
 from scipy.sparse import csc_array, vstack
 
 from decidewise.checks import FloatArray
 from decidewise.errors import SolverError
-from decidewise.progress import tracked
+from decidewise.polyhedra.polyhedron import Polyhedron
 
 
-def relaxed_vertices(polyhedron: Any, costs: FloatArray) -> FloatArray:
+def relaxed_vertices(polyhedron: Polyhedron, costs: FloatArray) -> FloatArray:
     """Return a vertex of the polyhedron that minimises each row of costs: (n, d) -> (n, d).
 
     Examples
@@ -35,7 +33,7 @@ def relaxed_vertices(polyhedron: Any, costs: FloatArray) -> FloatArray:
     solver.run()
     start = solver.getBasis()
     vertices = np.empty_like(costs)
-    for row in tracked(range(len(costs)), "Solving relaxations"):
+    for row in range(len(costs)):
         # Every row from the same feasible basis and at unit length: ties depend neither on the other rows nor on scale.
         solver.clearSolver()
         solver.setBasis(start)
@@ -48,7 +46,7 @@ def relaxed_vertices(polyhedron: Any, costs: FloatArray) -> FloatArray:
     return vertices
 
 
-def _load(polyhedron: Any) -> highspy.Highs:
+def _load(polyhedron: Polyhedron) -> highspy.Highs:
     matrix = csc_array(vstack([polyhedron.A_ub, polyhedron.A_eq], format="csc"))
     program = highspy.HighsLp()
     program.num_row_, program.num_col_ = matrix.shape

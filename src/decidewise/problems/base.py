@@ -1,6 +1,7 @@
 """What a problem is: a feasible region `S` and the exact solution of `min (or max) c·w over w in S`, in batch.
 
 A new problem is one file with one class: set `n_costs`, write `minimize`, and, where there is one, `polyhedron`.
+`decidewise.testing.check_problem` checks it against everything promised here.
 
 >>> import numpy as np
 >>> class Interval(Problem):
@@ -22,11 +23,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import wraps
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 
-from decidewise.checks import FloatArray, all_finite, as_array, as_choice, as_matrix
+from decidewise.checks import FloatArray, all_finite, as_array, as_choice, as_matrix, shown
 from decidewise.errors import SolverError
 from decidewise.polyhedra import Polyhedron
 
@@ -35,13 +37,34 @@ Sense = Literal["min", "max"]
 MAX_COSTS = 10**8
 
 
+def _checked(minimize: Callable[[Any, FloatArray], FloatArray]) -> Callable[[Any, FloatArray], FloatArray]:
+    """Check the costs before a solver sees them, since bad ones could crash it, and the decisions that it returns."""
+    returned = f"what {minimize.__name__} returns"
+
+    @wraps(minimize)
+    def checked(self: Any, costs: FloatArray) -> FloatArray:
+        costs = as_matrix(costs, n_columns=self.n_costs, owner=type(self).__name__)
+        decisions = as_array(minimize(self, costs), name=returned)
+        if decisions.shape != costs.shape:
+            raise ValueError(
+                f"{type(self).__name__}.{minimize.__name__} must return one decision for each row of costs, of shape "
+                f"{costs.shape}; it returned shape {decisions.shape}."
+            )
+        if not all_finite(decisions):
+            row = int(np.flatnonzero(~np.isfinite(decisions).all(axis=1))[0])
+            raise SolverError(f"{type(self).__name__} returned {decisions[row]}, which is not finite.", row=row)
+        return decisions
+
+    return checked
+
+
 class Problem(ABC):
     """A linear objective over a fixed, bounded feasible region.
 
-    Subclasses set `n_costs` and write `minimize`; everything else is here, also a check of all that `minimize` is given
-    and returns, whoever calls it. A problem keeps no state between calls and can be pickled. It is deterministic: ties
-    go to one documented rule that depends only on the set of optimal decisions, so that `solve(a * c) == solve(c)` for
-    every `a > 0` and a batch equals a loop.
+    Subclasses set `n_costs` and write `minimize`; everything else is here, including a check of all that `minimize` is
+    given and returns, whoever calls it. A problem can be pickled and, unless it says `keeps_state`, is the same before
+    and after a call. It is deterministic: ties go to one documented rule that depends only on the set of optimal
+    decisions, so that `solve(a * c) == solve(c)` for every `a > 0` and a batch equals a loop.
 
     Parameters
     ----------
@@ -49,16 +72,18 @@ class Problem(ABC):
         Whether `solve` minimises or maximises. It is flipped here, once: `minimize` always minimises.
     """
 
+    #: The number of costs in a row, and of entries in a decision.
     n_costs: int
     #: Whether the decisions are integers, so that `polyhedron` is only a relaxation whose vertices may be fractional.
     is_integer: bool = False
-    #: The largest Euclidean norm of a decision (the paper's `B_S`), where it is known.
-    B_S: float | None = None
+    #: Whether solving changes the object, as it does a cache or a counter: a copy in another process would differ.
+    keeps_state: bool = False
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        if "minimize" in vars(cls):
-            cls.minimize = _checked(cls.minimize)  # type: ignore[method-assign, assignment]
+        for method in ("minimize", "minimize_relaxation"):
+            if method in vars(cls):
+                setattr(cls, method, _checked(vars(cls)[method]))
 
     def __init__(self, *, sense: Sense = "min") -> None:
         self.sense: Sense = as_choice(sense, name="sense", choices=("min", "max"))
@@ -92,6 +117,25 @@ class Problem(ABC):
         Of the same shape, and finite too: anything else that a subclass returns is an error that says so.
         """
 
+    @_checked
+    def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
+        """Return an optimal vertex of the linear relaxation for each row, of costs to be minimised: (n, d) -> (n, d).
+
+        For a problem that is not in integers that is `minimize`; otherwise HiGHS solves over `polyhedron`, unless a
+        subclass knows something faster.
+        """
+        if not self.is_integer:
+            return self.minimize(costs)
+        polyhedron = self.polyhedron
+        if polyhedron is None:
+            raise ValueError(
+                f"{type(self).__name__} is in integers and has no polyhedron, so its linear relaxation is not known. "
+                "Write its polyhedron or minimize_relaxation, or choose a loss that needs neither, such as SpoPlus."
+            )
+        from decidewise.polyhedra.highs import relaxed_vertices  # noqa: PLC0415  (the base imports no solver)
+
+        return relaxed_vertices(polyhedron, costs)
+
     @property
     def polyhedron(self) -> Polyhedron | None:
         """The region as linear rows and bounds, or None where it is not polyhedral."""
@@ -106,28 +150,31 @@ class Problem(ABC):
         return self.polyhedron
 
 
+def as_problem(problem: Any) -> Problem:
+    """Return `problem`, which must be a `Problem` that knows its number of costs and its sense.
+
+    >>> as_problem("shortest path")
+    Traceback (most recent call last):
+    TypeError: problem must be a decidewise problem, such as ShortestPath(5, 5), or an object of your own class: derive
+    it from decidewise.problems.Problem, set n_costs and write minimize; got 'shortest path' of type str.
+    """
+    if not isinstance(problem, Problem):
+        raise TypeError(
+            "problem must be a decidewise problem, such as ShortestPath(5, 5), or an object of your own class: derive "
+            f"it from decidewise.problems.Problem, set n_costs and write minimize; got {shown(problem)}."
+        )
+    if not isinstance(getattr(problem, "n_costs", None), Integral):
+        raise TypeError(f"{type(problem).__name__} must set n_costs to the number of its costs; got {problem!r}.")
+    if getattr(problem, "sense", None) not in ("min", "max"):
+        raise TypeError(
+            f"{type(problem).__name__} must have the sense 'min' or 'max': call super().__init__(sense=sense) in its "
+            f"__init__; got {problem!r}."
+        )
+    return problem
+
+
 def as_n_costs(n_costs: int) -> int:
     """Return the number of costs of a problem about to be made, unless hardly a row of them would fit into memory."""
     if n_costs > MAX_COSTS:
         raise ValueError(f"the problem would have {n_costs:,} costs, and at most {MAX_COSTS:,} are possible.")
     return n_costs
-
-
-def _checked(minimize: Callable[[Any, FloatArray], FloatArray]) -> Callable[[Any, FloatArray], FloatArray]:
-    """Let nothing but clean costs into a solver, which could crash on others or never end, nor other decisions out."""
-
-    @wraps(minimize)
-    def checked(self: Any, costs: FloatArray) -> FloatArray:
-        costs = as_matrix(costs, n_columns=self.n_costs, owner=type(self).__name__)
-        decisions = as_array(minimize(self, costs), name="what minimize returns")
-        if decisions.shape != costs.shape:
-            raise ValueError(
-                f"{type(self).__name__}.minimize must return one decision for each row of costs, of shape "
-                f"{costs.shape}; it returned shape {decisions.shape}."
-            )
-        if not all_finite(decisions):
-            row = int(np.flatnonzero(~np.isfinite(decisions).all(axis=1))[0])
-            raise SolverError(f"{type(self).__name__} returned {decisions[row]}, which is not finite.", row=row)
-        return decisions
-
-    return checked

@@ -92,7 +92,7 @@ def test_polishing_never_ends_worse_than_it_started_on_the_validation_regret(dat
 
     assert regret(model) <= regret(start)
     assert regret(model) == pytest.approx(min(regret(start), *(epoch.validation_regret for epoch in model.history_)))
-    assert model.history_[-1].solver_calls <= 3000
+    assert model.history_[-1].n_solves <= 3000
 
 
 def test_polishing_pays_where_the_model_is_wrong(data):

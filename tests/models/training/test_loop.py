@@ -10,7 +10,7 @@ from decidewise.data import make_shortest_path
 from decidewise.evaluate import normalized_regret
 from decidewise.losses import Dbb, Mse, Pfy, SpoPlus, Wise
 from decidewise.models import decision_regressor
-from decidewise.models.training import loop
+from decidewise.models.training import budget, loop
 from decidewise.problems import ShortestPath
 from decidewise.runtime import batches
 
@@ -97,7 +97,7 @@ class TestWhatItCosts:
         model = DecisionRegressor(problem, loss, epochs=1, random_state=0).fit(train.X, train.costs)
         calls = 200 * getattr(loss, "n_samples", 1)
         assert model.n_solves_ == problem.rows == 200 + 3 * calls
-        assert model.history_[-1].solver_calls == 200 + 2 * calls
+        assert model.history_[-1].n_solves == 200 + 2 * calls
 
     def test_no_solver_calls_for_a_loss_without_a_solver(self, data):
         train, _ = data
@@ -108,7 +108,7 @@ class TestWhatItCosts:
         train, _ = data
         model = DecisionRegressor(Counting(), "spo+", max_solves=1200, random_state=0).fit(train.X, train.costs)
         # Four batches of 32 are the first to exceed a tenth of the 1,000 calls that the labels leave.
-        assert model.history_[0].solver_calls == 200 + 4 * 32 + 200
+        assert model.history_[0].n_solves == 200 + 4 * 32 + 200
         assert 1200 - 32 < model.n_solves_ <= 1200
 
 
@@ -117,7 +117,7 @@ class Clock:
 
     def __init__(self, monkeypatch):
         self.problem = Counting()
-        for module in (batches, loop, decision_regressor):
+        for module in (batches, budget, loop, decision_regressor):
             monkeypatch.setattr(module, "perf_counter", lambda: float(self.problem.batches))
 
 

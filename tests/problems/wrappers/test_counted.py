@@ -44,7 +44,6 @@ def test_it_describes_the_problem_inside(inner):
     problem = CountedProblem(inner)
 
     assert (problem.sense, problem.n_costs, problem.is_integer) == (inner.sense, inner.n_costs, inner.is_integer)
-    assert problem.B_S == inner.B_S
     assert (problem.polyhedron is None) == (inner.polyhedron is None)
 
 

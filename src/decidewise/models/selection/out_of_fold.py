@@ -18,6 +18,7 @@ from decidewise.checks import FloatArray, as_integer
 from decidewise.errors import TrainingWarning
 from decidewise.evaluate import Hindsight
 from decidewise.models.linear.units import cost_unit
+from decidewise.problems.base import Problem
 
 Rows = npt.NDArray[np.intp]
 Splits = list[tuple[Rows, Rows]]
@@ -89,7 +90,7 @@ class OutOfFold:
     truth: Hindsight
 
     @classmethod
-    def of(cls, problem: Any, X: Any, costs: FloatArray, splits: Splits, rows: Rows) -> Self:
+    def of(cls, problem: Problem, X: Any, costs: FloatArray, splits: Splits, rows: Rows) -> Self:
         """Solve for the best decisions of the given rows, once; folds that hold out none of them are left out."""
         kept = [(train, test[np.isin(test, rows)]) for train, test in splits]
         kept = [(train, test) for train, test in kept if len(test)]

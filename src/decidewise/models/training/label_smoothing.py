@@ -7,7 +7,7 @@ from sklearn.neighbors import NearestNeighbors
 from decidewise.checks import FloatArray
 
 
-def neighbour_costs(X: FloatArray, costs: FloatArray, n_neighbors: int, weight: float = 0.5) -> FloatArray:
+def neighbor_costs(X: FloatArray, costs: FloatArray, n_neighbors: int, weight: float = 0.5) -> FloatArray:
     """Return `weight · c_i + (1 - weight) · mean of the costs of the nearest other samples`: (n, d) -> (n, d).
 
     Parameters
@@ -22,7 +22,7 @@ def neighbour_costs(X: FloatArray, costs: FloatArray, n_neighbors: int, weight: 
     Examples
     --------
     >>> import numpy as np
-    >>> neighbour_costs(np.array([[0.0], [1.0], [9.0]]), np.array([[2.0], [4.0], [8.0]]), 1)
+    >>> neighbor_costs(np.array([[0.0], [1.0], [9.0]]), np.array([[2.0], [4.0], [8.0]]), 1)
     array([[3.],
            [3.],
            [6.]])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import isfinite
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -16,8 +16,9 @@ from decidewise.checks import FloatArray
 from decidewise.errors import DivergenceError, TimeLimitReached
 from decidewise.evaluate import Hindsight
 from decidewise.models.linear.link import Link, respond
+from decidewise.models.training.budget import Budget, OutOfBudget
 from decidewise.models.training.step import Training
-from decidewise.problems.wrappers.counted import CountedProblem
+from decidewise.problems.base import Problem
 
 # A loss this many times its first value will not come back.
 _DIVERGED = 1e8
@@ -33,51 +34,13 @@ class Epoch(NamedTuple):
     epoch: int
     loss: float
     validation_regret: float | None
-    solver_calls: int
+    n_solves: int
     seconds: float
 
     @property
     def score(self) -> float:
         """The validation regret where there is one, otherwise the loss."""
         return self.loss if self.validation_regret is None else self.validation_regret
-
-
-class OutOfBudget(Exception):  # noqa: N818  (it ends training; nothing went wrong)
-    """The next batch would take more solver calls than there are left."""
-
-
-class Budget(CountedProblem):
-    """A problem that refuses to be solved more than `max_solves` times, less what is reserved, or after a deadline.
-
-    Parameters
-    ----------
-    problem : Problem
-    max_solves : int, optional
-    deadline : float
-        By `perf_counter`; infinite for none.
-    """
-
-    def __init__(self, problem: Any, max_solves: int | None, deadline: float) -> None:
-        super().__init__(problem)
-        self.max_solves = np.inf if max_solves is None else max_solves
-        self.deadline = deadline
-        self.reserve = 0
-
-    def count(self, n_solves: int) -> None:
-        """Count, or raise `OutOfBudget` or `TimeLimitReached` before anything is solved."""
-        self.check_time()
-        self.check_calls(n_solves)
-        super().count(n_solves)
-
-    def check_calls(self, n_solves: int) -> None:
-        """Raise `OutOfBudget` unless there are this many calls left."""
-        if self.n_solves + n_solves > self.max_solves - self.reserve:
-            raise OutOfBudget
-
-    def check_time(self) -> None:
-        """Raise `TimeLimitReached` after the deadline."""
-        if perf_counter() > self.deadline:
-            raise TimeLimitReached("max_seconds are over")
 
 
 class Validation(NamedTuple):
@@ -87,7 +50,7 @@ class Validation(NamedTuple):
     truth: Hindsight
 
     @classmethod
-    def of(cls, problem: Any, X: FloatArray, costs: FloatArray) -> Validation:
+    def of(cls, problem: Problem, X: FloatArray, costs: FloatArray) -> Validation:
         """Solve for the best decisions, once."""
         return cls(X, Hindsight.of(problem, costs))
 
@@ -99,17 +62,19 @@ class Validation(NamedTuple):
 class StartingLoss:
     """The mean loss over the training rows where training starts, for its end to be compared with.
 
-    Where calls or seconds are limited, about a tenth of what is left of them is spent, on all rows or on some of them,
-    drawn at random, and as much is kept for the end.
+    Both are losses against the target that training starts with, also where the loss refreshes it on the way. Where
+    calls or seconds are limited, about a tenth of what is left of them is spent, on all rows or on some of them, drawn
+    at random, and as much is kept for the end.
     """
 
     def __init__(self, training: Training, problem: Budget, rng: np.random.Generator) -> None:
         self.training, self.problem, self.seed = training, problem, int(rng.integers(2**32))
+        self.target = training.target
         self.order = rng.permutation(len(training.design))
         calls, begin = problem.n_solves, perf_counter()
         last_call = calls + _SHARE_FOR_THE_START * (problem.max_solves - calls)
         last_second = begin + _SHARE_FOR_THE_START * (problem.deadline - begin)
-        for n_rows, loss in training.losses(self.order, self.seed):
+        for n_rows, loss in training.losses(self.target, self.order, self.seed):
             self.n_rows, self.loss = n_rows, loss
             if problem.n_solves > last_call or perf_counter() > last_second:
                 break
@@ -121,7 +86,7 @@ class StartingLoss:
         """Return the mean loss of the same rows, with the same random numbers, where training is now."""
         self.problem.reserve -= self.calls
         self.problem.deadline += self.seconds
-        *_, (_, loss) = self.training.losses(self.order[: self.n_rows], self.seed)
+        *_, (_, loss) = self.training.losses(self.target, self.order[: self.n_rows], self.seed)
         return loss
 
 
@@ -130,13 +95,15 @@ class TrainingLoop:
 
     Parameters
     ----------
-    settings : DecisionRegressor
-        Read only: the protocol, epochs, budgets and when to stop.
     problem : Budget
     start : ndarray of shape (p + 1, d)
         The parameters before training.
     clock : float
         When the fit began.
+    epochs, n_iter_no_change, verbose
+        As for `DecisionRegressor`.
+    safe : bool
+        Whether to keep the start unless training lowers its loss, where no rows are held out.
 
     Attributes
     ----------
@@ -149,8 +116,19 @@ class TrainingLoop:
         What the caller should be warned of; empty if nothing.
     """
 
-    def __init__(self, settings: Any, problem: Budget, start: FloatArray, clock: float) -> None:
-        self.settings, self.problem, self.start, self.clock = settings, problem, start.copy(), clock
+    def __init__(
+        self,
+        problem: Budget,
+        start: FloatArray,
+        clock: float,
+        *,
+        epochs: int,
+        n_iter_no_change: int,
+        safe: bool,
+        verbose: bool,
+    ) -> None:
+        self.problem, self.start, self.clock = problem, start.copy(), clock
+        self.epochs, self.n_iter_no_change, self.safe, self.verbose = epochs, n_iter_no_change, safe, verbose
         self.parameters = self.start
         self.history: list[Epoch] = []
         self.stopped = "epochs"
@@ -180,24 +158,27 @@ class TrainingLoop:
         self.score_of_start = np.inf
         if held_out is not None:
             self.validation = Validation.of(self.problem, *held_out)
-            self.score_of_start = self.validation.regret(self.start, self.settings.link)
-        elif self.settings.protocol == "safe":
+            self.score_of_start = self.validation.regret(self.start, self.training.link)
+        elif self.safe:
             self.starting_loss = StartingLoss(self.training, self.problem, rng)
             self.score_of_start = self.starting_loss.loss
             self._check(self.starting_loss.loss)
 
     def _train(self, show: Callable[[Epoch], None]) -> None:
         best, stale = self.score_of_start, 0
-        while self.stopped == "epochs" and len(self.history) < self.settings.epochs:
-            loss = self._epoch()
+        while self.stopped == "epochs" and len(self.history) < self.epochs:
+            refresh = self.training.refresh_is_due(len(self.history))
+            loss = self._epoch(refresh=refresh)
             if loss is None:
                 break
             epoch = self._record(loss)
             show(epoch)
             stale += 1
+            if refresh and not self.validation:
+                best = np.inf  # losses against another target do not compare
             if epoch.score < best:
                 self.parameters, best, stale = self.training.parameters.copy(), epoch.score, 0
-            if self.validation and stale >= self.settings.n_iter_no_change:
+            if self.validation and stale >= self.n_iter_no_change:
                 self.stopped = "no change"
 
     def _end(self) -> None:
@@ -223,13 +204,16 @@ class TrainingLoop:
                 "kind already has nothing to gain."
             )
 
-    def _epoch(self) -> float | None:
+    def _epoch(self, *, refresh: bool) -> float | None:
         """Return the mean loss of an epoch, of a part of it, or None if there was no budget for any step."""
         loss = None
         # What the validation at the end of the epoch will take must be left over.
         n_validation = len(self.validation.X) if self.validation else 0
         self.problem.reserve += n_validation
         try:
+            if refresh:
+                self.training.refresh()
+                self.problem.check_time()
             for loss in self.training.epoch():
                 self._check(loss)
                 self.problem.check_time()
@@ -248,19 +232,19 @@ class TrainingLoop:
         self.stopped = "diverged"
         raise DivergenceError(
             f"the loss became {loss:g} (in the first step it was {self.first_loss:g}). The best model so far is kept; "
-            "lower learning_rate" + (" or scale the features." if self.settings.protocol == "paper" else "."),
+            "lower learning_rate" + ("." if self.safe else " or scale the features."),
             epoch=len(self.history) + 1,
         )
 
     def _record(self, loss: float) -> Epoch:
-        regret = self.validation and self.validation.regret(self.training.parameters, self.settings.link)
+        regret = self.validation and self.validation.regret(self.training.parameters, self.training.link)
         seconds = perf_counter() - self.clock
         self.history.append(Epoch(len(self.history) + 1, loss, regret, self.problem.n_solves, seconds))
         return self.history[-1]
 
     @contextmanager
     def _progress(self) -> Iterator[Callable[[Epoch], None]]:
-        if not self.settings.verbose:
+        if not self.verbose:
             yield lambda epoch: None
             return
         columns = (
@@ -271,7 +255,7 @@ class TrainingLoop:
             TimeRemainingColumn(),
         )
         with Progress(*columns, console=Console(stderr=True)) as progress:
-            task = progress.add_task("", total=self.settings.epochs, status="")
+            task = progress.add_task("", total=self.epochs, status="")
 
             def show(epoch: Epoch) -> None:
                 regret = "" if epoch.validation_regret is None else f"  regret {epoch.validation_regret:.2f} %"

@@ -23,6 +23,9 @@ class Training:
     design : ndarray of shape (n, p + 1)
         The features behind a column of ones.
     target : Target of n rows
+        Replaced where the loss refreshes it.
+    rng, label_rng : numpy.random.Generator
+        For the order of the rows and the loss; and for the labels, as `loss.prepare` had it.
     """
 
     def __init__(
@@ -36,14 +39,15 @@ class Training:
         batch_size: int,
         learning_rate: float,
         rng: np.random.Generator,
+        label_rng: np.random.Generator,
     ) -> None:
         self.parameters = parameters
         self.design, self.target, self.loss = design, target, loss
-        self.link, self.batch_size, self.rng = link, batch_size, rng
+        self.link, self.batch_size, self.rng, self.label_rng = link, batch_size, rng, label_rng
         self.adam = Adam(parameters, learning_rate)
 
     def epoch(self) -> Iterator[float]:
-        """Take one step a batch, in a new order; yield the mean loss so far after each."""
+        """Take one step per batch, in a new order; yield the mean loss so far after each."""
         order = self.rng.permutation(len(self.design))
         design, target = self.design[order], self.target[order]
         total = 0.0
@@ -51,15 +55,27 @@ class Training:
             total += float(self._step(design[rows], target[rows]).sum())
             yield total / min(rows.stop, len(order))
 
-    def losses(self, order: npt.NDArray[np.intp], seed: int) -> Iterator[tuple[int, float]]:
-        """Take no step; yield, batch by batch, how many of the rows in this order were evaluated and their mean loss.
+    def refresh_is_due(self, n_epochs: int) -> bool:
+        """Whether the loss wants its target refreshed after that many epochs."""
+        every = self.loss.refresh_every
+        return every is not None and n_epochs > 0 and n_epochs % every == 0
 
-        The random numbers come from the seed, so that two sets of parameters are compared on the same ones.
+    def refresh(self) -> None:
+        """Let the loss renew the target, for the present predictions of all rows."""
+        prediction = respond(self.link, self.design @ self.parameters)
+        if all_finite(prediction):  # if not, the next step says so
+            self.target = self.loss.refreshed(prediction, self.target, self.label_rng)
+
+    def losses(self, target: Target, order: npt.NDArray[np.intp], seed: int) -> Iterator[tuple[int, float]]:
+        """Take no step; yield, batch by batch, how many rows of a target were evaluated and their mean loss.
+
+        The rows are taken in this order. The random numbers come from the seed, so that two sets of parameters are
+        compared on the same ones.
         """
         rng = np.random.default_rng(seed)
         total = 0.0
         for rows in self._batches(len(order)):
-            values, _, _ = self._evaluate(self.design[order[rows]], self.target[order[rows]], rng)
+            values, _, _ = self._evaluate(self.design[order[rows]], target[order[rows]], rng)
             total += float(values.sum())
             n_rows = min(rows.stop, len(order))
             yield n_rows, total / n_rows

@@ -65,6 +65,7 @@ class Knapsack(Problem):
     """
 
     is_integer = True
+    B_S: float | None = None
 
     def __init__(self, weights: Any, capacities: Any, *, sense: Sense = "max") -> None:
         super().__init__(sense=sense)

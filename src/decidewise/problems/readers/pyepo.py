@@ -104,6 +104,6 @@ class PyepoProblem(Problem):
 
 
 def _is_plain(compiled: Any) -> bool:
-    """Whether a problem of PyEPO's modelling language has the predicted costs for its objective, one a variable."""
+    """Whether a problem of PyEPO's modelling language has the predicted costs for its objective, one per variable."""
     in_order = np.array_equal(compiled.c_pred_index, np.arange(compiled.num_vars))
     return in_order and compiled.obj_Q is None and not np.any(compiled.fixed_cost)

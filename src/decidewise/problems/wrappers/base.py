@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from decidewise.checks import FloatArray, as_problem
+from decidewise.checks import FloatArray
 from decidewise.polyhedra import Polyhedron
-from decidewise.problems.base import Problem
+from decidewise.problems.base import Problem, as_problem
 
 
 class Wrapper(Problem):
-    """Delegates everything to the problem inside; subclasses write `minimize`.
+    """Delegates everything to the problem inside; subclasses write `minimize`, and `minimize_relaxation` likewise.
 
     Attributes
     ----------
     problem : Problem
         The problem inside.
     """
-
-    #: Whether solving changes the object, so that a copy in another process would go its own way.
-    keeps_state: bool = False
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super(Problem, cls).__init_subclass__(**keywords)  # past the check of `minimize`: the problem inside has one
@@ -29,7 +26,11 @@ class Wrapper(Problem):
         self.problem = problem
         self.n_costs = problem.n_costs
         self.is_integer = problem.is_integer
-        self.B_S = problem.B_S
+        self.keeps_state = self.keeps_state or problem.keeps_state
+
+    def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
+        """Return what the problem inside does."""
+        return self.problem.minimize_relaxation(costs)
 
     @property
     def polyhedron(self) -> Polyhedron | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter
 
 from decidewise.checks import FloatArray
@@ -21,7 +22,7 @@ class CountedProblem(Wrapper):
     Attributes
     ----------
     n_solves : int
-        The rows solved since the beginning, those of a batch that failed included.
+        The rows solved since the beginning, those of relaxations and of batches that failed included.
     seconds : float
         The time spent on them.
 
@@ -43,14 +44,21 @@ class CountedProblem(Wrapper):
         self.seconds = 0.0
 
     def count(self, n_solves: int) -> None:
-        """Add solver calls that go past `minimize`, such as those for a relaxation."""
+        """Add solver calls that are about to be made."""
         self.n_solves += n_solves
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Pass the batch on, and count its rows."""
+        return self._counted(self.problem.minimize, costs)
+
+    def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
+        """Pass the batch on, and count its rows: a relaxation is a solver call too."""
+        return self._counted(self.problem.minimize_relaxation, costs)
+
+    def _counted(self, minimize: Callable[[FloatArray], FloatArray], costs: FloatArray) -> FloatArray:
         self.count(len(costs))
         start = perf_counter()
         try:
-            return self.problem.minimize(costs)
+            return minimize(costs)
         finally:
             self.seconds += perf_counter() - start

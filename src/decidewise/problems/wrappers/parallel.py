@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -25,7 +26,7 @@ class ParallelProblem(Wrapper):
     problem : Problem
         Its answers must not depend on earlier calls: a cache or a counter goes around the parallel problem.
     n_jobs : int
-        The number of workers, or -1 for one a core.
+        The number of workers, or -1 for one per core.
     rows_per_job : int
         The fewest rows worth a worker; a batch that has not twice as many is solved in place.
 
@@ -40,29 +41,37 @@ class ParallelProblem(Wrapper):
 
     def __init__(self, problem: Problem, n_jobs: int = -1, *, rows_per_job: int = 8) -> None:
         super().__init__(problem)
-        if getattr(problem, "keeps_state", False):
+        if problem.keeps_state:
             name = type(problem).__name__
             raise ValueError(f"workers would lose what {name} keeps. Write {name}(ParallelProblem(...)) instead.")
         self.n_jobs = as_integer(n_jobs, name="n_jobs", minimum=-1)
         if n_jobs == 0:
-            raise ValueError("n_jobs must be the number of workers, or -1 for one a core; got n_jobs=0.")
+            raise ValueError("n_jobs must be the number of workers, or -1 for one per core; got n_jobs=0.")
         self.rows_per_job = as_integer(rows_per_job, name="rows_per_job")
 
     def minimize(self, costs: FloatArray) -> FloatArray:
-        """Cut the batch into equal blocks, one a worker, and join the answers in order."""
+        """Share the rows out among the workers."""
+        return self._shared_out(self.problem.minimize, costs)
+
+    def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
+        """Share the rows out among the workers."""
+        return self._shared_out(self.problem.minimize_relaxation, costs)
+
+    def _shared_out(self, minimize: Callable[[FloatArray], FloatArray], costs: FloatArray) -> FloatArray:
+        """Cut the batch into equal blocks, one per worker, and join the answers in order."""
         n_blocks = min(effective_n_jobs(self.n_jobs), len(costs) // self.rows_per_job)
         if n_blocks < 2:
-            return self.problem.minimize(costs)
+            return minimize(costs)
         bounds = [len(costs) * block // n_blocks for block in range(n_blocks + 1)]
         # Arrays are sent whole: joblib would map large ones as read-only files, for which kernels compile anew.
         blocks = Parallel(n_jobs=n_blocks, max_nbytes=None)(
-            delayed(_minimize_block)(self.problem, costs[start:stop], start) for start, stop in pairwise(bounds)
+            delayed(_minimize_block)(minimize, costs[start:stop], start) for start, stop in pairwise(bounds)
         )
         return np.concatenate(blocks)
 
 
-def _minimize_block(problem: Problem, costs: FloatArray, start: int) -> FloatArray:
+def _minimize_block(minimize: Callable[[FloatArray], FloatArray], costs: FloatArray, start: int) -> FloatArray:
     try:
-        return problem.minimize(costs)
+        return minimize(costs)
     except SolverError as error:
         raise error.at(start + error.row) from error

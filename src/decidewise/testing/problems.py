@@ -1,0 +1,229 @@
+"""The contract of `Problem`."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from decidewise.checks import FloatArray, all_finite, as_matrix
+from decidewise.problems.base import Problem, as_problem
+from decidewise.testing.complaints import (
+    ROUNDING,
+    complaining,
+    described,
+    pickled,
+    require,
+    require_refusal,
+    require_rows,
+    require_same,
+    shown_row,
+)
+
+_SCALES = (1e-8, 3e-5, 1 / 3, 7.7, 12_345.6, 1e8)
+# Values of decisions may be this far from the best, relative to their terms: the tolerance of most solvers.
+_OPTIMALITY = 1e-6
+
+
+def check_problem(problem: Problem, *, costs: Any = None, tolerance: float = 1e-9, seed: int = 0) -> None:
+    """Check that a problem keeps what `Problem` promises.
+
+    Shapes and types; finite decisions; the same decision for the same costs, alone or in a batch, at any scale, with
+    ties by one rule; the sense; whole numbers where they are declared; decisions inside the polyhedron, optimal over
+    it, and never worse than the decision for another row; relaxations; pickling and copies.
+
+    Of a problem that says `keeps_state`, whose answers may depend on earlier calls, only shapes, feasibility and
+    pickling are checked.
+
+    Parameters
+    ----------
+    problem : Problem
+    costs : array-like of shape (n, n_costs), optional
+        Costs that the problem is made for. By default 20 rows of normal numbers and 20 of small integers, full of ties.
+    tolerance : float
+        How far apart two decisions may be, relative to their largest entry, and still be the same; 0 where decisions
+        come from a finite set.
+    seed : int
+        Of the default costs.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> check_problem(TopK(5, 2), tolerance=0.0)
+    """
+    with complaining(problem, "is no problem"):
+        as_problem(problem)
+    costs = _costs_for(problem, seed) if costs is None else as_matrix(costs, n_columns=problem.n_costs)
+    decisions = _check_decisions(problem, costs)
+    _check_region(problem, decisions)
+    _check_relaxation(problem, costs)
+    if not problem.keeps_state:
+        _check_optimal(problem, costs, decisions)
+        _check_deterministic(problem, costs, decisions, tolerance)
+    _check_copies(problem, costs, decisions, tolerance)
+    if not problem.keeps_state:
+        _check_mirrored(problem, costs, decisions, tolerance)
+
+
+def mirrored(problem: Problem) -> Problem:
+    """Return the same region with the other sense."""
+    twin = copy.copy(problem)
+    twin.sense = "min" if problem.sense == "max" else "max"
+    return twin
+
+
+def _costs_for(problem: Problem, seed: int) -> FloatArray:
+    rng = np.random.default_rng(seed)
+    normal = rng.normal(size=(20, problem.n_costs))
+    tied = rng.integers(-2, 3, size=(20, problem.n_costs)).astype(float)
+    tied[0] = 0.0
+    return np.vstack([normal, tied])
+
+
+def _solve(problem: Problem, costs: FloatArray) -> FloatArray:
+    with complaining(problem, "cannot be solved"):
+        return problem.solve(costs)
+
+
+def _sign(problem: Problem) -> float:
+    return -1.0 if problem.sense == "max" else 1.0
+
+
+def _check_decisions(problem: Problem, costs: FloatArray) -> FloatArray:
+    name, given = type(problem).__name__, costs.copy()
+    decisions = _solve(problem, given)
+    for solved, shape in ((decisions, costs.shape), (_solve(problem, given[0]), costs.shape[1:])):
+        require(
+            isinstance(solved, np.ndarray) and solved.shape == shape and solved.dtype == np.float64,
+            f"{name}.solve must return float64 decisions of the shape of the costs, {shape}; it returned "
+            f"{described(solved)}.",
+        )
+    require(all_finite(decisions), f"{name}.solve returned numbers that are not finite. Raise a SolverError instead.")
+    require(np.array_equal(given, costs), f"{name} writes to the costs that it is given. Copy them first.")
+    for bad in (np.nan, np.inf):
+        spoilt = costs.copy()
+        spoilt[0, 0] = bad
+        sentence = f"{name}.solve must refuse a cost of {bad} by a ValueError, as Problem.solve does"
+        require_refusal(ValueError, problem.solve, spoilt, sentence=sentence)
+    return decisions.copy()
+
+
+def _check_region(problem: Problem, decisions: FloatArray, *, relaxed: bool = False) -> None:
+    """Check that decisions are whole numbers where they should be, and lie in the polyhedron where there is one."""
+    name = type(problem).__name__
+    if problem.is_integer and not relaxed:
+        require_rows(
+            np.abs(decisions - decisions.round()) <= ROUNDING,
+            lambda row: f"{name} says is_integer = True and decided {shown_row(decisions, row)}. Say False, or round.",
+        )
+    region = problem.polyhedron
+    if region is None:
+        return
+    sizes = np.abs(decisions)
+    constraints = {
+        "A_ub w <= b_ub": decisions @ region.A_ub.T - region.b_ub <= ROUNDING * (1 + sizes @ abs(region.A_ub).T),
+        "A_eq w = b_eq": np.abs(decisions @ region.A_eq.T - region.b_eq) <= ROUNDING * (1 + sizes @ abs(region.A_eq).T),
+        "lower <= w": region.lower - decisions <= ROUNDING * (1 + sizes),
+        "w <= upper": decisions - region.upper <= ROUNDING * (1 + sizes),
+    }
+    for constraint, kept in constraints.items():
+        require_rows(kept, partial(_outside, name, constraint, decisions))
+
+
+def _outside(name: str, constraint: str, decisions: FloatArray, row: int) -> str:
+    decision = shown_row(decisions, row)
+    return f"{name} decided {decision}, outside its polyhedron: {constraint}. Correct the solver or the polyhedron."
+
+
+def _check_relaxation(problem: Problem, costs: FloatArray) -> None:
+    if problem.is_integer and problem.polyhedron is None:
+        return
+    costs = _sign(problem) * costs
+    with complaining(problem, "cannot solve its relaxation"):
+        relaxed = problem.minimize_relaxation(costs)
+    _check_region(problem, relaxed, relaxed=True)
+    if problem.polyhedron is None or problem.keeps_state:
+        return
+    from decidewise.polyhedra.highs import relaxed_vertices  # noqa: PLC0415  (HiGHS is loaded where it is needed)
+
+    values = (costs * relaxed).sum(axis=1)
+    least = (costs * relaxed_vertices(problem.polyhedron, costs)).sum(axis=1)
+    require_rows(
+        np.abs(values - least) <= _OPTIMALITY * (1 + np.abs(costs * relaxed).sum(axis=1)),
+        lambda row: (
+            f"the least cost over the polyhedron of {type(problem).__name__} is {least[row]:.6g}, and "
+            f"{values[row]:.6g} by minimize_relaxation. If decisions are integers, say is_integer = True; otherwise "
+            "correct the solver or the polyhedron. Costs are to be minimised there, whatever the sense."
+        ),
+    )
+
+
+def _check_optimal(problem: Problem, costs: FloatArray, decisions: FloatArray) -> None:
+    values = _sign(problem) * costs @ decisions.T  # of each row's costs, down, under each row's decision, across
+    own, best = np.diag(values), values.argmin(axis=1)
+    excess = own - values.min(axis=1)
+    require_rows(
+        excess <= _OPTIMALITY * (1e-12 + np.abs(costs) @ np.abs(decisions).max(axis=0)),
+        lambda row: (
+            f"the decision of {type(problem).__name__} for row {best[row]} is better here than its own, by "
+            f"{excess[row]:.2g}. minimize must return a decision of least cost, whatever the sense. Does it maximise, "
+            "or stop before the optimum?"
+        ),
+    )
+
+
+def _check_deterministic(problem: Problem, costs: FloatArray, decisions: FloatArray, tolerance: float) -> None:
+    name = type(problem).__name__
+    for others in (costs, costs[::-1] + 1.0):
+        returned = _solve(problem, others)
+        if returned.flags.writeable:
+            returned += 1.0  # it is the caller's
+        require_same(
+            _solve(problem, costs),
+            decisions,
+            tolerance,
+            f"{name} decides otherwise when asked again. Keep nothing between calls, or say keeps_state = True.",
+        )
+    require_same(
+        np.array([_solve(problem, row) for row in costs]),
+        decisions,
+        tolerance,
+        f"{name} decides otherwise for a row alone than for the same row in a batch. Break ties by a rule that depends "
+        "on the row's optimal decisions alone, and start the solver anew for each row.",
+    )
+    for scale in _SCALES:
+        require_same(
+            _solve(problem, scale * costs),
+            decisions,
+            tolerance,
+            f"{name} decides otherwise for {scale:.4g} times the costs. Make tolerances relative to the size of a row, "
+            "or scale each row to the same size first.",
+        )
+
+
+def _check_mirrored(problem: Problem, costs: FloatArray, decisions: FloatArray, tolerance: float) -> None:
+    require_same(
+        _solve(mirrored(problem), -costs),
+        decisions,
+        tolerance,
+        f"{type(problem).__name__} decides otherwise for the other sense and costs of the other sign. minimize must "
+        "not look at the sense: solve flips it.",
+    )
+
+
+def _check_copies(problem: Problem, costs: FloatArray, decisions: FloatArray, tolerance: float) -> None:
+    name = type(problem).__name__
+    ways: dict[str, Callable[[Problem], Problem]] = {"pickled": pickled, "copied": copy.deepcopy}
+    for way, twin_of in ways.items():
+        with complaining(problem, f"cannot be {way}. Define its class in a module, and hold plain data"):
+            twin = twin_of(problem)
+        require(
+            (twin.n_costs, twin.sense) == (problem.n_costs, problem.sense),
+            f"{name} has other costs or another sense once it is {way}. Keep both in its attributes.",
+        )
+        if not problem.keeps_state:
+            sentence = f"{name} decides otherwise once it is {way}. Keep all that it needs in its attributes."
+            require_same(_solve(twin, costs), decisions, tolerance, sentence)

@@ -1,0 +1,116 @@
+"""What every loss is built on: targets, labels, and the edge at which the sense is flipped."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from decidewise.losses import SHARED, DecisionTarget, Loss, SpoPlus, Target, registry
+from decidewise.problems import Knapsack, TopK
+
+PROBLEM = TopK(3, 1, sense="min")
+COSTS = np.arange(12.0).reshape(4, 3)
+
+
+@dataclass(frozen=True)
+class PoolTarget(Target):
+    weights: np.ndarray
+    pool: np.ndarray = field(metadata=SHARED)
+
+
+class TestTargets:
+    def test_rows_are_cut_and_what_is_shared_is_not(self):
+        # Of as many rows as there are costs, so that nothing but its declaration tells.
+        target = PoolTarget(PROBLEM, COSTS, np.arange(4.0), np.ones((4, 3)))
+
+        batch = target[[2, 0]]
+
+        np.testing.assert_array_equal(batch.costs, COSTS[[2, 0]])
+        np.testing.assert_array_equal(batch.weights, [2.0, 0.0])
+        assert batch.pool is target.pool
+        assert batch.problem is PROBLEM
+        assert len(batch[:1]) == 1
+
+    @pytest.mark.parametrize(
+        ("weights", "came"),
+        [(np.ones(3), r"of shape \(3,\)"), (np.float64(1.0), "a float64"), ([1.0] * 4, "a list"), (None, "a NoneType")],
+    )
+    def test_what_is_not_declared_as_shared_has_one_row_for_each_sample(self, weights, came):
+        sentence = f"PoolTarget.weights must be an array with one row for each of the 4 samples; it is {came}. If all "
+        with pytest.raises(ValueError, match=sentence):
+            PoolTarget(PROBLEM, COSTS, weights, np.ones((2, 3)))
+
+    def test_costs_of_any_leading_shape_are_solved_in_one_batch(self, monkeypatch):
+        target = Target(PROBLEM, COSTS)
+        costs = np.random.default_rng(0).normal(size=(5, 4, 3))
+        expected = np.stack([PROBLEM.minimize(part) for part in costs])
+        batches, minimize = [], PROBLEM.minimize
+        monkeypatch.setattr(PROBLEM, "minimize", lambda rows: batches.append(len(rows)) or minimize(rows))
+
+        np.testing.assert_array_equal(target.minimize(costs), expected)
+        assert batches == [20]
+
+
+class TestLabels:
+    def test_by_default_they_are_the_optimal_decisions_of_a_minimisation(self):
+        problem = TopK(3, 1, sense="max")
+        target = SpoPlus().prepare(problem, COSTS)
+        assert type(target) is DecisionTarget
+        np.testing.assert_array_equal(target.costs, -COSTS)
+        np.testing.assert_array_equal(target.decisions, problem.solve(COSTS))
+        np.testing.assert_array_equal(target.values, -COSTS[:, 2])
+
+    def test_few_losses_need_labels_of_their_own(self):
+        own = {name for name, loss in registry.items() if loss.label is not Loss.label}
+        assert own == {"cave", "cave+", "cave-hybrid", "lava"}
+
+    def test_features_and_random_numbers_are_at_hand(self):
+        class Spies(SpoPlus):
+            needs_features = True
+
+            def label(self, problem, costs, X, rng):
+                seen.append((X, rng.random()))
+                return super().label(problem, costs, X, rng)
+
+        seen = []
+        X = np.ones((4, 2))
+        Spies().prepare(PROBLEM, COSTS, X=X.tolist(), rng=np.random.default_rng(7))
+        Spies().prepare(PROBLEM, COSTS, X=X)
+        np.testing.assert_array_equal(seen[0][0], X)
+        assert [number for _, number in seen] == [np.random.default_rng(seed).random() for seed in (7, 0)]
+        with pytest.raises(ValueError, match="Spies computes its labels from the features; pass them as X"):
+            Spies().prepare(PROBLEM, COSTS)
+        with pytest.raises(ValueError, match="X has 3 rows, costs has 4 rows"):
+            Spies().prepare(PROBLEM, COSTS, X=X[:3])
+        with pytest.raises(TypeError, match=r"rng must be a numpy\.random\.Generator"):
+            Spies().prepare(PROBLEM, COSTS, X=X, rng=0)
+
+    @pytest.mark.parametrize("name", ["cave", "lava"])
+    def test_a_relaxation_is_solved_by_the_problem_itself(self, name, monkeypatch):
+        problem = Knapsack([[3.0, 4.0, 5.0]], [7.0])
+        costs = np.random.default_rng(0).uniform(1, 2, size=(300, 3))
+        loss = registry[name](relaxed=True) if name == "cave" else registry[name]()
+        before = loss.prepare(problem, costs)
+        rows, relax = [], problem.minimize_relaxation
+        monkeypatch.setattr(problem, "minimize_relaxation", lambda part: rows.append(len(part)) or relax(part))
+        monkeypatch.setattr(problem, "minimize", lambda part: pytest.fail("solved in integers"))
+
+        target = loss.prepare(problem, costs)
+
+        assert rows == [128, 128, 44]  # a bar moves between them
+        np.testing.assert_array_equal(*(vars(t).get("decisions", vars(t).get("vertex")) for t in (target, before)))
+
+
+def test_refresh_sees_a_minimisation():
+    class Watches(SpoPlus):
+        refresh_every = 1
+
+        def refresh(self, prediction, target, rng):
+            seen.append(prediction)
+            return target
+
+    seen = []
+    for sense in ("min", "max"):
+        problem = TopK(3, 1, sense=sense)
+        Watches().refreshed(COSTS, Watches().prepare(problem, COSTS), np.random.default_rng(0))
+    np.testing.assert_array_equal(seen, [COSTS, -COSTS])
