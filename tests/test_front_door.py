@@ -12,7 +12,7 @@ import pytest
 
 import decidewise
 
-LAZY = ("decidewise", "decidewise.models", "decidewise.problems")
+LAZY = ("decidewise", "decidewise.experiments", "decidewise.models", "decidewise.problems")
 ROOMS = ("data", "evaluate", "experiments", "frontends", "losses", "measure", "models", "problems", "report")
 
 
