@@ -5,7 +5,6 @@ import sys
 import tempfile
 import venv
 from pathlib import Path
-from typing import Any
 
 FIT = """
 from decidewise import WiseRegressor, decide, normalized_regret
@@ -24,8 +23,12 @@ def main(wheel: Path) -> None:
         venv.create(folder, with_pip=True)
         scripts = Path(folder, "Scripts" if sys.platform == "win32" else "bin")
 
-        def run(program: str, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-            return subprocess.run([scripts / program, *arguments], cwd=folder, text=True, **{"check": True} | options)
+        def run(program: str, *arguments: str, expected: int = 0) -> str:
+            command = [scripts / program, *arguments]
+            result = subprocess.run(command, cwd=folder, stderr=subprocess.PIPE, text=True, check=False)
+            if result.returncode != expected:
+                raise SystemExit(f"{program} {' '.join(arguments)} ended with {result.returncode}: {result.stderr}")
+            return result.stderr
 
         def install(requirement: str) -> None:
             options = ("--quiet", "--disable-pip-version-check", "--constraint", str(constraints))
@@ -33,11 +36,8 @@ def main(wheel: Path) -> None:
 
         install(str(wheel.resolve()))
         run("python", "-c", FIT)
-        refused = subprocess.run(
-            [scripts / "decidewise", "demo"], cwd=folder, capture_output=True, text=True, check=False
-        )
-        if refused.returncode != 2 or "decidewise[cli]" not in refused.stderr:
-            raise SystemExit(f"Without its extra the command should name it; it said: {refused.stderr}")
+        if "decidewise[cli]" not in (said := run("decidewise", "demo", expected=2)):
+            raise SystemExit(f"Without its extra the command should name it, but it said: {said}")
         install(f"{wheel.resolve()}[cli]")
         run("decidewise", "--version")
         run("python", "-m", "decidewise", "demo")
