@@ -1,11 +1,12 @@
 # Every target does its own set-up: a machine needs only python3 (with pip and venv) and make.
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-SETTINGS := pyproject.toml constraints.txt
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+CONSTRAINTS ?= constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
+SETTINGS := pyproject.toml $(CONSTRAINTS)
 
-.PHONY: help demo paper better test fuzz chromium speed peers race format clean
+.PHONY: help demo paper better test lint build fuzz chromium speed race format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/'
@@ -21,12 +22,19 @@ better: $(VENV)/.core  ## Decide better than any published method, and add that 
 	$(BIN)/decidewise paper run better travelling_salesman
 	$(BIN)/decidewise paper report
 
-test: $(VENV)/.test chromium  ## Lint, format, types, import rules, then all tests
+test: lint chromium  ## Lint, format, types, import rules, then all tests
+	$(BIN)/pytest -q -n auto
+
+lint: $(VENV)/.test  ## Lint, format, types and import rules alone
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/pytest -q -n auto
+
+build: $(VENV)/.test  ## Build the source distribution and the wheel, and try the wheel in an environment of its own
+	rm -rf dist
+	$(BIN)/python -m hatchling build
+	$(BIN)/python .ci/try_wheel.py dist/*.whl
 
 fuzz: $(VENV)/.test  ## Try many more random instances and bad inputs than `make test` does (about ten minutes)
 	FUZZ_ROUNDS=300 $(BIN)/pytest -q -n auto tests/problems/test_fuzz.py
@@ -40,10 +48,7 @@ speed: $(VENV)/.test  ## Print the benchmarks, as ratios measured in one run
 	$(BIN)/python speed/generalized_linear.py
 	$(BIN)/python speed/compare.py
 
-peers: $(VENV)/.peers  ## Compare with PyEPO: parity of losses, data and decisions
-	$(BIN)/pytest -q -n auto tests/peers tests/data
-
-race: $(VENV)/.peers  ## Race PyEPO with Gurobi: the same trainings on both sides (about ten minutes)
+race: $(VENV)/.test  ## Race PyEPO with Gurobi: the same trainings on both sides (about ten minutes)
 	$(BIN)/python speed/against_pyepo.py
 
 format: $(VENV)/.test  ## Format and fix what can be fixed
@@ -51,22 +56,17 @@ format: $(VENV)/.test  ## Format and fix what can be fixed
 	$(BIN)/ruff format .
 
 clean:  ## Remove the environment and all output
-	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) out dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-$(VENV)/bin/python:
+$(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.core: $(SETTINGS) | $(VENV)/bin/python
+$(VENV)/.core: $(SETTINGS) | $(BIN)/python
 	@echo "Installing decidewise (once; a few minutes on a new machine) ..."
-	$(PIP) --editable .
+	$(PIP) --editable '.[cli]'
 	@touch $@
 
-$(VENV)/.test: $(SETTINGS) | $(VENV)/bin/python
+$(VENV)/.test: $(SETTINGS) | $(BIN)/python
 	@echo "Installing decidewise with what the tests need (once; a few minutes on a new machine) ..."
 	$(PIP) --editable '.[test]'
-	@touch $@
-
-$(VENV)/.peers: $(VENV)/.test
-	@echo "Installing PyEPO and gurobipy (once) ..."
-	$(PIP) --editable '.[test,peers]'
 	@touch $@

@@ -1,5 +1,6 @@
 """The advice is right on data made to deserve it, and the floor is near the true one."""
 
+import sys
 from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
@@ -197,7 +198,7 @@ def test_candidates_that_fail_are_a_line_least_squares_included(monkeypatch):
         wrong = WiseRegressor(Ridge(alpha=-1))
         return {"least squares": wrong, "wise": WiseRegressor(), "another": wrong}
 
-    monkeypatch.setattr("decidewise.diagnose.default_candidates", some)
+    monkeypatch.setattr(sys.modules[diagnose.__module__], "default_candidates", some)
     data = make_shortest_path(100, degree=4, seed=0)
     found = diagnose(data.problem, data.X, data.costs, max_solves=2_000)
     (line,) = found.failures

@@ -78,12 +78,20 @@ def assert_same(ours, theirs):
     np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-6, atol=1e-6)
 
 
+class Given(np.random.Generator):
+    """A generator that returns given numbers: `Given(gamma=draw)` has the method `gamma` replaced by `draw`."""
+
+    def __init__(self, **methods):
+        super().__init__(np.random.PCG64(0))
+        vars(self).update(methods)
+
+
 def normal_noise(case):
     """Return a generator for us that gives the first noise of a PyEPO module with seed 135, mirrored if need be."""
     generator = torch.Generator().manual_seed(135)
     shape = (N, SAMPLES, case.problem.n_costs)
     noise = torch.randn(shape, dtype=torch.float64, generator=generator).numpy()
-    return SimpleNamespace(standard_normal=lambda shape: case.sign * noise.swapaxes(0, 1))
+    return Given(standard_normal=lambda shape: case.sign * noise.swapaxes(0, 1))
 
 
 def gamma_noise(case):
@@ -92,7 +100,7 @@ def gamma_noise(case):
     first = KAPPA * case.sign * noise.swapaxes(0, 1) + np.log(10)
     terms = iter([first] + 9 * [np.zeros_like(first)])
     distribution = SimpleNamespace(sample=lambda size, **_: noise)
-    return distribution, SimpleNamespace(gamma=lambda shape, scale, size: next(terms))
+    return distribution, Given(gamma=lambda shape, scale, size: next(terms))
 
 
 def test_labels(case):

@@ -4,6 +4,7 @@ A plan (`plan`) lists problems, degrees, numbers of samples, methods and trials.
 parallel (`runner`), and each row goes to the store (`store`) as it is done, under a key that holds all that decides it.
 Killed at any moment, a run continues where it was; changed plans, seeds and code never meet old rows.
 
+>>> from decidewise.experiments import Store, as_table, cells_of_all, read_plan, run
 >>> from pathlib import Path
 >>> from tempfile import TemporaryDirectory
 >>> text = '''
@@ -27,26 +28,8 @@ Killed at any moment, a run continues where it was; changed plans, seeds and cod
 (4, ['MSE', 'WISE', 'MSE', 'WISE'])
 """
 
-from decidewise.experiments.cells import Cell
-from decidewise.experiments.methods import Method
-from decidewise.experiments.plan import Plan, PlannedProblem, read_plan
-from decidewise.experiments.rows import Row, as_table, export
-from decidewise.experiments.runner import OtherCodeError, cells_of_all, run
-from decidewise.experiments.store import Store
-from decidewise.experiments.version import code_version
+from decidewise.runtime.extras import require
+from decidewise.runtime.lazy import import_lazily
 
-__all__ = [
-    "Cell",
-    "Method",
-    "OtherCodeError",
-    "Plan",
-    "PlannedProblem",
-    "Row",
-    "Store",
-    "as_table",
-    "cells_of_all",
-    "code_version",
-    "export",
-    "read_plan",
-    "run",
-]
+require("cli", by=__name__)
+import_lazily(__name__)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import highspy
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.sparse import csc_array, vstack
 
 from decidewise.checks import FloatArray
 from decidewise.errors import SolverError
 from decidewise.polyhedra.polyhedron import Polyhedron
+
+if TYPE_CHECKING:
+    import highspy
 
 
 def relaxed_vertices(polyhedron: Polyhedron, costs: FloatArray) -> FloatArray:
@@ -27,6 +31,8 @@ def relaxed_vertices(polyhedron: Polyhedron, costs: FloatArray) -> FloatArray:
            [1.        , 0.66666667],
            [1.        , 0.        ]])
     """
+    from highspy import HighsModelStatus  # noqa: PLC0415  (whoever solves nothing here does not wait for HiGHS)
+
     solver = _load(polyhedron)
     columns = np.arange(costs.shape[1], dtype=np.int32)
     solver.changeColsCost(len(columns), columns, np.zeros(len(columns)))
@@ -39,7 +45,7 @@ def relaxed_vertices(polyhedron: Polyhedron, costs: FloatArray) -> FloatArray:
         solver.setBasis(start)
         solver.changeColsCost(len(columns), columns, costs[row] / (np.linalg.norm(costs[row]) or 1.0))
         solver.run()
-        if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        if solver.getModelStatus() != HighsModelStatus.kOptimal:
             status = solver.modelStatusToString(solver.getModelStatus())
             raise SolverError(f"HiGHS ended the linear relaxation with status {status!r}", row=row)
         vertices[row] = solver.getSolution().col_value
@@ -47,6 +53,8 @@ def relaxed_vertices(polyhedron: Polyhedron, costs: FloatArray) -> FloatArray:
 
 
 def _load(polyhedron: Polyhedron) -> highspy.Highs:
+    import highspy  # noqa: PLC0415
+
     matrix = csc_array(vstack([polyhedron.A_ub, polyhedron.A_eq], format="csc"))
     program = highspy.HighsLp()
     program.num_row_, program.num_col_ = matrix.shape

@@ -11,32 +11,6 @@
 `Problem` says what a problem is and how to write a new one.
 """
 
-from decidewise.polyhedra import Polyhedron
-from decidewise.problems.assignment import Assignment
-from decidewise.problems.ball import Ball
-from decidewise.problems.base import Problem
-from decidewise.problems.ellipsoid import Ellipsoid
-from decidewise.problems.knapsack import Knapsack
-from decidewise.problems.portfolio import Portfolio
-from decidewise.problems.readers import from_pyepo
-from decidewise.problems.shortest_path import ShortestPath
-from decidewise.problems.topk import TopK
-from decidewise.problems.travelling_salesman import TravellingSalesman
-from decidewise.problems.wrappers import CachedProblem, CountedProblem, ParallelProblem
+from decidewise.runtime.lazy import import_lazily
 
-__all__ = [
-    "Assignment",
-    "Ball",
-    "CachedProblem",
-    "CountedProblem",
-    "Ellipsoid",
-    "Knapsack",
-    "ParallelProblem",
-    "Polyhedron",
-    "Portfolio",
-    "Problem",
-    "ShortestPath",
-    "TopK",
-    "TravellingSalesman",
-    "from_pyepo",
-]
+import_lazily(__name__)

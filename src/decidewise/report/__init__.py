@@ -9,3 +9,7 @@
 - `page`: all of it on one page, where a small script draws the same charts
 - `write`: the only part that touches the disk
 """
+
+from decidewise.runtime.extras import require
+
+require("cli", by=__name__)

@@ -6,7 +6,6 @@ With `FᵀF = S` the portfolio maximises `r·u` over `u >= 0`, `sum u <= 1`, `�
 
 from __future__ import annotations
 
-import clarabel
 import numpy as np
 from scipy.linalg.lapack import dpstrf
 from scipy.sparse import csc_matrix, eye, vstack
@@ -61,6 +60,8 @@ def _approach(r: FloatArray, root: FloatArray, size: float, value: float, doubt:
 
     They are computed in units of a given sum of shares and value.
     """
+    import clarabel  # noqa: PLC0415  (most portfolios never come here)
+
     rank, d = root.shape
     radius = np.sqrt(1.0 - doubt)
     gains, factor = r * (size / value), root * (size / radius)

@@ -1,0 +1,50 @@
+"""Install a wheel into an empty environment and use it as a stranger would: plain first, then with its command line."""
+
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+FIT = """
+from decidewise import WiseRegressor, decide, normalized_regret
+from decidewise.data import make_shortest_path
+train, test = make_shortest_path(300, degree=4, seed=0).split(200)
+model = WiseRegressor().fit(train.X, train.costs)
+assert normalized_regret(test.problem, model.predict(test.X), test.costs) < 20
+assert decide(model, test.problem, test.X).shape == test.costs.shape
+"""
+
+
+def main(wheel: Path) -> None:
+    """Try the wheel; an exception says what failed."""
+    constraints = Path(__file__).parents[1] / "constraints.txt"
+    with tempfile.TemporaryDirectory() as folder:
+        venv.create(folder, with_pip=True)
+        scripts = Path(folder, "Scripts" if sys.platform == "win32" else "bin")
+
+        def run(program: str, *arguments: str, expected: int = 0) -> str:
+            command = [scripts / program, *arguments]
+            result = subprocess.run(command, cwd=folder, stderr=subprocess.PIPE, text=True, check=False)
+            if result.returncode != expected:
+                raise SystemExit(f"{program} {' '.join(arguments)} ended with {result.returncode}: {result.stderr}")
+            return result.stderr
+
+        def install(requirement: str) -> None:
+            options = ("--quiet", "--disable-pip-version-check", "--constraint", str(constraints))
+            run("python", "-m", "pip", "install", *options, requirement)
+
+        install(str(wheel.resolve()))
+        run("python", "-c", FIT)
+        if "decidewise[cli]" not in (said := run("decidewise", "demo", expected=2)):
+            raise SystemExit(f"Without its extra the command should name it, but it said: {said}")
+        install(f"{wheel.resolve()}[cli]")
+        run("decidewise", "--version")
+        run("python", "-m", "decidewise", "demo")
+        run("decidewise", "paper", "run", "quick", "--trials", "1", "--jobs", "1")
+        run("decidewise", "paper", "report", "quick")
+    print(f"{wheel.name} works in an environment of its own.")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
