@@ -17,7 +17,6 @@ from decidewise.evaluate import Interval, compare_regrets
 from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor, default_candidates
 from decidewise.models.selection.out_of_fold import OutOfFold, Rows, affordable, folds
 from decidewise.models.selection.scores import CandidateScores, reasons
-from decidewise.models.training.initial import link_of
 from decidewise.problems.base import Problem, as_problem
 
 _N_RESAMPLES = 10
@@ -228,7 +227,7 @@ def advise(
 
 def _has_log_link(candidate: WiseRegressor) -> bool:
     learner = candidate.estimator[-1] if isinstance(candidate.estimator, Pipeline) else candidate.estimator
-    return isinstance(learner, GeneralizedLinear) and link_of(learner) == "log"
+    return isinstance(learner, GeneralizedLinear) and learner.effective_link == "log"
 
 
 def _spo_plus(problem: Problem, *, log_link: bool) -> DecisionRegressor:

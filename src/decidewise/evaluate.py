@@ -40,6 +40,7 @@ from decidewise.checks import (
 from decidewise.errors import OptimalityWarning
 from decidewise.problems.base import Problem, as_problem
 from decidewise.progress import tracked
+from decidewise.scaling import unit_largest
 
 #: Decisions whose predicted values are closer than this, relative to the largest entries, count as tied.
 TIE_TOLERANCE = 1e-6
@@ -286,7 +287,7 @@ class Hindsight:
         regret = self._excess(problem.solve(prediction))
         if unambiguous:
             # Subtracting the costs makes the worst of the tied decisions the optimum, in either sense.
-            adverse = problem.solve(_unit(prediction) - TIE_TOLERANCE * _unit(costs))
+            adverse = problem.solve(unit_largest(prediction) - TIE_TOLERANCE * unit_largest(costs))
             regret = np.maximum(regret, self._excess(adverse))
         return regret
 
@@ -337,12 +338,6 @@ def _values(costs: FloatArray, decisions: FloatArray) -> FloatArray:
         row = int(np.isfinite(values).argmin())
         raise ValueError(f"row {row}: its costs add up to more than float64 can hold. Divide all costs by a number.")
     return values
-
-
-def _unit(rows: FloatArray) -> FloatArray:
-    """Scale each row to a largest entry of 1; a row of zeros stays."""
-    largest = np.abs(rows).max(axis=1, keepdims=True)
-    return rows / np.where(largest > 0, largest, 1.0)
 
 
 def _as_options(

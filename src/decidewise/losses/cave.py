@@ -22,6 +22,7 @@ from decidewise.checks import FloatArray, as_flag, as_integer, as_number
 from decidewise.losses.base import SHARED, DecisionTarget, Loss, row_dot, solve_labels
 from decidewise.polyhedra.cones import IntArray, NormalCones
 from decidewise.problems.base import Problem
+from decidewise.scaling import unit_rows
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,8 @@ class _ConeAligned(Loss):
         self, prediction: FloatArray, target: ConeTarget, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Return `1 - cos(-p, q)` and its gradient for constant `q`; 1 and 0 where either vector is zero."""
-        descent = _unit(-prediction)
-        aim = _unit(self.aim(-prediction, target, rng))
+        descent = unit_rows(-prediction)
+        aim = unit_rows(self.aim(-prediction, target, rng))
         cosine = row_dot(descent, aim)
         length = np.linalg.norm(prediction, axis=1, keepdims=True)
         slope = (aim - cosine[:, None] * descent) / np.where(length > 0, length, np.inf)
@@ -155,13 +156,7 @@ class CaveHybrid(_ConeAligned):
     def aim(self, points: FloatArray, target: ConeTarget, rng: np.random.Generator) -> FloatArray:
         """Return the truncated projection on the rows drawn and the mixture on the others."""
         mean = target.cones.mean_unit_normal(target.binding)
-        aims = (1 - self.inner_ratio) * _unit(points) + self.inner_ratio * mean
+        aims = (1 - self.inner_ratio) * unit_rows(points) + self.inner_ratio * mean
         drawn = rng.random(len(points)) < self.solve_ratio
         aims[drawn] = target.cones.approach(points[drawn], target.binding[drawn], self.max_iter)
         return aims
-
-
-def _unit(vectors: FloatArray) -> FloatArray:
-    """Return each row divided by its length; zero rows stay zero."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths > 0, lengths, 1)

@@ -11,8 +11,6 @@ from sklearn.preprocessing import FunctionTransformer
 from decidewise.checks import FloatArray
 from decidewise.losses import Loss
 from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressorCV
-from decidewise.models.linear.link import Link
-from decidewise.models.training.initial import link_of
 from decidewise.problems.base import Problem
 
 
@@ -83,7 +81,7 @@ class SameModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 f"the choice is {self.choice_.best_name_!r}, and only models that are linear behind their feature "
                 "steps can be trained on another loss. Use fewer rows, for which no trees are tried."
             )
-        link: Link = "log" if link_of(last) == "log" else "identity"
+        link = last.effective_link
         predictor = DecisionRegressor(
             self.problem,
             self.loss,

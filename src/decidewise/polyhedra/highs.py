@@ -10,6 +10,7 @@ from scipy.sparse import csc_array, vstack
 from decidewise.checks import FloatArray
 from decidewise.errors import SolverError
 from decidewise.polyhedra.polyhedron import Polyhedron
+from decidewise.scaling import unit_rows
 
 if TYPE_CHECKING:
     import highspy
@@ -38,12 +39,12 @@ def relaxed_vertices(polyhedron: Polyhedron, costs: FloatArray) -> FloatArray:
     solver.changeColsCost(len(columns), columns, np.zeros(len(columns)))
     solver.run()
     start = solver.getBasis()
-    vertices = np.empty_like(costs)
+    directions, vertices = unit_rows(costs), np.empty_like(costs)
     for row in range(len(costs)):
         # Every row from the same feasible basis and at unit length: ties depend neither on the other rows nor on scale.
         solver.clearSolver()
         solver.setBasis(start)
-        solver.changeColsCost(len(columns), columns, costs[row] / (np.linalg.norm(costs[row]) or 1.0))
+        solver.changeColsCost(len(columns), columns, directions[row])
         solver.run()
         if solver.getModelStatus() != HighsModelStatus.kOptimal:
             status = solver.modelStatusToString(solver.getModelStatus())

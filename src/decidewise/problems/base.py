@@ -24,7 +24,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import wraps
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -78,6 +78,8 @@ class Problem(ABC):
     is_integer: bool = False
     #: Whether solving changes the object, as it does a cache or a counter: a copy in another process would differ.
     keeps_state: bool = False
+    #: Whether `minimize` checks that costs are finite, so that `solve` need not.
+    _checks_costs: ClassVar[bool] = True
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -106,7 +108,12 @@ class Problem(ABC):
         """
         costs = as_array(costs, name="costs")
         vector = costs.ndim == 1
-        batch = as_matrix(costs[np.newaxis] if vector else costs, n_columns=self.n_costs, owner=type(self).__name__)
+        batch = as_matrix(
+            costs[np.newaxis] if vector else costs,
+            n_columns=self.n_costs,
+            owner=type(self).__name__,
+            finite=self.sense == "max" or not self._checks_costs,  # of the costs that came, not of minus them
+        )
         decisions = self.minimize(-batch if self.sense == "max" else batch)
         return decisions[0] if vector else decisions
 

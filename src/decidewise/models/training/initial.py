@@ -13,7 +13,6 @@ from decidewise.checks import FloatArray, check_finite
 from decidewise.measure import norms
 from decidewise.models.estimator.traits import as_regressor
 from decidewise.models.generalized_linear import GeneralizedLinear
-from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.link import Link, multiplied
 from decidewise.models.linear.units import Units
 from decidewise.models.wise_regressor import WiseRegressor
@@ -75,11 +74,6 @@ def _named(init: str, link: Link) -> Any:
     return WiseRegressor(GeneralizedLinear("gamma" if link == "log" else "squared"))
 
 
-def link_of(model: GeneralizedLinear) -> str:
-    """Return the link of a generalized linear model, the deviance's own where none was chosen."""
-    return model.link or Deviance.of(model.deviance, model.power).link
-
-
 def _as_array(init: Any) -> FloatArray:
     try:
         parameters = np.asarray(init, dtype=np.float64)
@@ -112,7 +106,7 @@ def _parameters(model: Any, link: Link) -> FloatArray:
             "the features first and pass the linear model alone, or start at a model without that step."
         )
     if isinstance(model, GeneralizedLinear):
-        own_link = link_of(model)
+        own_link = model.effective_link
         if own_link != link:
             raise ValueError(f'init has the {own_link} link and the regressor the {link} link; set link="{own_link}".')
     return np.vstack([np.atleast_1d(model.intercept_), np.atleast_2d(model.coef_).T])

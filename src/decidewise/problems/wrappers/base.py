@@ -18,6 +18,8 @@ class Wrapper(Problem):
         The problem inside.
     """
 
+    _checks_costs = False
+
     def __init_subclass__(cls, **keywords: Any) -> None:
         super(Problem, cls).__init_subclass__(**keywords)  # past the check of `minimize`: the problem inside has one
 
