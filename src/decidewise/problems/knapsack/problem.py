@@ -108,7 +108,7 @@ class Knapsack(Problem):
         def search(rows: FloatArray, steps: IntArray) -> tuple[FloatArray, int]:
             return search_packs(rows, self._loads, steps)
 
-        decisions, stuck = search_in_parts(search, values, steps=STEPS, most=MAX_STEPS)
+        decisions, stuck = search_in_parts(search, values, steps=STEPS, max_steps=MAX_STEPS)
         if stuck >= 0:
             raise SolverError(
                 f"no optimal pack was proved within {MAX_STEPS:,} steps. Values that follow the weights closely make a "

@@ -95,7 +95,7 @@ class TravellingSalesman(Problem):
             return cheapest_tours(unit_largest(rows), self.n_nodes, trees)
 
         steps = max(1_000, EDGES // self.n_nodes**2)
-        decisions, stuck = search_in_parts(search, costs, steps=steps, most=MAX_TREES)
+        decisions, stuck = search_in_parts(search, costs, steps=steps, max_steps=MAX_TREES)
         if stuck >= 0:
             raise SolverError(
                 f"no tour was proved to be the cheapest, and the first of the cheapest, within {MAX_TREES:,} bounds. "
