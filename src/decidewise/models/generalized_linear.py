@@ -139,7 +139,7 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     @available_if(_has_partial_fit)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Add more rows: the result is that of one `fit` on all rows since the last call of `fit`."""
+        """Add rows to those of the last `fit` and the calls since then: the result is that of one `fit` on all rows."""
         with all_or_nothing(self):
             deviance = self._check_parameters()
             blocks, n_dimensions = self._read(X, y, sample_weight, reset=not hasattr(self, "moments_"))

@@ -123,7 +123,7 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
 
     @available_if(_has_partial_fit)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Add more rows: the model is that of one `fit` on all rows since the last call of `fit`.
+        """Add rows to those of the last `fit` and the calls since then: the model is that of one `fit` on all rows.
 
         Only for the exact linear fit: `WiseRegressor()`, or `WiseRegressor(GeneralizedLinear(...))` with the squared
         deviance and the identity link. It stores sums over the rows, so a table of any length can be read in parts.

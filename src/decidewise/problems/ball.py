@@ -1,4 +1,4 @@
-"""The ball, the simplest strongly convex set: costs `c` have the one minimiser `-radius c / ‖c‖` on it.
+"""The ball, the simplest strongly convex set: for costs `c` its only minimiser is `-radius c / ‖c‖`.
 
 Ties: none, except for zero costs, where the centre is returned.
 """

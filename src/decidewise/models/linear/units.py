@@ -26,7 +26,7 @@ def power_of_two(sizes: Any) -> Any:
     array([1.   , 1.   , 2.   , 0.125])
     """
     _, exponents = np.frexp(sizes)
-    # Within these bounds the inverse of the power is in range, too.
+    # Within these bounds the inverse of the power is in range as well.
     return np.where(np.isfinite(sizes) & (sizes > 0), np.ldexp(1.0, np.clip(exponents - 1, -1000, 1000)), 1.0)
 
 
@@ -80,8 +80,8 @@ class Units:
     varies : bool ndarray of shape (p,)
         Whether each feature is not constant.
     cost : float
-        A typical cost: the median over the columns, except those that are always zero, of their mean absolute costs. So
-        a column of huge costs, which forbids a decision, has little effect.
+        A typical cost: the median of the mean absolute costs of the columns, without columns that are always zero. So a
+        column of huge costs, which forbids a decision, has little effect.
     prediction : float
         The typical cost, or 1 for a loss whose predictions are directions.
 

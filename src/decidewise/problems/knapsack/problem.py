@@ -111,8 +111,8 @@ class Knapsack(Problem):
         decisions, stuck = search_in_parts(search, values, steps=STEPS, max_steps=MAX_STEPS)
         if stuck >= 0:
             raise SolverError(
-                f"no optimal pack was proved within {MAX_STEPS:,} steps. A knapsack is hard if the values are nearly "
-                "proportional to the weights; round the values or use fewer items.",
+                f"no optimal pack was proved within {MAX_STEPS:,} steps. A knapsack is hard if the values are strongly "
+                "correlated with the weights; round the values or use fewer items.",
                 row=stuck,
             )
         return decisions

@@ -87,7 +87,7 @@ def minimize_capped(minimize: Callable[[FloatArray], FloatArray], costs: FloatAr
 
 
 def _cap_unusable(costs: FloatArray, decisions: FloatArray, n_chosen: int) -> FloatArray:
-    """Return costs (n, d) in which the costs of items that are in no better decision than the given one are capped.
+    """Return costs (n, d) in which the costs of unusable items, those in no better decision than the given, are capped.
 
     An item is unusable if it costs more than the decision even together with the cheapest `n_chosen - 1` items.
     """
