@@ -14,7 +14,7 @@ from decidewise.problems import from_pyepo
 
 
 def train(criterion: torch.nn.Module, loader: DataLoader, epochs: int) -> torch.nn.Module:
-    """Train a linear predictor; nothing here knows whose loss it is."""
+    """Train a linear predictor; the loop is the same for both libraries' losses."""
     torch.manual_seed(0)
     network = torch.nn.Linear(5, 40)
     optimizer = torch.optim.Adam(network.parameters(), lr=1e-2)
@@ -33,13 +33,13 @@ def main(n_train: int = 200, n_test: int = 1000, epochs: int = 50) -> None:
     train_loader = DataLoader(optDataset(model, X[:n_train], costs[:n_train]), batch_size=32, shuffle=True)
     test_loader = DataLoader(optDataset(model, X[n_train:], costs[n_train:]), batch_size=n_test)
 
-    # Any PyEPO model is a problem; `decidewise.problems.ShortestPath(5, 5)` is the same one with a faster solver.
+    # `from_pyepo` takes any PyEPO model; `decidewise.problems.ShortestPath(5, 5)` is the same problem, solved faster.
     problem = from_pyepo(model)
     criteria = {
         "PyEPO, PG": pyepo.func.perturbationGradient(model, sigma=1.0),  # the line that changes
         "decidewise, PG": loss_module("pg", problem, h=1.0),
-        "decidewise, SPO+": loss_module("spo+", problem),  # without the solutions and objectives that PyEPO's asks for
-        "decidewise, WISE": loss_module("wise", problem),  # without a solver
+        "decidewise, SPO+": loss_module("spo+", problem),  # needs no solutions and objectives, unlike PyEPO's
+        "decidewise, WISE": loss_module("wise", problem),  # needs no solver
     }
     for name, criterion in criteria.items():
         regret = pyepo.metric.regret(train(criterion, train_loader, epochs), model, test_loader)

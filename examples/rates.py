@@ -1,12 +1,12 @@
-"""Show how fast decisions improve with data: as n^-1/2 over a polytope at worst, as n^-1 over a ball.
+"""Show how fast decisions improve with data: as n^-1/2 over a polytope in the worst case, as n^-1 over a ball.
 
-The costs are drawn such that the WISE minimiser is linear: `E[y|x] / E[‖y‖ | x] = margin · x₁ · v` for a unit vector
-`v` and features of ±1. The exact linear WISE fit is scored by its excess decision risk, that is by
-`E[y|x]·(w(f(x)) - w(E[y|x]))`, over all values of the features and averaged over trials.
+The costs are drawn so that the WISE minimiser is linear: `E[y|x] / E[‖y‖ | x] = margin · x₁ · v` for a unit vector `v`
+and features of ±1. The exact linear WISE fit is scored by its excess decision risk,
+`E[y|x]·(w(f(x)) - w(E[y|x]))`, averaged over all values of the features and over trials.
 
-The slow rate is a worst case over distributions: at every n it takes the worst of several margins of the order n^-1/2.
-A larger margin is learnt with fewer samples, and mistakes under a smaller one cost less. Over a ball the rate is fast
-as long as the margin stays where it is, the paper's assumption `‖E[y|x]‖ >= γ`, and slow without it.
+The slow rate is a worst case over distributions: for every n, the worst of several margins of order n^-1/2 is taken. A
+larger margin is learnt from fewer samples, and with a smaller margin mistakes cost less. Over a ball the rate is fast
+if the margin is fixed, which is the paper's assumption `‖E[y|x]‖ >= γ`, and slow if it shrinks.
 
     python examples/rates.py [--quick] [out/rates.png]
 """
@@ -35,7 +35,7 @@ SIZES = tuple(2**k for k in range(5, 13))
 
 
 class Case(NamedTuple):
-    """A region, the margins to take the worst of, and the exponent of n in the paper's bound."""
+    """A problem, the margins of which the worst counts, and the exponent of n in the paper's bound."""
 
     name: str
     problem: Problem
@@ -60,12 +60,12 @@ def bayes(X: FloatArray, margin: float, d: int) -> FloatArray:
 
 
 def mean_norm(X: FloatArray) -> FloatArray:
-    """Return `E[‖y‖ | x]` (n, 1): it makes the mean cost nonlinear, but not the WISE minimiser."""
+    """Return `E[‖y‖ | x]`: it makes the mean cost nonlinear, but not the WISE minimiser: (n, 2) -> (n, 1)."""
     return np.exp(X[:, 1:] / 2)
 
 
 def draw_costs(X: FloatArray, margin: float, d: int, rng: np.random.Generator) -> FloatArray:
-    """Draw corners of a cube, every sign with the probability that gives it the right mean, times a random size."""
+    """Draw corners of a cube, with sign probabilities that give the right mean, times random norms."""
     probability = (1 + np.sqrt(d) * bayes(X, margin, d)) / 2
     directions = np.where(rng.random(probability.shape) < probability, 1.0, -1.0) / np.sqrt(d)
     return mean_norm(X) * rng.uniform(0.5, 1.5, size=(len(X), 1)) * directions
@@ -80,7 +80,7 @@ def excess_risk(problem: Problem, margin: float, n: int, rng: np.random.Generato
 
 
 def worst_risk(case: Case, n: int, trials: int) -> tuple[float, float]:
-    """Return the mean excess risk over the trials, at the worst of the margins, and its standard error."""
+    """Return the mean excess risk over the trials for the worst of the margins, and its standard error."""
     margins = np.array(case.margins) / (np.sqrt(n) if case.shrink else 1.0)
     risks = np.array(
         [
@@ -134,8 +134,8 @@ def main(trials: int = 100, sizes: Sequence[int] = SIZES, out: Path = Path("out/
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="The rates of the paper's theory, measured.")
-    parser.add_argument("out", type=Path, nargs="?", default=Path("out/rates.png"), help="where the figure goes")
+    parser = argparse.ArgumentParser(description="Measure the rates of the paper's theory.")
+    parser.add_argument("out", type=Path, nargs="?", default=Path("out/rates.png"), help="the file of the figure")
     parser.add_argument("--quick", action="store_true", help="few trials and small samples, in seconds")
     arguments = parser.parse_args()
     if arguments.quick:

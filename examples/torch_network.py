@@ -18,7 +18,7 @@ def train(loss_name: str, data: Dataset, epochs: int) -> nn.Module:
     optimizer = torch.optim.Adam(network.parameters(), lr=1e-2)
 
     criterion = loss_module(loss_name, data.problem)
-    target = criterion.prepare(costs)  # the optimal decisions, if the loss needs them: solved once, not in every epoch
+    target = criterion.prepare(costs)  # optimal decisions, if the loss needs them, are solved here once
     for _ in range(epochs):
         for rows in torch.randperm(len(data)).split(32):
             loss = criterion(network(X[rows]), costs[rows], target[rows])

@@ -1,8 +1,9 @@
 """Train the paper's linear predictor with our trainer and with PyEPO and Gurobi: seconds, ratio and final regret.
 
-Run: `make race`, or `python speed/against_pyepo.py [problem ...]` with the `peers` extra installed. Both sides do the
-same 100 epochs of Adam over 200 samples in batches of 32, from the same least-squares start, labels included, after a
-warm-up of one epoch. Gurobi solves for PyEPO; our solvers are compiled, exact and need no licence.
+Run: `make race`, or `python speed/against_pyepo.py [problem or method ...]` with the `peers` extra installed. Both
+sides run 100 epochs of Adam over 200 samples in batches of 32, from the same least-squares start, after a warm-up of
+one epoch; the times include the labels. PyEPO solves with Gurobi; our solvers are compiled and exact, and need no
+licence.
 """
 
 import sys
@@ -29,7 +30,7 @@ N_TRAIN, N_TEST, EPOCHS, BATCH = 200, 1_000, 100, 32
 
 
 class Task(NamedTuple):
-    """A problem with its data, PyEPO's model of it, and Adam's step."""
+    """A problem with its data, PyEPO's model of it, and Adam's learning rate."""
 
     data: object
     peer_model: object
@@ -50,7 +51,7 @@ def tasks():
 
 
 def at_most_one(model):
-    """Turn PyEPO's `Σ x = 1` into the paper's `Σ x ≤ 1`, so that both sides train on the same region."""
+    """Turn PyEPO's `Σ x = 1` into the paper's `Σ x ≤ 1`, so that both sides train on the same feasible set."""
     (budget,) = model._model.getConstrs()
     budget.Sense = gurobipy.GRB.LESS_EQUAL
     model._model.update()
@@ -62,7 +63,7 @@ def train_ours(task, loss, epochs):
     model = DecisionRegressor(
         train.problem,
         loss,
-        protocol="paper",  # PyEPO's, too
+        protocol="paper",  # as PyEPO trains
         init="mse",
         epochs=epochs,
         batch_size=BATCH,

@@ -1,7 +1,7 @@
-"""All log-linear models at once against scikit-learn's, one output after the other.
+"""Time the log-linear models of all outputs at once against scikit-learn's models, fitted one output at a time.
 
-Run: `python speed/generalized_linear.py`. Target: at least 20 times as fast as either of scikit-learn's solvers, with a
-tolerance that brings its coefficients to within 1e-6. Both run on one thread, which suits matrices of this size.
+Run: `python speed/generalized_linear.py`. Target: at least 20 times as fast as either of scikit-learn's solvers, at a
+tolerance at which the coefficients agree to within 1e-6. Both run on one thread, which suits matrices of this size.
 """
 
 from functools import partial
@@ -25,7 +25,7 @@ SOLVERS = ("lbfgs", "newton-cholesky")
 
 
 def best_seconds(*functions):
-    """Return the shortest time of each, run in turn so that a busy moment of the machine hits all."""
+    """Return the shortest time of each function; they run in turn, so that a busy moment of the machine hits all."""
     seconds = np.empty((REPEATS, len(functions)))
     for repeat in range(REPEATS):
         for i, function in enumerate(functions):

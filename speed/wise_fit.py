@@ -1,6 +1,7 @@
-"""How far is the exact WISE fit from its own matrix products? Time as a ratio, and the memory it adds.
+"""Time the exact WISE fit against the matrix products that it contains, and measure the memory that it adds.
 
-Run: `python speed/wise_fit.py`. Targets: at most 1.5 times `X.T @ X` and `X.T @ Y`; under 100 MB on top of the data.
+Run: `python speed/wise_fit.py`. Targets: at most 1.5 times the time of `X.T @ X` and `X.T @ Y`; under 100 MB on top of
+the data.
 """
 
 import resource
@@ -32,14 +33,14 @@ def main():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((N, P))
     costs = rng.standard_normal((N, D))
-    costs += 5  # in place: a temporary copy would hide the memory that the fit adds
-    WiseRegressor().fit(X[:10_000], costs[:10_000])  # loads every library before memory is read
+    costs += 5  # in place, since the memory of a temporary copy would hide what the fit adds
+    WiseRegressor().fit(X[:10_000], costs[:10_000])  # loads every library before memory is measured
 
     before = peak_megabytes()
     WiseRegressor().fit(X, costs)
     extra = peak_megabytes() - before
 
-    # Alternating blocks of both, so that a busy moment of the machine hits both.
+    # Both in turn, so that a busy moment of the machine hits both.
     products, fits = [], []
     for _ in range(3):
         products.append(best_seconds(lambda: (X.T @ X, X.T @ costs)))

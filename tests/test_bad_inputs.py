@@ -372,7 +372,7 @@ OTHERS = {
     "model without sense": ("modelSense", lambda: from_pyepo(model(modelSense=0))),
     "model with a word for its sense": ("modelSense", lambda: from_pyepo(model(modelSense="min"))),
     "model without costs": ("num_cost", lambda: from_pyepo(model(num_cost=0))),
-    "zero costs": ("all 2 rows weigh zero", lambda: measure.reweight(np.zeros((2, 2)))),
+    "zero costs": ("all 2 rows have weight zero", lambda: measure.reweight(np.zeros((2, 2)))),
     "norm out of range": ("row 1", lambda: measure.reweight([[1.0, 1.0], [1.7e308, 1.7e308]])),
     "weights too large": ("weights", lambda: measure.transform(COSTS, 1e6)),
     "weights too small": ("weights", lambda: measure.transform(COSTS / 100, 1e6)),

@@ -104,9 +104,9 @@ def test_bad_costs_are_named(function):
 
 
 def test_all_zero_costs_and_bad_arguments_are_errors():
-    with pytest.raises(ValueError, match="all 2 rows weigh zero"):
+    with pytest.raises(ValueError, match="all 2 rows have weight zero"):
         reweight(np.zeros((2, 3)))
-    with pytest.raises(ValueError, match="all 2 rows weigh zero"):
+    with pytest.raises(ValueError, match="all 2 rows have weight zero"):
         resample(np.zeros((2, 1)), np.zeros((2, 3)), 5, np.random.default_rng(0))
     with pytest.raises(ValueError, match="size must be at least 1"):
         resample(np.zeros((2, 1)), np.eye(2), 0, np.random.default_rng(0))

@@ -26,7 +26,7 @@ MODELS: dict[str, Any] = {"least squares": GeneralizedLinear(), "WISE": WiseRegr
 
 @dataclass(frozen=True)
 class Result:
-    """One model on one data set: regret and floor in percent, time of the fit in seconds."""
+    """One model on one data set: regret and floor in percent, the time of the fit in seconds."""
 
     degree: int
     model: str
@@ -37,7 +37,7 @@ class Result:
 
 def run_demo(out: Path) -> list[Result]:
     """Fit, print the table, write `demo.png` into the folder `out`, and return the rows."""
-    out.mkdir(parents=True, exist_ok=True)  # before any work is done in vain
+    out.mkdir(parents=True, exist_ok=True)  # first, so that a bad path fails before the work starts
     console = Console()
     results = []
     with console.status("Drawing data, fitting, solving 40,000 shortest paths ..."):
@@ -54,7 +54,7 @@ def run_demo(out: Path) -> list[Result]:
 
 def _evaluate(degree: int, name: str, train: Dataset, test: Dataset) -> Result:
     model = MODELS[name]
-    model.fit(train.X, train.costs)  # the first fit also loads and warms up libraries; the second is timed
+    model.fit(train.X, train.costs)  # the first fit also loads libraries, so the second one is timed
     start = perf_counter()
     model.fit(train.X, train.costs)
     seconds = perf_counter() - start

@@ -1,4 +1,4 @@
-"""What can go wrong that is not a bad argument."""
+"""Errors and warnings other than those for bad arguments."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 class InputError(ValueError):
-    """A file, a plan or a name that the user gave cannot be used; the message says why and what to do.
+    """A file, a plan or a name given by the user cannot be used; the message says why and what to do.
 
-    The command line shows the message alone. Any other `ValueError` there is a mistake of ours, with its traceback.
+    The command line prints the message without a traceback. Any other `ValueError` is a bug, and keeps its traceback.
     """
 
 
@@ -28,15 +28,15 @@ class SolverError(RuntimeError):
         self.row = row
 
     def at(self, row: int) -> SolverError:
-        """Return the same error at another row: that of the whole batch, where a part of it was solved."""
+        """Return the same error with another row number: the row in the whole batch, if only a part was solved."""
         return SolverError(self.message, row=row)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By default an exception is unpickled from its arguments alone, which leaves out the row.
+        # By default an exception is unpickled from its positional arguments, which do not include the row.
         return partial(SolverError, row=self.row), (self.message,)
 
 
-class TimeLimitReached(Exception):  # noqa: N818  (nothing went wrong)
+class TimeLimitReached(Exception):  # noqa: N818  (not an error: the caller asked for the limit)
     """The time for a solve is up; see `decidewise.runtime.batches.time_limit`."""
 
 
@@ -49,16 +49,16 @@ class OptimalityWarning(UserWarning):
 
 
 class TrainingWarning(UserWarning):
-    """Training did not make the model better, so that the one it started from is kept."""
+    """Training did not improve the model, so the initial model is kept."""
 
 
 class DivergenceError(ArithmeticError):
-    """Training went astray: the loss is not a number any more, or far beyond where it started.
+    """Training diverged: the loss is NaN, or far above its initial value.
 
     Attributes
     ----------
     epoch : int
-        The epoch in which it happened, counted from 1.
+        The epoch in which training diverged, counted from 1.
     """
 
     def __init__(self, message: str, *, epoch: int) -> None:

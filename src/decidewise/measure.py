@@ -1,9 +1,9 @@
 """The change of measure: from costs to weights and directions.
 
-A decision depends only on the direction of its cost vector, and what a wrong decision costs grows with its norm. So
-the paper moves the data from their own distribution `P` to a measure `Q` in two steps: weight each sample by `‖y‖`
-(step 1, `reweight`), then replace `y` by `y/‖y‖` (step 2, `project`). Both together, and only both, keep the optimal
-decision; least squares under `Q` is the WISE loss.
+A decision depends only on the direction of its cost vector `y`; the price of a wrong decision grows with the norm of
+`y`. So the paper moves the data from their distribution `P` to a measure `Q` in two steps: weight each sample by `‖y‖`
+(step 1, `reweight`), then replace `y` by `y/‖y‖` (step 2, `project`). The two steps together keep the optimal
+decision; neither step does so alone. Least squares under `Q` is the WISE loss.
 
 >>> import numpy as np
 >>> costs = np.array([[4.0, 0.0], [0.0, 1.0]])
@@ -33,7 +33,7 @@ def reweight(costs: Any) -> FloatArray:
     Returns
     -------
     weights : ndarray of shape (n,)
-        Zero for a zero row, which has nothing to say about any decision.
+        Zero for a zero row: all decisions cost the same there.
     """
     return mean_one(norms(as_matrix(costs)))
 
@@ -42,35 +42,35 @@ def mean_one(weights: FloatArray) -> FloatArray:
     """Scale weights (n,) to mean 1; raise if they are all zero."""
     if not weights.any():
         raise ValueError(
-            f"all {len(weights)} rows weigh zero (their costs or sample weights are zero), so no decision depends on "
-            "them and nothing can be learnt. Pass at least one row with a non-zero cost and weight."
+            f"all {len(weights)} rows have weight zero (zero costs or zero sample weights), so there is nothing to "
+            "learn from. Pass at least one row with a non-zero cost and a non-zero weight."
         )
-    relative = weights / weights.max()  # so that the mean of norms near the largest float stays finite
+    relative = weights / weights.max()  # the mean of weights near the largest float would overflow
     return relative / relative.mean()
 
 
 def project(costs: Any) -> FloatArray:
-    """Return the directions of step 2: each row divided by its norm, a zero row left at zero; (n, d) -> (n, d)."""
+    """Return the directions of step 2: each row divided by its norm; a zero row stays zero: (n, d) -> (n, d)."""
     return unit_rows(as_matrix(costs))
 
 
 def transform(costs: Any, exponent: float = 1.0) -> tuple[FloatArray, FloatArray]:
     """Return weights `‖y‖^exponent` and targets `y/‖y‖^exponent`: both steps of the change of measure.
 
-    Whatever the exponent, weighted least squares on the targets points in the direction of the conditional mean:
-    its minimiser is `E[y | x] / E[‖y‖^exponent | x]`. An exponent of 1 is WISE and 0 is plain least squares.
+    For every exponent, weighted least squares on the targets gives the direction of the conditional mean: its
+    minimiser is `E[y | x] / E[‖y‖^exponent | x]`. An exponent of 1 is WISE, an exponent of 0 plain least squares.
 
     Parameters
     ----------
     costs : array-like of shape (n, d)
     exponent : float
-        Not negative, and no larger than the range of float64 allows for the norms at hand.
+        Not negative, and small enough that `‖y‖^exponent` stays in the range of float64.
 
     Returns
     -------
     weights : ndarray of shape (n,)
     targets : ndarray of shape (n, d)
-        A zero row has weight 0 (1 when the exponent is 0, where every row counts the same) and a zero target.
+        A zero row has a zero target and weight 0 (weight 1 if the exponent is 0: then all rows weigh the same).
     """
     check_exponent(exponent)
     costs = as_matrix(costs)
@@ -84,18 +84,18 @@ def transform(costs: Any, exponent: float = 1.0) -> tuple[FloatArray, FloatArray
 
 
 def polar(costs: Any, xp: Any, *, eps: float = 0.0) -> tuple[Any, Any]:
-    """Return norms and directions on any array type, differentiable by its own means: (..., d) -> (..., 1), (..., d).
+    """Return norms and directions of any array type, differentiable by its library: (..., d) -> (..., 1), (..., d).
 
     Parameters
     ----------
     xp : module
-        The functions of the array type, as `array_api_compat.array_namespace` returns them.
+        The namespace of the array type, as returned by `array_api_compat.array_namespace`.
     eps : float
-        Norms below `eps` are clamped to it. With 0 a zero row has norm and direction zero.
+        Norms below `eps` are raised to `eps`. If `eps` is 0, a zero row has norm and direction zero.
     """
     largest = xp.max(xp.abs(costs), axis=-1, keepdims=True)
     largest = xp.where(largest > 0, largest, xp.ones_like(largest))
-    scaled = costs / largest  # so that squares of very large and very small costs stay in range
+    scaled = costs / largest  # keeps the squares of very large and very small costs in range
     norm = largest * xp.sqrt(xp.sum(scaled * scaled, axis=-1, keepdims=True))
     if eps > 0:
         norm = xp.clip(norm, min=eps)
@@ -107,15 +107,15 @@ def resample(
 ) -> tuple[Any, FloatArray]:
     """Draw a sample from `Q`, for learners that take no weights.
 
-    Rows are drawn with replacement and with probability proportional to `‖y‖^exponent` (times the sample weight).
+    Rows are drawn with replacement, with probabilities proportional to `‖y‖^exponent` times the sample weight.
 
     Parameters
     ----------
     X : array-like or frame with n rows
-        Returned as the type that came.
+        The drawn rows are returned as the same type.
     costs : array-like of shape (n, d)
     size : int
-        How many rows to draw.
+        The number of rows to draw.
     rng : numpy.random.Generator
 
     Returns
@@ -133,7 +133,7 @@ def resample(
 
 
 def cost_weights(costs: FloatArray, exponent: float) -> FloatArray:
-    """Return `‖y‖^exponent` for each row, unchecked; infinite where that overflows: (n, d) -> (n,)."""
+    """Return `‖y‖^exponent` for each row, unchecked, infinite if that overflows: (n, d) -> (n,)."""
     lengths = norms(costs)
     if exponent == 1:
         return lengths
@@ -142,7 +142,7 @@ def cost_weights(costs: FloatArray, exponent: float) -> FloatArray:
 
 
 def targets_of(costs: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return each row divided by its weight, and a row of weight zero as it is: (n, d), (n,) -> (n, d)."""
+    """Return each row divided by its weight; a row of weight zero is unchanged: (n, d), (n,) -> (n, d)."""
     return costs / np.where(weights > 0, weights, 1.0)[:, None]
 
 

@@ -1,4 +1,4 @@
-"""A progress bar for what takes its time."""
+"""A progress bar for slow loops."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Item = TypeVar("Item")
 
 
 def tracked(items: Collection[Item], description: str, *, patience: float = 1.0) -> Iterator[Item]:
-    """Yield the items; once they have taken `patience` seconds, show a bar on standard error until they end."""
+    """Yield the items; if they take longer than `patience` seconds, show a bar on standard error until the end."""
     begin = perf_counter()
     progress: Progress | None = None
     try:
@@ -28,5 +28,5 @@ def tracked(items: Collection[Item], description: str, *, patience: float = 1.0)
                 progress.update(task, completed=done)
             yield item
     finally:
-        if progress is not None and not progress.disable:  # to stop a disabled bar would print an empty line
+        if progress is not None and not progress.disable:  # stopping a disabled bar would print an empty line
             progress.stop()

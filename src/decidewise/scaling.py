@@ -1,4 +1,4 @@
-"""Rows scaled to a common size: to length one, or to a largest entry of one."""
+"""Scale rows to norm 1, or to a largest absolute entry of 1."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from decidewise.checks import FloatArray
 
 
 def norms(rows: FloatArray) -> FloatArray:
-    """Return the Euclidean norm of each row, without overflow or underflow on the way: (n, d) -> (n,).
+    """Return the Euclidean norm of each row, without intermediate overflow or underflow: (n, d) -> (n,).
 
     >>> norms(np.array([[3e200, 4e200], [3e-200, 4e-200]]))
     array([5.e+200, 5.e-200])
     """
     squares = np.einsum("ij,ij->i", rows, rows)
-    # Squares are exact enough unless one of them left the range of float64; only those rows are scaled first.
+    # Scale only the rows whose sum of squares may have overflowed or underflowed.
     extreme = ~((squares > 1e-280) & (squares < 1e280))
     result = np.sqrt(squares, where=~extreme, out=np.zeros(len(rows)))
     if extreme.any():
         largest = _largest(rows[extreme])
-        with np.errstate(invalid="ignore"):  # an infinite entry gives NaN, as a NaN does
+        with np.errstate(invalid="ignore"):  # an infinite entry gives NaN, like a NaN entry
             scaled = rows[extreme] / largest
         with np.errstate(over="ignore"):
             result[extreme] = largest[:, 0] * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))

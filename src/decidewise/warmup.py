@@ -1,4 +1,4 @@
-"""Compile every kernel ahead of time, so that no first answer has to wait."""
+"""Compile every kernel ahead of time, so that the first solve and the first fit are fast."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from decidewise.runtime.compilation import announcer
 
 
 def warm_up() -> None:
-    """Solve a small instance of every problem, and train a step on every loss that has kernels of its own."""
+    """Solve a small instance of each problem with kernels, and train one epoch of each loss with kernels of its own."""
     console = Console(stderr=True)
     begin = perf_counter()
     columns = TextColumn("Compiling {task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()

@@ -78,7 +78,7 @@ class TestPartialFit:
         [
             ({"alpha": -5}, "alpha must be a number at least 0"),
             ({"link": "bad"}, "link must be one of"),
-            ({"fit_intercept": False}, "fit_intercept=False after rows that were summed up about their means"),
+            ({"fit_intercept": False}, "fit_intercept is False now, but was True for the rows so far"),
         ],
     )
     def test_changed_parameters_are_checked(self, changed, sentence):

@@ -261,7 +261,7 @@ class TestPartialFit:
             with pytest.raises(ValueError, match=message):
                 model.partial_fit(*args)
             np.testing.assert_array_equal(model.predict(X), before)
-        with pytest.raises(ValueError, match=r"exponent=1.0.*exponent=0.5.*Call fit"):
+        with pytest.raises(ValueError, match=r"exponent=1.0.*exponent=0.5.*call fit"):
             model.set_params(exponent=0.5).partial_fit(X, costs)
 
     @pytest.mark.parametrize(

@@ -201,7 +201,7 @@ def test_relaxation():
         ([[1.0, 2.0]], [np.inf], r"capacities must be finite; row 0 has \+inf"),
         ([[1.0, 2.0]], [1.0, 2.0], r"capacities must be a vector of length 1; got capacities.shape=\(2,\)"),
         ([[1.0], [2.0]], 3.0, r"capacities must be a vector of length 2; got capacities.shape=\(1,\)"),
-        (np.ones((2, 2, 2)), [1.0], r"one row a dimension and one column an item; got weights.shape=\(2, 2, 2\)"),
+        (np.ones((2, 2, 2)), [1.0], r"one row per dimension and one column per item; got weights.shape=\(2, 2, 2\)"),
         ([], 1.0, "weights is empty"),
         (["a"], 1.0, "weights must be an array of real numbers"),
     ],

@@ -150,7 +150,7 @@ def test_numpy_integers_are_integers():
         ([0, 5], [1, 5], 0, 1, "no cycle; nodes 5 -> 5"),
         ([0, 2], [1, 3], 0, 3, "no path leads from source 0 to target 3"),
         ([0, 1], [1, 2], 2, 0, "no path leads from source 2 to target 0"),
-        ([0, 1], [1, 2], 0, 8, "node 8 is the source or the target, but no edge"),
+        ([0, 1], [1, 2], 0, 8, "node 8 is the source or the target, but is not an end of any edge"),
         ([0, 1], [1, 2], 1, 1, "source and target are both node 1"),
         ([0, 1], [1, 2, 3], 0, 3, "tails has 2 nodes and heads 3"),
         ([0, -1], [1, 2], 0, 2, "tails must not be negative; edge 1 has -1"),

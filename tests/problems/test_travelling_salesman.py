@@ -186,9 +186,9 @@ def test_few_nodes_have_no_rows_against_subtours(n):
 def test_too_hard_a_row_is_named(monkeypatch):
     n = 12
     easy = 1 - as_decision(np.arange(n))  # its first one-tree is its tour
-    hard = np.random.default_rng(4).uniform(size=easy.shape)  # takes 60 bounds
+    hard = np.random.default_rng(4).uniform(size=easy.shape)  # takes 60 one-trees
     monkeypatch.setattr(travelling_salesman, "MAX_TREES", 20)
-    with pytest.raises(SolverError, match=r"within 20 bounds.*fewer nodes") as error:
+    with pytest.raises(SolverError, match=r"within 20 one-trees.*fewer nodes") as error:
         TravellingSalesman(n).solve([easy, easy, hard])
     assert error.value.row == 2
 

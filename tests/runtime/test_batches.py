@@ -71,7 +71,7 @@ def counting_search(rows, steps):
 )
 def test_a_search_goes_on_where_its_steps_ended(efforts, given_up):
     rows = np.array(efforts, dtype=float).reshape(-1, 1)
-    decisions, stuck = search_in_parts(counting_search, rows, steps=10, most=100)
+    decisions, stuck = search_in_parts(counting_search, rows, steps=10, max_steps=100)
     assert stuck == given_up
     solved = slice(None if given_up < 0 else given_up)
     np.testing.assert_array_equal(decisions[solved], -rows[solved])
@@ -84,7 +84,7 @@ def test_an_error_in_the_thread_of_a_hard_row_comes_through():
         return rows, 0
 
     with pytest.raises(ZeroDivisionError):
-        search_in_parts(search, np.ones((1, 1)), steps=10, most=100)
+        search_in_parts(search, np.ones((1, 1)), steps=10, max_steps=100)
 
 
 def endless_search(rows, steps):
@@ -100,14 +100,14 @@ def test_an_interrupt_ends_the_search_of_a_hard_row():
     timer = threading.Timer(0.1, _thread.interrupt_main)
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        search_in_parts(endless_search, np.ones((1, 1)), steps=10, most=100)
+        search_in_parts(endless_search, np.ones((1, 1)), steps=10, max_steps=100)
     timer.join()
     assert not [thread for thread in threading.enumerate() if "work" in thread.name and thread.is_alive()]
 
 
 def test_the_end_of_the_time_ends_the_search_of_a_hard_row():
     with pytest.raises(TimeLimitReached), time_limit(perf_counter() + 0.1):
-        search_in_parts(endless_search, np.ones((1, 1)), steps=10, most=100)
+        search_in_parts(endless_search, np.ones((1, 1)), steps=10, max_steps=100)
 
 
 def test_the_earlier_of_two_deadlines_counts_and_ends_with_its_context():

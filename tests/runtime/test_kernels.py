@@ -71,7 +71,7 @@ def test_an_error_of_the_function_itself_comes_through():
 
 def test_without_any_folder_kernels_work_and_one_warning_says_so(monkeypatch):
     monkeypatch.setattr(CacheImpl, "_locator_classes", [])
-    with pytest.warns(RuntimeWarning, match=r"cannot be kept .*no locator.*NUMBA_CACHE_DIR") as warnings:
+    with pytest.warns(RuntimeWarning, match=r"cannot be cached .*no locator.*NUMBA_CACHE_DIR") as warnings:
         answers = kernel(double)(2), kernel(inverse)(2)
     assert answers == (4, 0.5)
     assert len(warnings) == 1

@@ -1,4 +1,4 @@
-"""The models that `WiseRegressorCV` chooses among, unless it is told otherwise."""
+"""The models that `WiseRegressorCV` chooses among by default."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from decidewise.checks import as_matrix, check_same_rows
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.wise_regressor import WiseRegressor
 
-# A log-linear fit takes time in proportion to the square of the features.
-_MOST_QUADRATIC_FEATURES = 200
-# With fewer rows trees decide worse than linear models; with more costs, each of which is fitted alone, they are slow.
-_FEWEST_ROWS_FOR_TREES = 2000
-_MOST_COSTS_FOR_TREES = 100
+# The time of a log-linear fit grows with the square of the number of features.
+_MAX_QUADRATIC_FEATURES = 200
+# With fewer rows, trees decide worse than linear models. With more costs, they are slow: each cost has its own trees.
+_MIN_ROWS_FOR_TREES = 2000
+_MAX_COSTS_FOR_TREES = 100
 
 
 def default_candidates(X: Any, costs: Any) -> dict[str, WiseRegressor]:
     """Return solver-free models that suit the data, by name, from the simplest to the most complex.
 
-    All of them are `WiseRegressor`s, of which "gamma" is the plain fit (exponent 0), "wise 0.75 gamma" and "wise gamma"
-    are those under the change of measure. In this order:
+    Each of them is a `WiseRegressor`. A name without "wise", such as "gamma", is the plain fit (exponent 0); "wise 0.75
+    gamma" and "wise gamma" are fits under the change of measure with exponents 0.75 and 1. The order is:
 
     - least squares;
-    - where all costs are positive, log-linear models with the gamma, Poisson and squared deviances;
+    - if all costs are positive, log-linear models with the gamma, Poisson and squared deviances;
     - "wise 0.75" and "wise", least squares under the change of measure;
-    - the squared and gamma deviances with a ridge;
-    - the same with quadratic features, where there are at most 200 of them and at least three rows for each;
-    - boosted trees, where LightGBM is installed and there are 2,000 rows or more.
+    - the squared and, if all costs are positive, the gamma deviance with a ridge;
+    - the same with quadratic features, if there are at most 200 of them and at least three rows for each;
+    - boosted trees, if LightGBM is installed and there are at least 2,000 rows and at most 100 costs.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def default_candidates(X: Any, costs: Any) -> dict[str, WiseRegressor]:
 
     Examples
     --------
-    Add to the dictionary, or leave some of it out:
+    Add candidates to the dictionary, or remove some:
 
     >>> from sklearn.neighbors import KNeighborsRegressor
     >>> candidates = default_candidates(np.zeros((9, 4)), -np.ones((9, 2)))
@@ -63,21 +63,21 @@ def default_candidates(X: Any, costs: Any) -> dict[str, WiseRegressor]:
     if costs.min() <= 0:
         log_linear = []
     candidates = _variants(*squared, (0.0,))
-    # These have as many parameters each. Where they tie, a log link is the safer choice: it more often fits.
+    # These models have equally many parameters. The log link comes first, since it suits positive costs more often.
     for name, learner in log_linear:
         candidates |= _variants(name, learner, (0.0, 0.75, 1.0))
     candidates |= _variants(*squared, (0.75, 1.0))
 
     expansions: dict[str, list[Any]] = {"": []}
-    if n_features * (n_features + 3) // 2 <= min(n_samples / 3, _MOST_QUADRATIC_FEATURES):
+    if n_features * (n_features + 3) // 2 <= min(n_samples / 3, _MAX_QUADRATIC_FEATURES):
         expansions[", quadratic"] = [StandardScaler(), PolynomialFeatures(2, include_bias=False)]
     for detail, steps in expansions.items():
         for ridge in (0.01, 0.1):
             for name, learner in [squared, *log_linear[:1]]:
-                # A ridge treats all features alike, so they are brought to one size.
+                # A ridge penalises all coefficients equally, so the features are scaled to the same variance.
                 pipeline = make_pipeline(*steps, StandardScaler(), clone(learner).set_params(alpha=ridge))
                 candidates |= _variants(name, pipeline, (0.0, 1.0), f"{detail}, ridge {ridge:g}")
-    if n_samples >= _FEWEST_ROWS_FOR_TREES and n_costs <= _MOST_COSTS_FOR_TREES and find_spec("lightgbm"):
+    if n_samples >= _MIN_ROWS_FOR_TREES and n_costs <= _MAX_COSTS_FOR_TREES and find_spec("lightgbm"):
         candidates |= _variants("trees", _boosted_trees(), (0.0, 1.0))
     return candidates
 
@@ -94,7 +94,7 @@ def _name(learner: str, exponent: float) -> str:
 
 
 def _boosted_trees() -> Any:
-    # By its name: the extra is imported only here, where it is known to be installed.
+    # Imported by name, since it is an optional dependency and known to be installed only here.
     lightgbm = import_module("lightgbm")
     return lightgbm.LGBMRegressor(
         n_estimators=200, learning_rate=0.05, num_leaves=15, random_state=0, n_jobs=1, verbosity=-1

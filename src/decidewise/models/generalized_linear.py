@@ -1,4 +1,4 @@
-"""A generalized linear model of many outputs, fitted in passes over the rows; least squares exactly, in one."""
+"""A generalized linear model of many outputs, fitted in passes over the rows; least squares takes one pass."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _has_partial_fit(model: GeneralizedLinear) -> bool:
     if model.effective_link == "log":
         raise AttributeError(
             "partial_fit needs the squared deviance and the identity link, whose fit is one sum over the rows; other "
-            "fits pass over all rows several times. Use fit, or fit_blocks for rows that do not fit into memory."
+            "fits need several passes over all rows. Use fit, or fit_blocks for rows that do not fit into memory."
         )
     return True
 
@@ -34,61 +34,61 @@ def _has_partial_fit(model: GeneralizedLinear) -> bool:
 class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Generalized linear model with all outputs fitted at once.
 
-    Minimises, for each output, half the weighted mean of the deviance plus a ridge:
+    For each output it minimises half the weighted mean of the deviance plus a ridge:
     `1/(2 Σw) Σ_i w_i dev(y_i, μ_i) + alpha/2 ‖b‖²`, where `μ_i` is `x_i·b + a` (identity link) or `exp(x_i·b + a)`
-    (log link). The mean, not the sum, is what `alpha` is weighed against (as in scikit-learn's generalized linear
-    models): it keeps its meaning when rows or weights are added. `Ridge(alpha)` is the squared deviance with
-    `alpha / Σw`.
+    (log link). The ridge is added to the mean deviance, not to the sum (as in scikit-learn's generalized linear
+    models), so `alpha` keeps its meaning when rows are added or weights are scaled. `Ridge(alpha)` is the squared
+    deviance with `alpha / Σw`.
 
-    Every deviance here is a Bregman divergence, so its best answer is the conditional mean, and under the change of
-    measure `E[y | x] / E[a | x]` for weights `a` and targets `y/a`: the weighted risk of a prediction `m` has the
-    derivative `φ''(m) (m E[a | x] - E[y | x])`, which changes sign there and nowhere else. So
-    `WiseRegressor(GeneralizedLinear("gamma"))`, the log-linear model, is as Fisher consistent as least squares.
+    Every deviance here is a Bregman divergence, so the conditional mean minimises it. Under the change of measure, with
+    weights `a` and targets `y/a`, the minimiser is `E[y | x] / E[a | x]`: the weighted risk of a prediction `m` has the
+    derivative `φ''(m) (m E[a | x] - E[y | x])`, which changes its sign only there. So the log-linear model
+    `WiseRegressor(GeneralizedLinear("gamma"))` is Fisher consistent, like least squares.
 
     Parameters
     ----------
     deviance : {"squared", "poisson", "gamma", "tweedie"}
-        What is minimised: `(y - μ)²`; `2 (y log(y/μ) - y + μ)`, for targets that are not negative;
-        `2 (log(μ/y) + y/μ - 1)`, for positive targets; or what lies between the last two.
+        The loss to minimise: `(y - μ)²`; `2 (y log(y/μ) - y + μ)`, for targets that are not negative;
+        `2 (log(μ/y) + y/μ - 1)`, for positive targets; or a deviance between the last two.
     power : float
-        The power of "tweedie", from 1 (Poisson) to 2 (gamma); no other deviance looks at it.
+        The power of "tweedie", from 1 (Poisson) to 2 (gamma); other deviances ignore it.
     link : {None, "identity", "log"}
-        How the linear predictor becomes the prediction. None is the identity for "squared" and the logarithm for the
-        others, which have no other: their predictions must be positive.
+        How the prediction follows from the linear predictor. None is the identity for "squared" and the logarithm for
+        the others, whose predictions must be positive; they allow no other link.
     alpha : float
-        The ridge; it does not act on the intercept.
+        The ridge; it does not penalise the intercept.
     fit_intercept : bool
-        Whether there is an intercept.
+        Whether to fit an intercept.
     max_iter : int
-        The most passes over the rows for an output with a log link.
+        The largest number of passes over the rows for an output with a log link.
     tol : float
-        An output has converged when the next step promises to lower its objective by less than this, relative to the
-        deviance's unit (the mean of the targets, to the power 2 - p). Newton's steps double the digits: a tight
-        tolerance costs a pass at most.
+        An output has converged if the next step is predicted to lower its objective by less than this, in units of the
+        mean of its targets to the power 2 - p. Each Newton step about doubles the number of correct digits, so a tight
+        tolerance takes at most one more pass.
     warm_start : bool
-        Whether a fit with a log link starts at the last one rather than at least squares on logarithms.
+        Whether a fit with a log link starts from the last fit instead of least squares on logarithms.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_outputs, n_features), or (n_features,) for a one-dimensional target
     intercept_ : ndarray of shape (n_outputs,), or float
     n_iter_ : ndarray of int of shape (n_outputs,), or int
-        Newton steps of each output, a pass over the rows each; 1 for least squares.
+        The number of Newton steps for each output, with one pass over the rows each; 1 for least squares.
     converged_ : ndarray of bool of shape (n_outputs,), or bool
     n_features_in_ : int
-    feature_names_in_ : ndarray of str, where the features came with names
+    feature_names_in_ : ndarray of str, if the features have names
 
     Notes
     -----
-    Squared deviance and identity link: the fit is exact, one sum of products over blocks of rows and one small
-    symmetric system. Otherwise each pass over the blocks gives every output its gradient and Hessian (the observed
-    one) for a Newton step, halved where it would increase the objective; outputs that have converged drop out. The
-    squared deviance with a log link is not convex: its answer is a local minimum.
+    With the squared deviance and the identity link, the fit is exact: one sum of products over blocks of rows and one
+    small symmetric linear system. Otherwise each pass over the blocks computes the gradient and the observed Hessian of
+    every output for a Newton step, which is halved if it would increase the objective. Outputs that have converged are
+    left out of later passes. The squared deviance with a log link is not convex: its answer is a local minimum.
 
-    Either way large tables are never copied and are read with all threads, and where the features do not have full
-    rank the answer is that of least norm (directions of the features a million times weaker than the strongest count
-    as absent). Where the best coefficients are infinite (a group of rows with zero targets only), they stop where the
-    objective gains less than `tol`.
+    In both cases large tables are never copied, and are read with all threads. If the features do not have full rank,
+    the coefficients of least norm are returned (directions of the features a million times weaker than the strongest
+    count as absent). If the best coefficients are infinite (as for a group of rows that has only zero targets), the fit
+    ends when the objective gains less than `tol`.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         X : array-like of shape (n, p)
         y : array-like of shape (n, d) or (n,)
         sample_weight : array-like of shape (n,), optional
-            Not negative; 2 is the same as having the row twice.
+            Not negative; a weight of 2 is the same as the row twice.
         """
         with all_or_nothing(self):
             deviance = self._check_parameters()
@@ -139,7 +139,7 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     @available_if(_has_partial_fit)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Take more rows into account: the answer is that of one `fit` on all rows seen since the last `fit`."""
+        """Add rows to those of the last `fit` and the calls since then: the result is that of one `fit` on all rows."""
         with all_or_nothing(self):
             deviance = self._check_parameters()
             blocks, n_dimensions = self._read(X, y, sample_weight, reset=not hasattr(self, "moments_"))
@@ -153,7 +153,7 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     @available_if(_has_partial_fit)
     def partial_fit_blocks(self, blocks: Blocks) -> Self:
-        """Take more blocks of rows into account, as `partial_fit` does with rows in memory."""
+        """Add more blocks of rows, as `partial_fit` adds rows in memory."""
         with all_or_nothing(self):
             deviance = self._check_parameters()
             return self._add(blocks, 2, deviance)
@@ -171,7 +171,7 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _read(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[RowBlocks, int]:
         refuse_masked(X)
-        # Finiteness is checked block by block while the rows are in cache, with the row and column in the message.
+        # Finiteness is checked block by block, while the rows are in the cache; the message names row and column.
         numbers = {"dtype": [np.float64, np.float32], "ensure_all_finite": False}
         X, y = validate_data(self, X, y, reset=reset, validate_separately=(numbers, {**numbers, "ensure_2d": False}))
         check_same_rows(X=X, y=y)
@@ -183,9 +183,9 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         moments = Moments.for_rows_like(first, self.fit_intercept)
         if self.effective_link == "identity":
             return self._solve(moments.plus(blocks), n_dimensions)
-        self.__dict__.pop("moments_", None)  # so that no later `partial_fit` adds to rows from before this fit
+        self.__dict__.pop("moments_", None)  # a later `partial_fit` must not add to rows from before this fit
         if len(blocks) == 1:
-            blocks = [first]  # no need to read it again in every pass
+            blocks = [first]  # saves reading it again in every pass
         return self._iterate(blocks, moments.plus(CheckedBlocks(blocks, deviance)), deviance, n_dimensions)
 
     def _add(self, blocks: Blocks, n_dimensions: int, deviance: Deviance) -> Self:
@@ -207,8 +207,8 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         zero = np.flatnonzero(moments.cross[0] <= 0)
         if len(zero):
             raise ValueError(
-                f"column {zero[0]} of the targets is zero in every row that counts, which a log link predicts only at "
-                'minus infinity. Drop the column, or use link="identity".'
+                f"column {zero[0]} of the targets is zero in every row of positive weight, which a log link cannot "
+                'predict with finite coefficients. Drop the column, or use link="identity".'
             )
         check_means(moments.cross[0] / moments.total_weight)
         start = None
@@ -226,12 +226,12 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        astray = np.flatnonzero(~fit.converged)
-        if len(astray):
-            named = ", ".join(map(str, astray[:10])) + (", ..." if len(astray) > 10 else "")
+        unfinished = np.flatnonzero(~fit.converged)
+        if len(unfinished):
+            named = ", ".join(map(str, unfinished[:10])) + (", ..." if len(unfinished) > 10 else "")
             warnings.warn(
-                f"{len(astray)} of {len(fit.converged)} outputs did not converge in {self.max_iter} passes: {named}. "
-                "Raise max_iter, add a ridge (alpha), or look for outliers in the features.",
+                f"{len(unfinished)} of {len(fit.converged)} outputs did not converge in {self.max_iter} passes: "
+                f"{named}. Raise max_iter, add a ridge (alpha), or look for outliers in the features.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -269,12 +269,11 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if seen != now:
             raise ValueError(
                 f"the rows so far had targets of shape {seen}; these have {now}. Pass the same columns, or call fit to "
-                "begin again."
+                "start again."
             )
         if not self.fit_intercept and self.moments_.shift.any():
             raise ValueError(
-                "fit_intercept=False after rows that were summed up about their means, for an intercept. "
-                "Call fit to begin again."
+                "fit_intercept is False now, but was True for the rows so far. Set it back, or call fit to start again."
             )
 
     def __sklearn_tags__(self) -> Tags:
@@ -286,14 +285,14 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
 def _check_weight(moments: Moments) -> None:
     if moments.total_weight <= 0:
         raise ValueError(
-            "every row weighs zero (all costs or all sample weights are zero), so there is nothing to fit. "
-            "Pass at least one row with a non-zero cost and weight."
+            "all rows have weight zero (zero costs or zero sample weights), so there is nothing to learn from. "
+            "Pass at least one row with a non-zero cost and a non-zero weight."
         )
 
 
 def _first(blocks: Blocks) -> Block:
     if not (hasattr(blocks, "__len__") and hasattr(blocks, "__getitem__") and len(blocks)):
-        raise ValueError(f"blocks must be a sequence of one Block or more; got {type(blocks).__name__}.")
+        raise ValueError(f"blocks must be a sequence of at least one Block; got {type(blocks).__name__}.")
     first = blocks[0]
     if not isinstance(first, Block):
         raise ValueError(

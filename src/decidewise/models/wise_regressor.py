@@ -34,39 +34,40 @@ def _has_partial_fit(model: WiseRegressor) -> bool:
     learner = model._learner()
     if not hasattr(learner, "fit_blocks"):
         raise AttributeError(
-            f"partial_fit needs a learner whose fit is one sum over the rows: GeneralizedLinear(), or none given; got "
+            f"partial_fit needs a learner whose fit is one sum over the rows: GeneralizedLinear() or None; got "
             f"{type(learner).__name__}. Use fit."
         )
-    return bool(learner.partial_fit_blocks)  # which raises, and says why, for a log link
+    return bool(learner.partial_fit_blocks)  # raises an AttributeError with the reason for a log link
 
 
 class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):
-    """Fit any regressor to the costs that drive decisions, with no solver.
+    """Fit any regressor to costs for good decisions, without a solver.
 
-    Each sample is weighted by `‖y‖^exponent` and its target is `y/‖y‖^exponent`; the learner does the rest. Its best
-    answer is `E[y | x] / E[‖y‖^exponent | x]`, the direction of the expected cost, which is all that a linear
-    optimisation looks at.
+    The learner is fitted with sample weights `‖y‖^exponent` and targets `y/‖y‖^exponent`. Its best prediction is
+    `E[y | x] / E[‖y‖^exponent | x]`, which has the direction of the expected cost; the optimal decision of a linear
+    problem depends only on this direction.
 
     Parameters
     ----------
     estimator : scikit-learn regressor, optional
-        The learner, or a pipeline that ends in one. None is the exact linear fit, `GeneralizedLinear()`. A learner of
-        one output is fitted once an output; one that takes no sample weights is fitted on a sample drawn from the
-        changed measure.
+        The learner, or a pipeline that ends in one. None is the exact linear fit, `GeneralizedLinear()`. A learner with
+        a single output is fitted once per output. A learner that takes no sample weights is fitted on a sample drawn
+        from the changed measure.
     exponent : float
-        1 is WISE, 0 is the learner as it is.
+        1 is WISE; 0 is the learner without a change of measure.
     rescale : bool
-        Whether to fit `E[‖y‖^exponent | x]` too and to multiply by it, so that `predict` answers in the units of the
-        costs. Decisions stay the same: the fitted size is kept at or above the smallest positive one seen in training.
+        Whether to fit `E[‖y‖^exponent | x]` too and to multiply predictions by it, so that `predict` returns costs in
+        their own units. Decisions stay the same, since the fitted factor is kept positive: it is at least the smallest
+        positive `‖y‖^exponent` in training.
     random_state : int, RandomState instance or None
-        Draws the sample for learners without weights; the default gives the same model every time.
+        Draws the sample for learners that take no weights; the default gives the same model every time.
 
     Attributes
     ----------
     estimator_ : the fitted learner
-    scale_estimator_ : the fitted learner of the size, where `rescale` is true
+    scale_estimator_ : the learner fitted to `‖y‖^exponent`, if `rescale` is true
     n_features_in_ : int
-    feature_names_in_ : ndarray of str, where the features came with names
+    feature_names_in_ : ndarray of str, if the features have names
 
     Examples
     --------
@@ -91,16 +92,16 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         ----------
         X : array-like or frame of shape (n, p)
         y : array-like or frame of shape (n, d)
-            The costs; one row a sample, one column a decision variable.
+            The costs, with one row per sample and one column per decision variable.
         sample_weight : array-like of shape (n,), optional
         """
         learner = self._check_parameters()
         costs, weights = _read(X, y, sample_weight)
         if loss := loss_without_mean(learner):
             warnings.warn(
-                f"{loss} is not minimised by the conditional mean (the absolute error, for one, gives the median), and "
-                "the best decision under a linear cost depends on the mean: decisions can stay wrong however many rows "
-                "there are. Choose a squared, Poisson or gamma loss.",
+                f"the conditional mean does not minimise {loss} (the absolute error, for example, gives the median), "
+                "but the best decision depends on the mean. So decisions may stay wrong with any number of rows. "
+                "Choose a squared, Poisson or gamma loss.",
                 CalibrationWarning,
                 stacklevel=2,
             )
@@ -112,7 +113,7 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
             if self.rescale:
                 sizes = self._sizes(costs)
                 self._smallest_size = sizes[sizes > 0].min()
-                # E[‖y‖^exponent | x] is a plain mean: the same fit on one cost with exponent 0.
+                # E[‖y‖^exponent | x] is a plain mean: the same fit of a single cost, with exponent 0.
                 self.scale_estimator_ = self._fit(learner, X, sizes[:, None], 0.0, weights)
             for name in ("n_features_in_", "feature_names_in_"):
                 self.__dict__.pop(name, None)
@@ -122,15 +123,15 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
 
     @available_if(_has_partial_fit)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Take more rows into account: the model is that of one `fit` on all rows seen since the last `fit`.
+        """Add rows to those of the last `fit` and the calls since then: the model is that of one `fit` on all rows.
 
-        For the exact linear fit, `WiseRegressor()` or `WiseRegressor(GeneralizedLinear(...))` with the squared deviance
-        and the identity link. Only sums over the rows are kept, so that a table of any length can be read in parts.
+        Only for the exact linear fit: `WiseRegressor()`, or `WiseRegressor(GeneralizedLinear(...))` with the squared
+        deviance and the identity link. It stores sums over the rows, so a table of any length can be read in parts.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`, any number of rows.
+            As in `fit`, with any number of rows.
 
         Examples
         --------
@@ -146,8 +147,8 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         if (self.exponent, self.rescale) != self._seen_with:
             exponent, rescale = self._seen_with
             raise ValueError(
-                f"the rows so far were fitted with {exponent=} and {rescale=}; these would be with "
-                f"exponent={self.exponent} and rescale={self.rescale}. Call fit to begin again."
+                f"the rows so far were fitted with {exponent=} and {rescale=}; now exponent={self.exponent} and "
+                f"rescale={self.rescale}. Set them back, or call fit to start again."
             )
         costs, weights = _read(X, y, sample_weight)
         with all_or_nothing(self):
@@ -159,7 +160,7 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Return predicted costs (n, d): their direction, or with `rescale` in the units of the costs."""
+        """Return predicted costs (n, d): directions of any length or, with `rescale`, costs in their own units."""
         check_is_fitted(self)
         directions = self._directions(X)
         if not self.rescale:
@@ -169,7 +170,7 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         return in_units * self._unit
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the coefficient of determination under the changed measure (1 is perfect, 0 a constant).
+        """Return the coefficient of determination under the changed measure: 1 if perfect, 0 for the best constant.
 
         To score decisions, use `decidewise.evaluate.regret_scorer`.
         """
@@ -184,7 +185,7 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         return GeneralizedLinear() if self.estimator is None else self.estimator
 
     def _check_parameters(self) -> Any:
-        """Return the learner."""
+        """Return the learner; raise if a parameter is bad."""
         as_number(self.exponent, name="exponent", at_least=0)
         as_flag(self.rescale, name="rescale")
         return as_regressor(self._learner(), name="estimator")
@@ -193,14 +194,14 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         return np.reshape(self.estimator_.predict(X), (-1, self._n_outputs))
 
     def _sizes(self, costs: FloatArray) -> FloatArray:
-        """Return `‖y‖^exponent` for each row of costs (n, d), in the unit of the costs."""
+        """Return `‖y‖^exponent` for each row of costs (n, d), with costs divided by their unit."""
         sizes, _ = transform(costs / self._unit, self.exponent)
         return sizes
 
     def _add(
         self, fitted: Any, learner: Any, X: Any, costs: FloatArray, exponent: float, sample_weight: FloatArray | None
     ) -> Any:
-        """Return a copy of the fitted learner, with the parameters it has now, that has seen more rows."""
+        """Return a copy of the fitted learner with more rows added, and with the present parameters of `learner`."""
         more = copy(fitted).set_params(**learner.get_params(deep=False))
         X = validate_data(more, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
         unit = self._unit if exponent > 0 else 1.0
@@ -225,7 +226,7 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         else:
             weights, targets = transform(costs / unit, exponent)
             weights = weights if sample_weight is None else weights * sample_weight
-            # Mean 1, so that the learner's own penalties keep their meaning.
+            # Weights of mean 1 keep the meaning of the learner's own penalties.
             fit_arguments = {keyword: mean_one(weights)}
         targets = targets * back_from(unit, exponent)
         if targets.shape[1] == 1:
@@ -243,7 +244,7 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
 
 
 def _read(X: Any, y: Any, sample_weight: Any) -> tuple[FloatArray, FloatArray | None]:
-    """Return the costs (n, d), finite or not, and the weights (n,)."""
+    """Return the costs (n, d), not yet checked to be finite, and the weights (n,) or None."""
     if y is None:
         raise ValueError("WiseRegressor requires y to be passed, but the target y is None. Pass the costs, (n, d).")
     refuse_masked(X)
@@ -253,7 +254,7 @@ def _read(X: Any, y: Any, sample_weight: Any) -> tuple[FloatArray, FloatArray | 
 
 
 def _readable(X: Any, *, allow_nan: bool) -> Any:
-    """Return features that can be drawn row by row, all of them checked: the learner will see only the drawn ones."""
+    """Return features from which rows can be drawn; check all of them, since the learner sees only the drawn rows."""
     if hasattr(X, "columns"):
         return X
     return check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=not allow_nan)

@@ -1,4 +1,4 @@
-"""The choice among solver-free models, by the decisions that they lead to."""
+"""Choose among solver-free models by their decisions."""
 
 from __future__ import annotations
 
@@ -21,48 +21,48 @@ from decidewise.problems.base import Problem, as_problem
 
 
 class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    """Choose the model that decides best on rows it has not seen; the solver judges, and no training needs it.
+    """Choose the model with the best decisions on held-out rows; the solver scores models but does not train them.
 
-    Every candidate is fitted fold by fold, and the held-out rows are decided by its predictions. The candidate with the
-    lowest regret is compared with each of the others row by row; the first one (they come from the simplest to the most
-    complex) that is not worse by more than one standard error of this difference is chosen, and fitted on all rows.
+    Every candidate is fitted on each fold, and its predictions decide the held-out rows. The candidate with the lowest
+    regret is compared with each of the others row by row. The first candidate, in order from the simplest to the most
+    complex, whose regret exceeds the lowest by at most one standard error of this difference is chosen, and fitted on
+    all rows.
 
     Parameters
     ----------
     problem : Problem
-        The feasible region and its sense.
+        The feasible set and its sense.
     candidates : mapping of str to estimator, or list of estimators, optional
-        From the simplest to the most complex: any regressors of many outputs, such as `WiseRegressor(learner)`. By
-        default those of `decidewise.models.default_candidates`, which may be changed and passed here.
+        Regressors of many outputs, such as `WiseRegressor(learner)`, from the simplest to the most complex. The default
+        is `decidewise.models.default_candidates(X, y)`, a dictionary that can be changed and passed here.
     cv : int, splitter or iterable of splits
-        As in scikit-learn. A number makes folds of shuffled rows, or of whole groups where `fit` is given groups.
-        `TimeSeriesSplit` keeps to the order of time; rows that are never held out do not count.
+        As in scikit-learn. A number makes folds of shuffled rows, or of whole groups if `fit` gets groups.
+        `TimeSeriesSplit` respects the order of time; rows that are never held out are not scored.
     max_solves : int, optional
-        The most solver calls that choosing may take. Where scoring every held-out row would take more, as many rows as
-        there are calls for are drawn at random, the same for all candidates; every model is still fitted on all rows
-        of its folds.
+        The largest number of solver calls for the choice. If scoring all held-out rows would take more, a random subset
+        of them is scored, the same for all candidates. Every model is still fitted on all training rows of its folds.
     random_state : int, RandomState instance or None
-        Shuffles the rows into folds, and draws those that are scored.
+        Shuffles the rows into folds, and draws the rows to score.
 
     Attributes
     ----------
     best_name_, best_index_, best_estimator_
-        The chosen candidate: its name, its place, and the model fitted on all rows.
+        The chosen candidate: its name, its position, and the model fitted on all rows.
     cv_results_ : dict of arrays
-        Of each candidate its name ("candidate"), normalised "regret" out of fold in percent with its "standard_error",
-        the "difference" to the lowest regret with its standard error ("difference_standard_error"), "rank", "seconds",
-        "n_solves", and the "error" that kept it from being scored.
+        One entry per candidate: its name ("candidate"), its normalised "regret" on held-out rows in percent with its
+        "standard_error", the "difference" to the lowest regret with its standard error ("difference_standard_error"),
+        "rank", "seconds", "n_solves", and the "error" if it could not be scored.
     n_solves_ : int
-        The solver calls that choosing took.
+        The number of solver calls for the choice.
     n_features_in_ : int
-    feature_names_in_ : ndarray of str, where the features came with names
+    feature_names_in_ : ndarray of str, if the features have names
 
     Examples
     --------
     >>> from decidewise.data import make_shortest_path
     >>> train, test = make_shortest_path(1_200, degree=6, seed=0).split(200)
     >>> model = WiseRegressorCV(train.problem, random_state=0).fit(train.X, train.costs)
-    >>> "gamma" in model.best_name_  # costs are a polynomial of the features: the log link decides best
+    >>> "gamma" in model.best_name_  # the costs are polynomials of the features, which suit a log link
     True
     >>> model.predict(test.X).shape
     (1000, 40)
@@ -124,13 +124,13 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return np.reshape(self.best_estimator_.predict(X), (-1, self.problem.n_costs))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return minus the normalised regret in percent, so that a search keeps the model that decides best."""
+        """Return minus the normalised regret in percent, so that a search prefers better decisions."""
         if sample_weight is not None:
-            raise ValueError("regret is not weighted; leave sample_weight out.")
+            raise ValueError("regret is not weighted; leave out sample_weight.")
         return -normalized_regret(self.problem, self.predict(X), y)
 
     def summary(self) -> None:
-        """Print the candidates as a table, the lowest regret first, and why some of them failed."""
+        """Print the candidates as a table, with the lowest regret first, and why candidates failed."""
         check_is_fitted(self)
         console, results = Console(), self.cv_results_
         console.print(table(results, self.best_index_))
@@ -146,5 +146,5 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _read(self, X: Any, *, reset: bool) -> Any:
         refuse_masked(X)
-        # A frame may hold whatever the candidates take; whether numbers are finite is theirs to say, too.
+        # The candidates check what a frame may contain, and whether numbers must be finite.
         return validate_data(self, X, reset=reset, skip_check_array=hasattr(X, "columns"), ensure_all_finite=False)

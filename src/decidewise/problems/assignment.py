@@ -1,10 +1,10 @@
 """The assignment problem: one column for each row of a square matrix, no column twice.
 
-Shortest augmenting paths give an optimal matching together with prices of the columns, in O(n³). The optimal
-assignments are then exactly the perfect matchings of the tight entries, those with `cost - price` as small as any in
-their row, and among these the first is chosen.
+Shortest augmenting paths find an optimal matching and a price for each column, in O(n³). An entry is tight if its
+`cost - price` is the smallest in its row. The optimal assignments are exactly the perfect matchings of tight entries;
+the lexicographically first of them is returned.
 
-Ties: row 0 takes the lowest column that an optimal assignment gives it; then row 1, and so on.
+Ties: row 0 gets the lowest column that it has in any optimal assignment; then row 1, and so on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from decidewise.runtime.kernels import kernel
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-#: How often a matching is made anew from slacks, each time with twice the digits, until it is proved.
+#: The largest number of matchings to compute, each from the slacks of the one before, until one is proved optimal.
 ROUNDS = 3
 
 
@@ -104,9 +104,9 @@ def _assign(costs: FloatArray, decisions: FloatArray) -> None:
                 matrix[i, j] = slack[i, j] = costs[row, i, j] * unit
         for _ in range(ROUNDS):
             _match(slack, column_of, row_of, prices, distance, link, settled)
-            if _reduce(slack, prices, column_of):
+            if _subtract_prices(slack, prices, column_of):
                 break
-        _make_first(matrix, largest * unit, slack, column_of, row_of, distance, link, settled, terms)
+        _break_ties(matrix, largest * unit, slack, column_of, row_of, distance, link, settled, terms)
         for i in range(n):
             decisions[row, i, column_of[i]] = 1.0
 
@@ -121,13 +121,13 @@ def _match(
     previous: IntArray,
     settled: BoolArray,
 ) -> None:
-    """Find an optimal matching, as the column of each row and the row of each column, and prices that prove it."""
+    """Find an optimal matching (the column of each row, the row of each column) and prices that prove it optimal."""
     n = len(costs)
     for j in range(n):
         column_of[j] = row_of[j] = -1
         prices[j] = 0.0
     for start in range(n):
-        # Dijkstra from the new row to the nearest free column; matched entries have reduced cost zero.
+        # Dijkstra's method from the new row to the nearest free column; matched entries have reduced cost zero.
         for j in range(n):
             distance[j] = np.inf
             settled[j] = False
@@ -160,10 +160,11 @@ def _match(
 
 
 @kernel(inner=True)
-def _reduce(costs: FloatArray, prices: FloatArray, column_of: IntArray) -> bool:
-    """Subtract the prices and then the least of each row, exactly; return whether no row has less than its match.
+def _subtract_prices(costs: FloatArray, prices: FloatArray, column_of: IntArray) -> bool:
+    """Turn costs into slacks: subtract the prices, then from each row its matched entry, in twice the precision.
 
-    What is left, the slack, has the same optimal assignments, but the digits that prices of 1e15 would hide.
+    Return whether the matched entry is the smallest of each row, which proves the matching optimal. The slacks have the
+    same optimal assignments as the costs, and keep the digits that prices of 1e15 would hide.
     """
     n = len(costs)
     is_proved = True
@@ -185,7 +186,7 @@ def _reduce(costs: FloatArray, prices: FloatArray, column_of: IntArray) -> bool:
 
 
 @kernel(inner=True)
-def _make_first(
+def _break_ties(
     costs: FloatArray,
     largest: float,
     slack: FloatArray,
@@ -196,9 +197,9 @@ def _make_first(
     settled: BoolArray,
     terms: FloatArray,
 ) -> None:
-    """Turn an optimal matching into the lexicographically first of those that are tied with it, in place."""
+    """Replace an optimal matching, in place, by the lexicographically first one that is tied with it."""
     n = len(costs)
-    # Tied assignments differ in slack by no more than TIE of their costs, and only entries of so little slack matter.
+    # Tied assignments differ in slack by at most TIE of their costs, so only entries with at most that slack matter.
     within = 2 * n * TIE * largest
     largest = 0.0
     for i in range(n):
@@ -213,8 +214,8 @@ def _make_first(
         for j in range(freed):
             if row_of[j] < i or slack[i, j] > within:
                 continue
-            # Dijkstra backwards from the column that row i would free, no further than needed: by how much slack can
-            # the owners of other columns move on?
+            # Dijkstra's method backwards from the column that row i would free, only as far as needed: the distance of
+            # a column is the slack of moving its row, and the rows after it, along to the freed column.
             if not is_open:
                 is_open = True
                 for k in range(n):
@@ -234,15 +235,18 @@ def _make_first(
                     if not settled[k] and distance[k] <= within and (nearest < 0 or distance[k] < distance[nearest]):
                         nearest = k
             moves_to[i] = j
-            if settled[j] and _shift(i, costs, moves_to, column_of, row_of, terms):
+            if settled[j] and _reassign_if_tied(i, costs, moves_to, column_of, row_of, terms):
                 break
 
 
 @kernel(inner=True)
-def _shift(
+def _reassign_if_tied(
     row: int, costs: FloatArray, moves_to: IntArray, column_of: IntArray, row_of: IntArray, terms: FloatArray
 ) -> bool:
-    """Move the row to its new column, the owner of that one on to its own, and so forth, if that is a tie."""
+    """Move the row to its new column, the former row of that column to its own, and so on, if the result is a tie.
+
+    Return whether the rows were moved.
+    """
     freed = column_of[row]
     count = 0
     i = row

@@ -1,6 +1,6 @@
-"""The ball, the simplest strongly convex set: a linear function has one minimiser on it, straight downhill.
+"""The ball, the simplest strongly convex set: for costs `c` its only minimiser is `-radius c / ‖c‖`.
 
-Ties: there are none, except that a zero cost vector gives the centre.
+Ties: none, except for zero costs, where the centre is returned.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class Ball(Problem):
         self.B_S = self.radius
 
     def minimize(self, costs: FloatArray) -> FloatArray:
-        """Return the point straight downhill, and the centre for zero costs."""
-        return -self.radius * unit_rows(costs) + 0.0  # no negative zeros
+        """Return the point in the direction `-c`, and the centre for zero costs."""
+        return -self.radius * unit_rows(costs) + 0.0  # turns -0.0 into 0.0
 
 
 def as_radius(radius: float) -> float:
-    """Return a radius whose square is in the range of float64."""
+    """Return the radius; raise unless it is positive and its square is in the range of float64."""
     return as_number(radius, name="radius", above=0, at_most=1e150)

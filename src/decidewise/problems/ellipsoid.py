@@ -1,6 +1,6 @@
-"""The ellipsoid, a strongly convex set whose curvature differs from direction to direction.
+"""The ellipsoid, a strongly convex set whose curvature depends on the direction.
 
-Ties: there are none, except that a zero cost vector gives the centre.
+Ties: none, except for zero costs, where the centre is returned.
 """
 
 from __future__ import annotations
@@ -59,17 +59,17 @@ class Ellipsoid(Problem):
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return the one point whose outward normal is `-c`, and the centre for zero costs."""
-        directions = unit_rows(_times(unit_rows(costs), self._half_axes))
-        return _times(-self.radius * directions, self._half_axes.T) + 0.0  # no negative zeros
+        directions = unit_rows(_multiply_rows(unit_rows(costs), self._half_axes))
+        return _multiply_rows(-self.radius * directions, self._half_axes.T) + 0.0  # turns -0.0 into 0.0
 
 
-def _times(rows: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Multiply each row by itself: a product of all of them would round in an order that depends on their number."""
+def _multiply_rows(rows: FloatArray, matrix: FloatArray) -> FloatArray:
+    """Return `rows @ matrix`, one row at a time: in one product, the rounding would depend on the number of rows."""
     return np.matmul(rows[:, None, :], matrix)[:, 0]
 
 
 def _positive_eigenpairs(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the eigenvalues, smallest first, and eigenvectors of a matrix that must be positive definite."""
+    """Return the eigenvalues, smallest first, and eigenvectors; raise unless the matrix is positive definite."""
     if matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"matrix must be square; got matrix.shape={matrix.shape}.")
     asymmetry = np.abs(matrix - matrix.T)

@@ -1,10 +1,10 @@
-"""The shortest path of a directed acyclic graph: on a grid, or on any list of edges.
+"""The shortest path in a directed acyclic graph: a grid, or any list of edges.
 
-The recursion runs backwards from the target, `value(node) = min over its edges (cost + value(head))`, and one walk
-forwards reads off the path. Both are linear in the edges, negative costs are allowed, and so is `sense="max"`, the
-longest path.
+The recursion `value(node) = min over its edges (cost + value(head))` runs backwards from the target; one pass forwards
+then reads off the path. Both take time linear in the number of edges. Negative costs are allowed, and so is
+`sense="max"`, the longest path.
 
-Ties: at every node the path takes the lowest-numbered edge that starts an optimal way to the target.
+Ties: at every node the path takes the lowest-numbered edge with which an optimal path to the target begins.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ IntArray = npt.NDArray[np.int64]
 class ShortestPath(Problem):
     """Walk a grid from its north-west to its south-east node, one step east or south at a time.
 
-    The costs are those of the edges, row by row: first the edges east, `(i, j) -> (i, j + 1)`, then the edges south,
-    `(i, j) -> (i + 1, j)`. A decision has a 1 for every edge on the path and a 0 elsewhere. `from_edges` builds the
-    same problem on any directed acyclic graph.
+    Each edge has a cost. Edges are ordered by rows of the grid: for each row first the edges east,
+    `(i, j) -> (i, j + 1)`, then the edges south, `(i, j) -> (i + 1, j)`. A decision has a 1 for every edge on the path
+    and a 0 elsewhere. `from_edges` builds the same problem on any directed acyclic graph.
 
     `is_integer` is false because the flow constraints of `polyhedron` are totally unimodular: all its vertices are
     paths.
@@ -72,17 +72,17 @@ class ShortestPath(Problem):
 
     @classmethod
     def from_edges(cls, tails: Any, heads: Any, source: int, target: int, *, sense: Sense = "min") -> Self:
-        """Build the problem on a directed acyclic graph; two nodes may have several edges between them.
+        """Build the problem on a directed acyclic graph, which may have several edges between two nodes.
 
-        Edge `k` goes from node `tails[k]` to node `heads[k]`, and costs are in this order. Edges that lie on no path
-        from the source to the target are allowed and never taken.
+        Edge `k` goes from node `tails[k]` to node `heads[k]`; cost `k` is the cost of edge `k`. Edges that are on no
+        path from the source to the target are allowed and never taken.
 
         Parameters
         ----------
         tails, heads : array-like of int, of shape (n_costs,)
             Node numbers: any integers from 0, with or without gaps.
         source, target : int
-            The nodes to go from and to.
+            The nodes where the path starts and ends.
         sense : {"min", "max"}
 
         Examples
@@ -97,7 +97,7 @@ class ShortestPath(Problem):
         Problem.__init__(problem, sense=sense)
         tails, heads = _as_nodes(tails, "tails"), _as_nodes(heads, "heads")
         if len(tails) != len(heads):
-            raise ValueError(f"tails has {len(tails)} nodes and heads {len(heads)}; give one of each for every edge.")
+            raise ValueError(f"tails has {len(tails)} nodes and heads {len(heads)}; pass one of each for every edge.")
         source = as_integer(source, name="source", minimum=0)
         target = as_integer(target, name="target", minimum=0)
         if source == target:
@@ -111,21 +111,21 @@ class ShortestPath(Problem):
 
         order = _topological_order(tails, heads)
         if missing := {source, target} - set(order.tolist()):
-            raise ValueError(f"node {missing.pop()} is the source or the target, but no edge leaves or enters it.")
+            raise ValueError(f"node {missing.pop()} is the source or the target, but is not an end of any edge.")
         nodes, position = np.sort(order), np.argsort(order)
         tails, heads, (first, last) = (
             position[np.searchsorted(nodes, ids)] for ids in (tails, heads, [source, target])
         )
 
         edges = np.argsort(tails, kind="stable")  # by tail in topological order, then by number
-        from_source = _longest_ways(tails[edges], heads[edges], first, len(nodes))
-        to_target = _longest_ways(heads[edges[::-1]], tails[edges[::-1]], last, len(nodes))
+        from_source = _most_edges(tails[edges], heads[edges], first, len(nodes))
+        to_target = _most_edges(heads[edges[::-1]], tails[edges[::-1]], last, len(nodes))
         if from_source[last] < 0:
             raise ValueError(f"no path leads from source {source} to target {target}; add edges or choose other ends.")
         self._longest = int(from_source[last])
         self.B_S = float(np.sqrt(self._longest))
 
-        # Only what lies on a path counts, also for the tolerance: a huge cost elsewhere must not blur the ties.
+        # Keep only edges on a path from source to target: a huge cost elsewhere must not enlarge the tie tolerance.
         useful = (from_source >= 0) & (to_target >= 0)
         edges = edges[useful[tails[edges]] & useful[heads[edges]]]
         position = np.cumsum(useful) - 1
@@ -135,7 +135,8 @@ class ShortestPath(Problem):
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return a shortest path for each row; ties go to the lowest-numbered edge at the first fork."""
-        # Values, sums of up to L costs, round by up to eps L² / 2 of the largest cost; ties by TIE of 2 L such costs.
+        # A value is a sum of up to L costs; its rounding is at most eps L² / 2 of the largest cost. A tie may differ by
+        # TIE times 2 L such costs.
         rounding = (4 * EPS * self._longest + 2 * TIE) * self._longest
 
         graph = self._edges, self._heads, self._starts
@@ -161,9 +162,11 @@ class ShortestPath(Problem):
 def _shortest_paths(
     costs: FloatArray, decisions: FloatArray, edges: IntArray, heads: IntArray, starts: IntArray, rounding: float
 ) -> None:
-    """Mark the path of each row, on nodes in topological order, node `i` having `edges[starts[i]:starts[i + 1]]`.
+    """Mark the path of each row.
 
-    Values are sums that lose up to `rounding` of the largest cost. Where that leaves a choice, exact ones decide.
+    Nodes are in topological order; node `i` has the edges `edges[starts[i]:starts[i + 1]]`. Values are sums with an
+    error of up to `rounding` times the largest cost. If several edges of a node are within that error, values in twice
+    the precision decide.
     """
     last = len(starts) - 1
     cost = np.empty(len(edges))
@@ -188,7 +191,7 @@ def _shortest_paths(
                 best = min(best, cost[k] + value[heads[k]])
             value[node] = best
         is_exact = False
-        node = np.int64(0)  # type: ignore[assignment]  # the type of heads, so that it is compiled once
+        node = np.int64(0)  # type: ignore[assignment]  # the type of heads, so that _first_tied_edge is compiled once
         while node != last:
             within = value[node] + rounding * largest
             chosen = starts[node]
@@ -201,7 +204,7 @@ def _shortest_paths(
                 if not is_exact:
                     _set_exact_values(cost, heads, starts, value, rest, choice)
                     is_exact = True
-                chosen = _first_way(node, within, cost, heads, starts, value, choice, terms)
+                chosen = _first_tied_edge(node, within, cost, heads, starts, value, choice, terms)
             decisions[row, edges[chosen]] = 1.0
             node = heads[chosen]
 
@@ -210,7 +213,7 @@ def _shortest_paths(
 def _set_exact_values(
     cost: FloatArray, heads: IntArray, starts: IntArray, value: FloatArray, rest: FloatArray, choice: IntArray
 ) -> None:
-    """Set each node's value, as the unevaluated sum `value + rest` of twice the digits, and the edge that it takes."""
+    """Set the edge that each node takes, and its value in twice the precision: the unevaluated sum `value + rest`."""
     for node in range(len(starts) - 2, -1, -1):
         best, best_rest = np.inf, 0.0
         for k in range(starts[node], starts[node + 1]):
@@ -224,7 +227,7 @@ def _set_exact_values(
 
 
 @kernel(inner=True)
-def _first_way(
+def _first_tied_edge(
     node: int,
     within: float,
     cost: FloatArray,
@@ -234,20 +237,20 @@ def _first_way(
     choice: IntArray,
     terms: FloatArray,
 ) -> int:
-    """Return the lowest-numbered edge whose way to the target is tied with the node's choice."""
+    """Return the lowest-numbered edge of the node whose best path to the target is tied with that of its choice."""
     for k in range(starts[node], choice[node]):
         if cost[k] + value[heads[k]] > within:
             continue
         terms[0], terms[1] = cost[k], -cost[choice[node]]
         count = 2
-        way, other = heads[k], heads[choice[node]]
-        while way != other:  # whichever is behind goes on, and from where they meet they share their edges
-            sign = 1.0 if way < other else -1.0
-            edge = choice[min(way, other)]
+        here, other = heads[k], heads[choice[node]]
+        while here != other:  # advance the path that is behind, until both meet: from there on they share their edges
+            sign = 1.0 if here < other else -1.0
+            edge = choice[min(here, other)]
             terms[count] = sign * cost[edge]
             count += 1
-            if way < other:
-                way = heads[edge]
+            if here < other:
+                here = heads[edge]
             else:
                 other = heads[edge]
         if is_tie(terms, count, TIE):
@@ -294,8 +297,8 @@ def _topological_order(tails: IntArray, heads: IntArray) -> IntArray:
         raise ValueError(f"the graph must have no cycle; nodes {cycle} form one. Remove one of its edges.") from error
 
 
-def _longest_ways(tails: IntArray, heads: IntArray, origin: int, n_nodes: int) -> IntArray:
-    """Return the largest number of edges from the origin to each node, -1 if there is no way; edges sorted by tail."""
+def _most_edges(tails: IntArray, heads: IntArray, origin: int, n_nodes: int) -> IntArray:
+    """Return the largest number of edges on a path from the origin to each node, or -1; edges are sorted by tail."""
     longest = [-1] * n_nodes
     longest[origin] = 0
     for tail, head in zip(tails.tolist(), heads.tolist(), strict=True):

@@ -1,6 +1,6 @@
-"""The best k of n items.
+"""Choose the best k of n items.
 
-Ties: the lower index is chosen.
+Ties: the item with the lower index is chosen.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class TopK(Problem):
     n : int
         The number of items.
     k : int
-        How many to choose, from 1 to `n`.
+        The number of items to choose, from 1 to `n`.
     sense : {"max", "min"}
 
     Attributes
@@ -49,22 +49,22 @@ class TopK(Problem):
         self.B_S = float(np.sqrt(self.k))
 
     def minimize(self, costs: FloatArray) -> FloatArray:
-        """Return the `k` smallest costs of each row as ones; ties go to the lower index."""
+        """Return decisions that choose the `k` smallest costs of each row; ties go to the lower index."""
         return in_parts(self._choose, costs)
 
     def _choose(self, costs: FloatArray, decisions: FloatArray) -> None:
         last = np.partition(costs, self.k - 1, axis=1)[:, self.k - 1 : self.k]  # the largest cost chosen
         np.less_equal(costs, last, out=decisions)
-        crowded = decisions.sum(axis=1) > self.k
-        if crowded.any():
-            costs, last = costs[crowded], last[crowded]
+        too_many = decisions.sum(axis=1) > self.k
+        if too_many.any():
+            costs, last = costs[too_many], last[too_many]
             tied = costs == last
             room = self.k - (costs < last).sum(axis=1, keepdims=True)
-            decisions[crowded] -= tied & (tied.cumsum(axis=1) > room)
+            decisions[too_many] -= tied & (tied.cumsum(axis=1) > room)
 
     @property
     def polyhedron(self) -> Polyhedron:
-        """Items between 0 and 1 that sum to `k`."""
+        """Vectors with entries between 0 and 1 that sum to `k`."""
         return Polyhedron(
             A_ub=csr_array((0, self.n_costs)),
             b_ub=np.empty(0),

@@ -1,1 +1,1 @@
-"""What everything runs on: compiled kernels, batches that can be interrupted, files that are never half-written."""
+"""Compiled kernels, batches and runs that can be interrupted, and files that are never half-written."""

@@ -1,8 +1,8 @@
 """Long work in short parts, so that an interrupt, a time limit and a progress bar act within a second.
 
-A compiled kernel hears nothing while it works. So a batch is cut into parts of a fraction of a second (`in_parts`), a
-search stops after so many steps and goes on where it was (`search_in_parts`), and the one row that takes longer than
-that is searched in a thread of its own, which can be told to give up.
+A compiled kernel cannot be interrupted while it runs. So `in_parts` cuts a batch into parts that take a fraction of a
+second each. `search_in_parts` stops a search after a number of steps and continues at the first unsolved row; a row
+that takes more steps than that is searched in a thread of its own, which can be stopped.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from decidewise.checks import FloatArray
 from decidewise.errors import SolverError, TimeLimitReached
 
 IntArray = npt.NDArray[np.int64]
-#: Solves rows (n, d) within `steps[0]` steps, counted down there; returns decisions and the first row unsolved, or -1.
+#: Solves rows (n, d) in at most `steps[0]` steps, counting `steps[0]` down; returns decisions and the first unsolved
+#: row, or -1.
 Search = Callable[[FloatArray, IntArray], tuple[FloatArray, int]]
 
-#: Seconds that one part should take.
+#: The target duration of one part, in seconds.
 PART = 0.2
-#: Numbers in the first part of a batch: even a slow problem answers soon, and a fast one takes its whole batch at once.
+#: Entries in the first part of a batch: few enough for a slow problem, and for a fast one often the whole batch.
 FIRST_PART = 2**16
 
 _deadline: ContextVar[float] = ContextVar("deadline", default=np.inf)
@@ -33,7 +34,7 @@ _deadline: ContextVar[float] = ContextVar("deadline", default=np.inf)
 
 @contextmanager
 def time_limit(deadline: float) -> Iterator[None]:
-    """Raise `TimeLimitReached` from any solve within this context that goes on after `deadline`, on `perf_counter`."""
+    """Raise `TimeLimitReached` from any solve in this context that runs past `deadline`, a time of `perf_counter`."""
     token = _deadline.set(min(deadline, _deadline.get()))
     try:
         yield
@@ -48,10 +49,10 @@ def check_time() -> None:
 
 
 def in_parts(solve: Callable[[FloatArray, FloatArray], object], costs: FloatArray) -> FloatArray:
-    """Return the decisions for costs, both (n, d), that `solve` writes: a function that treats each row by itself.
+    """Call `solve` on one part of the rows after another, and return the decisions for all costs: (n, d) -> (n, d).
 
-    It is called with rows and the place for their decisions, which are zero before. So no part has to be copied: fresh
-    memory takes longer than a fast problem.
+    `solve(rows, decisions)` treats each row independently and writes into `decisions`, which start as zeros. It writes
+    in place because allocating memory for each part would take longer than solving a fast problem.
 
     >>> in_parts(np.negative, np.array([[1.0], [2.0]]))
     array([[-1.],
@@ -73,15 +74,16 @@ def in_parts(solve: Callable[[FloatArray, FloatArray], object], costs: FloatArra
     return decisions
 
 
-def search_in_parts(search: Search, costs: FloatArray, *, steps: int, most: int) -> tuple[FloatArray, int]:
-    """Solve each row by a search that may take long; return decisions and the first row given up, or -1.
+def search_in_parts(search: Search, costs: FloatArray, *, steps: int, max_steps: int) -> tuple[FloatArray, int]:
+    """Solve each row by a search that may take long; return decisions and the first row it gave up on, or -1.
 
     Parameters
     ----------
     steps : int
-        About as many as take a part of a second. Rows that together stay within them are searched at once.
-    most : int
-        After how many a row is given up.
+        The number of steps that take a fraction of a second. Rows that need no more steps together are searched in one
+        call.
+    max_steps : int
+        The number of steps after which the search gives up on a row.
     """
     decisions = np.zeros_like(costs)
     size = max(1, FIRST_PART // costs.shape[1])
@@ -89,10 +91,10 @@ def search_in_parts(search: Search, costs: FloatArray, *, steps: int, most: int)
     while start < len(costs):
         check_time()
         rows = _writable(costs[start : start + size])
-        found, stuck = search(rows, np.array([min(steps, most)]))
-        if stuck == 0:  # a row that takes more than a part for itself
+        found, stuck = search(rows, np.array([min(steps, max_steps)]))
+        if stuck == 0:  # this row alone takes longer than one part
             rows = rows[:1]
-            found, stuck = _apart(search, rows, np.array([most]))
+            found, stuck = _search_in_thread(search, rows, np.array([max_steps]))
             if stuck == 0:
                 return decisions, start
         done = stuck if stuck > 0 else len(rows)
@@ -101,15 +103,15 @@ def search_in_parts(search: Search, costs: FloatArray, *, steps: int, most: int)
     return decisions, -1
 
 
-def _apart(search: Search, costs: FloatArray, steps: IntArray) -> tuple[FloatArray, int]:
-    """Search in another thread; an interrupt, or the end of the time, takes its steps away and then acts here."""
+def _search_in_thread(search: Search, costs: FloatArray, steps: IntArray) -> tuple[FloatArray, int]:
+    """Search in another thread; on an interrupt or at the time limit, stop it by setting its steps to -1, and raise."""
     answers: list[tuple[FloatArray, int]] = []
     errors: list[BaseException] = []
 
     def work() -> None:
         try:
             answers.append(search(costs, steps))
-        except BaseException as error:  # raised again by whoever waits
+        except BaseException as error:  # raised again in the calling thread
             errors.append(error)
 
     worker = threading.Thread(target=work, daemon=True)
@@ -128,5 +130,5 @@ def _apart(search: Search, costs: FloatArray, steps: IntArray) -> tuple[FloatArr
 
 
 def _writable(rows: FloatArray) -> FloatArray:
-    """Return rows that may be written to, for which kernels are compiled; nobody does write."""
+    """Return writable rows: kernels are compiled for writable arrays, although they do not write to these."""
     return rows if rows.flags.writeable else rows.copy()

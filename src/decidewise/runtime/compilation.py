@@ -1,4 +1,4 @@
-"""How `kernels` are compiled: by Numba, kept on disk as long as that works, and announced where it takes long."""
+"""How `kernels` are compiled: by Numba, with a cache on disk where that is possible, and a message if it takes long."""
 
 from __future__ import annotations
 
@@ -18,47 +18,47 @@ from numba.core import event
 from numba.core.caching import FunctionCache
 from numba.core.types import unliteral  # type: ignore[attr-defined]
 
-#: Seconds of compiling after which a line says so.
+#: Seconds of compiling after which a message is printed.
 PATIENCE = 1.0
 
 
 def dispatcher(function: FunctionType, options: Mapping[str, Any], stamp: str) -> Any:
-    """Return a function that compiles `function` for the types of its arguments; code of another stamp is not used."""
+    """Return a function that compiles `function` for the types of its arguments; it ignores code of another stamp."""
     made = njit(**options)(function)
-    if made is not function:  # as it is where Numba is switched off
-        _announce()
+    if made is not function:  # Numba returns the function itself if its JIT compiler is disabled
+        _register_announcer()
         made.get_call_template = partial(_resolve, made.get_call_template)
         try:
             made._cache = KernelCache(function, stamp)
         except RuntimeError as reason:  # no folder beside the source, in the user's cache or in NUMBA_CACHE_DIR
-            if os.path.exists(function.__code__.co_filename):  # what was typed at a prompt is never kept
+            if os.path.exists(function.__code__.co_filename):  # code typed at a prompt is never cached
                 _warn(reason)
     return made
 
 
 def _resolve(resolve: Callable[..., Any], args: Sequence[Any], kws: dict[str, Any]) -> Any:
-    """Compile a call from another kernel for a number's type; Numba would compile it for a literal a second time."""
+    """Resolve a call from another kernel by the types of numbers; Numba would also compile it for literal values."""
     return resolve([unliteral(arg) for arg in args], kws)
 
 
 class KernelCache(FunctionCache):
-    """Numba's cache of one function, which neither a bad file nor a full disk can break."""
+    """Numba's cache of one function, made safe against damaged files and full disks."""
 
     def __init__(self, function: FunctionType, stamp: str) -> None:
         super().__init__(function)
         self._cache_file._source_stamp = stamp
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled code for a signature, or None where there is none to be used."""
+        """Return the compiled code for a signature, or None if there is none that can be used."""
         try:
             return super().load_overload(sig, target_context)
-        except Exception:  # anything can come from unpickling a damaged file: it is compiled anew and replaced
+        except Exception:  # unpickling a damaged file can raise anything: recompile, and replace the file
             with suppress(OSError):
                 os.unlink(self._cache_file._index_path)
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Write the compiled code for a signature, if that is possible."""
+        """Write the compiled code for a signature; if that fails, warn and stop caching this function."""
         try:
             super().save_overload(sig, data)
         except OSError as reason:
@@ -70,52 +70,52 @@ _warned = threading.Event()
 
 
 def _warn(reason: Exception) -> None:
-    """Warn that compiled code cannot be kept, the first time."""
+    """Warn, once per process, that compiled code cannot be cached."""
     if not _warned.is_set():
         _warned.set()
         warnings.warn(
-            f"compiled code cannot be kept ({reason}), so every process compiles for itself, which takes seconds. Set "
-            "NUMBA_CACHE_DIR to a folder that can be written to.",
+            f"compiled code cannot be cached ({reason}), so each process spends seconds on compiling it again. Set "
+            "NUMBA_CACHE_DIR to a writable folder.",
             RuntimeWarning,
             stacklevel=4,
         )
 
 
 @cache
-def _announce() -> None:
-    """Have compiling that takes long announced, by the first process only, since workers would repeat it."""
+def _register_announcer() -> None:
+    """Register the announcer, in the main process only: workers would repeat its messages."""
     if parent_process() is None:
         event.register("numba:compile", announcer)
 
 
 class Announcer(event.Listener):
-    """Says on standard error what is compiled, after a while; the kernels that it calls are compiled meanwhile."""
+    """Prints to standard error which module is compiled if that takes long; nested compilations count as one."""
 
     def __init__(self) -> None:
-        self.silent = False  # for whoever shows the progress of compiling in another way
+        self.silent = False  # set by callers that show the progress of compiling themselves
         self.depth = 0
-        self.clock: threading.Timer | None = None
+        self.timer: threading.Timer | None = None
 
     def on_start(self, event: Any) -> None:
-        """Set the clock for a line, if the function is one of ours."""
+        """Start the timer of the message, if the function belongs to decidewise."""
         module = event.data["dispatcher"].py_func.__module__ or ""
         if self.depth == 0 and module.startswith("decidewise.") and not self.silent:
-            self.clock = threading.Timer(PATIENCE, _say, [module.removeprefix("decidewise.")])
-            self.clock.daemon = True
-            self.clock.start()
+            self.timer = threading.Timer(PATIENCE, _print_message, [module.removeprefix("decidewise.")])
+            self.timer.daemon = True
+            self.timer.start()
         self.depth += 1
 
     def on_end(self, event: Any) -> None:
-        """Stop the clock with the outermost function."""
+        """Cancel the timer when the outermost function is compiled."""
         self.depth -= 1
-        if self.depth == 0 and self.clock:
-            self.clock.cancel()
+        if self.depth == 0 and self.timer:
+            self.timer.cancel()
 
 
 announcer = Announcer()
 
 
-def _say(module: str) -> None:
+def _print_message(module: str) -> None:
     if sys.stderr is not None:
-        line = f"decidewise: compiling {module} for this machine, once (`decidewise warmup` prepares everything) ..."
+        line = f"decidewise: compiling {module} for this machine, once (`decidewise warmup` compiles everything) ..."
         print(line, file=sys.stderr, flush=True)

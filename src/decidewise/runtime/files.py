@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Write files whole or not at all."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 
 def write_whole(files: Mapping[Path, bytes]) -> None:
-    """Write files, and their folders where they are missing; on any error all files stay as they were.
+    """Write files and create missing folders; if writing any of them fails, all files stay as they were.
 
-    Each is written beside its place under another name, and when all of them are, they are moved into place.
+    Each file is first written under a temporary name in its folder. Once all are written, they are moved into place.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -34,7 +34,7 @@ def write_whole(files: Mapping[Path, bytes]) -> None:
     except OSError as error:
         if error.errno is None:
             raise
-        raise OSError(error.errno, error.strerror, str(path)) from error  # the file that was meant
+        raise OSError(error.errno, error.strerror, str(path)) from error  # names the file, not the temporary one
     finally:
         for beside in written.values():
             beside.unlink(missing_ok=True)

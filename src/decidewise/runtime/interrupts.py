@@ -1,9 +1,10 @@
-"""Ctrl-C and SIGTERM end a run, whatever code they land in.
+"""Ctrl-C and SIGTERM end a run, whatever code is running.
 
-A signal raises `KeyboardInterrupt`, but there is code that wraps it into another exception or swallows it: compiled
-code, callbacks, trainings that keep what they have, anything a user writes. So a signal is also noted, and whoever has
-something to store asks first (`raise_noted`). Where workers compute, a signal is only noted, here and in the workers,
-to which a terminal sends it too: nothing breaks into the midst of starting or feeding them, and one process acts.
+A signal raises `KeyboardInterrupt`, but some code swallows that exception or wraps it into another one: compiled code,
+callbacks, training loops that keep the model trained so far, code of users. So each signal is also recorded, and code
+that is about to store a result calls `raise_noted` first. While worker processes run, a signal is only recorded, here
+and in the workers (a terminal sends it to them too). So no signal interrupts the start or the feeding of workers, and
+only the parent process acts on it.
 """
 
 from __future__ import annotations
@@ -23,31 +24,32 @@ _deferred = threading.Event()
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM has come: like Ctrl-C, but asked for by another process."""
+    """The process received SIGTERM: like Ctrl-C, but sent by another process."""
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Have SIGTERM act as Ctrl-C does, and note both; outside the main thread, which alone gets signals, do nothing."""
+    """Let SIGTERM act like Ctrl-C, and record both; do nothing outside the main thread, the only one to get signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = {number: signal.getsignal(number) for number in SIGNALS}
-    # A shell has its background jobs ignore Ctrl-C; a handler that is not Python's own could not be put back.
+    # Keep ignored signals ignored (a shell makes background jobs ignore Ctrl-C), and leave handlers that were not
+    # installed from Python (None): they could not be restored.
     before = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
     for number in before:
         signal.signal(number, _note)
     hook = sys.unraisablehook
 
     def unless_noted(unraisable: Any) -> None:
-        if not isinstance(unraisable.exc_value, KeyboardInterrupt):  # swallowed in a finalizer: no news to the user
+        if not isinstance(unraisable.exc_value, KeyboardInterrupt):  # a recorded signal, raised in a finalizer
             hook(unraisable)
 
     sys.unraisablehook = unless_noted
     try:
         yield
     except KeyboardInterrupt:
-        raise_noted()  # as what it was: on its way it may have lost its kind
+        raise_noted()  # raises the type of the recorded signal, in case code on the way replaced it
         raise
     finally:
         for number, handler in before.items():
@@ -58,7 +60,7 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Only note signals meanwhile; `raise_noted` says when they may act."""
+    """Only record signals in this context; they act at the next call of `raise_noted`."""
     _deferred.set()
     try:
         yield
@@ -67,13 +69,13 @@ def deferred() -> Iterator[None]:
 
 
 def raise_noted() -> None:
-    """Raise if a signal has come."""
+    """Raise `KeyboardInterrupt`, or `Terminated` after SIGTERM, if a signal has been recorded."""
     if _noted:
         raise Terminated if signal.SIGTERM in _noted else KeyboardInterrupt
 
 
 def is_interrupt(error: BaseException | None) -> bool:
-    """Whether an exception is an interrupt, or was raised because of one.
+    """Return whether an exception is an interrupt, or was raised because of one.
 
     >>> is_interrupt(ValueError()), is_interrupt(KeyboardInterrupt())
     (False, True)
@@ -89,13 +91,13 @@ def is_interrupt(error: BaseException | None) -> bool:
 
 @contextmanager
 def held_from_children() -> Iterator[None]:
-    """Have processes that are started meanwhile get no signal before they call `begin_worker`: it would end them."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows, where one that has just begun may be hit
+    """Block signals in processes started in this context until they call `begin_worker`: a signal would end them."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows, where a signal can still end a process that has just started
         yield
         return
-    from multiprocessing import resource_tracker  # noqa: PLC0415  (only where there are children)
+    from multiprocessing import resource_tracker  # noqa: PLC0415  (needed only with child processes)
 
-    resource_tracker.ensure_running()  # a process that goes with the others, and whose start unblocks the signals
+    resource_tracker.ensure_running()  # started before the block: starting it later would unblock the signals
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         yield
@@ -104,7 +106,7 @@ def held_from_children() -> Iterator[None]:
 
 
 def begin_worker(parent: int) -> None:
-    """Have this process note signals only, for its parent to act on, and end when the parent does, even if killed."""
+    """Only record signals in this process, since its parent acts on them; exit when the parent ends, even if killed."""
     _deferred.set()
     for number in SIGNALS:
         signal.signal(number, _note)

@@ -1,13 +1,13 @@
-"""Compiled functions that a machine, a signal or a damaged file cannot turn against the user.
+"""Compiled functions that work on read-only and full disks, with damaged caches and under signals.
 
-`kernel` is Numba's `njit`, but for four things:
+`kernel` is Numba's `njit` with four differences:
 
 - nothing is compiled, and Numba is not even imported, before the first call;
-- compiled code is kept on disk where that is possible. Where it is not (a read-only package without a home, a full
-  disk), it is compiled in memory, with one warning; a damaged file is replaced. It is never stale: a function is
-  compiled anew when a kernel that it calls or a constant that it uses has changed, in whatever file that stands;
-- an interrupt is an interrupt: a signal that lands inside a kernel would otherwise surface as a `SystemError`;
-- a line on standard error says what is going on when compiling takes more than a second.
+- compiled code is cached on disk where possible. Otherwise (a read-only package without a home folder, a full disk) it
+  is compiled in memory, with one warning; a damaged file is replaced. The cache is never stale: a function is compiled
+  again when a kernel that it calls or a constant that it uses has changed, in any file;
+- a signal that arrives inside a kernel raises its own exception; from Numba it would come as a `SystemError`;
+- a message on standard error says what is being compiled if that takes more than a second.
 
 >>> import numpy as np
 >>> @kernel
@@ -40,16 +40,16 @@ class Kernel:
     def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
         update_wrapper(self, function)
         self.py_func = function
-        self.targetoptions = options  # where Numba looks whether to inline a kernel into its caller
+        self.targetoptions = options  # Numba reads here whether to inline a kernel into its caller
 
     def __call__(self, *args: Any) -> Any:
-        """Run the compiled function; an inner one runs as Python, since only other kernels get at its code."""
+        """Run the compiled function; an inner kernel runs as Python, since only other kernels can call its code."""
         if self.targetoptions.get("no_cpython_wrapper"):
             return self.py_func(*args)
         try:
             return self.compiled(*args)
         except SystemError as error:
-            # The handler of a signal raised while the results were turned into Python objects, one after the other.
+            # A signal handler raised while Numba converted the results to Python objects; each conversion can wrap it.
             cause: BaseException = error
             while isinstance(cause, SystemError) and cause.__cause__ is not None:
                 cause = cause.__cause__
@@ -58,19 +58,19 @@ class Kernel:
     @cached_property
     def compiled(self) -> Any:
         """Numba's dispatcher, which compiles for the types of its arguments."""
-        from decidewise.runtime.compilation import dispatcher  # noqa: PLC0415  (without a kernel nobody waits for Numba)
+        from decidewise.runtime.compilation import dispatcher  # noqa: PLC0415  (Numba is slow to import)
 
-        with _making:  # so that threads which come at the same time compile once
+        with _making:  # so that concurrent threads compile once
             return self.__dict__.get("compiled") or dispatcher(self.py_func, self.targetoptions, self.stamp)
 
     @property
     def _numba_type_(self) -> Any:
-        """What a kernel is to another one that calls it."""
+        """The Numba type of this kernel, for the kernels that call it."""
         return self.compiled._numba_type_
 
     @property
     def stamp(self) -> str:
-        """A hash of all that the compiled code depends on: the function's own file, and what it uses of others."""
+        """A hash of all that the compiled code depends on: the function's own file, and what it uses from others."""
         digest = hashlib.sha256()
         for part in sorted(set(_ingredients(self.py_func, set()))):
             digest.update(part.encode())
@@ -84,10 +84,10 @@ def kernel(*, inner: bool = ..., **options: Any) -> Callable[[Callable[..., Any]
 def kernel(function: Any = None, /, *, inner: bool = False, **options: Any) -> Any:
     """Compile a function when it is first called; the options are those of Numba's `njit`.
 
-    Other threads go on meanwhile (`nogil`), so that progress bars move while a kernel works. An `inner` kernel is one
-    that only other kernels call: without a way in from Python it compiles in half the time.
+    Kernels release the GIL (`nogil`), so that progress bars move while a kernel runs. An `inner` kernel is called only
+    by other kernels: without a wrapper for calls from Python it compiles in half the time.
     """
-    # Nobody calls a kernel from C, and the code for that takes time to compile.
+    # Kernels are never called from C, and the wrapper for that takes time to compile.
     options = {"nogil": True, "no_cfunc_wrapper": True, **options}
     if inner:
         options["no_cpython_wrapper"] = True
@@ -95,7 +95,7 @@ def kernel(function: Any = None, /, *, inner: bool = False, **options: Any) -> A
 
 
 def _ingredients(function: FunctionType, seen: set[FunctionType]) -> Iterator[str]:
-    """Yield the source of a function's file, the constants that it names, and the same of the kernels that it calls."""
+    """Yield the source of a function's file, the constants it names, and the same for the kernels that it calls."""
     if function in seen:
         return
     seen.add(function)

@@ -132,7 +132,7 @@ def test_the_papers_protocol_keeps_to_the_units_of_the_caller(paths):
 def test_what_float64_cannot_hold_is_said(paths):
     train, _ = paths
     for features, costs in [(1e-200, 1e200), (1e200, 1e-200)]:
-        with pytest.raises(ValueError, match=r"the coefficients, costs over features, are beyond the range of float64"):
+        with pytest.raises(ValueError, match=r"the coefficients, .* are beyond the range of float64"):
             trained(train, "mse", features=features, costs=costs)
     np.testing.assert_array_equal(out_of_units(np.array([[3.0], [0.0]]), np.array([2.0, 1e300])), [[1.5], [0.0]])
     with pytest.raises(ValueError, match=r"a log link needs targets with means from 1e-302 to 1e\+302"):

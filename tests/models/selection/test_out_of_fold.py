@@ -49,5 +49,5 @@ def test_folds_without_a_row_to_score_are_not_fitted():
 
 
 def test_fewer_than_two_rows_are_an_error():
-    with pytest.raises(ValueError, match=r"1 rows can be scored, and a comparison needs two or more"):
+    with pytest.raises(ValueError, match=r"1 rows can be scored, but a comparison needs at least two"):
         affordable([(np.arange(5), np.array([7]))], 1, None, np.random.default_rng(0))

@@ -1,1 +1,1 @@
-"""What all estimators share: the conventions of scikit-learn."""
+"""Parts shared by all estimators: what a learner can do, and calls that fail without side effects."""

@@ -1,4 +1,4 @@
-"""A refused call changes nothing."""
+"""Calls of an estimator that fail leave it unchanged."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 @contextmanager
 def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Return a context that, when it ends in an error, leaves an estimator with the attributes that it had.
+    """Return a context that restores the attributes of an estimator if it ends in an error.
 
-    What is in the attributes is not copied: change nothing in place.
+    The values of the attributes are not copied, so they must not be changed in place.
     """
     before = dict(vars(estimator))
     try:

@@ -1,4 +1,4 @@
-"""What a scikit-learn regressor can do: take weights, many outputs, and whether it estimates a mean."""
+"""What a scikit-learn regressor can do: whether it takes weights and many outputs, and whether it estimates a mean."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-# Losses, by the names of scikit-learn, LightGBM and XGBoost, whose best constant is not the mean.
+# Losses that the mean does not minimise, by their names in scikit-learn, LightGBM and XGBoost.
 _NOT_THE_MEAN = {
     "absolute_error", "epsilon_insensitive", "fair", "huber", "l1", "lad", "mae", "mape", "quantile", "regression_l1",
     "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror", "squared_epsilon_insensitive",
@@ -23,12 +23,12 @@ _NEVER_THE_MEAN = {
     "HuberRegressor", "LinearSVR", "NuSVR", "QuantileRegressor", "RANSACRegressor", "SVR", "TheilSenRegressor",
 }  # fmt: skip
 
-# The square root of the range of float64, with room for sums.
+# The square of this, summed over many rows, is still in the range of float64.
 _LARGEST_FEATURE = 1e150
 
 
 def as_regressor(learner: Any, *, name: str) -> Any:
-    """Return `learner`, which must be a scikit-learn regressor, or anything else that can be fitted and predicts.
+    """Return `learner`; raise unless it is a regressor, that is, has `fit` and `predict` and is not a classifier.
 
     >>> as_regressor("ridge", name="estimator")
     Traceback (most recent call last):
@@ -45,13 +45,13 @@ def as_regressor(learner: Any, *, name: str) -> Any:
 
 
 def refuse_masked(X: Any) -> None:
-    """Raise if entries of the features are masked: a learner would take what stands behind the mask for a number."""
+    """Raise if entries of the features are masked: a learner would ignore the mask and use the values behind it."""
     if np.ma.is_masked(X):
-        raise ValueError("X has masked entries. Fill them, with X.filled(...), or drop their rows first.")
+        raise ValueError("X has masked entries. Fill them with X.filled(...), or drop their rows first.")
 
 
 def check_features(X: Any) -> None:
-    """Raise if numbers among the features are so large or so small that the squares a learner takes leave float64."""
+    """Raise if features are so large or so small that their squares, which a learner computes, leave float64."""
     if issparse(X):
         return
     numbers = np.asarray(X)
@@ -62,12 +62,12 @@ def check_features(X: Any) -> None:
     if len(beyond):
         raise ValueError(
             f"column {beyond[0]} of the features has entries of up to {largest[beyond[0]]:.0e}, whose squares are "
-            "beyond float64. Pass it in another unit, or use GeneralizedLinear, which takes any."
+            "beyond float64. Pass this column in another unit, or use GeneralizedLinear, which takes any unit."
         )
 
 
 def weight_keyword(learner: Any) -> str | None:
-    """Return the keyword by which `learner.fit` takes sample weights, or None where it takes none.
+    """Return the keyword by which `learner.fit` takes sample weights, or None if it takes none.
 
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.pipeline import make_pipeline
@@ -81,26 +81,26 @@ def weight_keyword(learner: Any) -> str | None:
     takes_any = any(p.kind is Parameter.VAR_KEYWORD for p in signature(learner.fit).parameters.values())
     if not (takes_any or has_fit_parameter(learner, "sample_weight")):
         return None
-    # A search or a wrapper passes weights on, so it takes them only if the learner inside does.
+    # A search or a wrapper passes weights on, so it takes them only if its inner learner does.
     inner = _inner(learner)
     return "sample_weight" if inner is None or weight_keyword(inner) == "sample_weight" else None
 
 
 def multi_output(learner: Any) -> Any:
-    """Return the learner, wrapped to fit one copy an output unless it handles many outputs itself."""
-    # A search has as many outputs as the learner that it tunes, whatever its own tag says.
+    """Return the learner, wrapped to fit one copy per output unless it handles many outputs itself."""
+    # A search handles many outputs if the learner that it tunes does, whatever its own tag says.
     tuned = learner.estimator if isinstance(learner, GridSearchCV | RandomizedSearchCV) else learner
     if get_tags(tuned).target_tags.multi_output:
         return learner
     if isinstance(learner, Pipeline):
-        # Wrapped inside, the transformers are fitted once and the weights still reach the last step.
+        # Wrap only the last step: the transformers are fitted once, and the weights still reach the last step.
         name, last = learner.steps[-1]
         return clone(learner).set_params(**{name: MultiOutputRegressor(last)})
     return MultiOutputRegressor(learner)
 
 
 def loss_without_mean(learner: Any) -> str | None:
-    """Return the name of the learner's loss where its minimiser is not the conditional mean, otherwise None."""
+    """Return the name of the learner's loss if the conditional mean does not minimise it, otherwise None."""
     inner = learner.steps[-1][1] if isinstance(learner, Pipeline) else _inner(learner)
     if inner is not None:
         return loss_without_mean(inner)
@@ -112,7 +112,7 @@ def loss_without_mean(learner: Any) -> str | None:
 
 
 def _inner(learner: Any) -> Any:
-    """Return the learner that a meta-estimator was given, or None."""
+    """Return the learner inside a meta-estimator, or None if there is none."""
     parameters = learner.get_params(deep=False)
     given = (parameters.get(key) for key in ("estimator", "regressor"))
     return next((inner for inner in given if hasattr(inner, "fit")), None)

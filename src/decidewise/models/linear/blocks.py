@@ -1,4 +1,4 @@
-"""Rows in blocks: what a fit reads, one piece at a time, so that it never copies the whole table."""
+"""Rows in blocks: a fit reads one block at a time, so that it never copies the whole table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from decidewise.checks import FloatArray, check_finite
 from decidewise.measure import cost_weights, targets_of
 from decidewise.models.linear.units import back_from
 
-# A block of fifty features and a hundred costs stays in the second-level cache: memory is read once.
+# A block of fifty features and a hundred costs fits into the second-level cache, so that memory is read once.
 BLOCK_ROWS = 2048
 
 Result = TypeVar("Result")
@@ -40,7 +40,7 @@ class Blocks(Protocol):
 
 
 class RowBlocks:
-    """A table in memory as blocks, with the change of measure applied to each as it is read.
+    """A table in memory as blocks; the change of measure is applied to each block as it is read.
 
     Parameters
     ----------
@@ -48,9 +48,10 @@ class RowBlocks:
     targets : ndarray of shape (n, d)
     sample_weight : ndarray of shape (n,), optional
     exponent : float, optional
-        With an exponent, `targets` are costs: a block has weights `‖y‖^exponent` and targets `y/‖y‖^exponent`.
+        If given, `targets` are costs: a block has weights `‖y‖^exponent` and targets `y/‖y‖^exponent`.
     unit : float
-        A power of two in which weights are measured: another unit of the costs changes no fit, and here no overflow.
+        A power of two by which costs are divided before their weights are computed, against overflow. It does not
+        change the fit.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class RowBlocks:
         return Block(X, values if measure is None else self._back(targets_of(values, measure)), weights)
 
     def weighted(self, index: int) -> Block:
-        """Return a block whose targets are multiplied by their weights: with the change of measure, the costs again."""
+        """Return a block with targets multiplied by their weights: under the change of measure, these are the costs."""
         X, values, weights, measure = self._read(index)
         factor = weights if measure is None else self._given_weights(index)
         return Block(X, self._back(values if factor is None else values * factor[:, None]), weights)
@@ -82,7 +83,7 @@ class RowBlocks:
         return targets if self.back == 1 else targets * self.back
 
     def _read(self, index: int) -> tuple[FloatArray, FloatArray, FloatArray | None, FloatArray | None]:
-        """Return features, raw values, weights, and what the change of measure divides the values by."""
+        """Return features, values, weights, and the divisors of the values under the change of measure."""
         first = index * BLOCK_ROWS
         rows = slice(first, first + BLOCK_ROWS)
         X = np.asarray(self.X[rows], dtype=np.float64)
@@ -95,7 +96,7 @@ class RowBlocks:
         if self.unit != 1:
             values = values / self.unit
         measure = cost_weights(values, self.exponent)
-        if not np.isfinite(measure.sum()):  # some entry is, too, or else the power overflows
+        if not np.isfinite(measure.sum()):  # either an entry is not finite, or the power overflows
             check_finite(values, name="costs", first_row=first)
         return X, values, measure if weights is None else measure * weights, measure
 
@@ -105,19 +106,19 @@ class RowBlocks:
 
 
 def weighted_block(blocks: Blocks, index: int) -> Block:
-    """Return a block with its targets multiplied by their weights, read the short way where there is one."""
+    """Return a block with its targets multiplied by their weights; `RowBlocks` have a faster way to read it."""
     if isinstance(blocks, RowBlocks):
         return blocks.weighted(index)
     X, targets, weights = blocks[index]
     return Block(X, targets if weights is None else targets * weights[:, None], weights)
 
 
-def map_tasks(work: Callable[[range], Result], n_blocks: int, blocks_a_task: int = 32) -> Iterator[Result]:
-    """Yield the results of `work` on consecutive ranges of blocks; in parallel when there are several.
+def map_tasks(work: Callable[[range], Result], n_blocks: int, blocks_per_task: int = 32) -> Iterator[Result]:
+    """Yield the results of `work` on consecutive ranges of blocks, computed in parallel if there are several ranges.
 
-    Ranges and results always come in the same order, so that sums do not depend on the number of threads.
+    The ranges and the order of the results are always the same, so sums do not depend on the number of threads.
     """
-    tasks = [range(first, min(first + blocks_a_task, n_blocks)) for first in range(0, n_blocks, blocks_a_task)]
+    tasks = [range(first, min(first + blocks_per_task, n_blocks)) for first in range(0, n_blocks, blocks_per_task)]
     if len(tasks) == 1:
         yield work(tasks[0])
         return
@@ -126,10 +127,11 @@ def map_tasks(work: Callable[[range], Result], n_blocks: int, blocks_a_task: int
 
 
 class _OneLibraryThread:
-    """A context in which BLAS runs on one thread, entered by any number of threads at once; it tells how many it had.
+    """A context in which BLAS runs on one thread; its value is the number of threads that BLAS had before.
 
-    With one for each thread of our own, NumPy's elementwise work, half of the time, runs in parallel too. The limit is
-    the process's: the first to come sets it and the last to leave lifts it, so that nobody takes it for the original.
+    With one BLAS thread in each thread of ours, NumPy's elementwise operations, half of the time, run in parallel too.
+    Any number of threads may enter the context at once. The limit holds for the whole process: the first thread to
+    enter sets it and the last to leave lifts it, so that no thread takes the limit for the original number.
     """
 
     def __init__(self) -> None:
@@ -154,7 +156,7 @@ class _OneLibraryThread:
 
     @staticmethod
     def _release() -> None:
-        """Let any thread set the next limit: from threadpoolctl 3.8 on, OpenBLAS obeys the one that set the last."""
+        """Let any thread set the next limit: since threadpoolctl 3.8, only the thread that set the last one may."""
         for library in _blas().lib_controllers:
             if hasattr(library, "clear_controlling_thread"):
                 library.clear_controlling_thread()
@@ -164,17 +166,17 @@ _one_library_thread = _OneLibraryThread()
 
 
 def one_library_thread() -> AbstractContextManager[int]:
-    """Return the context in which BLAS runs on one thread, and of which the value is how many threads it had."""
+    """Return the context in which BLAS runs on one thread; its value is the number of threads that BLAS had before."""
     return _one_library_thread
 
 
 @cache
 def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()  # kept, since it takes milliseconds to find them and microseconds to limit them
+    return ThreadpoolController()  # cached: finding the libraries takes milliseconds, limiting them microseconds
 
 
 @cache
 def _blas() -> ThreadpoolController:
-    # Without OpenMP, whose number of threads belongs to the thread that sets it: the last to leave could not give the
-    # first its own back.
+    # Without OpenMP: its number of threads belongs to the thread that sets it, so the last thread to leave could not
+    # restore that of the first.
     return _libraries().select(user_api="blas")

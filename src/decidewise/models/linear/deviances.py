@@ -1,9 +1,9 @@
-"""Deviances: what a generalized linear model minimises in place of the squared error.
+"""Deviances: the losses of generalized linear models, of which the squared error is one.
 
-All of them are of one family. The half deviance of power `p` is the Bregman divergence of the convex function with
-second derivative `μ^-p`: the squared error (0), Poisson (1), gamma (2), and Tweedie between the last two. The mean
-minimises every one; they differ in how they weigh an error. The larger the power, the more it is relative errors that
-count, and the less a few large targets rule the fit.
+They form one family. Half the deviance of power `p` is the Bregman divergence of the convex function with second
+derivative `μ^-p`: the squared error (0), Poisson (1), gamma (2), and Tweedie between the last two. The mean minimises
+each of them; they differ in how they weight an error. With a larger power, relative errors count more, and a few large
+targets dominate the fit less.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _POWERS = {"squared": 0.0, "poisson": 1.0, "gamma": 2.0}
 
 
 class Expansion(NamedTuple):
-    """Half deviances, but for a term of the targets alone, and their derivatives in the linear predictor."""
+    """Half deviances, up to a term of the targets alone, and their derivatives in the linear predictor."""
 
     values: FloatArray
     slopes: FloatArray
@@ -37,7 +37,7 @@ class Deviance:
     Examples
     --------
     >>> gamma = Deviance.of("gamma")
-    >>> gamma.expand(np.array([2.0]), np.log([2.0])).slopes  # flat where the prediction is the target
+    >>> gamma.expand(np.array([2.0]), np.log([2.0])).slopes  # zero, since the prediction is the target
     array([0.])
     """
 
@@ -46,16 +46,16 @@ class Deviance:
 
     @classmethod
     def of(cls, name: str, power: float = 1.5) -> Deviance:
-        """Return a deviance; only "tweedie" looks at the power, from 1 to 2."""
+        """Return a deviance; only "tweedie" uses the power, from 1 to 2."""
         as_choice(name, name="deviance", choices=NAMES)
         if name != "tweedie":
             return cls(name, _POWERS[name])
-        # Above 2 the deviance along a log link has several minima, and between 0 and 1 it belongs to no distribution.
+        # Above 2, the deviance with a log link has several minima; between 0 and 1 no distribution belongs to it.
         return cls(name, as_number(power, name="power", at_least=1, at_most=2))
 
     @property
     def link(self) -> Link:
-        """The link that keeps predictions where the deviance is defined."""
+        """The link whose predictions are all in the domain of the deviance."""
         return "identity" if self.power == 0 else "log"
 
     def expand(self, targets: FloatArray, predictor: FloatArray) -> Expansion:
@@ -63,7 +63,7 @@ class Deviance:
 
         With `a = exp((2 - p) η)` and `c = y exp((1 - p) η)` the value is `a/(2 - p) + c/(p - 1)` (in the limit, `η` for
         `p = 2` and `-yη` for `p = 1`), the slope `s = a - c`, and the curvature `(2 - p) a + (p - 1) c`, which is never
-        negative for `p` from 1 to 2. Value and curvature are written with `s`, which saves time.
+        negative for `p` from 1 to 2. Value and curvature are computed from `s`, which is faster.
         """
         p = self.power
         if p == 1:
@@ -73,20 +73,20 @@ class Deviance:
         c = targets * shrunk
         if p == 2:
             return Expansion(predictor + c, 1 - c, c)
-        # Half way, one exponential is the inverse of the other, and exponentials are half of the time.
+        # For p = 1.5, one exponential is the inverse of the other; exponentials take half of the time.
         a = 1 / shrunk if p == 1.5 else np.exp((2 - p) * predictor)
         slopes = a - c
         return Expansion(((p - 1) * slopes + c) / ((2 - p) * (p - 1)), slopes, (2 - p) * slopes + c)
 
     def inadmissible(self, targets: FloatArray) -> npt.NDArray[np.bool_]:
-        """Return which targets no model with a log link can be fitted to."""
+        """Return which targets this deviance does not admit with a log link."""
         return targets <= 0 if self.power == 2 else targets < 0
 
 
 class CheckedBlocks:
     """Blocks that raise at the first target that the deviance and a log link do not admit.
 
-    A target that weighs nothing may be anything: under the change of measure a row of zeros has weight 0.
+    Targets of weight zero are not checked: under the change of measure, a row of zeros has weight 0.
     """
 
     def __init__(self, blocks: Blocks, deviance: Deviance) -> None:

@@ -1,4 +1,4 @@
-"""The link from a linear predictor to a prediction: the identity, or the exponential for costs that are positive."""
+"""The link between a linear predictor and a prediction: the identity, or the logarithm for positive costs."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from decidewise.checks import FloatArray
 
 Link = Literal["identity", "log"]
 
-# Predictions stay positive and finite, and so does a sum of thousands of them: the largest float is exp(709).
+# Keeps predictions, and sums of thousands of them, positive and finite: the largest float is about exp(709).
 _LARGEST_EXPONENT = 700.0
-# That is 1e304. Means closer to it than this would have rows whose predictions are cut there.
+# exp(700) is 1e304. With means closer to it than this, the predictions of some rows would be clipped.
 _SMALLEST_MEAN, _LARGEST_MEAN = 1e-302, 1e302
 
 
 def respond(link: Link, predictor: FloatArray) -> FloatArray:
-    """Return the prediction of a linear predictor, element by element."""
+    """Return the predictions that belong to a linear predictor, elementwise."""
     if link == "identity":
         return predictor
     return np.exp(np.clip(predictor, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
 
 
 def multiplied(link: Link, parameters: FloatArray, factor: float) -> FloatArray:
-    """Return the parameters (p + 1, d), intercepts first, whose predictions are `factor` times those of the given.
+    """Return parameters (p + 1, d), intercepts first, whose predictions are `factor` times those of the given ones.
 
     >>> multiplied("identity", np.array([[1.0], [2.0]]), 10.0).ravel()
     array([10., 20.])
@@ -37,10 +37,10 @@ def multiplied(link: Link, parameters: FloatArray, factor: float) -> FloatArray:
 
 
 def check_means(means: FloatArray) -> None:
-    """Raise if the means (d,) of positive targets are beyond what a log link can predict."""
+    """Raise if the means (d,) of positive targets are outside the range that a log link can predict."""
     beyond = np.flatnonzero(~((means >= _SMALLEST_MEAN) & (means <= _LARGEST_MEAN)))
     if len(beyond):
         raise ValueError(
-            f"a log link needs targets with means from {_SMALLEST_MEAN:g} to {_LARGEST_MEAN:g}; that of column "
+            f"a log link needs targets with means from {_SMALLEST_MEAN:g} to {_LARGEST_MEAN:g}; the mean of column "
             f"{beyond[0]} is {means[beyond[0]]:g}. Pass the costs in another unit."
         )

@@ -1,4 +1,4 @@
-"""Log-linear models of many outputs: passes over row blocks, with a Newton step for all outputs after each."""
+"""Log-linear models of many outputs: each pass over the row blocks gives one Newton step for every output."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.moments import Moments, check_ridge, whiten
 from decidewise.models.linear.newton import BoolArray, Derivatives, IntArray, minimize
 
-# Entries of the Hessians in memory at once (128 MB): more outputs are fitted in groups.
+# Entries of the Hessians in memory at once (128 MB): if there are more, the outputs are fitted in groups.
 _HESSIAN_ENTRIES = 2**24
-# Entries of targets, and pairs of directions, that are worked on at once: few enough for the second-level cache.
+# Entries of targets, and pairs of directions, that are processed at once: few enough for the second-level cache.
 _ENTRIES = 2**15
-_FEWEST_ROWS = 32
+_MIN_ROWS = 32
 _PAIRS = 512
-# A block is several milliseconds of work: enough for threads to pay from few blocks on.
-_BLOCKS_A_TASK = 4
-# Of the mean target, added to each target before its logarithm is taken.
+# A block takes several milliseconds, so threads pay off even for few blocks.
+_BLOCKS_PER_TASK = 4
+# This fraction of the mean target is added to each target before its logarithm is taken.
 _ABOVE_ZERO = 0.03
 
 
 class LinearFit(NamedTuple):
-    """Coefficients (p, d) and intercepts (d,); per output, the passes that it took and whether it converged."""
+    """Coefficients (p, d) and intercepts (d,); for each output, the number of passes and whether it converged."""
 
     coefficients: FloatArray
     intercepts: FloatArray
@@ -53,11 +53,11 @@ def fit_log_linear(
     Parameters
     ----------
     blocks : Blocks
-        With targets that the deviance admits.
+        All targets must be admitted by the deviance.
     moments : Moments
-        Those of the blocks; no output has mean zero.
+        The moments of the blocks; no output may have mean zero.
     start : (coefficients (p, d), intercepts (d,)), optional
-        By default least squares on the logarithms of the targets (plus 3 % of their mean, since some may be zero).
+        By default, least squares on the logarithms of the targets (plus 3 % of their mean, since some may be zero).
     """
     coordinates = Coordinates.of(moments, fit_intercept)
     objective = Objective(blocks, moments, coordinates, deviance, alpha)
@@ -74,10 +74,10 @@ def fit_log_linear(
 
 @dataclass(frozen=True)
 class Coordinates:
-    """The features as q uncorrelated directions of mean square one, the first of them 1 where there is an intercept.
+    """The features as q uncorrelated directions of mean square one; with an intercept, the first is constant 1.
 
-    Newton's steps do not depend on coordinates, but rounding does, and what counts as a long step. Features that are
-    redundant are left out here, for all outputs and steps, in favour of the coefficients of least norm.
+    Newton's steps do not depend on the coordinates, but rounding and the limit on the length of a step do. Redundant
+    directions are removed here once for all outputs and steps, so that the coefficients have least norm.
     """
 
     center: FloatArray
@@ -87,7 +87,7 @@ class Coordinates:
 
     @classmethod
     def of(cls, moments: Moments, fit_intercept: bool) -> Coordinates:
-        """Return the coordinates for the rows that the moments sum up."""
+        """Return the coordinates for the rows of the moments."""
         center, _, gram, _ = moments.centered(fit_intercept)
         covariance = gram / moments.total_weight
         basis = whiten(covariance, moments.unit)
@@ -95,12 +95,12 @@ class Coordinates:
         return cls(center, basis, inverse, fit_intercept)
 
     def design(self, X: FloatArray) -> FloatArray:
-        """Return the rows of X (b, p) as columns (q, b)."""
+        """Return the rows of X (b, p) in these coordinates, as columns (q, b)."""
         directions = self.basis.T @ (X - self.center).T
         return np.vstack([np.ones(len(X)), directions]) if self.fit_intercept else directions
 
     def enter(self, coefficients: FloatArray, intercepts: FloatArray) -> FloatArray:
-        """Return the parameters (q, d) of a model."""
+        """Return the parameters (q, d) in these coordinates of coefficients (p, d) and intercepts (d,)."""
         slopes = self.inverse @ coefficients
         return np.vstack([intercepts + self.center @ coefficients, slopes]) if self.fit_intercept else slopes
 
@@ -113,14 +113,14 @@ class Coordinates:
 
     @property
     def ridge(self) -> FloatArray:
-        """The squared norm of the coefficients as a matrix (q, q)."""
+        """The matrix (q, q) of the quadratic form that is the squared norm of the coefficients."""
         with np.errstate(over="ignore", invalid="ignore"):
             norm = self.basis.T @ self.basis
         return np.pad(norm, ((1, 0), (1, 0))) if self.fit_intercept else norm
 
 
 class Piece(NamedTuple):
-    """Rows that count: their design (q, b), targets (b, d) in units of the means, and weights (b,), None for ones."""
+    """Rows of positive weight: design (q, b), targets (b, d) divided by their means, weights (b,) or None for ones."""
 
     design: FloatArray
     targets: FloatArray
@@ -128,7 +128,7 @@ class Piece(NamedTuple):
 
 
 class Pieces:
-    """Blocks as the objective needs them."""
+    """Blocks in the form that the objective needs."""
 
     def __init__(self, blocks: Blocks, coordinates: Coordinates, means: FloatArray) -> None:
         self.blocks, self.coordinates, self.means = blocks, coordinates, means
@@ -139,7 +139,7 @@ class Pieces:
     def __getitem__(self, index: int) -> Piece:
         X, targets, weights = self.blocks[index]
         if weights is not None and not weights.all():
-            # A row without weight may hold a target that the deviance does not admit, or features far out.
+            # Rows of weight zero may have targets that the deviance does not admit, or extreme features.
             rows = weights > 0
             X, targets, weights = X[rows], targets[rows], weights[rows]
         return Piece(self.coordinates.design(X), targets / self.means, weights)
@@ -148,8 +148,8 @@ class Pieces:
 class Objective:
     """The penalised mean deviance as a function of the parameters.
 
-    Targets are divided by their means, which divides the deviance by `means**(2 - power)`: values, and what counts as
-    converged, do not depend on the units of an output.
+    Targets are divided by their means, which divides the deviance by `means**(2 - power)`. So neither the values nor
+    the test of convergence depend on the units of an output.
     """
 
     def __init__(
@@ -162,17 +162,17 @@ class Objective:
         self.pieces: Pieces | list[Piece] = [pieces[0]] if len(pieces) == 1 else pieces
         self.alphas = alpha * np.clip(self.means, 1e-100, 1e100) ** (deviance.power - 2)
         self.ridge = coordinates.ridge if alpha > 0 else np.zeros_like(coordinates.ridge)
-        # Directions have mean square one, and the deviance about that curvature.
+        # The directions have mean square one, so the deviance has a curvature of about one in each.
         strengths = self.alphas.min() * np.diag(self.ridge)[coordinates.fit_intercept :]
         check_ridge(alpha, strengths, np.ones_like(strengths))
         self.upper = np.triu_indices(len(self.ridge))
 
     def start(self) -> FloatArray:
-        """Return least squares on logarithms: parameters (q, d), from one pass over the rows."""
+        """Return the parameters (q, d) of least squares on logarithms, from one pass over the rows."""
         return self._sum_up(self._sum_logarithms) / self.total_weight
 
     def of(self, group: IntArray) -> Callable[[FloatArray, IntArray], Derivatives]:
-        """Return the objective of some outputs, which are then counted among themselves."""
+        """Return the objective of a group of outputs, which are numbered within the group."""
         return lambda parameters, outputs: self(parameters, group[outputs])
 
     def __call__(self, parameters: FloatArray, outputs: IntArray) -> Derivatives:
@@ -191,13 +191,13 @@ class Objective:
         )
 
     def _sum_up(self, work: Callable[[range], FloatArray]) -> FloatArray:
-        """Return the sum of what `work` gives for ranges of blocks."""
+        """Return the sum of the results of `work` on all ranges of blocks."""
 
-        def alone(task: range) -> FloatArray:
-            with one_library_thread():  # also where there is one task: its matrices are too small for several
+        def on_one_thread(task: range) -> FloatArray:
+            with one_library_thread():  # also for a single task: its matrices are too small for several threads
                 return work(task)
 
-        return reduce(np.add, map_tasks(alone, len(self.pieces), _BLOCKS_A_TASK))
+        return reduce(np.add, map_tasks(on_one_thread, len(self.pieces), _BLOCKS_PER_TASK))
 
     def _sum_logarithms(self, task: range) -> FloatArray:
         sums = np.zeros((len(self.ridge), len(self.means)))
@@ -207,11 +207,11 @@ class Objective:
         return sums
 
     def _sum_expansions(self, task: range, parameters: FloatArray, outputs: IntArray) -> FloatArray:
-        """Return sums over blocks: the values, below them the gradients, then the upper triangles of the Hessians."""
+        """Return sums over blocks, stacked: the values, the gradients, the upper triangles of the Hessians."""
         size, k = parameters.shape
         sums = np.zeros((1 + size + len(self.upper[0]), k))
         level = np.log(self.means[outputs])
-        # Too long a step may overflow; its value is then infinite or not a number, and the step is taken back.
+        # A step that is too long may overflow; its value is then infinite or NaN, and the step is rejected.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for design, targets, weights in self._rows(task, outputs):
                 values, slopes, curvatures = self.deviance.expand(targets, design.T @ parameters - level)
@@ -227,8 +227,8 @@ class Objective:
         return sums
 
     def _rows(self, task: range, outputs: IntArray) -> Iterator[Piece]:
-        """Yield the rows of a range of blocks and the targets of some outputs, a few rows at a time."""
-        n_rows = max(_FEWEST_ROWS, _ENTRIES // len(outputs))
+        """Yield the rows of a range of blocks, with the targets of the given outputs, a few rows at a time."""
+        n_rows = max(_MIN_ROWS, _ENTRIES // len(outputs))
         everything = len(outputs) == len(self.means)
         for index in task:
             design, targets, weights = self.pieces[index]

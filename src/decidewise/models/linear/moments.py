@@ -1,7 +1,7 @@
-"""Weighted sums over rows, and the exact least-squares answer from them.
+"""Weighted sums over rows, and the exact least-squares fit from them.
 
-The sums of two sets of rows add up to those of both, so that one pass over blocks, a stream of `partial_fit` calls and
-the partitions of a cluster all lead to the same coefficients.
+The sums over two sets of rows add up to the sums over both. So one pass over blocks, a series of `partial_fit` calls
+and the partitions of a cluster all give the same coefficients.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from decidewise.models.linear.blocks import BLOCK_ROWS, Block, Blocks, map_tasks
 from decidewise.models.linear.units import out_of_units, tame_unit
 
 _EPS = float(np.finfo(np.float64).eps)
-# Features of up to this size need no other unit: their products with targets and weights stay far inside float64.
+# Features up to this size need no unit: their products with targets and weights are well within float64.
 _TAME = 2.0**26
 
 
@@ -27,9 +27,9 @@ class Moments:
     Attributes
     ----------
     shift : ndarray of shape (p,)
-        Roughly the mean of the features, so that large offsets do not cost digits.
+        Roughly the mean of the features, so that large offsets do not cost precision.
     unit : ndarray of shape (p,)
-        Powers of two, 1 for features of ordinary size: the squares of very large and very small ones stay in range.
+        Powers of two that keep the squares of very large and very small features in range; 1 for ordinary features.
     gram : ndarray of shape (p + 1, p + 1)
     cross : ndarray of shape (p + 1, d)
     """
@@ -47,7 +47,7 @@ class Moments:
 
     @classmethod
     def for_rows_like(cls, block: Block, fit_intercept: bool) -> Moments:
-        """Return the moments of no rows, with the shift and the units of a block of them."""
+        """Return the moments of no rows, with a shift and units that suit the rows of a block."""
         with np.errstate(over="ignore", invalid="ignore"):
             shift = block.X.mean(axis=0) if fit_intercept else np.zeros(block.X.shape[1])
             unit = tame_unit(np.abs(block.X - shift).max(axis=0), bound=_TAME)
@@ -59,7 +59,7 @@ class Moments:
         return float(self.gram[0, 0])
 
     def plus(self, blocks: Blocks) -> Moments:
-        """Return the moments with the rows of all blocks added, in parallel when there are many."""
+        """Return the moments with the rows of all blocks added, in parallel if there are many blocks."""
         total = replace(self, gram=self.gram.copy(), cross=self.cross.copy())
         for part in map_tasks(lambda task: self._sum(blocks, task), len(blocks)):
             total.gram += part.gram
@@ -70,9 +70,9 @@ class Moments:
 
     def _sum(self, blocks: Blocks, task: range) -> Moments:
         part = Moments.zeros(self.shift, self.unit, self.cross.shape[1])
-        # Memory that is used again stays in the cache; new arrays for every block would double the time.
+        # Reused memory stays in the cache; new arrays for every block would double the time.
         design, scratch = np.empty((2, BLOCK_ROWS, len(self.shift) + 1))
-        with np.errstate(over="ignore", invalid="ignore"):  # the sums tell
+        with np.errstate(over="ignore", invalid="ignore"):  # `plus` checks the sums
             for index in task:
                 part._add_block(weighted_block(blocks, index), design, scratch)
         return part
@@ -95,7 +95,7 @@ class Moments:
     def solve(self, alpha: float, fit_intercept: bool) -> tuple[FloatArray, FloatArray]:
         """Return coefficients (p, d) and intercepts (d,) that minimise the weighted mean square plus the ridge.
 
-        Without a ridge and without full rank it is the answer of least norm.
+        If there is no ridge and the features do not have full rank, the coefficients have least norm.
         """
         mean, level, gram, cross = self.centered(fit_intercept)
         with np.errstate(over="ignore", divide="ignore"):
@@ -105,9 +105,9 @@ class Moments:
         return coefficients, level - mean @ coefficients if fit_intercept else level
 
     def centered(self, fit_intercept: bool) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return the means of the features and of the targets, and the sums of products about them, in the units.
+        """Return the means of the features and of the targets, and the sums of products about these means, in `unit`.
 
-        Without an intercept nothing is centred and the means are zero.
+        Without an intercept, nothing is centred and the means are zero.
         """
         weight = self.total_weight
         gram, cross = self.gram[1:, 1:], self.cross[1:]
@@ -117,7 +117,7 @@ class Moments:
             mean = self.shift + center * self.unit
             gram = gram - weight * np.outer(center, center)
             cross = cross - weight * np.outer(center, level)
-            # What rounding leaves of a constant feature is not variance: its coefficient is zero.
+            # The rounding of a constant feature is not variance: its coefficient is zero.
             with np.errstate(over="ignore"):
                 rounding = 100 * _EPS * center**2 + (10 * _EPS * (self.shift / self.unit + center)) ** 2
             constant = np.diag(gram) <= weight * rounding
@@ -126,11 +126,11 @@ class Moments:
 
 
 def check_ridge(alpha: float, ridge: FloatArray, squares: FloatArray) -> None:
-    """Raise if a ridge drowns what it is added to, the squares of all features or directions: (q,), (q,)."""
+    """Raise if the ridge (q,) overwhelms the squares (q,) of all features or directions to which it is added."""
     if not np.isfinite(ridge).all() or (squares.any() and (ridge * _EPS > squares).all()):
         raise ValueError(
-            f"alpha={alpha:g} outweighs the squares of the features so far that a constant is all that would be left. "
-            "Scale the features, with StandardScaler for one, or lower alpha."
+            f"alpha={alpha:g} outweighs the squares of the features so far that the fit would be a constant. "
+            "Scale the features, for example with StandardScaler, or lower alpha."
         )
 
 

@@ -1,4 +1,4 @@
-"""Newton's method for many small problems at once, each at its own pace."""
+"""Newton's method for many small problems at once, with a step length for each."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from decidewise.checks import FloatArray
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-# In coordinates in which the linear predictor moves by the length of the step (in root mean square), so that
-# predictions change by a factor of 20 at most: the quadratic model is of no use further out.
+# A step of this length changes the linear predictor by 3 in root mean square, that is, predictions by a factor of 20:
+# the quadratic model is useless further out.
 _LONGEST_STEP = 3.0
 _ROUNDING = 1e-13
 
@@ -28,7 +28,7 @@ class Derivatives(NamedTuple):
 
 
 class Minimum(NamedTuple):
-    """Where Newton's method ended: parameters (q, d), and per problem the evaluations and whether it converged."""
+    """The result of Newton's method: parameters (q, d); for each problem, its evaluations and whether it converged."""
 
     parameters: FloatArray
     n_iter: IntArray
@@ -40,18 +40,19 @@ def minimize(
 ) -> Minimum:
     """Minimise d smooth functions of q parameters each, from a start (q, d).
 
-    No step is accepted that increases its function: it is halved, and tried again while the others move on. Where the
-    Hessian is not positive definite, its eigenvalues are taken by their size, which leads away from saddle points.
+    A step that increases its function is rejected, halved and tried again, while the other functions go on. If a
+    Hessian is not positive definite, the absolute values of its eigenvalues are used, which leads away from saddle
+    points.
 
     Parameters
     ----------
     evaluate : callable
-        Takes parameters (q, k) and the indices (k,) of the problems that they belong to. A value that is not finite
-        rejects the step that led there.
+        Takes parameters (q, k) and the indices (k,) of their problems. If a value is not finite, the step is rejected.
     max_iter : int
-        The most evaluations of one problem.
+        The largest number of evaluations for one problem.
     tol : float
-        A problem has converged when the quadratic model promises less than this; that last step is still taken.
+        A problem has converged if its quadratic model predicts an improvement of at most this; the last step is still
+        taken.
 
     Examples
     --------
@@ -84,7 +85,7 @@ def minimize(
 
 
 def _newton_steps(gradients: FloatArray, hessians: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return steps (q, k), no longer than the longest, and by how much the full ones lower the quadratic model (k,)."""
+    """Return steps (q, k) of limited length, and by how much the full steps lower the quadratic models (k,)."""
     right = -gradients.T[:, :, None]
     try:
         np.linalg.cholesky(hessians)  # raises unless all are positive definite

@@ -1,4 +1,4 @@
-"""Units: what numbers are divided by, so that a fit does not depend on those of the caller, and nothing overflows."""
+"""Units by which numbers are divided, so that nothing overflows and a fit does not depend on the caller's units."""
 
 from __future__ import annotations
 
@@ -11,75 +11,77 @@ import numpy.typing as npt
 from decidewise.checks import FloatArray
 from decidewise.models.linear.link import Link, multiplied
 
-# Costs of up to this size, and their squares, need no other unit.
+# Costs up to this size, and their squares, need no unit.
 _TAME_COSTS = 2.0**150
-# A standard deviation below this part of the mean is rounding: the feature is constant.
+# A feature is constant if its standard deviation is below this fraction of its mean: that is rounding.
 _ROUNDING = 1e-13
-# What a coefficient may lose, of the largest, where it is too small for float64 to hold all its digits.
+# The most that a coefficient may lose to underflow, as a fraction of the largest coefficient.
 _LOST = 1e-9
 
 
 def power_of_two(sizes: Any) -> Any:
-    """Return the powers of two next below positive sizes, and 1 for zero: dividing by one of them rounds nothing.
+    """Return the largest powers of two up to the given sizes, and 1 for zero: dividing by a power of two is exact.
 
     >>> power_of_two(np.array([0.0, 1.0, 3.9, 0.2]))
     array([1.   , 1.   , 2.   , 0.125])
     """
     _, exponents = np.frexp(sizes)
-    # Within these bounds the power has an inverse.
+    # Within these bounds the inverse of the power is in range as well.
     return np.where(np.isfinite(sizes) & (sizes > 0), np.ldexp(1.0, np.clip(exponents - 1, -1000, 1000)), 1.0)
 
 
 def tame_unit(sizes: Any, *, bound: float) -> Any:
-    """Return 1 for sizes from `1 / bound` to `bound`, whose products stay far inside float64, else a power of two."""
+    """Return 1 for sizes from `1 / bound` to `bound`, whose products are well within float64, else a power of two."""
     tame = (sizes >= 1 / bound) & (sizes <= bound)
     return np.ones(np.shape(sizes)) if np.all(tame) else np.where(tame, 1.0, power_of_two(sizes))
 
 
 def cost_unit(costs: FloatArray, *, power: float) -> float:
-    """Return a unit of costs (n, d) in which their powers stay inside float64; 1 where they do so anyway."""
+    """Return a unit in which powers of the costs (n, d) are within float64; 1 if they are so anyway."""
     return float(tame_unit(np.abs(costs).max(), bound=_TAME_COSTS ** (1 / max(power, 1.0))))
 
 
 def back_from(unit: float, exponent: float) -> float:
-    """Return what targets `y/‖y‖^exponent` of costs in a unit are multiplied by to be those of the costs themselves."""
+    """Return the factor from targets `y/‖y‖^exponent` of costs in a unit to the targets of the costs themselves."""
     with np.errstate(over="ignore"):
         factor = float(np.float64(unit) ** (1 - exponent))
     if not 0 < factor < np.inf:
         raise ValueError(
             f"exponent={exponent:g} takes costs of about {unit:.0e} out of the range of float64. Scale the costs, or "
-            "choose an exponent nearer to 1."
+            "choose an exponent closer to 1."
         )
     return factor
 
 
 def out_of_units(coefficients: FloatArray, unit: FloatArray) -> FloatArray:
-    """Return the coefficients (p, d) of features in units (p,) as those of the features themselves.
+    """Convert coefficients (p, d) for features in units (p,) to coefficients for the features themselves.
 
-    Raise where float64 cannot hold them.
+    Raise if these are outside the range of float64.
     """
     with np.errstate(over="ignore"):
         result = coefficients / unit[:, None]
         lost = np.abs(result * unit[:, None] - coefficients) > _LOST * np.abs(coefficients).max(axis=0, initial=0.0)
     if lost.any() or not np.isfinite(result).all():
         raise ValueError(
-            "the coefficients, costs over features, are beyond the range of float64. Scale the features or the costs."
+            "the coefficients, in units of costs divided by features, are beyond the range of float64. Scale the "
+            "features or the costs."
         )
     return result
 
 
 @dataclass(frozen=True)
 class Units:
-    """What training divides features, costs and predictions by, so that its steps do not depend on the caller's units.
+    """The units of features, costs and predictions in training, so that its steps do not depend on the caller's units.
 
     Attributes
     ----------
     center, scale : ndarray of shape (p,)
-        The mean of each feature and its standard deviation, 1 where it is constant.
+        The mean of each feature and its standard deviation, or 1 for a constant feature.
     varies : bool ndarray of shape (p,)
+        Whether each feature is not constant.
     cost : float
-        A typical cost: the mean size of each column's, and of these the median. A column that is priced out by a large
-        number, or another that is always zero, does not count for more than one.
+        A typical cost: the median of the mean absolute costs of the columns, without columns that are always zero. So a
+        column of huge costs, which forbids a decision, has little effect.
     prediction : float
         The typical cost, or 1 for a loss whose predictions are directions.
 
@@ -110,7 +112,7 @@ class Units:
 
     @classmethod
     def callers(cls, n_features: int) -> Self:
-        """Return the units of the caller: nothing is changed."""
+        """Return the caller's own units, which change nothing."""
         return cls(np.zeros(n_features), np.ones(n_features), np.ones(n_features, dtype=bool), 1.0, 1.0)
 
     def features(self, X: FloatArray) -> FloatArray:
@@ -118,12 +120,12 @@ class Units:
         return (X - self.center) / self.scale
 
     def enter(self, parameters: FloatArray) -> FloatArray:
-        """Return parameters (p + 1, d), intercepts first, for features in these units."""
+        """Convert parameters (p + 1, d), intercepts first, to features in these units."""
         intercepts, slopes = parameters[0], parameters[1:]
         return np.vstack([intercepts + self.center @ slopes, slopes * self.scale[:, None]])
 
     def leave(self, parameters: FloatArray, link: Link) -> FloatArray:
-        """Return parameters (p + 1, d) for features and predictions in the units of the caller."""
+        """Convert parameters (p + 1, d) back to features and predictions in the caller's units."""
         scaled = multiplied(link, parameters, self.prediction)
         coefficients = out_of_units(scaled[1:], self.scale)
         return np.vstack([scaled[0] - self.center @ coefficients, coefficients])

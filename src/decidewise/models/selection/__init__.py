@@ -1,1 +1,1 @@
-"""Choosing among models by the decisions they lead to on rows they have not seen."""
+"""Choose among models by their decisions on held-out rows."""

@@ -1,4 +1,4 @@
-"""The regret of models on rows that they have not seen."""
+"""The regret of models on held-out rows."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def folds(cv: Any, X: Any, costs: FloatArray, groups: Any, rng: np.random.Genera
     Parameters
     ----------
     cv : int, splitter, iterable of splits or None
-        As in scikit-learn, but for a number (None is 5), which makes folds of shuffled rows, or of whole groups where
-        there are groups.
+        As in scikit-learn, except that a number (None is 5) makes folds of shuffled rows, or of whole groups if
+        `groups` are given.
     """
     if cv is None or isinstance(cv, int | np.integer):
         n_splits = 5 if cv is None else as_integer(cv, name="cv", minimum=2)
@@ -39,21 +39,21 @@ def folds(cv: Any, X: Any, costs: FloatArray, groups: Any, rng: np.random.Genera
         cv = GroupKFold(n_splits) if groups is not None else KFold(n_splits, shuffle=True, random_state=seed)
     splits = [(np.asarray(train), np.asarray(test)) for train, test in check_cv(cv).split(X, costs, groups)]
     if not splits:
-        raise ValueError("cv holds no splits; pass pairs of training rows and held-out rows, a splitter or a number.")
+        raise ValueError("cv has no splits; pass pairs of training rows and held-out rows, a splitter or a number.")
     for fold, (train, test) in enumerate(splits):
         rows = np.concatenate([train, test])
         if not len(train) or rows.min() < 0 or rows.max() >= len(costs):
             raise ValueError(
-                f"fold {fold} of cv must have one training row or more, and all its rows must lie between 0 and "
+                f"fold {fold} of cv must have at least one training row, and all its rows must be between 0 and "
                 f"{len(costs) - 1}."
             )
     return splits
 
 
 def affordable(splits: Splits, n_models: int, max_solves: int | None, rng: np.random.Generator) -> Rows:
-    """Return the held-out rows, or as many of them, drawn at random, as `max_solves` solver calls can score.
+    """Return the held-out rows, or a random subset that can be scored with at most `max_solves` solver calls.
 
-    A row takes one call for its best decision, and one for every model and fold that holds it out.
+    A row takes one call for its best decision, and one for each model and each fold that holds it out.
     """
     rows, counts = np.unique(np.concatenate([test for _, test in splits]), return_counts=True)
     if max_solves is not None:
@@ -62,7 +62,7 @@ def affordable(splits: Splits, n_models: int, max_solves: int | None, rng: np.ra
         rows = np.sort(rows[order[spent <= max_solves]])
     if len(rows) < 2:
         raise ValueError(
-            f"{len(rows)} rows can be scored, and a comparison needs two or more. Hold out more rows, or allow more "
+            f"{len(rows)} rows can be scored, but a comparison needs at least two. Hold out more rows, or allow more "
             f"solver calls: {n_models} models take {2 * (1 + n_models)} for two rows, and max_solves={max_solves}."
         )
     return rows
@@ -70,17 +70,17 @@ def affordable(splits: Splits, n_models: int, max_solves: int | None, rng: np.ra
 
 @dataclass(frozen=True)
 class OutOfFold:
-    """Rows held out in one or more folds, each predicted by models fitted on the rest.
+    """Rows held out in one or more folds, and predicted by models fitted on the training rows of these folds.
 
     Attributes
     ----------
-    X, costs : the whole table
+    X, costs : the features and costs of all rows
     splits : list of (training rows, held-out rows)
-        The held-out rows are all among `rows`.
+        All held-out rows are in `rows`.
     rows : ndarray of int, increasing
-        The rows that are scored.
+        The rows to score.
     truth : Hindsight
-        Of those rows, their costs in some unit.
+        The best decisions for these rows, with their costs in some unit.
     """
 
     X: Any
@@ -91,37 +91,37 @@ class OutOfFold:
 
     @classmethod
     def of(cls, problem: Problem, X: Any, costs: FloatArray, splits: Splits, rows: Rows) -> Self:
-        """Solve for the best decisions of the given rows, once; folds that hold out none of them are left out."""
+        """Solve once for the best decisions of the given rows; leave out folds that hold out none of them."""
         kept = [(train, test[np.isin(test, rows)]) for train, test in splits]
         kept = [(train, test) for train, test in kept if len(test)]
-        # Regrets are a percentage in the end; in this unit the squares of very large and very small ones are in range.
+        # Keeps squares of regrets in range. The unit does not matter, since regrets are reported in percent.
         unit = cost_unit(costs[rows], power=2.0)
         return cls(X, costs, kept, rows, Hindsight.of(problem, costs[rows] / unit))
 
     @property
     def n_solves(self) -> int:
-        """The solver calls that scoring one model takes."""
+        """The number of solver calls that it takes to score one model."""
         return sum(len(test) for _, test in self.splits)
 
     def regret(self, estimator: Any) -> FloatArray:
-        """Fit copies of the estimator fold by fold and return the regret of each row, the mean where it has several."""
+        """Fit a copy of the estimator for each fold; return the regret of each row, averaged over its folds."""
         prediction = np.concatenate([self._predict(estimator, train, test) for train, test in self.splits])
         held = np.searchsorted(self.rows, np.concatenate([test for _, test in self.splits]))
         truth = Hindsight(self.truth.problem, self.truth.costs[held], self.truth.best[held])
         return np.bincount(held, truth.regret(prediction)) / np.bincount(held)
 
     def halved(self, rng: np.random.Generator) -> Self:
-        """Return the same rows with every fold twice, each time with one half of its training rows."""
+        """Return the same rows with each fold twice, once with each half of its training rows."""
         shuffled: Iterable[tuple[Rows, Rows]] = ((rng.permutation(train), test) for train, test in self.splits)
         halves = [(half, test) for train, test in shuffled for half in np.array_split(train, 2)]
         return replace(self, splits=halves)
 
     def _predict(self, estimator: Any, train: Rows, test: Rows) -> FloatArray:
         with warnings.catch_warnings():
-            # How well a model was trained shows in its regret; the one that is chosen is fitted again, aloud.
+            # Silenced here, since bad training shows in the regret; the chosen model is refitted with warnings on.
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", TrainingWarning)
             model = clone(estimator).fit(_safe_indexing(self.X, train), self.costs[train])
         if getattr(model, "stopped_", None) == "interrupted":
-            raise KeyboardInterrupt  # a model half trained is not what is to be scored
+            raise KeyboardInterrupt  # a model whose training was interrupted must not be scored
         return np.reshape(model.predict(_safe_indexing(self.X, test)), (len(test), -1))

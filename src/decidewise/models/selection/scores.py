@@ -1,4 +1,4 @@
-"""Models compared by their regret out of fold, row by row."""
+"""Compare models by their regret on held-out rows, row by row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from decidewise.progress import tracked
 
 
 def named(candidates: Any) -> dict[str, Any]:
-    """Return candidates by name; those of a list are named by their place and class.
+    """Return candidates by name; candidates in a list are named by position and class.
 
     >>> from decidewise.models import WiseRegressor
     >>> named([WiseRegressor()])
@@ -39,7 +39,7 @@ def named(candidates: Any) -> dict[str, Any]:
 
 
 def reasons(names: Iterable[str], errors: Iterable[str]) -> list[str]:
-    """Return why candidates failed, a line for each reason with those that it kept from being scored.
+    """Return why candidates failed: one line per reason, with the candidates that failed for it.
 
     >>> for line in reasons(["a", "b", "c, too", "d"], ["no rows", "", "no rows", "no licence"]):
     ...     print(line)
@@ -65,15 +65,17 @@ class CandidateScores:
     Attributes
     ----------
     truth : Hindsight
-        Of the n rows.
+        The best decisions for the n rows.
     names : tuple of str
-        Of the k candidates, from the simplest to the most complex.
+        The names of the k candidates, from the simplest to the most complex.
     regrets : ndarray of shape (k, n)
-        Not a number for a candidate that failed.
+        NaN for a candidate that failed.
     errors : tuple of str
-        Why candidates failed; empty where they did not.
+        Why each candidate failed; empty if it did not.
     seconds : tuple of float
+        The time that each candidate took.
     solves : tuple of int
+        The solver calls for each candidate.
     """
 
     truth: Hindsight
@@ -85,7 +87,7 @@ class CandidateScores:
 
     @classmethod
     def run(cls, held_out: OutOfFold, candidates: Mapping[str, Any]) -> CandidateScores:
-        """Score every candidate; one that fails does not stop the others, unless all do."""
+        """Score every candidate; record candidates that fail, and raise only if all of them do."""
         regrets = np.full((len(candidates), len(held_out.rows)), np.nan)
         errors, seconds = [], []
         for row, candidate in zip(regrets, tracked(candidates.values(), "Scoring candidates"), strict=True):
@@ -93,7 +95,7 @@ class CandidateScores:
             try:
                 row[:] = held_out.regret(candidate)
                 errors.append("")
-            except Exception as reason:  # whatever a learner of the user's raises is the reason in its row
+            except Exception as reason:  # a user's learner may raise anything: report it in its row
                 errors.append(f"{type(reason).__name__}: {reason}")
                 last = reason
             seconds.append(perf_counter() - begin)
@@ -105,12 +107,12 @@ class CandidateScores:
 
     @property
     def n_solves(self) -> int:
-        """The solver calls in all, those for the best decisions included."""
+        """The total number of solver calls, including those for the best decisions."""
         return len(self.truth.best) + sum(self.solves)
 
     @cached_property
     def results(self) -> dict[str, Any]:
-        """One entry a candidate in arrays, as scikit-learn's searches have them; see `WiseRegressorCV`."""
+        """Arrays with one entry per candidate, like those of scikit-learn's searches; see `WiseRegressorCV`."""
         regret = 100 * self.regrets.sum(axis=1) / self.truth.scale
         lowest = int(np.nanargmin(regret))
         return {
@@ -118,9 +120,9 @@ class CandidateScores:
             "regret": regret,
             "standard_error": self._standard_errors(self.regrets),
             "difference": regret - regret[lowest],
-            # Far smaller than the standard error of either regret: what makes a row hard for all models cancels.
+            # Far smaller than the standard error of either regret: rows that are hard for all models cancel.
             "difference_standard_error": self._standard_errors(self.regrets - self.regrets[lowest]),
-            "rank": np.argsort(np.argsort(regret, kind="stable")) + 1,  # those that failed come last
+            "rank": np.argsort(np.argsort(regret, kind="stable")) + 1,  # failed candidates come last
             "seconds": np.array(self.seconds),
             "n_solves": np.array(self.solves),
             "error": np.array(self.errors, dtype=object),
@@ -133,9 +135,9 @@ class CandidateScores:
         return int(within.argmax())
 
     def regret_of_choosing(self, n_parts: int, rng: np.random.Generator) -> FloatArray:
-        """Return the regrets (n,) of the choice, where each of some random parts is decided by a choice on the others.
+        """Return the regrets (n,) of choosing: the rows of each of some random parts get the choice on the other parts.
 
-        The regret of the chosen candidate itself is too low: that it was low on these rows is why it was chosen.
+        The regret of the chosen candidate itself is biased downwards: it was chosen for a low regret on these rows.
         """
         regrets = np.empty(self.regrets.shape[1])
         order = rng.permutation(len(regrets))
@@ -146,9 +148,9 @@ class CandidateScores:
         return regrets
 
     def _standard_errors(self, regrets: FloatArray) -> FloatArray:
-        """Return the standard errors of normalised regrets, or of differences of them: (k, n) -> (k,).
+        """Return the standard errors of normalised regrets, or of their differences: (k, n) -> (k,).
 
-        They are those of the ratio `100 · Σ regret / Σ |best|`, to first order.
+        These are the standard errors, to first order, of the ratio `100 · Σ regret / Σ |best|`.
         """
         ratios = regrets.sum(axis=1, keepdims=True) / self.truth.scale
         residuals = regrets - ratios * np.abs(self.truth.best)
@@ -156,7 +158,7 @@ class CandidateScores:
 
 
 def table(results: Mapping[str, Any], chosen: int) -> Table:
-    """Return results as a table, the lowest regret first and the chosen candidate in bold."""
+    """Return the results as a table, with the lowest regret first and the chosen candidate in bold."""
     shown = Table()
     shown.add_column("candidate")
     for heading in ("regret %", "± s.e.", "over lowest", "± s.e.", "seconds"):

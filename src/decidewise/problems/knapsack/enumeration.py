@@ -1,7 +1,8 @@
-"""The small knapsack: list the packs to which nothing can be added, once, and then choose among them row by row.
+"""The small knapsack: list all maximal packs once, then choose the best of them for each row.
 
-Loads are weights in units of the capacity, one row an item, so a pack fits when its loads sum to at most one in every
-dimension. `knapsack_search` answers with the same packs where there are too many of them to list.
+A pack is maximal if no further item fits. Loads are weights divided by the capacities, one row per item, so a pack fits
+if its loads sum to at most 1 in every dimension. If there are too many maximal packs to list, `search` finds the same
+answers without a list.
 """
 
 from __future__ import annotations
@@ -15,23 +16,23 @@ from decidewise.runtime.kernels import kernel
 
 IntArray = npt.NDArray[np.int64]
 
-#: The room in every dimension. The excess is for decimal weights, which do not add up exactly in binary.
+#: The capacity in every dimension, in units of loads. It exceeds 1 because decimal weights do not add up exactly.
 ROOM = 1.0 + 1e-9
-#: Steps for each pack to be listed, after which the listing gives up: it may wade through packs that are not maximal.
+#: The listing gives up after this many steps for each pack that it may list: it may visit many packs not maximal.
 STEPS_PER_PACK = 250
-#: Two packs are tied if their values differ by this fraction of the values in which they differ.
+#: Two packs are tied if their values differ by at most this fraction of the sum of the values in which they differ.
 TIE = 1e-12
 
 
-def maximal_packs(loads: FloatArray, most: int) -> FloatArray:
-    """List the maximal packs of the loads (items, dimensions) as zeros and ones (items, packs).
+def maximal_packs(loads: FloatArray, max_packs: int) -> FloatArray:
+    """Return the maximal packs of the loads (items, dimensions) as zeros and ones (items, packs).
 
-    There are no columns if there are more than `most` packs, or if finding them takes too many steps.
+    The result has no columns if there are more than `max_packs` packs, or if listing them takes too many steps.
     """
     m, k = loads.shape
-    packs = np.zeros((m, most))
-    room = np.full((m + 1, k), ROOM)  # what is left of it before each item
-    rest = np.zeros((m + 1, k))  # the load of each item and of all that follow
+    packs = np.zeros((m, max_packs))
+    room = np.full((m + 1, k), ROOM)  # the room left before each item
+    rest = np.zeros((m + 1, k))  # the total load of each item and all items after it
     rest[:m] = np.cumsum(loads[::-1], axis=0)[::-1]
     tries = np.zeros(m, np.int64)  # 1: taken, 2: left out
     return packs[:, : _list_packs(loads, packs, room, rest, tries)].copy()
@@ -39,15 +40,15 @@ def maximal_packs(loads: FloatArray, most: int) -> FloatArray:
 
 @kernel
 def _list_packs(loads: FloatArray, packs: FloatArray, room: FloatArray, rest: FloatArray, tries: IntArray) -> int:
-    """Write the maximal packs to the columns of `packs`; return how many there are, or 0 if there are too many."""
+    """Write the maximal packs to the columns of `packs`; return their number, or 0 if there are too many."""
     m, k = loads.shape
-    most = packs.shape[1]
+    max_packs = packs.shape[1]
     count = item = 0
-    for _ in range(STEPS_PER_PACK * most):
+    for _ in range(STEPS_PER_PACK * max_packs):
         if item < 0:
             return count
         if item == m:
-            if count == most:
+            if count == max_packs:
                 break
             for i in range(m):
                 packs[i, count] = tries[i] == 1
@@ -62,7 +63,7 @@ def _list_packs(loads: FloatArray, packs: FloatArray, room: FloatArray, rest: Fl
             for d in range(k):
                 room[item + 1, d] = room[item, d] - loads[item, d] * (tries[item] == 1)
                 is_open &= room[item + 1, d] >= 0.0
-            # One left out that fits beside all that can follow: no pack from here is maximal.
+            # If an item left out fits even with all the items that follow, no pack from here on is maximal.
             for i in range(item + 1):
                 if is_open and tries[i] == 2:
                     fits = True
@@ -75,11 +76,11 @@ def _list_packs(loads: FloatArray, packs: FloatArray, room: FloatArray, rest: Fl
 
 @kernel
 def choose_packs(values: FloatArray, decisions: FloatArray, packs: FloatArray) -> None:
-    """Mark the best of the packs (items, packs) for each row of values (n, items), less the items of no value.
+    """Mark the best of the packs (items, packs) for each row of values (n, items), without its items of no value.
 
-    Among tied packs the lexicographically largest wins. Each row is summed in the order of the items, whatever the
-    size of the batch, so that a batch equals a loop to the last bit. Packs that rounding cannot tell apart by their
-    totals are compared by the items in which they differ.
+    Among tied packs the lexicographically largest is chosen. Each row is summed in the order of the items, so that a
+    batch equals a loop to the last bit. Packs whose totals differ by no more than rounding are compared by the items in
+    which they differ.
     """
     n_items, n_packs = packs.shape
     totals = np.empty(n_packs)
@@ -108,14 +109,14 @@ def choose_packs(values: FloatArray, decisions: FloatArray, packs: FloatArray) -
         for pack in range(n_packs):
             rivals += totals[pack] >= totals[best] - rounding - TIE * total
         if rivals > 1:
-            best = _first_pack(packs, worth, totals, best, rounding, TIE * total, terms)
+            best = _break_ties(packs, worth, totals, best, rounding, TIE * total, terms)
         for item in range(n_items):
             if worth[item] > 0.0:
                 decisions[row, item] = packs[item, best]
 
 
 @kernel(inner=True)
-def _first_pack(
+def _break_ties(
     packs: FloatArray,
     worth: FloatArray,
     totals: FloatArray,
@@ -124,7 +125,7 @@ def _first_pack(
     tie: float,
     terms: FloatArray,
 ) -> int:
-    """Return the lexicographically largest pack that is tied with the best, given the one of the largest total."""
+    """Return the lexicographically largest pack that is tied with the best; `largest` is the pack of largest total."""
     best = largest
     for pack in range(len(totals)):
         if totals[pack] >= totals[largest] - rounding:
@@ -142,7 +143,7 @@ def _first_pack(
 
 @kernel(inner=True)
 def _differences(worth: FloatArray, packs: FloatArray, best: int, other: int, terms: FloatArray) -> int:
-    """Write what the other pack loses against the best, item by item; return the number of items."""
+    """Write the value that the other pack loses against the best, for each item in which they differ; count these."""
     count = 0
     for item in range(len(worth)):
         if packs[item, best] != packs[item, other]:
@@ -153,7 +154,7 @@ def _differences(worth: FloatArray, packs: FloatArray, best: int, other: int, te
 
 @kernel(inner=True)
 def _precedes(worth: FloatArray, packs: FloatArray, pack: int, other: int) -> bool:
-    """Whether a pack is lexicographically larger than another on the items of positive value."""
+    """Return whether a pack is lexicographically larger than another one, on the items of positive value."""
     for item in range(len(worth)):
         if worth[item] > 0.0 and packs[item, pack] != packs[item, other]:
             return packs[item, pack] > packs[item, other]

@@ -25,29 +25,29 @@ STEPS = 10_000_000
 class Knapsack(Problem):
     """Choose items of the largest total value whose weights stay within every capacity.
 
-    `S = {w in {0, 1}^m : weights w <= capacities}`. The answer is exact. If at most 4,096 packs are maximal, as in a
-    knapsack of 16 items, they are listed when the problem is made and a row is one pass over them; otherwise a row is
-    solved by branch and bound on the linear relaxation, which takes a fraction of a millisecond for 60 items in two
-    dimensions.
+    `S = {w in {0, 1}^m : weights w <= capacities}`. The answer is exact. If there are at most 4,096 maximal packs, as
+    in a knapsack of 16 items, they are listed when the problem is built, and solving a row is one pass over the list.
+    Otherwise a row is solved by branch and bound on the linear relaxation, which takes a fraction of a millisecond for
+    60 items in two dimensions.
 
-    An item that adds nothing to the objective is never packed. Among the best packs of the other items, the
-    lexicographically largest is taken, the one that prefers items of lower index; two packs are equal if their values
-    differ by less than 1e-12 of the sum of the values in which they differ. So items of huge value, which must be
-    packed, do not blur the choice among the others. A pack may exceed a capacity by 1e-9 of it, since decimal weights
-    do not add up exactly in binary.
+    Items that add nothing to the objective are never packed. Ties: among the best packs of the other items, the
+    lexicographically largest is chosen, which prefers items of lower index. Two packs are tied if their values differ
+    by less than 1e-12 of the sum of the values in which they differ, so an item of huge value that is in both packs
+    does not affect the choice among the other items. A pack may exceed a capacity by a fraction of 1e-9, since decimal
+    weights do not add up exactly in binary.
 
     Parameters
     ----------
     weights : array-like of shape (k, m) or (m,)
         The weight of each of `m` items in each of `k` dimensions, not negative.
-    capacities : array-like of shape (k,), or float where k is 1
+    capacities : array-like of shape (k,), or float if k is 1
     sense : {"max", "min"}
-        With "min" the items of negative cost are the worthwhile ones.
+        With "min", only items of negative cost are packed.
 
     Attributes
     ----------
     B_S : float or None
-        The square root of the largest number of items that fit; None where counting them takes too long.
+        The square root of the largest number of items that fit, or None if counting them takes too long.
 
     Raises
     ------
@@ -60,7 +60,7 @@ class Knapsack(Problem):
     >>> problem.solve([[1.0, 1.0, 3.0], [2.0, 2.0, 3.0]])
     array([[0., 0., 1.],
            [1., 1., 0.]])
-    >>> round(problem.B_S, 3)  # two items fit at most
+    >>> round(problem.B_S, 3)  # at most two items fit
     1.414
     """
 
@@ -72,7 +72,7 @@ class Knapsack(Problem):
         weights = as_array(weights, name="weights")
         if weights.ndim > 2:
             raise ValueError(
-                f"weights must have one row a dimension and one column an item; got weights.shape={weights.shape}."
+                f"weights must have one row per dimension and one column per item; got weights.shape={weights.shape}."
             )
         self.weights = as_matrix(np.atleast_2d(weights), name="weights")
         k, self.n_costs = self.weights.shape
@@ -83,7 +83,7 @@ class Knapsack(Problem):
         loads = np.zeros((self.n_costs, k))
         with np.errstate(over="ignore"):
             np.divide(self.weights.T, self.capacities, out=loads, where=self.capacities > 0)
-        # An item that does not fit gets a load that says so, since a capacity of zero is no unit.
+        # An item that does not fit gets a load above 1 explicitly: a capacity of zero gives no load.
         loads[ROOM * self.capacities < self.weights.T] = 2.0
         self._loads = loads
         self._fits = (loads <= ROOM).all(axis=1)
@@ -94,14 +94,14 @@ class Knapsack(Problem):
             self._count_items()
 
     def _count_items(self) -> None:
-        """Add the largest number of items that fit as a dimension: rows of nearly equal values need that bound."""
+        """Add a dimension that bounds the number of items: rows of nearly equal values need this bound to be fast."""
         largest, stuck = search_packs(np.where(self._fits, 1.0, 0.0).reshape(1, -1), self._loads, np.array([2 * STEPS]))
         if stuck < 0:
             self.B_S = float(np.sqrt(largest.sum()))
             self._loads = np.column_stack([self._loads, np.full(self.n_costs, 1 / max(1.0, largest.sum()))])
 
     def minimize(self, costs: FloatArray) -> FloatArray:
-        """Return the pack of least cost for each row, of items of negative cost."""
+        """Return the pack of least cost for each row; it has only items of negative cost."""
         values = np.where(self._fits, -costs, 0.0)
         if self._packs.size:
             return in_parts(lambda rows, decisions: choose_packs(rows, decisions, self._packs), values)
@@ -109,18 +109,18 @@ class Knapsack(Problem):
         def search(rows: FloatArray, steps: IntArray) -> tuple[FloatArray, int]:
             return search_packs(rows, self._loads, steps)
 
-        decisions, stuck = search_in_parts(search, values, steps=STEPS, most=MAX_STEPS)
+        decisions, stuck = search_in_parts(search, values, steps=STEPS, max_steps=MAX_STEPS)
         if stuck >= 0:
             raise SolverError(
-                f"no optimal pack was proved within {MAX_STEPS:,} steps. Values that follow the weights closely make a "
-                "knapsack hard; round the values or use fewer items.",
+                f"no optimal pack was proved within {MAX_STEPS:,} steps. A knapsack is hard if the values are strongly "
+                "correlated with the weights; round the values or use fewer items.",
                 row=stuck,
             )
         return decisions
 
     @property
     def polyhedron(self) -> Polyhedron:
-        """The linear relaxation, with fractions of items."""
+        """The linear relaxation, which allows fractions of items."""
         m = self.n_costs
         return Polyhedron(
             A_ub=csr_array(self.weights),
@@ -138,5 +138,5 @@ def _check_not_negative(values: FloatArray, name: str) -> None:
         where = ", ".join(str(index) for index in negative[0])
         raise ValueError(
             f"{name} must not be negative; {name}[{where}] is {values[tuple(negative[0])]:g}. "
-            "Leave out a dimension that does not bind, and give an item that needs no room a weight of 0."
+            "Leave out dimensions that do not bind, and give items that need no room a weight of 0."
         )

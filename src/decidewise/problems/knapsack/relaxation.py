@@ -1,7 +1,7 @@
-"""The linear relaxation of a knapsack, from which its search has its prices and its limits.
+"""The linear relaxation of a knapsack, which gives its search prices and limits.
 
-It is solved by the dual simplex on bounded variables. A limit is always recomputed from the prices, whatever they are,
-with a bound on its own rounding, so that no answer depends on the simplex's.
+It is solved by the dual simplex method on bounded variables. Each limit is computed from the prices alone and includes
+a bound on its own rounding. It is valid for any prices, so errors of the simplex method do not affect the answer.
 """
 
 from __future__ import annotations
@@ -17,44 +17,45 @@ from decidewise.runtime.kernels import kernel
 
 IntArray = npt.NDArray[np.int64]
 
-#: The error that the simplex tolerates; the limits do not.
+#: The error that the simplex method tolerates; the limits do not depend on it.
 ROUNDING = 1e-9
 
 
 class State(NamedTuple):
-    """One row's `n` open items, what is decided of them, and a simplex tableau of what is not.
+    """The search of one row: its `n` items of positive value, the decisions on them and a simplex tableau.
 
-    The arrays are made once, for `m` items and `k` dimensions, and serve one row after the other. A pack is an array
-    of zeros and ones. The columns of the tableau are items, slacks and the right-hand side; its last row, the profits.
+    The arrays are allocated once, for `m` items and `k` dimensions, and reused for each row. A pack is an array of
+    zeros and ones. The columns of the tableau are the items, the slacks and the right-hand side; its last row holds the
+    profits.
     """
 
-    steps: IntArray  # (1,) how many are left, for this row and those after it
-    items: IntArray  # (m,) their numbers, ascending
+    steps: IntArray  # (1,) the number of steps left, for this row and those after it
+    items: IntArray  # (m,) the indices of the items, ascending
     values: FloatArray  # (m,)
     loads: FloatArray  # (m, k)
     room: FloatArray  # (k,)
     best: FloatArray  # (m,) the best pack so far
-    left: FloatArray  # (k,) the room that it leaves
-    low: FloatArray  # (m + k,) bounds of the columns: 0 and 1 for a free item, and equal for one that is decided
-    high: FloatArray  # (m + k,)
+    left: FloatArray  # (k,) the room that the best pack leaves
+    low: FloatArray  # (m + k,) lower bounds of the columns: 0 for a free item
+    high: FloatArray  # (m + k,) upper bounds: 1 for a free item, equal to `low` for a decided one
     tableau: FloatArray  # (k + 1, m + k + 1)
     basis: IntArray  # (k,) the column that is basic in each row
-    at: FloatArray  # (m + k,) where the others stand, at one of their bounds
+    at: FloatArray  # (m + k,) the values of the nonbasic columns, each at one of its bounds
     prices: FloatArray  # (k,)
     profits: FloatArray  # (m,) reduced by the prices
     branches: IntArray  # (m,) the items that the search has branched on
-    order: IntArray  # (m,) all items, dearest deviation first
-    free: IntArray  # (m,) those that are free: one a level of a dive
-    tries: IntArray  # (m + 1,) how many choices each level has tried
-    losses: FloatArray  # (m + 1,) by the choices above each level
-    rooms: FloatArray  # (m + 1, k) that they leave
-    rests: FloatArray  # (m + 1, k) the load of all levels below each
-    take: FloatArray  # (m,) the pack in hand
-    terms: FloatArray  # (m,) in which two packs differ
+    order: IntArray  # (m,) all items, largest absolute profit first
+    free: IntArray  # (m,) the free items in this order, one per level of the depth-first search
+    tries: IntArray  # (m + 1,) the number of choices tried at each level
+    losses: FloatArray  # (m + 1,) the loss of the choices above each level
+    rooms: FloatArray  # (m + 1, k) the room that these choices leave
+    rests: FloatArray  # (m + 1, k) the total load of the items below each level
+    take: FloatArray  # (m,) the current pack
+    terms: FloatArray  # (m,) the values in which two packs differ
 
 
 def make_state(m: int, k: int, steps: IntArray) -> State:
-    """Return the arrays for rows of up to `m` items in `k` dimensions."""
+    """Allocate the arrays for rows of up to `m` items in `k` dimensions."""
     return State(
         steps=steps,
         items=np.zeros(m, np.int64),
@@ -84,10 +85,11 @@ def make_state(m: int, k: int, steps: IntArray) -> State:
 
 @kernel(inner=True, _nrt=False)
 def relax(row: State, n: int, ease: float) -> tuple[float, float, int]:
-    """Price the room by the linear relaxation; return the loss of what is decided, its limit and the item to branch on.
+    """Price the room by the linear relaxation; return the loss of the decided items, its limit, the item to branch on.
 
-    This is the dual simplex on bounded variables. Every basis is dual feasible for some choice of bounds, so the last
-    one serves as a start, whatever has been decided or freed since.
+    This is the dual simplex method on bounded variables. Every basis is dual feasible for some choice of bounds, so
+    each call starts from the last basis, whatever items have been decided or freed since. `ease` is how much value a
+    pack may lose against the best one, negative if it must gain.
     """
     low = row.low
     high = row.high
@@ -114,7 +116,7 @@ def relax(row: State, n: int, ease: float) -> tuple[float, float, int]:
         if loss > limit:
             break
 
-        # The basic variable furthest outside its bounds leaves, for the nearer one.
+        # The basic variable furthest outside its bounds leaves the basis, to the bound that it violates.
         leaving = -1
         worst, direction = ROUNDING, 1.0
         for i in range(k):
@@ -131,7 +133,7 @@ def relax(row: State, n: int, ease: float) -> tuple[float, float, int]:
             break
         left_by = basis[leaving]
 
-        # The first column whose profit would change its sign enters.
+        # The column whose profit is the first to change its sign enters.
         entering, ratio = -1, np.inf
         for column in range(n + k):
             if low[column] < high[column] and column != left_by:
@@ -161,9 +163,10 @@ def relax(row: State, n: int, ease: float) -> tuple[float, float, int]:
 
 @kernel(inner=True, _nrt=False)
 def _price(row: State, n: int, ease: float) -> tuple[float, float]:
-    """Take the tableau's prices and reduce the profits by them; return the loss of what is decided, and its limit.
+    """Read the prices from the tableau and set the reduced profits; return the loss of the decided items and its limit.
 
-    Both leave out what the best pack and the pack in question have in common, however large.
+    The limit is the loss of the best pack, plus `ease` and the rounding of both. Neither loss contains the values that
+    two packs have in common, however large.
     """
     prices = row.prices
     k = len(prices)
@@ -186,5 +189,5 @@ def _price(row: State, n: int, ease: float) -> tuple[float, float]:
             gap += deviation
         if row.low[item] > suggestion or row.high[item] < suggestion:
             loss += deviation
-    # Each profit rounds by its k + 1 terms, and the loads of a pack, near 1, by its up to n items.
+    # The rounding of a profit grows with its k + 1 terms; that of the total load of a pack, near 1, with its n items.
     return loss, gap + ease + EPS * (2 * (k + 1) * size + n * (gap + 2.0 * weight))

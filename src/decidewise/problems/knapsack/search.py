@@ -4,10 +4,11 @@ For any prices `u >= 0` of the room, reduced profits `p = v - a u` with loads `a
 
     v·x = sum(u) + sum(p+) - loss(x),   loss(x) = sum of |p_i| where x differs from [p > 0] + u·(room that x leaves).
 
-So a pack beats the best one so far exactly if it loses less, and what both have in common drops out: large values that
-demand an item blur nothing. The losses only grow as items are decided, so a depth-first search, dearest deviation
-first, closes quickly when the prices are those of the linear relaxation. Where it does not, the search branches on an
-item that the relaxation splits, prices again and dives again. Prices that are off only slow the search down.
+So a pack beats the best one so far exactly if its loss is smaller. Values that both packs have in common drop out, so
+large values that force an item into the pack cause no rounding errors. Losses only grow as items are decided, so a
+depth-first search in the order of decreasing `|p_i|` ends quickly if the prices are those of the linear relaxation. If
+it does not end soon, the search branches on an item, solves the relaxation again and starts the depth-first search
+again. Inexact prices only make the search slower.
 """
 
 from __future__ import annotations
@@ -21,32 +22,33 @@ from decidewise.problems.rounding.common_divisor import common_divisor
 from decidewise.problems.rounding.ties import is_tie
 from decidewise.runtime.kernels import kernel
 
-#: Steps of one dive before it is cheaper to branch and price again.
-DIVE = 20_000
-#: What one relaxation costs, in steps of a dive.
+#: The most steps of a depth-first search before it is cheaper to branch and to solve the relaxation again.
+DEPTH_FIRST_STEPS = 20_000
+#: The cost of one relaxation, in steps of the depth-first search.
 RELAXATION = 500
-#: How much more than all smaller values together is more than any rounding of them.
+#: A value above this multiple of the sum of all smaller values exceeds their exact sum despite rounding.
 MORE = 1.0 + 1e-9
-#: What comes of a dive: no pack is left, a pack is in hand, or it takes too long.
+#: The result of a depth-first search: no pack is left, a pack was found, or the search takes too long.
 CLOSED, LEAF, OPEN = 0, 1, 2
 
 
 def search_packs(values: FloatArray, loads: FloatArray, steps: IntArray) -> tuple[FloatArray, int]:
-    """Return the best pack of each row of values (n, items), and the first row that was not solved, or -1.
+    """Return the best pack for each row of values (n, items), and the first row that was not solved, or -1.
 
-    All rows together may take `steps[0]` steps, which are counted down there.
+    All rows together may take `steps[0]` steps; the search counts `steps[0]` down.
     """
-    decisions, values, rooms, caps = _settle(values, loads)
+    decisions, values, rooms, caps = _pack_dominant(values, loads)
     m, k = loads.shape
     return decisions, _search_rows(values, loads, rooms, caps, decisions, make_state(m, k, steps))
 
 
-def _settle(values: FloatArray, loads: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Pack what outweighs all the rest; return these packs, the other values, the room left and a cap on what matters.
+def _pack_dominant(values: FloatArray, loads: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Pack the items that outweigh all others; return these packs, the other values, the room left and a cap on values.
 
-    If the most valuable items are worth more, each, than all the others together, and fit, every best pack has them.
-    So neither they nor what then has no room take part in the search. If they do not fit, but are worth the same, then
-    tied packs have as many of them, and what matters are the others.
+    If each of the most valuable items is worth more than all the other items together, and they fit, every best pack
+    has them. So these items are left out of the search, and so are those that then do not fit. If they do not fit but
+    all have the same value, tied packs have equally many of them; then the cap is the largest of the other values. Only
+    values up to the cap count in the tolerance for ties.
     """
     values = np.maximum(values, 0.0)
     decisions = np.zeros(values.shape)
@@ -68,7 +70,7 @@ def _settle(values: FloatArray, loads: FloatArray) -> tuple[FloatArray, FloatArr
         most = ranked[:, -1]
         alike = (most == bars[:, 0]) & (most > 2.0 * rest.sum(axis=1)) & rest.any(axis=1)
     caps = np.where(alike, rest.max(axis=1), most)
-    # In units in which the cap is near 1, as far as that is possible: powers of two, so that nothing is rounded.
+    # Scale values so that the cap is near 1, if that is possible, by powers of two, which round nothing.
     exponents = np.maximum(np.frexp(caps)[1], np.frexp(most)[1] - 300)
     return decisions, np.ldexp(values, -exponents[:, None]), rooms, np.ldexp(caps, -exponents)
 
@@ -84,9 +86,9 @@ def _search_rows(
     items = row.items
     branches = row.branches
     for i in range(len(values)):
-        n, total = _open(values[i], loads, rooms[i], caps[i], row)
-        # First the best pack, by improvements that matter. Then, item by item, a pack that is tied with it and has the
-        # item too, if there is any.
+        n, total = _start_row(values[i], loads, rooms[i], caps[i], row)
+        # First find the best pack, by improvements above rounding. Then, item by item, look for a pack that is tied
+        # with it and also has this item.
         ease, tolerance = -TIE / 10 * total, 0.0
         divisor = common_divisor(row.terms)
         if divisor > -ease:
@@ -106,9 +108,9 @@ def _search_rows(
                 if loss <= limit:
                     state = LEAF
                     level = np.int64(0)
-                    count = _plan(row, n, loss)
+                    count = _prepare_depth_first(row, n, loss)
                     while state == LEAF:
-                        state, level = _dive(row, count, level, limit)
+                        state, level = _search_depth_first(row, count, level, limit)
                         if state == LEAF and _accept(row, n, tolerance):
                             break
                 if state == LEAF:
@@ -142,8 +144,11 @@ def _search_rows(
 
 
 @kernel(inner=True, _nrt=False)
-def _open(values: FloatArray, loads: FloatArray, room: FloatArray, cap: float, row: State) -> tuple[int, float]:
-    """Start with the items of positive value free, the slacks as the basis; return their number and what matters."""
+def _start_row(values: FloatArray, loads: FloatArray, room: FloatArray, cap: float, row: State) -> tuple[int, float]:
+    """Set the state of a new row: all items of positive value are free, the slacks are the basis.
+
+    Return the number of these items, and the sum of the values up to the cap.
+    """
     tableau = row.tableau
     m, k = loads.shape
     n = 0
@@ -173,11 +178,11 @@ def _open(values: FloatArray, loads: FloatArray, room: FloatArray, cap: float, r
 
 
 @kernel(inner=True, _nrt=False)
-def _plan(row: State, n: int, loss: float) -> int:
-    """Prepare a dive through the free items, dearest deviation first, and return their number."""
+def _prepare_depth_first(row: State, n: int, loss: float) -> int:
+    """Order the free items by decreasing absolute profit for the depth-first search, and return their number."""
     order = row.order
     profits = row.profits
-    for i in range(1, n):  # quick, since prices change little from one dive to the next
+    for i in range(1, n):  # insertion sort: fast, since the prices change little from one call to the next
         item = order[i]
         place = i
         while place > 0 and abs(profits[order[place - 1]]) < abs(profits[item]):
@@ -203,10 +208,10 @@ def _plan(row: State, n: int, loss: float) -> int:
 
 
 @kernel(inner=True, _nrt=False)
-def _dive(row: State, count: int, level: int, limit: float) -> tuple[int, int]:
-    """Search the free items depth first at the present prices, from a level on; return the state, and the level."""
+def _search_depth_first(row: State, count: int, level: int, limit: float) -> tuple[int, int]:
+    """Search the free items depth first at the current prices, starting at a level; return the result and the level."""
     tries = row.tries
-    for _ in range(DIVE):
+    for _ in range(DEPTH_FIRST_STEPS):
         row.steps[0] -= 1
         if level < 0:
             return CLOSED, level
@@ -218,7 +223,7 @@ def _dive(row: State, count: int, level: int, limit: float) -> tuple[int, int]:
             tries[level] = 2
             return LEAF, level
         else:
-            # First what the prices suggest, then the deviation from it.
+            # First try the choice that the prices suggest, then the other one.
             tries[level] = attempt + 1
             item = row.free[level]
             profit = row.profits[item]
@@ -240,7 +245,7 @@ def _dive(row: State, count: int, level: int, limit: float) -> tuple[int, int]:
 
 @kernel(inner=True, _nrt=False)
 def _accept(row: State, n: int, tolerance: float) -> bool:
-    """Whether the pack in hand is tied with the best, or, without a tolerance, better."""
+    """Return whether the current pack is tied with the best one or, if the tolerance is 0, better."""
     count = np.int64(0)
     for item in range(n):
         difference = row.best[item] - row.take[item]

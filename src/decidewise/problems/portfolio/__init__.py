@@ -1,4 +1,4 @@
-"""The Markowitz portfolio with a bound on its risk: a convex region that is neither polyhedral nor smooth."""
+"""The Markowitz portfolio with a bound on its risk: a convex feasible set that is neither polyhedral nor smooth."""
 
 from decidewise.problems.portfolio.problem import Portfolio
 

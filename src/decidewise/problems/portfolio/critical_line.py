@@ -1,25 +1,26 @@
 """The critical line of a portfolio: its optimum as a function of the price of risk.
 
-For a price `τ` the portfolio `u(τ)` maximises `r·u - τ/2 uᵀSu` over `u >= 0`, `sum u <= 1`. While the same assets are
-held (the support), with `M` the inverse of their covariance and `a = 1ᵀM1`, `b = 1ᵀMr`,
+For a price `τ` the portfolio `u(τ)` maximises `r·u - τ/2 uᵀSu` over `u >= 0`, `sum u <= 1`. As long as the same assets
+are held, with `M` the inverse of their covariance and `a = 1ᵀM1`, `b = 1ᵀMr`,
 
     u(τ) = d/τ + e,   d = Mr - (b/a) M1,   e = M1/a,   variance = d·r/τ² + 1/a,   price of the budget = (b - τ)/a.
 
-So the next event as the price rises is found by division: the variance falls to 1 (done), the budget becomes free
-(from where on the portfolio only shrinks: done), a held asset reaches zero, or another becomes worth holding.
-(Markowitz, "The optimization of a quadratic function subject to linear constraints", 1956.)
+As the price rises, the next event is found by division: the variance falls to 1 (done), the budget stops binding (from
+there on the portfolio only shrinks: done), the share of a held asset reaches zero, or another asset becomes worth
+holding. (Markowitz, "The optimization of a quadratic function subject to linear constraints", 1956.)
 
-All that these need stands in a tableau. It has rows of the returns and of ones, and one for each asset held. With `H`
-held and `N` not, these are
+A tableau holds all numbers that this needs. It has a row for the returns, a row of ones and a row for each held asset.
+With `H` the assets held and `N` the others, these rows are
 
     [Mr, r_N - S_NH M r],   [M1, 1 - S_NH M 1],   [-M, M S_HN],
 
-and a pivot takes an asset in, or out again.
+and a pivot adds an asset to those held, or removes it.
 
-The steady path is for assets that are combinations of each other, as cash and perfect hedges are, and for returns that
-nearly agree. It is the same path with returns that are all less by `ρ`, the largest, and covariances that are all more
-by `κ = 1`: as long as the whole budget is spent, all portfolios lose the same return and gain the same variance. The
-formulas for the budget change: its price is `ρ + b/a - τ (1/a - κ)`, and it is free from `τ = (b + ρ a) / (1 - κ a)`.
+The steady path handles assets that are combinations of each other, such as cash and perfect hedges, and returns that
+are nearly equal. It is the same path with all returns reduced by `ρ`, the largest return, and all covariances increased
+by `κ = 1`: as long as the whole budget is spent, this changes the return and the variance of all portfolios by the same
+amount. Only the formulas for the budget change: its price is `ρ + b/a - τ (1/a - κ)`, and it stops binding at
+`τ = (b + ρ a) / (1 - κ a)`.
 """
 
 from __future__ import annotations
@@ -31,24 +32,24 @@ from decidewise.checks import FloatArray
 from decidewise.runtime.kernels import kernel
 
 # Sums may be taken in any order and divisors may be zero, which lets the compiler use vector instructions; infinities
-# keep their meaning. What is called in one place only is inlined: what stays a function of its own is optimised once
-# for itself and again in all that call it, which takes most of the time to compile.
+# keep their meaning. Functions with a single caller are inlined: a separate function is optimised once by itself and
+# again in each caller, which takes most of the compile time.
 _settings: dict = {"error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 compiled, inlined = kernel(**_settings), kernel(**_settings, inline="always")
 
 #: Returns within this fraction of the largest one are tied.
 TIE = 1e-12
-#: A loss beyond this multiple of the largest return counts as this one: nobody takes it.
+#: Losses beyond this multiple of the largest return are clipped to it: such assets are never held.
 WORST = 1e100
-#: An asset whose variance, given those held, is below this fraction of its own is a combination of them.
+#: An asset is a combination of those held if its variance given them is below this fraction of its own variance.
 DEPENDENT = 1e-10
 #: A slope below this fraction of the asset's own variance is rounding.
 FLAT = 1e-13
-#: A portfolio is certified if no other has a larger return, nor more budget or less risk, by more than this fraction.
+#: A portfolio is certified if it is feasible, and its return is the largest possible, up to this fraction.
 CERTIFIED = 1e-9
-#: The fraction of the product of two standard deviations to which their covariance is known in float64.
-KNOWN = 2.5e-16
-#: Where that leaves the variance in doubt, the value may be in doubt as well, up to this fraction.
+#: The rounding of a covariance in float64, as a fraction of the product of the two standard deviations.
+RESOLUTION = 2.5e-16
+#: The largest fraction of the return that may be uncertain because of this rounding.
 DOUBTFUL = 1e-6
 #: The first rows of a tableau; those of the assets held follow.
 RETURNS, ONES, FIRST = 0, 1, 2
@@ -62,7 +63,7 @@ def follow_risk_price(
     shift = 1.0 if steady else 0.0
     shares, certified = np.zeros_like(returns), np.ones(len(returns), np.bool_)
     tableau, held, is_held = np.empty((FIRST + d, d)), np.empty(d, np.int64), np.empty(d, np.bool_)
-    _follow(
+    _solve_rows(
         returns, S, S + shift, shift, deviations(S), FLAT * np.diag(S),
         tableau, held, is_held, np.empty(d), np.empty(d), shares, certified,
     )  # fmt: skip
@@ -75,7 +76,7 @@ def deviations(S: FloatArray) -> FloatArray:
 
 
 @compiled
-def _follow(  # type: ignore[no-untyped-def]
+def _solve_rows(  # type: ignore[no-untyped-def]
     returns, S, shifted, shift, deviation, flat, tableau, held, is_held, work, r, shares, certified
 ):
     for row in range(len(returns)):
@@ -84,7 +85,7 @@ def _follow(  # type: ignore[no-untyped-def]
             best = max(best, returns[row, i])
             worst = min(worst, returns[row, i])
         if best > 0.0:
-            # The scale keeps squares within float64. Tolerances are relative to what is compared.
+            # The scale keeps squares in the range of float64.
             worst = max(worst, -WORST * best)
             scale = max(best, -worst)
             best /= scale
@@ -101,7 +102,7 @@ def _follow(  # type: ignore[no-untyped-def]
 def _solve_row(  # type: ignore[no-untyped-def]
     r, less, S, shifted, shift, deviation, flat, tableau, held, is_held, work, u
 ):
-    k = _hold_the_best(r, shifted, tableau, held, is_held, work, u)
+    k = _hold_best_returns(r, shifted, tableau, held, is_held, work, u)
     if k == 0:
         return False
     Mr, M1 = tableau[RETURNS], tableau[ONES]
@@ -113,7 +114,7 @@ def _solve_row(  # type: ignore[no-untyped-def]
             b += Mr[i]
             c += Mr[i] * r[i]
         spread = c - b * b / a  # d·r, the part of the variance that falls with the price
-        last = b  # the price at which the budget becomes free
+        last = b  # the price at which the budget stops binding
         if shift > 0.0:
             spread = 0.0
             for i in held[:k]:
@@ -121,12 +122,12 @@ def _solve_row(  # type: ignore[no-untyped-def]
             rest = 1.0 - shift * a
             last = (b + less * a) / rest if rest > 1e-13 else np.inf
         if spread <= 1e-14 * c:
-            spread = 0.0  # the assets held have one and the same return
+            spread = 0.0  # the held assets all have the same return
 
-        # The first event counts: an asset enters or leaves, unless the budget is free or the variance met before.
-        asset, ratio = _next(Mr, M1, flat, is_held, work, a)
+        # The first event counts: an asset enters or leaves, unless the variance or the budget ends the path before.
+        asset, ratio = _next_event(Mr, M1, flat, is_held, work, a)
         event = max(b - a * ratio, price)
-        free = 1.0 + shift - 1.0 / a  # what the rest of the variance may be
+        free = 1.0 + shift - 1.0 / a  # the variance that is allowed beyond the constant part 1/a
         if free > 0.0 and spread <= free * min(event, last) ** 2:
             price = max(np.sqrt(spread / free), price)
             for i in held[:k]:
@@ -148,15 +149,16 @@ def _solve_row(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _next(levels, slopes, flat, is_held, ratios, a):  # type: ignore[no-untyped-def]
+def _next_event(levels, slopes, flat, is_held, ratios, a):  # type: ignore[no-untyped-def]
     """Return the asset that enters or leaves next, and its ratio, the largest of all.
 
-    A held asset has the share `(Mr - b/a M1) / τ + M1 / a`; another one gains, with `r - SMr` and `1 - SM1` in the
-    places of `Mr` and `M1`, `Mr - b/a M1 + τ M1 / a` at the margin. Either is zero at `τ = b - a Mr / M1`.
+    A held asset has the share `(Mr - b/a M1) / τ + M1 / a`. Any other asset has the marginal gain
+    `Mr - b/a M1 + τ M1 / a`, where `Mr` and `M1` stand for `r - SMr` and `1 - SM1`. Either is zero at
+    `τ = b - a Mr / M1`.
     """
     for i in range(len(ratios)):
         moves = slopes[i] < 0.0 if is_held[i] else slopes[i] > a * flat[i]
-        ratio = levels[i] / slopes[i]  # of every asset, for a branch would cost more than a division
+        ratio = levels[i] / slopes[i]  # computed for every asset: a branch would take longer than the division
         ratios[i] = ratio if moves else -np.inf
     asset, largest = 0, -np.inf
     for i in range(len(ratios)):
@@ -167,7 +169,7 @@ def _next(levels, slopes, flat, is_held, ratios, a):  # type: ignore[no-untyped-
 
 @compiled
 def _pivot(S, tableau, held, is_held, work, k, asset):  # type: ignore[no-untyped-def]
-    """Take an asset in or out; return how many are held then; 0 is also for one that depends on those held."""
+    """Add an asset to those held, or remove it; return the number held, or 0 if the asset is a combination of them."""
     d = len(work)
     place = _read_row(S, tableau, held, is_held, work, k, asset)
     if place == k and work[asset] <= DEPENDENT * S[asset, asset]:
@@ -194,7 +196,7 @@ def _pivot(S, tableau, held, is_held, work, k, asset):  # type: ignore[no-untype
 
 @inlined
 def _read_row(S, tableau, held, is_held, work, k, asset):  # type: ignore[no-untyped-def]
-    """Set `work` to the row of an asset, held or not; return its place among those held, or else `k`."""
+    """Set `work` to the tableau row of an asset, held or not; return its place among those held, or `k` if not held."""
     d, place = len(work), k
     if is_held[asset]:
         place = 0
@@ -216,11 +218,11 @@ def _read_row(S, tableau, held, is_held, work, k, asset):  # type: ignore[no-unt
 
 
 @inlined
-def _hold_the_best(r, S, tableau, held, is_held, work, u):  # type: ignore[no-untyped-def]
-    """Hold the portfolio of least variance among the assets of the largest return; return how many, 0 on failure.
+def _hold_best_returns(r, S, tableau, held, is_held, work, u):  # type: ignore[no-untyped-def]
+    """Hold the portfolio of least variance of the assets with the largest return; return their number, 0 on failure.
 
-    An active-set method on `min uᵀSu` over the simplex of the tied assets; with a single best asset there is nothing
-    to do. On return `u` is zero again.
+    This is an active-set method for `min uᵀSu` over the simplex of the tied assets. A single best asset is held alone.
+    On return `u` is zero again.
     """
     best = 0
     for i in range(len(r)):
@@ -236,8 +238,8 @@ def _hold_the_best(r, S, tableau, held, is_held, work, u):  # type: ignore[no-un
         k = _pivot(S, tableau, held, is_held, work, k, asset)
         if k == 0:
             break
-        k, a = _descend(S, tableau, held, is_held, work, u, k)
-        # The tied asset whose covariance with the portfolio is furthest below its variance, by more than rounding.
+        k, a = _minimize_variance(S, tableau, held, is_held, work, u, k)
+        # Add the tied asset whose covariance with the portfolio is furthest below the portfolio's variance.
         shortfall, asset = 0.0, -1
         for i in range(len(r)):
             if not is_held[i] and r[i] == r[best]:
@@ -252,8 +254,8 @@ def _hold_the_best(r, S, tableau, held, is_held, work, u):  # type: ignore[no-un
 
 
 @inlined
-def _descend(S, tableau, held, is_held, work, u, k):  # type: ignore[no-untyped-def]
-    """Move to the least variance on the held assets, dropping what reaches zero; return how many stay, and `1ᵀM1`."""
+def _minimize_variance(S, tableau, held, is_held, work, u, k):  # type: ignore[no-untyped-def]
+    """Minimise the variance over the held assets, dropping those that reach zero; return their number and `1ᵀM1`."""
     M1 = tableau[ONES]
     while True:
         a = 0.0
@@ -276,10 +278,11 @@ def _descend(S, tableau, held, is_held, work, u, k):  # type: ignore[no-untyped-
 
 @compiled
 def _certify(r, less, S, deviation, u, price, budget_price):  # type: ignore[no-untyped-def]
-    """Clean the portfolio of rounding, and return whether it is feasible and none is better, by more than rounding.
+    """Clip negative shares to zero, and return whether the portfolio is feasible and optimal up to `CERTIFIED`.
 
-    At prices `τ` of the risk and `ν` of the budget that leave no gain, `r - ν - τ S u <= 0`, no portfolio has a larger
-    return than `ν + τ sqrt(uᵀSu)`. Where one asset gains, the budget may cost so much more, or the risk.
+    If at prices `τ` of the risk and `ν` of the budget no asset has a gain, `r - ν - τ S u <= 0`, then no portfolio has
+    a larger return than `ν + τ sqrt(uᵀSu)`. If an asset has a gain, raise either `ν` by the largest gain, or `τ` until
+    there is none, whichever gives the smaller bound.
     """
     d = len(r)
     total = value = parts = 0.0
@@ -296,7 +299,7 @@ def _certify(r, less, S, deviation, u, price, budget_price):  # type: ignore[no-
             risk += S[i, j] * u[j]
         variance += u[i] * risk
         worth = r[i] + less - budget_price
-        excess = worth - price * (risk + KNOWN * deviation[i] * parts)
+        excess = worth - price * (risk + RESOLUTION * deviation[i] * parts)
         if excess > 0.0:
             gain = max(gain, excess)
             steepest = max(steepest, worth / risk) if risk > 0.0 else np.inf
@@ -304,6 +307,6 @@ def _certify(r, less, S, deviation, u, price, budget_price):  # type: ignore[no-
     bound = price * whole + gain
     if steepest < np.inf:
         bound = min(bound, steepest * whole)
-    doubt = KNOWN * parts * parts
+    doubt = RESOLUTION * parts * parts
     allowed = 1.0 + CERTIFIED + doubt
     return doubt <= CERTIFIED and total <= allowed and variance <= allowed and budget_price + bound <= allowed * value

@@ -1,4 +1,4 @@
-"""The Markowitz portfolio with a bound on its risk: a convex region that is neither polyhedral nor smooth."""
+"""The Markowitz portfolio with a bound on its risk: a convex feasible set that is neither polyhedral nor smooth."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from decidewise.problems.portfolio.cone import solve_cone
 from decidewise.problems.portfolio.critical_line import follow_risk_price
 from decidewise.runtime.batches import check_time, in_parts
 
-# Eigenvalues below zero by this fraction of the largest one are rounding.
+# Asymmetries, and eigenvalues below zero, up to this fraction of the largest entry are rounding.
 _ROUNDING = 1e-10
 
 
 class Portfolio(Problem):
-    """Share out a budget over assets: `w >= 0`, `sum w <= budget`, `wᵀ Σ w <= risk`, with the largest return.
+    """Distribute a budget over assets for the largest return: `w >= 0`, `sum w <= budget`, `wᵀ Σ w <= risk`.
 
-    Each row is solved exactly by following the optimal portfolio as the price of risk rises from zero: along the way
-    it is given in closed form, and assets enter or leave it one at a time. Every answer is certified by a bound on all
-    others; where that fails, as it can for a nearly singular covariance, Clarabel solves the row.
+    Each row is solved exactly by following the optimal portfolio as the price of risk rises from zero: it has a closed
+    form between events, and at each event one asset enters or leaves. Every answer is certified by an upper bound on
+    the return of all portfolios. If that fails, as it can for a nearly singular covariance, Clarabel solves the row.
 
-    Ties: among the optimal portfolios the one of least variance, and no investment where nothing has a positive
-    return. (With a singular covariance several may be left, and any of them may be returned.)
+    Ties: among the optimal portfolios, the one of least variance is returned; if no asset has a positive return,
+    nothing is invested. (With a singular covariance several such portfolios may exist, and any of them is returned.)
 
-    The return is certified to 1e-9 of the largest one possible. So a loss of any size rules an asset out, and beside a
-    return of 1e10 those of 0.1 count as far as float64 goes, but are not certified. Where the standard deviations of
-    the assets held add up to more than 2,000 times that of the portfolio, the covariance's own rounding counts: there
-    the return is certified to 1e-6, or a `SolverError` is raised.
+    The return is certified to within 1e-9 of the largest possible one. Losses may have any size, for example to exclude
+    an asset. Next to a return of 1e10, returns of 0.1 count as far as float64 resolves them, but are not certified. If
+    the standard deviations of the held assets add up to more than 2,000 times that of the portfolio, the rounding of
+    the covariance itself matters: then the return is certified to within 1e-6, or a `SolverError` is raised.
 
     Parameters
     ----------
     covariance : array-like of shape (n, n)
         Symmetric and positive semidefinite.
     risk : float
-        The largest variance, positive.
+        The largest variance allowed, positive.
     budget : float
-        The largest sum of the weights, positive.
+        The largest sum of weights allowed, positive.
     sense : {"max", "min"}
 
     Attributes
     ----------
     B_S : float
-        An upper bound on the norm of a portfolio: the budget, or `sqrt(risk / smallest eigenvalue)` if that is less.
+        An upper bound on the norm of a portfolio: the smaller of the budget and `sqrt(risk / smallest eigenvalue)`.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Portfolio(Problem):
         self.budget = as_number(budget, name="budget", above=0, at_most=1e150)  # whose square is in range
         if not np.isfinite(self.budget * self.budget / self.risk * float(np.abs(self.covariance).max())):
             raise ValueError(
-                "budget² times the covariance must not exceed the risk by more than float64 can hold; got "
+                "budget² times the covariance, divided by the risk, must be in the range of float64; got "
                 f"budget={self.budget:g} and risk={self.risk:g}. Measure the weights in larger units."
             )
         self.n_costs = len(self.covariance)
@@ -90,7 +90,7 @@ def _as_covariance(covariance: Any) -> FloatArray:
     matrix = as_matrix(covariance, name="covariance")
     if matrix.shape[0] != matrix.shape[1]:
         raise ValueError(
-            f"covariance must be square, one row and column an asset; got covariance.shape={matrix.shape}."
+            f"covariance must be square, with one row and one column per asset; got covariance.shape={matrix.shape}."
         )
     scale = np.abs(matrix).max()
     if np.abs(matrix - matrix.T).max() > _ROUNDING * scale:

@@ -1,1 +1,1 @@
-"""What rounding leaves of a comparison: which values count as equal, and which numbers are multiples of one another."""
+"""Comparisons despite rounding: which sums of costs count as equal, and which number divides all costs of a row."""

@@ -1,4 +1,4 @@
-"""What all costs of a row are multiples of: where there is such a number, two values differ by at least as much."""
+"""The common divisor of the costs of a row: two sums of costs that are not equal differ by at least this much."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from decidewise.runtime.kernels import kernel
 
 #: Remainders below this are rounding, in units of the largest value.
 ROUNDING = 1e-12
-#: Divisors below this are too fine to close a gap, and to trust.
+#: Divisors below this are too small to help a search, and cannot be told from rounding.
 FINEST = 1e-4
 
 
 @kernel
 def common_divisor(values: FloatArray) -> float:
-    """Return the largest number that all values are multiples of, or zero.
+    """Return the largest number of which all values are multiples, or zero if it is below `FINEST`.
 
-    No value is negative, and the largest is of order 1.
+    The values must not be negative, and the largest must be of order 1.
 
     >>> import numpy as np
     >>> round(common_divisor(np.array([0.0, 0.4, 1.0, 0.6])), 9)
@@ -29,7 +29,7 @@ def common_divisor(values: FloatArray) -> float:
         while small > ROUNDING:
             divisor, small = small, divisor % small
             if divisor - small < ROUNDING:
-                small = 0.0  # a remainder that rounding kept a hair below the divisor
+                small = 0.0  # the exact remainder is zero; rounding made it almost the divisor
         if 0.0 < divisor < FINEST:
             return 0.0
     return divisor

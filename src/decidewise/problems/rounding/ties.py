@@ -1,9 +1,9 @@
-"""When two decisions are tied, whatever large costs forbid or demand something else.
+"""When two decisions are tied, also in rows that have some huge costs.
 
-The costs of two decisions differ by `sum(c_i (w_i - v_i))`, a sum over the entries in which they differ. They are tied
-if this is no more than rounding makes of those entries: decimal costs do not add up exactly in binary, and `0.1 + 0.2`
-against `0.3` is a tie. A cost that both decisions pay is no part of the comparison, nor is one that each pays once: so
-a cost of 1e15 that forbids an entry blurs nothing, not even where every decision has to pay one.
+The costs of two decisions differ by `sum(c_i (w_i - v_i))`, a sum over the entries in which they differ. The decisions
+are tied if this sum is within the rounding of its terms: decimal costs do not add up exactly in binary, so `0.1 + 0.2`
+and `0.3` are tied. Costs of entries that both decisions choose are not in the sum, and equal costs of different entries
+cancel. So a cost of 1e15 that forbids an entry does not enlarge the tolerance, even if every decision must pay one.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from decidewise.checks import FloatArray
 from decidewise.runtime.kernels import kernel
 
 EPS = float(np.finfo(float).eps)
-#: What rounding may make of the sum of the sizes: costs that took a few operations to compute still tie.
+#: The tolerance, as a fraction of the sum of the absolute terms: equal costs computed in a few operations are tied.
 TIE = 16 * EPS
 
 
 @kernel(inner=True)
 def is_tie(terms: FloatArray, count: int, tolerance: float) -> bool:
-    """Whether the first terms sum to no more than the tolerance times their sizes, once equal ones have cancelled.
+    """Return whether the first `count` terms sum to at most the tolerance times the sum of their absolute values.
 
-    The terms, `c_i (w_i - v_i)`, are overwritten.
+    Terms that cancel exactly do not count in the latter sum. The terms, `c_i (w_i - v_i)`, are overwritten.
 
     >>> bool(is_tie(np.array([0.1, 0.2, -0.3]), 3, TIE))
     True
     >>> bool(is_tie(np.array([1e15, 0.2, -1e15, -0.1]), 4, TIE))
     False
     """
-    total, low = 0.0, 0.0  # together exact to twice the digits
+    total, low = 0.0, 0.0  # their sum has twice the precision
     size = 0.0
     for i in range(count):
         term = terms[i]
@@ -53,7 +53,7 @@ def is_tie(terms: FloatArray, count: int, tolerance: float) -> bool:
 
 @kernel(inner=True)
 def safe_unit(largest: float) -> float:
-    """Return a power of two in whose units no sum of costs up to the largest overflows and no tolerance vanishes.
+    """Return a power of two; costs up to `largest`, multiplied by it, have sums and tolerances in the range of float64.
 
     >>> safe_unit(1e15), safe_unit(1e308) < 1e-100, safe_unit(1e-310) > 1e100
     (1.0, True, True)

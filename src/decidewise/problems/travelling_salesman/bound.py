@@ -1,10 +1,11 @@
-"""A bound on the cost of every tour: the cheapest one-tree, with prices on the nodes.
+"""A lower bound on the cost of every tour: the cheapest one-tree, with prices on the nodes.
 
-A one-tree is a spanning tree of all nodes but node 0, with two more edges at node 0. Every tour is one, so the cheapest
-one-tree, which is found greedily, costs no more than the cheapest tour. A price `p_i` on every visit to node `i` adds
-`2 sum(p)` to all tours alike and so keeps their order; but prices that rise at the nodes of degree above 2 and fall at
-the others drive the one-tree towards a tour. On ordinary costs the bound ends within half a percent of the best tour
-(Held & Karp, "The Traveling-Salesman Problem and Minimum Spanning Trees: Part II", Mathematical Programming 1, 1971).
+A one-tree is a spanning tree of all nodes but node 0, plus two edges at node 0. Every tour is a one-tree, so the
+cheapest one-tree, which is found greedily, costs at most as much as the cheapest tour. A price `p_i` on every visit to
+node `i` adds `2 sum(p)` to all tours and so keeps their order. But prices that rise at nodes of degree above 2 and fall
+at nodes of degree 1 make the cheapest one-tree more like a tour. On ordinary costs the bound ends within half a percent
+of the best tour (Held & Karp, "The Traveling-Salesman Problem and Minimum Spanning Trees: Part II", Mathematical
+Programming 1, 1971).
 """
 
 from __future__ import annotations
@@ -35,21 +36,21 @@ def ascend(
     last_pace: float,
     reach: float,
 ) -> float:
-    """Raise the bound by changing the prices; return the best, with its prices and its one-tree.
+    """Raise the bound by changing the prices; return the best bound, and set its prices and its one-tree.
 
     Parameters
     ----------
     best_prices : ndarray of shape (n,)
         Overwritten.
     steps : int
-        The most steps to take, along the subgradient `degrees - 2`. They end as soon as the bound exceeds the limit or
-        the one-tree is a tour.
+        The largest number of steps along the subgradient `degrees - 2`. The ascent ends early if the bound exceeds the
+        limit or the one-tree is a tour.
     pace, last_pace : float
-        The first and the last step, in units of Polyak's, which is right for a bound that can reach its aim: the limit,
-        or the cost of the best tour where only better ones are searched for.
+        The lengths of the first and the last step, in units of Polyak's step, which suits a bound that can reach its
+        aim: the limit, or the cost of the best tour if the limit is below it.
     reach : float
-        The least distance to aim at, in units of the mean size of the prices. Where the bound is equal to the limit,
-        Polyak's step is zero, though the bound may well rise.
+        The least distance to aim at, in units of the mean absolute price. Without it, Polyak's step would be zero if
+        the bound equals the limit, although the bound may still rise.
     """
     n = len(prices)
     best = -np.inf
@@ -59,7 +60,7 @@ def ascend(
         if steps == 0:
             for i in range(n):
                 prices[i] = best_prices[i]
-        bound = grow(costs, lengths, prices, detours, old, new, edge_to, degrees, numbers, trees)
+        bound = grow_one_tree(costs, lengths, prices, detours, old, new, edge_to, degrees, numbers, trees)
         if steps == 0 or bound > numbers[LIMIT] or numbers[EXCESS] == 0 or trees[0] < 0:
             return bound
         aim = numbers[LIMIT] if numbers[LIMIT] > numbers[COST] else numbers[COST]
@@ -78,7 +79,7 @@ def ascend(
 
 
 @kernel(inner=True)
-def grow(
+def grow_one_tree(
     costs: FloatArray,
     lengths: FloatArray,
     prices: FloatArray,
@@ -90,9 +91,9 @@ def grow(
     numbers: FloatArray,
     trees: IntArray,
 ) -> float:
-    """Grow the cheapest one-tree by Prim's method; return its cost less the prices of a tour, or infinity.
+    """Find the cheapest one-tree by Prim's method; return its cost less `2 sum(p)`, or infinity if there is none.
 
-    Behind the edges that have grown, `old` and `new` hold the best way to each node outside, of length `ways`.
+    After the edges of the tree, `old` and `new` hold the shortest edge to each node outside it, of length `ways`.
     """
     n = len(prices)
     trees[0] -= 1
@@ -140,7 +141,7 @@ def grow(
 
 
 @kernel(inner=True)
-def narrow(
+def fix_edges(
     lengths: FloatArray,
     decided: IntArray,
     prices: FloatArray,
@@ -152,10 +153,10 @@ def narrow(
     numbers: FloatArray,
     bound: float,
 ) -> int:
-    """Bar the edges that would raise the bound above the limit, and take those whose absence would; set the detours.
+    """Bar the edges whose use would raise the bound above the limit, and take those whose absence would; set `detours`.
 
-    Return the edge of the one-tree to branch on: the one with the shortest detour at a node of degree above 2, or
-    anywhere if the one-tree is a tour; -1 if all of them are decided.
+    Return the edge of the one-tree to branch on: the open edge with the shortest detour at a node of degree above 2, or
+    at any node if the one-tree is a tour; -1 if there is none.
     """
     n = len(prices)
     slack = numbers[LIMIT] - bound
@@ -167,14 +168,15 @@ def narrow(
                 continue
             here = length(lengths, prices, a, b)
             longest = TAKEN
-            # Twice round the edges that this one could replace in the one-tree.
+            # Visit the edges that this one could replace in the one-tree twice: first to find the longest, which may
+            # bar this edge, then to shorten their detours.
             for turn in range(2):
                 i, j, k = a, b, n - 3
                 while i != j and k < n - 1:
                     if a == 0:
                         k += 1
                     else:
-                        # From the node that joined the tree later a step towards its root, until both meet.
+                        # From the node that joined the tree later, step towards the root, until both ends meet.
                         if edge_to[i] < edge_to[j]:
                             i, j = j, i
                         k = edge_to[i]
@@ -202,5 +204,5 @@ def narrow(
 
 @kernel(inner=True)
 def length(lengths: FloatArray, prices: FloatArray, a: int, b: int) -> float:
-    """Return the length of an edge with the prices of its ends."""
+    """Return the length of an edge plus the prices of its two nodes."""
     return lengths[a, b] + prices[a] + prices[b]

@@ -1,12 +1,13 @@
-"""Costs that forbid or demand: huge numbers that must not blur what the ordinary ones decide.
+"""Rows with some huge costs, which forbid or demand items: keep the precision of the ordinary costs.
 
-Let every decision choose exactly `k` of the items. Costs larger in size than all ordinary ones by a factor are replaced
-by `±cap`, with a cap beyond what ordinary costs can add up to. The best decision for these capped costs chooses the
-fewest capped items that cost, less those that reward, and among all such decisions the best by the ordinary costs. It
-is certified to be best for the true costs if no decision of as many capped items could save more on them: if it chooses
-none, for instance, or if all of them have the same cost, or if it chooses all that reward. Otherwise the row is solved
-again with a higher cap, in the end with none. Last, a row is solved once more, with those costs capped that no decision
-as good as the one found can use, if that leaves much smaller costs than the cap did.
+Let every decision choose exactly `k` items. Costs that are larger in size than all ordinary costs by some factor are
+replaced by `±cap`, with a cap above any sum of ordinary costs. The best decision for the capped costs minimises the
+number of chosen items capped at `+cap` minus the number capped at `-cap`, and among all such decisions the ordinary
+costs. It is certified as the best for the true costs if no choice of capped items with the same difference is cheaper:
+for instance if it chooses none, if all of them have the same cost, or if it chooses exactly those capped at `-cap`.
+Otherwise the row is solved again with a higher cap, and at last without one. In the end, costs too large for any
+decision as good as the one found are capped; if the largest cost is then much smaller than before, the row is solved
+once more.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from decidewise.errors import SolverError
 
 
 def minimize_capped(minimize: Callable[[FloatArray], FloatArray], costs: FloatArray, n_chosen: int) -> FloatArray:
-    """Return `minimize(costs)`, (n, d) -> (n, d), as exact for rows with some huge costs as for ordinary rows.
+    """Return `minimize(costs)`, (n, d) -> (n, d), with rows that have some huge costs solved as exactly as other rows.
 
     Parameters
     ----------
     minimize : callable
-        Returns decisions with `n_chosen` ones a row; its tolerance for ties grows with the largest cost of a row.
+        Returns decisions with `n_chosen` ones per row; its tolerance for ties grows with the largest cost of a row.
 
     Examples
     --------
-    One of three items is to be chosen, by a solver that takes anything within a billionth of the largest cost:
+    Choose one of three items, with a solver whose tolerance is a billionth of the largest cost:
 
     >>> def careless(costs):
     ...     tied = costs <= costs.min(axis=1, keepdims=True) + 1e-9 * np.abs(costs).max(axis=1, keepdims=True)
@@ -41,7 +42,8 @@ def minimize_capped(minimize: Callable[[FloatArray], FloatArray], costs: FloatAr
     (array([[1., 0., 0.]]), array([[0., 1., 0.]]))
     """
     sizes = np.sort(np.abs(costs), axis=1)
-    # Ordinary costs end before a gap that no sum of them can bridge: a wider one where they are too few for a decision.
+    # The ordinary costs are those below a gap that no sum of them can bridge; if they are fewer than a decision needs,
+    # the gap must be wider.
     bridge = np.where(np.arange(1, costs.shape[1]) < n_chosen, 1e6, 3.0 * n_chosen)
     gaps = (sizes[:, 1:] / bridge > sizes[:, :-1]) & ((bridge < 1e6) | (sizes[:, :-1] > 0))
     plain = ~gaps.any(axis=1)
@@ -60,11 +62,11 @@ def minimize_capped(minimize: Callable[[FloatArray], FloatArray], costs: FloatAr
     waiting = np.flatnonzero(~plain)
     scale = np.zeros(len(costs))  # the largest cost with which each row was solved
     while len(waiting):
-        # The lowest gap of each row that has not been tried, at which its ordinary costs end.
+        # The ordinary costs of a row end at its lowest gap that has not been tried.
         ends = gaps[waiting].argmax(axis=1)
         largest = np.where(gaps[waiting].any(axis=1), sizes[waiting, ends], np.inf)[:, None]
         capped = np.where(np.abs(costs[waiting]) > largest, np.sign(costs[waiting]), 0.0)
-        # Beyond all sums of ordinary costs, and not beyond any cost that it replaces.
+        # The cap is above all sums of ordinary costs, but not above any cost that it replaces.
         smallest = np.where(capped == 0, np.inf, np.abs(costs[waiting])).min(axis=1, keepdims=True)
         cap = np.where(largest > 0, np.minimum(2.5 * n_chosen * largest, smallest), smallest)
         tame = np.where(capped == 0, costs[waiting], np.where(capped > 0, cap, -cap))
@@ -77,34 +79,36 @@ def minimize_capped(minimize: Callable[[FloatArray], FloatArray], costs: FloatAr
         gaps[waiting, ends] = False
         waiting = waiting[~np.array(certified)]
     huge = np.flatnonzero(~plain)
-    reachable = _without_the_hopeless(costs[huge], decisions[huge], n_chosen)
-    smaller = np.abs(reachable).max(axis=1) < scale[huge] / 10
+    reduced = _cap_unusable(costs[huge], decisions[huge], n_chosen)
+    smaller = np.abs(reduced).max(axis=1) < scale[huge] / 10
     if smaller.any():
-        solve(huge[smaller], reachable[smaller])
+        solve(huge[smaller], reduced[smaller])
     return decisions
 
 
-def _without_the_hopeless(costs: FloatArray, decisions: FloatArray, n_chosen: int) -> FloatArray:
-    """Return costs (n, d) in which those of items that no better decision than the given one can have are cut.
+def _cap_unusable(costs: FloatArray, decisions: FloatArray, n_chosen: int) -> FloatArray:
+    """Return costs (n, d) in which the costs of unusable items, those in no better decision than the given, are capped.
 
-    An item is out of reach if it costs more than the decision, even together with the cheapest `n_chosen - 1` items.
+    An item is unusable if it costs more than the decision even together with the cheapest `n_chosen - 1` items.
     """
     values = (costs * decisions).sum(axis=1, keepdims=True)
     others = np.partition(costs, n_chosen - 2, axis=1)[:, : n_chosen - 1].sum(axis=1, keepdims=True)
     limit = values - others + 1e-3 * (np.abs(values) + np.abs(others))  # beyond any rounding
-    reachable = np.where(costs <= limit, np.abs(costs), 0.0).max(axis=1, keepdims=True)
-    hopeless = np.where(costs > limit, costs, np.inf).min(axis=1, keepdims=True)
-    return np.minimum(costs, np.maximum(limit + reachable, hopeless))
+    usable = np.where(costs <= limit, np.abs(costs), 0.0).max(axis=1, keepdims=True)
+    unusable = np.where(costs > limit, costs, np.inf).min(axis=1, keepdims=True)
+    return np.minimum(costs, np.maximum(limit + usable, unusable))
 
 
 def _is_best(costs: FloatArray, signs: FloatArray, chosen: FloatArray) -> bool:
-    """Whether no decision with as many capped items, those that reward taken off, costs less for them."""
+    """Return whether no choice of capped items with the same sum of signs costs less than the one chosen."""
     taken = chosen > 0.5
     spent = fsum(costs[taken & (signs != 0)])
-    dear, welcome = np.sort(costs[signs > 0]), np.sort(costs[signs < 0])
+    positive, negative = np.sort(costs[signs > 0]), np.sort(costs[signs < 0])
     surplus = int(signs[taken].sum())
-    # With j items that reward and j + surplus that cost, the cheapest of each.
+    # The cheapest choice of j items of negative cost and j + surplus of positive cost, for the best j.
     least = min(
-        fsum([*dear[: j + surplus], *welcome[:j]]) for j in range(len(welcome) + 1) if 0 <= j + surplus <= len(dear)
+        fsum([*positive[: j + surplus], *negative[:j]])
+        for j in range(len(negative) + 1)
+        if 0 <= j + surplus <= len(positive)
     )
     return bool(spent <= least)

@@ -1,4 +1,4 @@
-"""Subtour rows that bind at a tour and help to prove it optimal."""
+"""Subtour constraints that bind at a tour and help to prove it optimal."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ STEPS = 10
 
 
 def binding_sets(costs: FloatArray, decisions: FloatArray, n: int) -> npt.NDArray[np.bool_]:
-    """Return sets of nodes (sets, n), more than two inside and outside, through which tours pass at one stretch.
+    """Return sets of nodes (sets, n) that a tour visits consecutively, with more than two nodes inside and outside.
 
-    At good prices the cheapest one-tree proves the tour, or nearly so. Kruskal's method grows it from sets of nodes; a
-    set that stays while the edges get longer has a positive multiplier in that proof. Node 0 is in none of them: a set
-    and its complement give equivalent rows.
+    At good prices the cheapest one-tree proves, or nearly proves, that the tour is optimal. Kruskal's method builds the
+    one-tree by merging sets of nodes in the order of edge lengths; a set that is merged later than it was made, by a
+    longer edge, has a positive multiplier in this proof. No set contains node 0: a set and its complement give
+    equivalent constraints.
     """
     square, numbers = open_rows(costs, n)
     numbers[:, COST] = numbers[:, LIMIT] = (costs * decisions).sum(axis=1)
@@ -47,7 +48,7 @@ def _collect(
     trees: IntArray,
     sets: FloatArray,
 ) -> int:
-    """Write the sets, one after the other, and return how many there are."""
+    """Write the sets to the rows of `sets`, and return their number."""
     n = len(old)
     count = 0
     for row in range(len(tours)):
@@ -72,7 +73,7 @@ def _collect(
         group, grown_by, ways = edge_to, best_prices, detours
         for k in range(n):
             group[k] = k
-            grown_by[k] = np.inf  # the length of the edge that made each group; nothing is longer for a single node
+            grown_by[k] = np.inf  # the length of the edge that made each group; infinite leaves out single nodes
             ways[k] = length(costs, prices, old[k], new[k])
         for _ in range(n - 2):
             shortest = 0
@@ -84,7 +85,7 @@ def _collect(
             for _ in range(2):
                 one, other = other, one
                 if way > grown_by[one] + numbers[TIE]:
-                    count += _is_stretch(tours[row], group, one, sets[count])
+                    count += _is_consecutive(tours[row], group, one, sets[count])
             for i in range(n):
                 if group[i] == other:
                     group[i] = one
@@ -93,8 +94,8 @@ def _collect(
 
 
 @kernel(inner=True)
-def _is_stretch(tour: FloatArray, group: IntArray, name: int, inside: FloatArray) -> bool:
-    """Whether the tour passes through a group at one stretch, with more than two nodes inside and outside."""
+def _is_consecutive(tour: FloatArray, group: IntArray, name: int, inside: FloatArray) -> bool:
+    """Set `inside` to the group; return whether the tour visits it consecutively and 2 < its size < n - 2."""
     n = len(group)
     size = within = 0.0
     for a in range(n):

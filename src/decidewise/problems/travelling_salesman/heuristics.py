@@ -1,4 +1,4 @@
-"""Good tours to start with, so that the search can leave out what costs more."""
+"""Good initial tours, so that the search can discard branches that cost more."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from decidewise.runtime.kernels import kernel
 
 
 @kernel(inner=True)
-def build(costs: FloatArray, prices: FloatArray, old: IntArray, new: IntArray, start: int, tie: float) -> None:
-    """Go from node to node, always to the nearest that is left, and turn stretches of the tour round while that helps.
+def build_tour(costs: FloatArray, prices: FloatArray, old: IntArray, new: IntArray, start: int, tie: float) -> None:
+    """Build a tour: always go to the nearest unvisited node; then reverse parts of the tour while that helps (2-opt).
 
-    Prices tell which nodes must not be left to the end. The edges of the tour go from `old` to `new`.
+    Distances include the prices, so that nodes that are hard to reach come early. Edge `k` of the tour goes from
+    `old[k]` to `new[k]`.
     """
     n = len(prices)
     for k in range(n):

@@ -17,33 +17,33 @@ from decidewise.problems.travelling_salesman.search import cheapest_tours
 from decidewise.runtime.batches import IntArray, search_in_parts
 from decidewise.scaling import unit_largest
 
-#: About half a minute of search for one row of 50 nodes; an ordinary one takes a few hundred one-trees.
+#: About half a minute of search for one row of 50 nodes; an ordinary row takes a few hundred one-trees.
 MAX_TREES = 5_000_000
-#: Edges looked at in about a fifth of a second of search.
+#: The number of edges that the search visits in about a fifth of a second.
 EDGES = 10**8
 
 
 class TravellingSalesman(Problem):
-    """Visit every node once and return, along undirected edges.
+    """Visit every node once, along undirected edges, and return to the first.
 
     Costs and decisions have one entry for each pair of nodes, in the order (0, 1), (0, 2), …, (n-2, n-1); a decision is
-    1 at the `n` edges of its tour. The answer is exact, by branch and bound on Held and Karp's bound: about 0.3 ms for
-    20 nodes and 5 ms for 50, whatever the sign of the costs.
+    1 at the `n` edges of its tour. The answer is exact, by branch and bound on the Held-Karp bound: it takes about
+    0.3 ms for 20 nodes and 5 ms for 50. Costs may be negative.
 
-    Among the best tours, the lexicographically largest decision is taken: the tour with edge (0, 1) if one of the best
-    has it, then with (0, 2) if one of these has it, and so on. Tours are equal if their costs differ from the best
-    found by less than 1e-12 times the number of nodes and the largest cost.
+    Ties: among the best tours, the lexicographically largest decision is returned: a tour with edge (0, 1) if one of
+    the best has it, then with (0, 2) if one of these has it, and so on. A tour is tied with the best one found if their
+    costs differ by less than 1e-12 times the number of nodes times the largest cost.
 
-    Edges may be forbidden or demanded by costs of any size, 1e15 say, without blurring the choice among the others:
-    costs set apart from the ordinary ones by a gap are not that largest cost (see `capped.py`). Where every tour
-    must use huge costs, and these differ, what is left of float64 decides: differences below 1e-8 of the largest cost
-    that the best tour uses may not be seen.
+    Edges may be forbidden or demanded by costs of any size, for example 1e15, without an effect on the choice among the
+    others: costs separated from the ordinary ones by a gap do not count as the largest cost (see `capped.py`). If every
+    tour must use huge costs, and these differ, precision is limited: differences below 1e-8 of the largest cost that
+    the best tour uses may be missed.
 
-    Where a great many tours are equal, or nearly, a row takes up to a few hundred times as long; the shortest tour of
-    50 points on a grid, or the longest of 50 points anywhere in the plane, can be out of reach.
+    If very many tours are tied or nearly tied, a row takes up to a few hundred times as long. The shortest tour of 50
+    points on a grid, or the longest tour of 50 points anywhere in the plane, may not be found in time.
 
-    `polyhedron` has only the rows for two edges at each node; `polyhedron_at` adds rows against subtours.
-    (Losses that look at the linear relaxation, LAVA and CaVE with `relaxed=True`, see the former.)
+    `polyhedron` has only the constraints of two edges at each node; `polyhedron_at` adds constraints against subtours.
+    (Losses on the linear relaxation, LAVA and CaVE with `relaxed=True`, use `polyhedron`.)
 
     Parameters
     ----------
@@ -61,11 +61,11 @@ class TravellingSalesman(Problem):
     Raises
     ------
     SolverError
-        By `solve`, if a row takes more than five million bounds.
+        By `solve`, if a row takes more than five million one-trees.
 
     Examples
     --------
-    The four corners of a square, of which the second and the third are opposite; then all tours are equal:
+    First the four corners of a square, where nodes 1 and 2 are opposite; then a row in which all tours are tied:
 
     >>> from decidewise.problems import TravellingSalesman
     >>> problem = TravellingSalesman(4)
@@ -95,19 +95,19 @@ class TravellingSalesman(Problem):
             return cheapest_tours(unit_largest(rows), self.n_nodes, trees)
 
         steps = max(1_000, EDGES // self.n_nodes**2)
-        decisions, stuck = search_in_parts(search, costs, steps=steps, most=MAX_TREES)
+        decisions, stuck = search_in_parts(search, costs, steps=steps, max_steps=MAX_TREES)
         if stuck >= 0:
             raise SolverError(
-                f"no tour was proved to be the cheapest, and the first of the cheapest, within {MAX_TREES:,} bounds. "
-                "Many tours of equal cost make a row hard, as of points on a grid; change the costs a little at random "
-                "or use fewer nodes.",
+                f"no tour was proved to be the cheapest, and the first in the order of ties, within {MAX_TREES:,} "
+                "one-trees. A row is hard if many tours have equal costs, as for points on a grid; add small random "
+                "numbers to the costs or use fewer nodes.",
                 row=stuck,
             )
         return decisions
 
     @property
     def polyhedron(self) -> Polyhedron:
-        """Two edges at each node: the relaxation that allows subtours, and fractions of edges."""
+        """Two edges at each node: a relaxation that allows subtours and fractions of edges."""
         edges = np.arange(self.n_costs)
         return Polyhedron(
             A_ub=csr_array((0, self.n_costs)),
@@ -119,10 +119,10 @@ class TravellingSalesman(Problem):
         )
 
     def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Polyhedron:
-        """Return the polyhedron with rows against subtours that bind at the tours, about `n_nodes / 2` for each tour.
+        """Return `polyhedron` with constraints against subtours that bind at the tours, about `n_nodes / 2` per tour.
 
-        A row says that a set of nodes has fewer edges inside than nodes. These sets, chosen from the costs, prove
-        nearly every tour to be optimal that the rows of all sets prove.
+        A constraint says that a set of nodes has fewer edges inside than nodes. The sets are chosen from the costs.
+        They prove nearly every tour optimal that the constraints of all sets would prove optimal.
         """
         sets = np.unique(binding_sets(unit_largest(costs), decisions, self.n_nodes), axis=0)
         inside = csr_array((sets[:, self.ends[0]] & sets[:, self.ends[1]]).astype(np.float64))

@@ -1,9 +1,9 @@
 """The cheapest tour of each row: branch and bound on one-trees.
 
-What an edge would add to the bound, or its absence would, decides most edges at once; the search branches on the
-others. Prices are never exact, and where many tours are as good as the best, no bound tells them apart. So a search
-that takes long starts again, with better prices and more care for each node. A tie is broken afterwards, by more
-searches: edge by edge, is there a tour as good that takes this one?
+Most edges are decided by the bound: an edge is barred if using it would raise the bound above the limit, and taken if
+leaving it out would. The search branches on the others. Prices are never exact, and if many tours are as good as the
+best, the bound cannot separate them. So a search that takes long starts again, with better prices and longer ascents.
+Ties are broken afterwards by further searches, edge by edge: is there an equally good tour that takes this edge?
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 
 from decidewise.checks import FloatArray
 from decidewise.problems.rounding.common_divisor import common_divisor
-from decidewise.problems.travelling_salesman.bound import ascend, narrow
-from decidewise.problems.travelling_salesman.heuristics import build
+from decidewise.problems.travelling_salesman.bound import ascend, fix_edges
+from decidewise.problems.travelling_salesman.heuristics import build_tour
 from decidewise.problems.travelling_salesman.state import (
     BARRED,
     COST,
@@ -23,32 +23,33 @@ from decidewise.problems.travelling_salesman.state import (
     TAKEN,
     TIE,
     decide,
-    follow,
     is_open,
     open_rows,
+    propagate,
     record,
     reopen,
 )
 from decidewise.runtime.batches import IntArray
 from decidewise.runtime.kernels import kernel
 
-#: Tours to start with, and steps of the first ascent, for each node of the row.
+#: The number of initial tours and the steps of the first ascent, both per node.
 STARTS, FIRST_STEPS = 0.5, 2
-#: Steps of the ascent at each branch of the search, and the least distance to aim at, in units of the mean price.
+#: The steps of the ascent at each branch of the search, and the least distance to aim at, in units of the mean price.
 STEPS, REACH = 15, 3e-3
-#: One-trees for each node of the row before the search starts again, with longer ascents.
+#: The number of one-trees per node after which the search starts again, with longer ascents.
 PATIENCE = 50
-#: What is asked before the edges: which tour is the best, and, if it is tied, which edges none of the best can have.
-BEST, NARROWER = -1, 0
+#: The questions before those about single edges: which tour is the best, and, if it is tied, which edges the bound
+#: decides for all the best tours.
+BEST, FIXED = -1, 0
 
 
 def cheapest_tours(costs: FloatArray, n: int, trees: IntArray) -> tuple[FloatArray, int]:
-    """Return the tours of costs (rows, n (n - 1) / 2) in units of the largest, and the first row not solved, or -1.
+    """Return the cheapest tours for costs (rows, n (n - 1) / 2) of size at most 1, and the first unsolved row, or -1.
 
-    All rows together may take `trees[0]` one-trees, which are counted down there.
+    All rows together may take `trees[0]` one-trees; the search counts `trees[0]` down.
     """
     square, numbers = open_rows(costs, n)
-    # Every tour has n edges, so that tours differ by sums of what edges cost above the least.
+    # Every tour has n edges, so subtracting the least cost from all costs keeps the differences between tours.
     coarse = [common_divisor(row) for row in costs - costs.min(axis=1, keepdims=True)]
     numbers[:, GAIN] = np.maximum(numbers[:, TIE], 0.999 * np.array(coarse))
     tours = np.zeros_like(square)
@@ -75,16 +76,16 @@ def _search(
     all_numbers: FloatArray,
     trees: IntArray,
 ) -> int:
-    """Find the tours, row after row; return the first row that was not solved, or -1.
+    """Find the tours, row by row; return the first row that was not solved, or -1.
 
-    `branches` holds how many edges were decided when the question was asked, and before each edge taken by choice.
+    `branches` holds the number of edges that were decided when the question was asked, and before each branch.
     """
     n = len(old)
     for row in range(len(tours)):
         costs, lengths, prices = all_costs[row], all_lengths[row], all_prices[row]
         tour, numbers = tours[row], all_numbers[row]
         for start in range(int(STARTS * n) + 2):
-            build(costs, prices, old, new, start % n, numbers[TIE])
+            build_tour(costs, prices, old, new, start % n, numbers[TIE])
             record(costs, old, new, tour, numbers)
             if start == 0:
                 ascend(
@@ -96,8 +97,8 @@ def _search(
         asked, effort, stop = BEST, 1, trees[0] - PATIENCE * n
         while trees[0] >= 0:
             if trees[0] < stop:
-                # In vain: once more, with better prices and more care. Polyak's steps, somewhat longer, converge where
-                # the bound can reach its aim, and shorter ones where not.
+                # The search takes too long: start again, with better prices and longer ascents. Steps longer than
+                # Polyak's converge if the bound can reach its aim, and shorter ones if it cannot.
                 reopen(costs, lengths, decided, branches[0])
                 ascend(
                     costs, lengths, prices, best_prices, detours, old, new, edge_to, degrees, numbers, trees,
@@ -109,16 +110,16 @@ def _search(
                 )  # fmt: skip
                 depth, effort = 0, 2 * effort
                 stop = trees[0] - PATIENCE * effort * effort * n
-            if follow(lengths, decided, degrees):
+            if propagate(lengths, decided, degrees):
                 bound = ascend(
                     costs, lengths, prices, best_prices, detours, old, new, edge_to, degrees, numbers, trees,
                     STEPS * effort, 1.0, 0.05, REACH,
                 )  # fmt: skip
-                if numbers[EXCESS] == 0 and asked != NARROWER and bound <= numbers[LIMIT]:
+                if numbers[EXCESS] == 0 and asked != FIXED and bound <= numbers[LIMIT]:
                     record(costs, old, new, tour, numbers)
                 if bound <= numbers[LIMIT]:
-                    split = narrow(lengths, decided, prices, detours, old, new, edge_to, degrees, numbers, bound)
-                    if asked == NARROWER:
+                    split = fix_edges(lengths, decided, prices, detours, old, new, edge_to, degrees, numbers, bound)
+                    if asked == FIXED:
                         branches[0] = decided[0]
                     elif split >= 0:
                         depth += 1
@@ -126,28 +127,28 @@ def _search(
                         decide(lengths, decided, old[split], new[split], TAKEN)
                         continue
                     elif numbers[EXCESS] > 0:
-                        # All edges at crowded nodes have been decided, some of them against the one-tree.
+                        # All edges of the one-tree at a node of degree above 2 are taken: propagate finds no tour.
                         continue
-            # No tour is left here. Bar the last edge that was taken by choice.
+            # No tour is left in this branch. Bar the edge of the last branch.
             edge = decided[branches[depth] + 1]
             reopen(costs, lengths, decided, branches[depth])
             if depth > 0:
                 depth -= 1
                 decide(lengths, decided, edge // n, edge % n, BARRED)
                 continue
-            # That answers the question.
+            # The question is answered.
             tied = numbers[LIMIT] < numbers[COST]
             numbers[LIMIT] = numbers[COST] + numbers[TIE]
             if asked == BEST:
                 if not tied:
                     break
-                numbers[GAIN] = np.inf  # from now on a tie ends a search: nothing is better
-                asked = NARROWER
+                numbers[GAIN] = np.inf  # from now on a tie ends a search, since no tour is better
+                asked = FIXED
                 continue
             if asked > 0 and not tied:
                 reopen(costs, lengths, decided, branches[0] - 1)
                 decide(lengths, decided, asked // n, asked % n, BARRED)
-            asked = _ask(lengths, decided, tour, asked)
+            asked = _next_edge(lengths, decided, tour, asked)
             if asked < 0:
                 break
             branches[0] = decided[0]
@@ -158,8 +159,8 @@ def _search(
 
 
 @kernel(inner=True, error_model="numpy")
-def _ask(lengths: FloatArray, decided: IntArray, tour: FloatArray, asked: int) -> int:
-    """Take the open edges of the tour, and the first one after `asked` that it does not have; return that or -1."""
+def _next_edge(lengths: FloatArray, decided: IntArray, tour: FloatArray, asked: int) -> int:
+    """Take the open edges after `asked` up to the first that the tour does not have; return that edge, or -1."""
     n = len(tour)
     for edge in range(asked + 1, n * n):
         a, b = edge // n, edge % n

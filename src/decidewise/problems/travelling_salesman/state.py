@@ -1,19 +1,19 @@
-"""One row of a travelling salesman: its edges, what is decided of them, and the best tour so far.
+"""The state of the search for one row: its edges, the decisions on them, and the best tour so far.
 
-Kernels of plain arrays compile fast. These arrays hold the state of a row with `n` nodes:
+The state is kept in plain arrays, since kernels on plain arrays compile fast. For a row with `n` nodes these are:
 
 ========================  ==========================================================================================
 `costs`                   (n, n) symmetric, at most 1 in size, infinite on the diagonal
 `lengths`                 (n, n) the costs of the open edges, TAKEN or BARRED elsewhere; the diagonal is barred
-`decided`                 how many edges are not open, and then which, as `a * n + b`, in the order of the decisions
-`prices`                  (n,) of a visit to each node
-`old`, `new`              (n,) the edges of the one-tree: old and new node, growing from node 1; then those of node 0
+`decided`                 the number of decided edges, then these edges as `a * n + b`, in the order of the decisions
+`prices`                  (n,) the price of a visit to each node
+`old`, `new`              (n,) the edges of the one-tree: old and new node, starting at node 1; then those of node 0
 `edge_to`                 (n,) the number of the edge by which each node joined the one-tree, -1 for node 1
-`degrees`                 (n,) in the one-tree
-`detours`                 (n,) what the one-tree would cost more without each of its edges
+`degrees`                 (n,) the degree of each node in the one-tree
+`detours`                 (n,) the extra cost of the one-tree without each of its edges
 `tour`                    (n, n) 1 at the edges of the best tour so far
-`numbers`                 the five below
-`trees`                   (1,) one-trees left before the search gives up, for this row and those after it
+`numbers`                 (5,) see `COST, LIMIT, TIE, GAIN, EXCESS` below
+`trees`                   (1,) the number of one-trees left, for this row and those after it
 ========================  ==========================================================================================
 """
 
@@ -25,18 +25,18 @@ from decidewise.checks import FloatArray
 from decidewise.runtime.batches import IntArray
 from decidewise.runtime.kernels import kernel
 
-#: The length of an edge that is decided; all others are open.
+#: The lengths of decided edges; all others are open.
 TAKEN, BARRED = -np.inf, np.inf
-#: Places in `numbers`: the cost of the best tour; the limit up to which tours are searched for; the difference below
-#: which costs are equal; how much better a tour must be than two that are tied; and the sum of `(degree - 2)^2` over
-#: the one-tree, which is zero for a tour.
+#: Places in `numbers`: the cost of the best tour; the largest cost of a tour to search for; the difference below which
+#: costs are tied; how much better than the best a tour must be once a tie is found; and the sum of `(degree - 2)^2`
+#: over the one-tree, which is zero for a tour.
 COST, LIMIT, TIE, GAIN, EXCESS = 0, 1, 2, 3, 4
-#: Tours are equal if their costs differ by less than this, times the number of nodes and the largest cost.
+#: Tours are tied if their costs differ by less than this times the number of nodes times the largest cost.
 TOLERANCE = 1e-12
 
 
 def open_rows(costs: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
-    """Return costs (rows, n, n) and numbers for costs (rows, n (n - 1) / 2) in units of the largest."""
+    """Return `costs` (rows, n, n) and `numbers` (rows, 5) for costs (rows, n (n - 1) / 2) of size at most 1."""
     a, b = np.triu_indices(n, 1)
     square = np.full((len(costs), n, n), BARRED)
     square[:, a, b] = square[:, b, a] = costs
@@ -47,7 +47,7 @@ def open_rows(costs: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
 
 @kernel(inner=True)
 def record(costs: FloatArray, old: IntArray, new: IntArray, tour: FloatArray, numbers: FloatArray) -> None:
-    """Keep the tour with the edges from `old` to `new` if it is better than the best, or another one as good."""
+    """Keep the tour with the edges from `old` to `new` if it is better than the best tour, or different and tied."""
     n = len(old)
     cost = common = 0.0
     for k in range(n):
@@ -85,7 +85,7 @@ def decide(lengths: FloatArray, decided: IntArray, a: int, b: int, length: float
 
 @kernel(inner=True, error_model="numpy")
 def reopen(costs: FloatArray, lengths: FloatArray, decided: IntArray, count: int) -> None:
-    """Undo all decisions but the first ones."""
+    """Undo all decisions after the first `count`."""
     n = len(lengths)
     for k in range(count, decided[0]):
         a, b = decided[k + 1] // n, decided[k + 1] % n
@@ -94,10 +94,10 @@ def reopen(costs: FloatArray, lengths: FloatArray, decided: IntArray, count: int
 
 
 @kernel(inner=True)
-def follow(lengths: FloatArray, decided: IntArray, far_end: IntArray) -> bool:
-    """Decide what follows from the decisions until nothing does; return whether a tour may be left.
+def propagate(lengths: FloatArray, decided: IntArray, far_end: IntArray) -> bool:
+    """Make all decisions that follow from the present ones; return whether a tour may be left.
 
-    The taken edges form paths; `far_end` (n,), overwritten, tells at one end of a path the other.
+    The taken edges form paths. `far_end` (n,), overwritten, holds at each end of a path the other end.
     """
     n = len(lengths)
     before = -1
@@ -118,7 +118,7 @@ def follow(lengths: FloatArray, decided: IntArray, far_end: IntArray) -> bool:
                         decide(lengths, decided, a, b, length)
         if decided[0] > before:
             continue
-        # Join the paths edge by edge, and bar the edges that would close one too early.
+        # Join the paths edge by edge, and bar the edges that would close a subtour.
         joined = 0
         for a in range(n):
             for b in range(a):
