@@ -41,10 +41,10 @@ class Diagnosis:
     best : Interval
         The regret of choosing it; see `diagnose`.
     gain : Interval or None
-        What least squares leaves over it, from paired differences.
+        The regret that the best candidate saves over least squares, from paired differences.
     spo_plus_gain : Interval or None
-        What it leaves over a linear or log-linear model trained with SPO+, from paired differences; None also where the
-        solver calls did not allow to train one.
+        The further regret that a linear or log-linear model trained with SPO+ saves, from paired differences; None also
+        where there were too few solver calls to train one.
     floor : Interval or None
         The regret that the best candidate would have with unlimited rows; see `diagnose`.
     flips : float or None
@@ -84,8 +84,8 @@ class Diagnosis:
         return [
             ("regret of least squares, %", str(self.least_squares or missing)),
             (f"regret of the best candidate, {self.best_name}", str(self.best)),
-            ("what least squares leaves over it", str(self.gain or missing)),
-            ("what it leaves over SPO+", str(self.spo_plus_gain or missing)),
+            ("regret saved by the best candidate", str(self.gain or missing)),
+            ("further regret saved by SPO+", str(self.spo_plus_gain or missing)),
             ("the noise: its regret with unlimited rows", str(self.floor or missing)),
             ("decisions that a resample changes, %", missing if self.flips is None else f"{100 * self.flips:.0f}"),
         ]

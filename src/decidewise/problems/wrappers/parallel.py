@@ -28,7 +28,7 @@ class ParallelProblem(Wrapper):
     n_jobs : int
         The number of workers, or -1 for one per core.
     rows_per_job : int
-        The fewest rows worth a worker; a batch that has not twice as many is solved in place.
+        The fewest rows that are worth a worker; a batch of fewer than twice as many is solved in place.
 
     Examples
     --------
