@@ -12,6 +12,7 @@
 - Decisions: `decide`.
 - What they are worth: `normalized_regret` and `compare`, see `decidewise.evaluate`; `diagnose`.
 - Losses by name: `decidewise.losses`, or your own class derived from `Loss`; in torch and jax: `decidewise.frontends`.
+- Your own problem, loss or model, checked in one line: `decidewise.testing`.
 - Data whose truth is known: `decidewise.data`. The change of measure: `decidewise.measure`.
 - Experiments: `decidewise.experiments` and `decidewise.report`, or `decidewise --help` in a shell.
 """

@@ -1,5 +1,5 @@
 # What the package offers; see `decidewise.runtime.lazy`.
-from decidewise import data, evaluate, experiments, frontends, losses, measure, models, problems, report
+from decidewise import data, evaluate, experiments, frontends, losses, measure, models, problems, report, testing
 from decidewise.decide import decide
 from decidewise.diagnose import diagnose
 from decidewise.errors import (
@@ -43,4 +43,5 @@ __all__ = [
     "normalized_regret",
     "problems",
     "report",
+    "testing",
 ]
