@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from decidewise.report.write import write_report
+from decidewise.paper.report import write_report
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, which some of them send.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -23,7 +23,7 @@ def make_row(**changes):
     row = {
         "plan": "knapsack", "problem": "knapsack", "degree": 1, "samples": 100, "method": "WISE", "mode": "adam",
         "trial": 0, "regret": 12.0, "floor": 10.0, "label_seconds": 0.0, "train_seconds": 0.1, "evaluate_seconds": 0.01,
-        "solver_calls": 0, "seed": 42, "version": "0.1.0", "machine": "a machine", "status": "ok", "reason": "",
+        "n_solves": 0, "seed": 42, "version": "0.1.0", "machine": "a machine", "status": "ok", "reason": "",
     }  # fmt: skip
     return row | changes
 
@@ -68,7 +68,7 @@ def rows(published):
                         make_row(
                             plan=problem, problem=problem, degree=int(line["degree"]), samples=n, method=line["method"],
                             mode=mode, trial=trial, regret=regret, floor=0.5 * regret, train_seconds=n / 1e4,
-                            solver_calls=0 if free else 101 * n,
+                            n_solves=0 if free else 101 * n,
                         )
                     )  # fmt: skip
     return pa.Table.from_pylist(made)

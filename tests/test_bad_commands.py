@@ -56,67 +56,69 @@ PUBLISHED = {
 }
 #: A change of the plan and the complaint, of `run` and `status` alike.
 PLANS = [
-    ("trials = 2", "trials = 0", "trials must be at least 1"),
-    ("trials = 2", "trials = -3", "trials must be at least 1"),
-    ("trials = 2", 'trials = "two"', "trials must be a Python or NumPy integer"),
-    ("trials = 2", "trials = 2.5", "trials must be"),
-    ("trials = 2", "trials = true", "trials must be"),
-    ("trials = 2", "trials = [2]", "trials must be"),
-    ("trials = 2", "trials = nan", "trials must be"),
-    ("trials = 2", "trials = 1979-05-27", "trials must be"),
+    ("trials = 2", "trials = 0", "bad.toml: trials: expected integer >= 1; got 0."),
+    ("trials = 2", "trials = -3", "trials: expected integer >= 1"),
+    ("trials = 2", 'trials = "two"', "trials: expected integer; got 'two'"),
+    ("trials = 2", "trials = 2.5", "trials: expected integer; got "),
+    ("trials = 2", "trials = true", "trials: expected integer; got "),
+    ("trials = 2", "trials = [2]", "trials: expected integer; got "),
+    ("trials = 2", "trials = nan", "trials: expected integer; got "),
+    ("trials = 2", "trials = 1979-05-27", "trials: expected integer; got datetime.date(1979, 5, 27)"),
     ("trials = 2", "", "trials is missing"),
     ("trials = 2", "trials = 2\ntrials = 3", "is not valid TOML"),
     ("trials = 2", "trials = 2\ncolour = 1", "unknown key 'colour'"),
     ("trials = 2", "trials = 2\nfolder = '/'", "unknown key 'folder'"),
-    ("trials = 2", "trials = 2\nepochs = 0", "epochs must be at least 1"),
-    ("trials = 2", "trials = 2\nbatch_size = 1e3", "batch_size must be"),
-    ("trials = 2", "trials = 2\nimports = 'os'", "imports must be a list of strings"),
-    ("trials = 2", "trials = 2\nimports = [1]", "imports must be a list of strings"),
-    ("trials = 2", "trials = 2\nimports = ['../evil']", "expected the name of a module"),
+    ("trials = 2", "trials = 2\nepochs = 0", "epochs: expected integer >= 1"),
+    ("trials = 2", "trials = 2\nbatch_size = 1e3", "batch_size: expected integer; got 1000.0"),
+    ("trials = 2", "trials = 2\nimports = ['os']", "unknown key 'imports'"),
     ("trials = 2", "trials = 3000000000", "6,000,000,000 cells"),
-    ("trials = 2", f"trials = {10**40}", "trials must be at most"),
-    ("[[problems]]", "[problems]", "problems must be a list of tables"),
+    ("trials = 2", f"trials = {10**40}", "trials: expected integer <= "),
+    ("[[problems]]", "[problems]", "problems: expected list; got {"),
     ('"p"', '""', "name must be some text"),
     ('"p"', '"a\\u0000b"', "name must be some text"),
     ('"p"', '"a\\nb"', "name must be some text"),
-    ('"p"', "7", "name must be a string"),
+    ('"p"', "7", "problems[0].name: expected string; got 7"),
     ("decidewise.data:make_shortest_path", "os.system('x')", "expected an importable name"),
     ("decidewise.data:make_shortest_path", "decidewise.data", "expected an importable name"),
     ("decidewise.data:make_shortest_path", ":f", "expected an importable name"),
-    ("options = { grid = [3, 3] }", "options = 3", "options must be a table"),
-    ("degrees = [1]", "degrees = []", "degrees must be a list of at least one entry"),
-    ("degrees = [1]", "degrees = 1", "degrees must be a list"),
-    ("degrees = [1]", "degrees = [1, 1]", "degree 1 stands there twice"),
-    ("degrees = [1]", "degrees = [1.5]", "an entry of degrees must be"),
-    ("degrees = [1]", f"degrees = [{10**30}]", "an entry of degrees must be at most"),
-    ("samples = [20]", "samples = [0]", "an entry of samples must be at least 1"),
-    ("test_samples = 50", "test_samples = 0", "test_samples must be at least 1"),
-    ("test_samples = 50", "test_samples = 50\nseed = -1", "seed must be at least 0"),
-    ("test_samples = 50", f"test_samples = 50\nseed = {2**63}", "seed must be at most"),
+    ("options = { grid = [3, 3] }", "options = 3", "problems[0].options: expected table; got 3"),
+    ("degrees = [1]", "degrees = []", "problems[0].degrees: expected list of length >= 1; got []"),
+    ("degrees = [1]", "degrees = 1", "problems[0].degrees: expected list; got 1"),
+    ("degrees = [1]", "degrees = [1, 1]", "problems[0]: degree 1 is listed twice"),
+    ("degrees = [1]", "degrees = [1.5]", "problems[0].degrees[0]: expected integer; got 1.5"),
+    ("degrees = [1]", f"degrees = [{10**30}]", "problems[0].degrees[0]: expected integer <= "),
+    ("samples = [20]", "samples = [0]", "problems[0].samples[0]: expected integer >= 1"),
+    ("test_samples = 50", "test_samples = 0", "test_samples: expected integer >= 1"),
+    ("test_samples = 50", "test_samples = 50\nseed = -1", "seed: expected integer >= 0; got -1"),
+    ("test_samples = 50", f"test_samples = 50\nseed = {2**63}", "seed: expected integer <= "),
     ("learning_rate = 1e-2", "learning_rate = 0", "learning_rate must be"),
     ("learning_rate = 1e-2", "learning_rate = inf", "learning_rate must be"),
     ("learning_rate = 1e-2", "learning_rate = [1, 2]", "learning_rate has 2 entries"),
-    ("learning_rate = 1e-2", 'learning_rate = "x"', "learning_rate must be"),
-    ("learning_rate = 1e-2", "", "learning_rate is missing"),
-    ('"WISE", loss = "wise"', '"MSE", loss = "mse"', "method MSE (exact) stands there twice"),
+    ("learning_rate = 1e-2", 'learning_rate = "x"', "learning_rate: expected number or table or list; got 'x'"),
+    (
+        "learning_rate = 1e-2",
+        "learning_rate = { swept = [1] }",
+        "learning_rate: unknown key 'swept'; known keys are sweep",
+    ),
+    ('"WISE", loss = "wise"', '"MSE", loss = "mse"', "method MSE (exact) is listed twice"),
     ('"WISE", loss = "wise"', '"WISE"', "either a loss or a model"),
     ('"WISE", loss = "wise"', '"WISE", model = "no colon"', "expected an importable name"),
     ('"WISE", loss = "wise"', '"WISE", loss = "spo+"', 'mode = "exact" is for mse and wise'),
     ('mode = "exact" }]', 'mode = "sgd" }]', 'the mode of a loss is "adam" or "exact"'),
-    ('mode = "exact" }]', "parameters = 3 }]", "parameters must be a table"),
-    ("methods = [{", "methods = [3, {", "methods must be a list of tables"),
+    ('mode = "exact" }]', "parameters = 3 }]", "problems[0].methods[1].parameters: expected table; got 3"),
+    ("methods = [{", "methods = [3, {", "problems[0].methods[0]: expected table; got 3"),
 ]
 #: As above, but found by `run` alone, which looks at what the names stand for.
 NAMES = [
-    ("trials = 2", f"trials = 2\nimports = ['{name}_m']", f"cannot import '{name}_m'")
+    ('"WISE", loss = "wise", mode = "exact"', f'"W", loss = "{name}_m:Loss"', f"cannot import '{name}_m'")
     for name in ("broken", "raising", "exiting", "importing", "nul", "missing")
 ]
 NAMES += [
-    ("decidewise.data:make_shortest_path", "decidewise.data:nothing", "has no function 'nothing'"),
+    ("decidewise.data:make_shortest_path", "decidewise.data:nothing", "has no function or class 'nothing'"),
     ("decidewise.data:make_shortest_path", "nowhere.at_all:f", "cannot import 'nowhere.at_all'"),
     ('"WISE", loss = "wise", mode = "exact"', '"WISE", loss = "nothing"', "unknown loss 'nothing'"),
     ('"WISE", loss = "wise", mode = "exact"', '"W", loss = "pfy", parameters = { s = 1 }', "does not take the"),
-    ('"WISE", loss = "wise", mode = "exact"', '"W", model = "math:nothing"', "has no function 'nothing'"),
+    ('"WISE", loss = "wise", mode = "exact"', '"W", model = "math:nothing"', "has no function or class 'nothing'"),
 ]
 #: Arguments, the code, and the complaint; relative paths are in the folder of the fixture.
 COMMANDS = [
@@ -140,7 +142,7 @@ COMMANDS = [
     ("bench run html.toml", 2, "html.toml is not valid TOML"),
     ("bench run binary.toml", 2, "binary.toml is not valid TOML"),
     ("bench run deep.toml", 2, "deep.toml is not valid TOML"),
-    ("bench run empty.toml", 2, "empty.toml: trials is missing"),
+    ("bench run empty.toml", 2, "empty.toml: problems is missing"),
     ("paper run nonesuch", 2, "cannot read the plan"),
     ("paper status nonesuch", 2, "cannot read the plan"),
     ("bench run ok.toml --cluster nonsense --store good.sqlite --fresh", 2, "no Dask scheduler at 'nonsense'"),
@@ -157,6 +159,7 @@ COMMANDS = [
             "junk": "cannot use the store junk.sqlite: file is not a database",
             "damaged": "cannot use the store damaged.sqlite",
             "short": "cannot use the store short.sqlite",
+            "earlier": "earlier.sqlite holds rows of an earlier decidewise",
             "foreign": "foreign.sqlite is a database, but no store",
             "later": "later.sqlite is a database, but no store",
         }.items()
@@ -184,8 +187,8 @@ COMMANDS = [
 #: Data that fail, the code, and the reason.
 SOURCES = {
     "boom": (1, "RuntimeError: two lines [/of] no data"),
-    "wrong": (1, "AttributeError"),
-    "few": (1, ""),
+    "wrong": (1, "TypeError: sources_m:wrong must return a decidewise.data.Dataset; got int."),
+    "few": (1, "ValueError: sources_m:few returned 5 rows, and 70 were asked for"),
     "nan": (1, "ValueError"),
     "exits": (1, "SystemExit: 9"),
     "large": (1, "Error"),
@@ -216,7 +219,11 @@ def folder(tmp_path_factory):
     (folder / "damaged.sqlite").write_bytes(good[:4096] + bytes(range(256)) * ((len(good) - 4096) // 256))
     (folder / "short.sqlite").write_bytes(good[:5000])
     (folder / "empty.sqlite").write_bytes(b"")
-    for name, script in {"foreign": "CREATE TABLE rows (a, b)", "later": "PRAGMA user_version = 7"}.items():
+    for name, script in {
+        "foreign": "CREATE TABLE rows (a, b)",
+        "earlier": "PRAGMA user_version = 1",
+        "later": "PRAGMA user_version = 7",
+    }.items():
         with closing(sqlite3.connect(folder / f"{name}.sqlite")) as db:
             db.execute(script)
     return folder
@@ -227,7 +234,6 @@ def call(folder, monkeypatch):
     """Call a command in the folder; return its code and the complaint, which is one line or a usage message."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setattr(write, "ILLUSTRATIONS", ())
     monkeypatch.setattr(write, "charts_of", lambda board: [])
 
     def invoke(*arguments):

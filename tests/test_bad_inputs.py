@@ -305,7 +305,7 @@ TAKES_A_PROBLEM = {
     "prepare": lambda bad: SPO_PLUS.prepare(bad, COSTS),
     "prepare, solver-free": lambda bad: registry["mse"]().prepare(bad, COSTS),
     "check": registry["cave"]().check,
-    "Dataset": lambda bad: data.Dataset(COSTS, COSTS, COSTS, bad),
+    "Dataset": lambda bad: data.Dataset(COSTS, COSTS, bad),
 }
 
 
@@ -419,7 +419,7 @@ OTHERS = {
     "grid of one side": ("grid", lambda: paths(3, degree=1, seed=0, grid=5)),
     "grid of three": ("grid", lambda: paths(3, degree=1, seed=0, grid=(2, 2, 2))),
     "grid of letters": ("grid", lambda: paths(3, degree=1, seed=0, grid="55")),
-    "rows of a dataset": ("costs has 2 rows", lambda: data.Dataset(COSTS, COSTS[:2], COSTS, TOP)),
+    "rows of a dataset": ("costs has 2 rows", lambda: data.Dataset(COSTS, COSTS[:2], TOP)),
     "split with nothing left": ("n_train", lambda: paths(3, degree=1, seed=0).split(3)),
 }
 

@@ -26,7 +26,7 @@ def test_split_needs_rows_on_both_sides(data, n_train):
 
 def test_rows_must_belong_together(data):
     with pytest.raises(ValueError, match="X has 9 rows, costs has 10 rows"):
-        Dataset(data.X[:9], data.costs, data.mean_costs, data.problem)
+        Dataset(data.X[:9], data.costs, data.problem, data.mean_costs)
 
 
 def test_repr_says_what_it_is(data):

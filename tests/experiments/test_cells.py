@@ -49,6 +49,7 @@ def test_every_setting_is_part_of_the_key(cells):
         "learning_rate": 2e-2,
         "modules": ("another",),
         "version": "0.0.0",
+        "libraries": "NumPy 1.0",
     }
     assert {*changes, "folder"} == {field.name for field in dataclasses.fields(cell)}
     assert dataclasses.replace(cell, folder="elsewhere").key == cell.key  # a plan may be moved
@@ -66,7 +67,7 @@ def test_an_exact_row_against_least_squares_by_hand(cells):
     (row,) = compute([cell])
     assert row.regret == pytest.approx(normalized_regret(data.problem, X[40:] @ solution, Z[40:]))
     assert row.floor == pytest.approx(normalized_regret(data.problem, data.mean_costs[40:], Z[40:]))
-    assert (row.status, row.reason, row.solver_calls, row.label_seconds) == ("ok", "", 0, 0.0)
+    assert (row.status, row.reason, row.n_solves, row.label_seconds) == ("ok", "", 0, 0.0)
     assert (row.seed, row.trial, row.version) == (43, 1, cell.version)
 
 
@@ -85,7 +86,7 @@ def test_an_adam_row_is_the_papers_protocol(cells):
     ).fit(train.X, train.costs)
     (row,) = compute([cell])
     assert row.regret == normalized_regret(test.problem, model.predict(test.X), test.costs)
-    assert row.solver_calls == model.history_[-1].n_solves == 40 + 3 * 40
+    assert row.n_solves == model.history_[-1].n_solves == 40 + 3 * 40
     assert min(row.label_seconds, row.train_seconds, row.evaluate_seconds) > 0
 
 
@@ -95,7 +96,7 @@ def test_solver_calls_are_those_of_labels_and_training(cells, loss, calls):
         cells[0], data="decidewise.data:make_knapsack", options={"n_items": 6}, method=Method(loss, loss=loss)
     )
     (row,) = compute([cell])
-    assert row.solver_calls == calls
+    assert row.n_solves == calls
 
 
 def test_methods_share_data_and_start_and_do_not_depend_on_each_other(cells):
@@ -174,3 +175,60 @@ def test_an_exit_is_a_failure_like_any_other(cells, monkeypatch):
     monkeypatch.setattr(DecisionRegressor, "fit", leaving)
     rows = list(compute([cell for cell in cells if cell.draw == cells[0].draw]))
     assert [row.reason for row in rows] == ["SystemExit: 9", "SystemExit: 9", ""]
+
+
+REAL_DATA = """
+import csv
+from pathlib import Path
+import numpy as np
+from decidewise.data import Dataset
+from decidewise.problems import TopK
+
+def read(n, *, seed, file):
+    with Path(__file__).with_name(file).open() as text:
+        table = np.array([[float(value) for value in line.values()] for line in csv.DictReader(text)])
+    rows = np.random.default_rng(seed).permutation(len(table))[:n]
+    return Dataset(table[rows, :2], table[rows, 2:], TopK(3, 1))
+"""
+
+
+def test_observed_data_have_neither_degree_nor_floor_and_exact_methods_no_learning_rate(tiny):
+    rng = np.random.default_rng(0)
+    folder = tiny.plan.parent
+    table = np.column_stack([X := rng.normal(size=(60, 2)), 5 + X @ rng.normal(size=(2, 3)) + rng.normal(size=(60, 3))])
+    np.savetxt(folder / "prices.csv", table, delimiter=",", header="a,b,x,y,z", comments="")
+    (folder / "my_prices.py").write_text(REAL_DATA)
+    tiny.plan.write_text(
+        """
+        trials = 2
+        [[problems]]
+        name = "prices"
+        data = "my_prices:read"
+        options = { file = "prices.csv" }
+        samples = [40]
+        test_samples = 20
+        methods = [{ name = "MSE", loss = "mse", mode = "exact" }, { name = "WISE", loss = "wise", mode = "exact" }]
+        """
+    )
+    cells = tiny.cells()
+    assert {(cell.degree, cell.learning_rate) for cell in cells} == {(None, None)}
+    rows = [row for trial in range(2) for row in compute([cell for cell in cells if cell.trial == trial])]
+    assert [(row.reason, row.degree, row.floor) for row in rows] == [("", None, None)] * 4
+    order = np.random.default_rng(42).permutation(60)
+    A = np.column_stack([np.ones(60), table[order, :2]])
+    solution, *_ = np.linalg.lstsq(A[:40], table[order[:40], 2:], rcond=None)
+    chosen = np.argmax(A[40:] @ solution, axis=1)
+    costs = table[order[40:], 2:]
+    best = costs.max(axis=1).sum()  # the problem is a maximisation
+    by_hand = 100 * (best - costs[np.arange(20), chosen].sum()) / best
+    assert rows[0].regret == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize(("n", "sentence"), [(50, "returned 50 rows, and 60 were asked for"), (70, "returned 70 rows")])
+def test_data_of_another_length_are_a_failure(cells, monkeypatch, n, sentence):
+    make = make_shortest_path
+    monkeypatch.setattr(
+        "decidewise.experiments.cells.resolve", lambda name: lambda _, **given: make(n, **given | {"grid": (3, 3)})
+    )
+    (row,) = compute([dataclasses.replace(cells[0], samples=10)])
+    assert sentence in row.reason

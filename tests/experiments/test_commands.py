@@ -1,13 +1,12 @@
 import sys
-from types import SimpleNamespace
 
 import pytest
 from pyarrow import parquet
 from typer.testing import CliRunner
 
-from decidewise import cli
 from decidewise.cli import app
 from decidewise.experiments.rows import SCHEMA
+from decidewise.experiments.version import with_libraries
 from decidewise.paper import CONTESTS, PUBLISHED, TABLES
 
 UNLUCKY_MODULE = """
@@ -35,7 +34,14 @@ def test_run_then_status(command, tiny):
     result = command("run", "--jobs", 1)
     assert result.exit_code == 0, result.output
     assert "12 of 12 cells" in result.stdout
-    assert command("status").stdout.split("tiny")[1].split()[:6] == ["│", tiny.cells()[0].version, "│", "12", "│", "0"]
+    assert command("status").stdout.split("tiny")[1].split()[:6] == [
+        "│",
+        tiny.cells()[0].version,
+        "│",
+        "as",
+        "installed",
+        "│",
+    ]
 
 
 def test_status_counts_what_is_missing_and_what_other_code_left(command, tiny):
@@ -44,6 +50,18 @@ def test_status_counts_what_is_missing_and_what_other_code_left(command, tiny):
     older = command("status", "--code", "0.0.0+old").stdout
     assert "0.0.0+old" in older
     assert tiny.cells()[0].version in older
+
+
+def test_rows_made_with_other_libraries_are_listed_and_read_but_never_mixed(command, tiny, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("decidewise.experiments.runner.library_versions", lambda: with_libraries("NumPy 1.0"))
+        assert command("run", "--trials", 1, "--jobs", 1).exit_code == 0
+    now, then = [line.split("│")[2:-1] for line in command("status").stdout.splitlines() if "+" in line]
+    assert [entry.strip() for entry in now[1:]] == ["as installed", "0", "0", "12"]
+    assert [entry.strip() for entry in then[1:]] == ["NumPy 1.0", "6", "", ""]
+    assert command("report", "--out", tmp_path).exit_code == 2
+    found = command("export", "--to", tmp_path / "rows.csv", "--libraries", "NumPy 1.0")
+    assert "6 rows" in found.stdout, found.output
 
 
 def test_a_failure_is_a_row_a_sentence_and_an_exit_code(command, tiny):
@@ -80,10 +98,11 @@ def test_fresh_computes_all_anew(command, tiny):
 
 def test_commands_that_read_import_nothing_that_a_plan_names(command, tiny, tmp_path):
     text = tiny.plan.read_text()
-    (tmp_path / "harmless.py").write_text("")
-    tiny.plan.write_text(text.replace("trials = 2", 'trials = 2\nimports = ["harmless"]'))
+    source = "from decidewise.losses import Mse as Harmless\n"
+    (tmp_path / "harmless.py").write_text(source)
+    tiny.plan.write_text(text.replace('loss = "spo+"', 'loss = "harmless:Harmless"'))
     assert command("run", "--jobs", 1).exit_code == 0
-    (tmp_path / "harmless.py").write_text("# 1\n")  # comments make no other code
+    (tmp_path / "harmless.py").write_text(f"# 1\n{source}")  # comments make no other code
     del sys.modules["harmless"]
     sys.path.remove(str(tmp_path))
     for name, options in {
@@ -92,7 +111,6 @@ def test_commands_that_read_import_nothing_that_a_plan_names(command, tiny, tmp_
         "report": ("--out", tmp_path),
     }.items():
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("decidewise.report.write.ILLUSTRATIONS", ())
             patch.setattr("decidewise.report.write.charts_of", lambda board: [])
             result = command(name, *options)
         assert (result.exit_code, "missing" in result.output.replace("missing ┃", "")) == (0, False), result.output
@@ -118,7 +136,7 @@ def test_report_gets_the_rows_of_these_plans(command, tiny, tmp_path, monkeypatc
         calls.append((table, out, published))
         return out / "report.html"
 
-    monkeypatch.setitem(sys.modules, "decidewise.report.write", SimpleNamespace(write_report=write_report))
+    monkeypatch.setattr("decidewise.report.write_report", write_report)
     command("run", "--jobs", 1, "--trials", 1)
     result = command("report", "--out", tmp_path / "page", "--published", tmp_path)
     assert result.exit_code == 0, result.output
@@ -173,7 +191,7 @@ def test_plans_beyond_the_tables_are_read_once_they_have_rows(tiny, tmp_path, mo
     folder.mkdir()
     for name in (*TABLES, *CONTESTS):
         (folder / f"{name}.toml").write_text(tiny.plan.read_text())
-    monkeypatch.setattr(cli, "PLANS", folder)
+    monkeypatch.setattr("decidewise.cli.paper.PLANS", folder)
     store = ["--store", str(tiny.store_path), "--trials", "1"]
 
     def paper(*arguments):

@@ -2,6 +2,7 @@ from dataclasses import replace
 from io import StringIO
 from time import monotonic, sleep
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -46,6 +47,14 @@ def test_entries_are_means_over_the_trials_that_are_done(cells, rows):
     assert [float(line[2]) for line in plain(tally.tables()[0])] == [30, 60]
 
 
+def test_data_without_degrees_have_no_column_for_them(cells, rows):
+    without = [replace(c, degree=None) for c in cells if c.degree == 1]
+    (table,) = Tally(without, [replace(r, degree=None) for r in rows if r.degree == 1]).tables()
+    assert [str(column.header) for column in table.columns] == ["samples", "MSE", "SPO+", "WISE exact"]
+    assert [[float(entry) for entry in line] for line in plain(table)] == [[40, 30, 40, 50]]
+    assert "(tiny, paths, 40 samples, trial 0)" in describe(replace(rows[0], degree=None))
+
+
 def test_many_methods_stand_below_each_other(tiny):
     many = ", ".join(f'{{ name = "M{i}", loss = "mse" }}' for i in range(12))
     tiny.plan.write_text(tiny.plan.read_text().partition("methods = [")[0] + f"methods = [{many}]")
@@ -76,10 +85,10 @@ def test_the_line_counts_cells_rate_and_time_left(cells, rows, monkeypatch):
     tally = Tally(cells, rows[:2])
     clock[0] += 10
     tally.show(rows[:7])
-    assert tally.line() == "7 of 12 cells, 0.5 a second, 0:00:10 left"
+    assert tally.line() == "7 of 12 cells, 0.5 per second, 0:00:10 left"
     clock[0] += 10
     tally.show(rows)
-    assert tally.line() == "12 of 12 cells, 0.5 a second, 0:00:20 in all"
+    assert tally.line() == "12 of 12 cells, 0.5 per second, 0:00:20 in all"
 
 
 def test_a_log_has_a_line_now_and_then_and_every_failure_once(cells, rows, monkeypatch):
@@ -128,7 +137,10 @@ def test_a_terminal_shows_the_tables_and_keeps_them(tiny, cells, rows, height):
 
 def test_names_are_shown_as_they_are(cells, rows):
     names = ("x [/nope]", "[ours]", ":smile:")
-    odd = [replace(c, problem="[red]p[/]", method=replace(c.method, name=names[i % 3])) for i, c in enumerate(cells)]
+    odd = [
+        replace(c, problem="[red]p[/]", method=msgspec.structs.replace(c.method, name=names[i % 3]))
+        for i, c in enumerate(cells)
+    ]
     tally = Tally(odd, [replace(r, problem="[red]p[/]", method=names[i % 3]) for i, r in enumerate(rows)])
     (table,) = tally.tables()
     shown = show(table)

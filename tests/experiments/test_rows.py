@@ -9,18 +9,21 @@ from pyarrow import csv, parquet
 from decidewise.experiments import Row, as_table, export
 from decidewise.experiments.rows import SCHEMA, machine
 
-GOOD = Row("p", "paths", 1, 40, "MSE", "adam", 0, 12.5, 10.0, 0.1, 0.2, 0.3, 40, 42, "1+a", "here", "ok", "")
+GOOD = Row("p", "paths", 1, 40, "MSE", "adam", 0, 12.5, 10.0, 0.1, 0.2, 0.3, 40, 42, "1+a", "NumPy 2", "here", "ok", "")
 BAD = Row(
-    "p", "paths", 1, 40, "X, Y", "adam", 0, None, 10.0, None, None, None, None, 42, "1+a", "here", "failed", 'no "x"'
-)
+    "p", "paths", None, 40, "X, Y", "adam", 0, None, 10.0, None, None, None, None, 42, "1+a", "NumPy 2", "here",
+    "failed", 'no "x"',
+)  # fmt: skip
 
 
 def test_table_has_the_columns_of_the_contract():
     table = as_table([GOOD, BAD])
     assert table.schema == SCHEMA
     assert dict(zip(SCHEMA.names, map(str, SCHEMA.types), strict=True)) == {
-        **dict.fromkeys(("plan", "problem", "method", "mode", "version", "machine", "status", "reason"), "string"),
-        **dict.fromkeys(("degree", "samples", "trial", "solver_calls", "seed"), "int64"),
+        **dict.fromkeys(
+            ("plan", "problem", "method", "mode", "version", "libraries", "machine", "status", "reason"), "string"
+        ),
+        **dict.fromkeys(("degree", "samples", "trial", "n_solves", "seed"), "int64"),
         **dict.fromkeys(("regret", "floor", "label_seconds", "train_seconds", "evaluate_seconds"), "double"),
     }
     assert as_table([]).schema == SCHEMA

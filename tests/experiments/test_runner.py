@@ -1,4 +1,5 @@
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -174,9 +175,11 @@ def test_claims_end_with_the_run(tiny, monkeypatch):
     assert store.claim(cells, "next") == cells
 
 
-def test_a_worker_with_other_code_is_refused(tiny):
-    cells, store = tiny.cells(version="0.0.0+000000000000"), tiny.store()
-    with pytest.raises(OtherCodeError, match=r"the run began with 0.0.0\+000000000000"):
+@pytest.mark.parametrize("other", [{"version": "0.0.0+000000000000"}, {"libraries": "NumPy 1.0"}])
+def test_a_worker_with_other_code_or_libraries_is_refused(tiny, other):
+    cells, store = tiny.cells(**other), tiny.store()
+    (name,) = other.values()
+    with pytest.raises(OtherCodeError, match=f"the run began with {re.escape(name)}"):
         run(cells, store, jobs=1)
     assert store.rows(cells) == []
 

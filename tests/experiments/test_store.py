@@ -45,13 +45,15 @@ def test_a_cell_keeps_its_first_row(tiny, cells, rows):
     assert store.rows(cells) == [rows[0]]
 
 
-@pytest.mark.parametrize("change", ["plan", "seed", "version"])
+@pytest.mark.parametrize("change", ["plan", "seed", "version", "libraries"])
 def test_another_plan_seed_or_version_does_not_see_old_rows(tiny, cells, rows, change):
     store = tiny.store()
     for cell, row in zip(cells, rows, strict=True):
         store.add(cell, row)
     if change == "version":
         other = tiny.cells(version="0.0.0+000000000000")
+    elif change == "libraries":
+        other = tiny.cells(libraries="NumPy 1.0")
     else:
         text = tiny.plan.read_text()
         line = {"plan": "epochs = 4", "seed": "seed = 7"}[change]
@@ -90,7 +92,7 @@ def test_a_row_set_aside_is_missing_and_yet_kept_until_its_successor_is_there(ti
     assert store.claim(cells[:3], "next") == cells[:2]
     store.add(cells[0], rows[5])
     assert store.rows(cells) == [rows[5], *before[1:]]
-    assert store.versions("tiny") == {cells[0].version: 3}
+    assert store.versions("tiny") == {(cells[0].version, cells[0].libraries): 3}
 
 
 def test_a_cell_is_claimed_once(tiny, cells, rows):
@@ -160,3 +162,10 @@ def test_files_of_another_kind_are_refused(tmp_path):
         with pytest.raises(ValueError, match=rf"{name}.sqlite is a database, but no store of this decidewise"):
             Store(tmp_path / f"{name}.sqlite")
         assert (tmp_path / f"{name}.sqlite").read_bytes() == before
+
+
+def test_a_store_of_the_version_before_is_refused_with_what_to_do(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "old.sqlite")) as db:
+        db.executescript("CREATE TABLE rows (cell TEXT PRIMARY KEY, solver_calls INTEGER); PRAGMA user_version = 1;")
+    with pytest.raises(ValueError, match=r"old.sqlite holds rows of an earlier decidewise .* Choose another file, or"):
+        Store(tmp_path / "old.sqlite")

@@ -1,10 +1,13 @@
 from pathlib import Path
 
+import numpy as np
 import pytest
+import scipy
+import sklearn
 
 import decidewise
 from decidewise.experiments import code_version
-from decidewise.experiments.version import PARTS, fingerprint
+from decidewise.experiments.version import LIBRARIES, PARTS, fingerprint, library_versions, with_libraries
 
 SOURCE = '''"""Say what it is."""
 
@@ -55,3 +58,16 @@ def test_version_covers_the_modules_of_a_plan(module, monkeypatch):
 def test_every_part_exists():
     for part in PARTS:
         assert (Path(decidewise.__file__).parent / part).exists(), part
+
+
+def test_libraries_are_named_with_the_versions_that_are_imported():
+    found = library_versions()
+    assert f"NumPy {np.__version__}, SciPy {scipy.__version__}, scikit-learn {sklearn.__version__}, Numba" in found
+    assert all(f"{name} " in found for name in LIBRARIES)
+    assert with_libraries("NumPy 1.0") == found.replace(np.__version__, "1.0", 1)
+
+
+@pytest.mark.parametrize("text", ["numpy", "pandas 2.0", "NumPy 2.0; SciPy 1.0 x"])
+def test_libraries_that_are_none(text):
+    with pytest.raises(ValueError, match=r"expected libraries and versions such as .*, of NumPy, SciPy"):
+        with_libraries(text)

@@ -6,13 +6,11 @@ import re
 import pyarrow as pa
 import pytest
 
-from decidewise.paper.contest import Contest
-from decidewise.report.chart_builders import charts_of
-from decidewise.report.formats import contest_to_csv, contest_to_latex, contest_to_markdown
+from decidewise.paper.contest import Contest, contest_chart, is_contest
+from decidewise.paper.contest_tables import contest_to_csv, contest_to_latex, contest_to_markdown
+from decidewise.paper.report import paper_boards, paper_report, write_report
 from decidewise.report.page import render_page
-from decidewise.report.read_results import read_boards
 from decidewise.report.style import styles
-from decidewise.report.write import _tables, write_report
 
 HEAD = "degree,samples,method,regret_mean,regret_std\n"
 
@@ -53,7 +51,7 @@ def contest_rows(row):
 
 @pytest.fixture
 def contest(contest_rows, folder):
-    return Contest.among(read_boards(pa.Table.from_pylist(contest_rows), folder))
+    return Contest.among(paper_boards(pa.Table.from_pylist(contest_rows), folder))
 
 
 def test_the_best_published_method_of_each_row_in_the_order_of_the_problems(contest):
@@ -88,7 +86,7 @@ def test_the_best_method_as_repeated_on_the_same_trials(contest_rows, row, folde
         *(row(**at, method="WISE", mode="exact", trial=i, regret=regret) for i, regret in enumerate((0.90, 0.91))),
         row(**at, method="SPO+", trial=0, regret=0.1),  # one trial of two does not compare
     ]
-    contest = Contest.among(read_boards(pa.Table.from_pylist([*contest_rows, *repeated]), folder))
+    contest = Contest.among(paper_boards(pa.Table.from_pylist([*contest_rows, *repeated]), folder))
     match = contest.matches[3]
     assert match.repeated == ("WISE, exact", pytest.approx(0.905))
     assert match.holds is False  # 0.930 is above by more than 0.02
@@ -106,7 +104,7 @@ def test_what_is_known_about_the_rows_that_are_lost(contest):
 
 def test_rows_that_are_not_run_are_not_judged(row, folder):
     rows = [row(plan="better", problem="portfolio", samples=200, method="WISE CV", mode="cv", regret=0.9, floor=0.88)]
-    contest = Contest.among(read_boards(pa.Table.from_pylist(rows), folder))
+    contest = Contest.among(paper_boards(pa.Table.from_pylist(rows), folder))
     assert contest.headline == "1 of 2 (1 not run) rows within a margin of the best published"
     blank = contest.rows[1]
     assert [entry.text for entry in blank] == [
@@ -143,7 +141,7 @@ def test_csv(contest):
 
 def test_charts_show_the_regret_above_the_floor(contest):
     board = contest.boards[0]
-    (chart,) = charts_of(board)
+    chart = contest_chart(board)
     assert chart.name == "contest_better_shortest_path"
     (panel,) = chart.panels
     marks = {(series.method, series.layer): [(m.x, round(m.y, 6)) for m in series.marks] for series in panel.series}
@@ -153,7 +151,7 @@ def test_charts_show_the_regret_above_the_floor(contest):
         ("WISE CV", "cv"): [(200, 1.1), (800, 2.6)],
     }
     assert "best published: SPO+ 8.00 %" in panel.series[0].marks[0].note
-    assert charts_of(contest.boards[-1]) == []  # a single row is no chart
+    assert contest_chart(contest.boards[-1]) is None  # a single row is no chart
 
 
 def test_the_reproduction_is_as_without_it(rows, published, contest_rows, tmp_path):
@@ -161,16 +159,16 @@ def test_the_reproduction_is_as_without_it(rows, published, contest_rows, tmp_pa
     for file in published.iterdir():
         (tmp_path / file.name).write_text(file.read_text())
     (tmp_path / "travelling_salesman.csv").write_text(HEAD + "6,1000,CaVE+,7.0,\n")
-    alone = read_boards(rows, tmp_path)
+    alone = paper_boards(rows, tmp_path)
     assert [board.problem for board in alone] == ["shortest_path", "knapsack", "portfolio"]
     both = pa.Table.from_pylist([*rows.to_pylist(), *contest_rows])
-    boards = read_boards(both, tmp_path)
+    boards = paper_boards(both, tmp_path)
     assert boards[:3] == alone
-    assert all(board.is_contest for board in boards[3:])
-    assert dict(_tables(alone)).items() <= dict(_tables(boards)).items()
-    charts = {board.name: charts_of(board) for board in boards}
-    looks = styles(method for some in charts.values() for chart in some for method in chart.methods)
-    page = render_page(both, boards, charts, looks, [])
+    assert all(map(is_contest, boards[3:]))
+    reports = paper_report(rows, alone), paper_report(both, boards)
+    files = [dict(item for section in report.sections for item in section.files.items()) for report in reports]
+    assert files[0].items() <= files[1].items()
+    page = render_page(reports[1], styles(method for chart in reports[1].charts for method in chart.methods))
     assert "<title>264 of 264 cells reproduced</title>" in page
     assert page.count("Deciding better, without a solver in training") == 1
     assert "Travelling salesman, degree 6, 1,000 samples: MSE, exact" not in page
@@ -180,9 +178,9 @@ def test_the_reproduction_is_as_without_it(rows, published, contest_rows, tmp_pa
         assert "WISE CV" not in section
 
 
-def test_a_plan_of_ones_own_may_have_the_same_name(row):
-    (board,) = read_boards(pa.Table.from_pylist([row(plan="better", problem="routing")]))
-    assert not board.is_contest
+def test_a_plan_of_ones_own_may_have_the_same_name(row, folder):
+    (board,) = paper_boards(pa.Table.from_pylist([row(plan="better", problem="routing")]), folder)
+    assert not is_contest(board)
     assert Contest.among([board]).boards == []
 
 
@@ -200,5 +198,5 @@ def test_files_and_a_failure(contest_rows, row, folder, tmp_path):
 
 
 def test_a_published_number_without_a_spread(folder, contest_rows):
-    board = read_boards(pa.Table.from_pylist(contest_rows), folder)[-1]
+    board = paper_boards(pa.Table.from_pylist(contest_rows), folder)[-1]
     assert all(math.isnan(cell.regret.std) for cell in board.published.values())

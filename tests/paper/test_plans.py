@@ -41,7 +41,8 @@ def test_the_papers_protocol(name):
     (problem,) = plan.problems
     assert (plan.name, problem.name) == (name, name)
     assert (plan.trials, plan.epochs, plan.batch_size) == (20, 100, 32)
-    assert problem.learning_rates == LEARNING_RATES[name]
+    trained = [method for method in problem.methods if method.mode == "adam"]
+    assert all({n: problem.rate(method, n) for n in problem.samples} == LEARNING_RATES[name] for method in trained)
     assert problem.test_samples == {"shortest_path": 10_000, "knapsack": 2_000, "portfolio": 5_000}[name]
     for method in problem.methods:
         assert method.parameters == PARAMETERS.get(method.name, {})
@@ -92,3 +93,26 @@ def test_quick_covers_every_problem_and_every_loss():
     for problem in quick.problems:
         (table,) = read(problem.name).problems
         assert {(m.name, m.mode) for m in table.methods} <= {(m.name, m.mode) for m in problem.methods}
+
+
+def test_the_rates_are_tried_on_cells_of_the_portfolio():
+    """A sweep gives each method at each rate; where the rate is the plan's own, the cell is that of the table."""
+    rates = (5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 1e-1)
+    cells = cells_of_all([read("portfolio_rates")])
+    found = Counter((c.method.loss, c.learning_rate, c.degree, c.samples, c.trial, c.seed) for c in cells)
+    assert found == {
+        (loss, rate, degree, samples, trial, 43 + trial): 1
+        for loss in ("mse", "wise", "spo+", "pfy", "dbb")
+        for rate in rates
+        for degree in (1, 7)
+        for samples in (200, 400, 1600)
+        for trial in (0, 1)
+    }
+    table = {(c.degree, c.samples, c.trial): c for c in cells_of_all([read("portfolio")]) if c.method.loss == "pfy"}
+    for cell in cells:
+        same = table[cell.degree, cell.samples, cell.trial]
+        for name in ("problem", "data", "options", "seed", "test_samples", "epochs", "batch_size", "random_state"):
+            assert getattr(cell, name) == getattr(same, name)
+        if cell.method.loss == "pfy":
+            assert cell.method.parameters == same.method.parameters
+            assert cell.method.name == f"PFY, learning_rate {cell.learning_rate}"

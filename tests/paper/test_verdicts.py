@@ -3,8 +3,9 @@ import pytest
 
 from decidewise.paper import PUBLISHED
 from decidewise.paper.misses import group_misses
+from decidewise.paper.report import paper_boards
 from decidewise.paper.verdicts import count, judge, order, tolerance
-from decidewise.report.read_results import COLUMNS, read_boards
+from decidewise.report.read_results import COLUMNS
 from decidewise.report.results import Setting, Summary
 
 HEADER = "degree,samples,method,regret_mean,regret_std\n"
@@ -22,14 +23,14 @@ def make_board(row, tmp_path):
             for method, regrets in ours.items()
             for i, regret in enumerate(regrets)
         ]
-        (board,) = read_boards(pa.Table.from_pylist(rows), tmp_path)
+        (board,) = paper_boards(pa.Table.from_pylist(rows), tmp_path)
         return board
 
     return build
 
 
 def verdicts(board):
-    return {method: comparison.verdict for (_, method), comparison in judge(board).items()}
+    return {method: comparison.outcome for (_, method), comparison in judge(board).items()}
 
 
 def test_tolerance_by_hand():
@@ -78,23 +79,23 @@ def test_portfolio_order_waits_for_both(make_board):
 
 
 def test_only_the_papers_protocol_is_compared(row, published):
-    board = read_boards(pa.Table.from_pylist([row(mode="exact")]), published)[1]
+    board = paper_boards(pa.Table.from_pylist([row(mode="exact")]), published)[1]
     assert count(judge(board).values()) == {"reproduced": 0, "missed": 0, "failed": 0, "not run": 84}
 
 
 def test_a_cell_with_failures_alone_has_failed(row, published):
-    board = read_boards(pa.Table.from_pylist([row(regret=None, status="failed", reason="x")]), published)[1]
+    board = paper_boards(pa.Table.from_pylist([row(regret=None, status="failed", reason="x")]), published)[1]
     assert count(judge(board).values())["failed"] == 1
 
 
 def test_all_of_the_papers_cells_are_counted(rows, published):
-    boards = read_boards(rows, published)
+    boards = paper_boards(rows, published)
     assert [sum(count(judge(board).values()).values()) for board in boards] == [120, 84, 60]
     assert [count(judge(board).values())["reproduced"] for board in boards] == [120, 84, 60]
 
 
 def test_the_published_numbers_in_this_repository():
-    boards = read_boards(pa.table({name: [] for name in COLUMNS}), PUBLISHED)
+    boards = paper_boards(pa.table({name: [] for name in COLUMNS}), PUBLISHED)
     assert sum(len(board.published) for board in boards) == 264
     # The rows with a gap wide enough can be counted in the paper's tables.
     assert {b.problem: order(b).rows for b in boards if order(b)} == {"shortest_path": 12, "portfolio": 4}

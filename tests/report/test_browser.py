@@ -1,6 +1,9 @@
 """The page in a real browser, opened from disk."""
 
+import pyarrow as pa
 import pytest
+
+from decidewise.report import write_report
 
 VISIBLE = """[...document.querySelectorAll('.panel svg [data-method="WISE"]')].length"""
 
@@ -106,6 +109,17 @@ def test_the_contest_is_drawn_and_switched(browser, contest_report):
     assert browser.run(marks) == 0
     switch(browser, "method", "WISE CV")
     assert browser.run("document.querySelectorAll('#better .results tbody tr:not(.group)').length") == 20
+    assert browser.complaints() == []
+
+
+def test_at_one_number_of_samples_methods_are_named_below_the_axis(browser, row, tmp_path):
+    names = ["a method with a long name", "WISE", "SPO+"]
+    table = pa.Table.from_pylist([row(plan="mine", degree=None, floor=None, method=name) for name in names])
+    browser.open(write_report(table, tmp_path))
+    assert browser.run("document.querySelectorAll('figure').length") == 3  # methods, seconds, wins: no drawings
+    labels = "[...document.querySelectorAll('#regret_method_mine_knapsack .axis text')]"
+    assert browser.run(f"{labels}.map(text => text.textContent)")[-5:-2] == names
+    assert browser.run(f"Math.min(...{labels}.map(text => text.getBoundingClientRect().left))") >= 0
     assert browser.complaints() == []
 
 

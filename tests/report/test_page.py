@@ -4,16 +4,15 @@ import re
 import pyarrow as pa
 import pytest
 
-from decidewise.report.chart_builders import charts_of
 from decidewise.report.page import render_page
-from decidewise.report.read_results import COLUMNS, read_boards
+from decidewise.report.read_results import COLUMNS, read_boards, read_published
 from decidewise.report.style import styles
+from decidewise.report.write import benchmark_report
 
 
 def page_of(table, published=None):
-    boards = read_boards(table, published)
-    looks = styles(column.method for board in boards for column in board.columns)
-    return render_page(table, boards, {board.name: charts_of(board) for board in boards}, looks, [])
+    report = benchmark_report(table, read_boards(table, read_published(published) if published else None))
+    return render_page(report, styles(method for chart in report.charts for method in chart.methods))
 
 
 @pytest.fixture(scope="module")
@@ -21,9 +20,14 @@ def page(rows, published):
     return page_of(rows, published)
 
 
-def test_summary_line(page):
-    assert "<title>264 of 264 cells reproduced</title>" in page
-    assert "<strong>264 of 264 cells reproduced</strong>" in page
+def test_it_knows_of_no_paper(page):
+    """Published numbers are shown beside ours, and nothing is said about them."""
+    shown = page.split("<body>")[1]
+    assert re.search("<title>[0-9,]+ trials</title>", page)
+    assert "Each cell: ours, published, difference." in shown
+    for word in ("paper", "reproduced", "missed", "Deciding better", "The idea"):
+        assert word not in re.sub(r"<script>.*?</script>", "", shown, flags=re.DOTALL), word
+    assert re.search(r'<span class="delta">[+−]0\.\d\d\s*</span>', shown)
 
 
 def test_nothing_is_fetched(page):
@@ -31,24 +35,6 @@ def test_nothing_is_fetched(page):
     assert set(addresses) == {"http://www.w3.org/2000/svg"}  # a name that the script needs, not a place
     assert not re.search(r"""(src|href)\s*=\s*["']?(https?:)?//|@import|url\(|<link|<script src""", page)
     assert not re.search(r"\b(fetch|XMLHttpRequest|import)\s*\(", page)
-
-
-def test_cells_not_run_are_counted_and_shown(rows, published):
-    some = [row for row in rows.to_pylist() if row["problem"] == "knapsack" and row["method"] != "LAVA"]
-    page = page_of(pa.Table.from_pylist(some), published)
-    assert "72 of 264 cells reproduced" in page
-    assert "192 not run" in page
-    assert page.count('<span class="ours">not run</span>') >= 192
-    assert 'id="regret_samples_knapsack"' in page
-    assert 'id="regret_samples_portfolio"' not in page
-
-
-def test_a_miss_is_listed_with_its_difference_and_what_is_known(row, published):
-    page = page_of(pa.Table.from_pylist([row(method="WISE", regret=30.0), row(method="MSE", regret=30.0)]), published)
-    assert "What was not reproduced" in page
-    assert "No reason known" in page
-    assert "under-trained" in page
-    assert len(re.findall(r"<td>\+[12]\d\.\d\d\d</td>", page)) == 2
 
 
 def test_failures_are_listed_with_their_reason(row, published):
@@ -71,17 +57,42 @@ def test_places_on_the_page_are_distinct_whatever_boards_are_called(row):
     assert ">[ours]</h2>" in page
 
 
-def test_a_plan_of_ones_own_has_no_verdicts(row):
+def test_a_plan_of_ones_own(row):
     page = page_of(pa.Table.from_pylist([row(plan="mine", problem="routing", floor=None)]))
     assert "<h1>Benchmark</h1>" in page
-    assert "reproduced" not in page.split("<main", 1)[1].split("<script", 1)[0]
     assert "Routing (mine)" in page
 
 
-def test_no_rows_at_all(published):
-    empty = pa.table({name: [] for name in COLUMNS})
-    assert "There are no rows yet." in page_of(empty)
-    assert "0 of 264 cells reproduced" in page_of(empty, published)
+def test_data_without_degrees_or_floor(row):
+    """Neither a column, nor a panel, nor a file of such data mentions a degree or a floor."""
+    rows = [
+        row(plan="mine", problem="prices", degree=None, floor=None, method=method, trial=trial, regret=regret + trial)
+        for method, regret in (("MSE", 12.0), ("WISE", 11.0))
+        for trial in range(2)
+    ]
+    failed = row(plan="mine", problem="prices", degree=None, floor=None, method="SPO+", status="failed", reason="no")
+    report = benchmark_report(table := pa.Table.from_pylist([*rows, failed]), read_boards(table))
+    page = render_page(report, styles(["MSE", "WISE", "SPO+"]))
+    shown = page.split("<body>")[1].split("<script>")[0]
+    assert not re.search("degree|floor|None", shown)
+    files = b"".join(content for section in report.sections for content in section.files.values())
+    assert b"degree" not in files
+    assert b"None" not in files
+    assert [chart.name for chart in report.charts] == [
+        "regret_method_mine_prices",
+        "regret_time_mine_prices",
+        "paired_wins_mine_prices",
+    ]
+    (panel,) = report.charts[0].panels
+    assert report.charts[0].x.names == ("MSE", "WISE", "SPO+")
+    assert [(series.method, [mark.x for mark in series.marks]) for series in panel.series] == [
+        ("MSE", [0]),
+        ("WISE", [1]),
+    ]
+
+
+def test_no_rows_at_all():
+    assert "There are no rows yet." in page_of(pa.table({name: [] for name in COLUMNS}))
 
 
 def test_data_of_the_script(page):

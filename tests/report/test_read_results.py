@@ -4,12 +4,13 @@ import unicodedata
 import pyarrow as pa
 import pytest
 
-from decidewise.report.read_results import read_boards
+from decidewise.paper.report import CONVENTIONS
+from decidewise.report.read_results import read_boards, read_published
 from decidewise.report.results import Column, Setting, Summary
 
 
 def boards_of(*rows, published=None):
-    return read_boards(pa.Table.from_pylist(list(rows)), published)
+    return read_boards(pa.Table.from_pylist(list(rows)), read_published(published) if published else None, CONVENTIONS)
 
 
 def test_trials_are_gathered_into_cells(row):
@@ -44,7 +45,7 @@ def test_columns_follow_the_paper_and_then_the_rows(row):
 def test_a_failed_trial_keeps_its_reason_and_does_not_enter_the_mean(row):
     (board,) = boards_of(
         row(trial=0, regret=11.0),
-        row(trial=1, regret=None, status="failed", reason="out of memory", solver_calls=None, train_seconds=None),
+        row(trial=1, regret=None, status="failed", reason="out of memory", n_solves=None, train_seconds=None),
         row(trial=2, regret=float("nan")),
     )
     cell = board.cells[Setting(1, 100), Column("WISE", "adam")]

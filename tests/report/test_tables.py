@@ -5,6 +5,7 @@ import re
 import pyarrow as pa
 import pytest
 
+from decidewise.paper.report import paper_boards
 from decidewise.report.formats import to_csv, to_latex, to_markdown
 from decidewise.report.read_results import read_boards
 from decidewise.report.tables import regret_table, seconds_table
@@ -20,21 +21,21 @@ def board(row, tmp_path):
     rows += [row(method="WISE", trial=i, regret=r) for i, r in enumerate((14.0, 14.2))]
     rows += [row(method="MSE", mode="exact", trial=i, regret=r) for i, r in enumerate((11.5, 11.7))]
     rows += [row(method="WISE", mode="exact", trial=0, regret=11.4)]
-    (board,) = read_boards(pa.Table.from_pylist(rows), tmp_path)
+    (board,) = paper_boards(pa.Table.from_pylist(rows), tmp_path)
     return board
 
 
 def test_regret_table(board):
     table = regret_table(board)
     mse, wise, dbb, mse_exact, wise_exact = table.rows[0].entries
-    assert (mse.ours, mse.published, mse.difference, mse.verdict) == (
+    assert (mse.ours, mse.published, mse.difference, mse.verdict.word) == (
         "12.50 ± 0.14",
         "12.43 ± 0.39",
         "+0.07",
         "reproduced",
     )
-    assert (wise.difference, wise.verdict) == ("+2.09", "missed")
-    assert (dbb.ours, dbb.difference, dbb.verdict) == ("not run", "", "not run")
+    assert (wise.difference, wise.verdict.word) == ("+2.09", "missed")
+    assert (dbb.ours, dbb.difference, dbb.verdict.word) == ("not run", "", "not run")
     assert (mse_exact.published, mse_exact.verdict) == ("", None)
     assert wise_exact.ours == "11.40 (n=1)"  # fewer trials than the others, and no spread
     assert table.rows[0].floor == "10.00"
@@ -65,7 +66,7 @@ def test_markdown(board):
 
 def test_regrets_below_one_percent_have_three_decimals(row, published):
     rows = [row(plan="portfolio", problem="portfolio", samples=200, regret=0.8512)]
-    board = read_boards(pa.Table.from_pylist(rows), published)[2]
+    board = paper_boards(pa.Table.from_pylist(rows), published)[2]
     assert "| 0.851 (" in to_markdown(regret_table(board))
 
 

@@ -3,9 +3,8 @@ import re
 import pyarrow as pa
 import pytest
 
-from decidewise.report import write
-from decidewise.report.chart_builders import regret_by_samples
-from decidewise.report.write import write_report
+from decidewise.report import write, write_report
+from decidewise.report.chart_builders import regret_by_method
 
 
 def test_files(report):
@@ -30,7 +29,6 @@ def test_every_link_leads_to_a_file(report):
 def test_nothing_half_written_is_left(report, rows, published, tmp_path, monkeypatch):
     assert not [path for path in report.parent.rglob(".*") if path.is_file()]
     (tmp_path / "report.html").write_text("the old report")
-    monkeypatch.setattr(write, "ILLUSTRATIONS", ())
     monkeypatch.setattr(write, "charts_of", lambda board: [])
 
     def fail(*_):
@@ -44,8 +42,7 @@ def test_nothing_half_written_is_left(report, rows, published, tmp_path, monkeyp
 
 
 def test_problems_of_similar_names_keep_their_own_tables_and_figures(row, tmp_path, monkeypatch):
-    monkeypatch.setattr(write, "ILLUSTRATIONS", ())
-    monkeypatch.setattr(write, "charts_of", lambda board: [regret_by_samples(board)])
+    monkeypatch.setattr(write, "charts_of", lambda board: [regret_by_method(board)])
     page = write_report(
         pa.Table.from_pylist([row(plan="mine", problem="x y", regret=11.25), row(plan="mine", problem="x_y")]), tmp_path
     )
@@ -53,5 +50,5 @@ def test_problems_of_similar_names_keep_their_own_tables_and_figures(row, tmp_pa
     assert len(set(names)) == 2
     tables = [(tmp_path / "tables" / f"{name}.md").read_text() for name in names]
     assert ["11.25" in table for table in tables] == [True, False]
-    drawings = [(tmp_path / "figures" / f"regret_samples_{name}.svg").read_bytes() for name in names]
+    drawings = [(tmp_path / "figures" / f"regret_method_{name}.svg").read_bytes() for name in names]
     assert drawings[0] != drawings[1]

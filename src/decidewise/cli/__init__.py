@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import decidewise
+from decidewise.cli.bench import bench_commands
 from decidewise.cli.errors import Commands
-from decidewise.cli.plans import plan_commands
-from decidewise.errors import InputError
-from decidewise.paper import CONTESTS, PLANS, PUBLISHED, TABLES
+from decidewise.cli.paper import paper_commands
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
 
@@ -48,20 +46,10 @@ def warmup() -> None:
     warm_up()
 
 
-def _paper_plans(names: Sequence[str]) -> list[Path]:
-    return [Path(name) if name.endswith(".toml") else PLANS / f"{name}.toml" for name in names or TABLES]
-
-
-def _given_plans(names: Sequence[str]) -> list[Path]:
-    if not names:
-        raise InputError("name at least one plan, a TOML file.")
-    return [Path(name) for name in names]
-
-
 app.add_typer(
-    plan_commands("paper", _paper_plans, PUBLISHED, CONTESTS),
+    paper_commands,
     name="paper",
     help="Repeat the paper's experiments: shortest_path, knapsack and portfolio, or quick for a short look. Also by "
     "name: better and travelling_salesman, which aim below the published regret.",
 )
-app.add_typer(plan_commands("bench", _given_plans), name="bench", help="Run plans of your own.")
+app.add_typer(bench_commands, name="bench", help="Run plans of your own.")

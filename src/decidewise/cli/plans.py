@@ -1,8 +1,9 @@
-"""Commands on plans: run them, look at what is done, report and export the rows."""
+"""Commands on plans: run them, see what is done, report and export the rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,51 +13,55 @@ from decidewise.cli.errors import fail
 from decidewise.errors import InputError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from decidewise.experiments import Cell, Store
 
 Plans = Annotated[list[str] | None, typer.Argument(metavar="[PLAN]...", help="Plans, as TOML files.")]
 Trials = Annotated[int | None, typer.Option(min=1, help="Trials, instead of what the plans say.")]
-StoreFile = Annotated[Path, typer.Option(help="The SQLite file of the rows.")]
+StoreFile = Annotated[Path | None, typer.Option(help="The SQLite file of the rows; by default one in out/.")]
 Code = Annotated[str | None, typer.Option(help="Read rows of another version of the code; `status` lists them.")]
+Libraries = Annotated[
+    str | None, typer.Option(help='Read rows made with other libraries, such as "NumPy 2.2.6"; `status` lists them.')
+]
 
 
-def plan_commands(
-    name: str,
-    find: Callable[[Sequence[str]], list[Path]],
-    published: Path | None = None,
-    also: Sequence[str] = (),
-) -> typer.Typer:
-    """Return the commands on plans; `find` turns their arguments into files.
+@dataclass(frozen=True)
+class PlanCommands:
+    """The commands of one group, such as `decidewise bench`.
 
-    Where no plan is named, the plans of `also` are read too if the store has rows of them.
+    Parameters
+    ----------
+    name : str
+        The name of the group, and of its files in `out/`.
+    find : callable
+        Turns the plans as they are named on the command line into files.
+    write_report : callable
+        Called as `write_report(table, out, published)`, `published` being the folder that was named, if any; returns
+        the page's path.
+    also : sequence of str
+        Plans that are read too, once the store has rows of them, where no plan is named.
     """
-    group = typer.Typer(no_args_is_help=True)
-    default_store, default_out = Path("out", f"{name}.sqlite"), Path("out", name)
 
-    def read(plans: Sequence[str] | None, trials: int | None, code: str | None = None) -> list[Cell]:
-        from decidewise.experiments import cells_of_all, read_plan  # noqa: PLC0415
+    name: str
+    find: Callable[[Sequence[str]], list[Path]]
+    write_report: Callable[[pa.Table, Path, Path | None], Path]
+    also: Sequence[str] = ()
 
-        return cells_of_all([read_plan(path) for path in find(plans or [])], trials=trials, version=code)
+    def as_group(self) -> typer.Typer:
+        """Return the commands, to be added to an application."""
+        group = typer.Typer(no_args_is_help=True)
+        for command in (self.run, self.status, self.report, self.export):
+            group.command()(command)
+        return group
 
-    def open_store(path: Path, *, new: bool = False) -> Store:
-        from decidewise.experiments import Store  # noqa: PLC0415
-
-        if not (new or path.exists()):
-            raise InputError(f"there are no rows yet in {path}; `decidewise {name} run` makes them.")
-        return Store(path)
-
-    def load(path: Path, plans: Sequence[str] | None, trials: int | None, code: str | None) -> tuple[list[Cell], Store]:
-        cells, store = read(plans, trials, code), open_store(path)
-        more = [read([plan], trials, code) for plan in also if not plans]
-        return [*cells, *(cell for some in more if store.rows(some) for cell in some)], store
-
-    @group.command()
     def run(
+        self,
         plans: Plans = None,
         trials: Trials = None,
-        jobs: Annotated[int, typer.Option(help="Worker processes; -1 is one a core.")] = -1,
-        store: StoreFile = default_store,
-        cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler to work for you.")] = None,
+        jobs: Annotated[int, typer.Option(help="Worker processes; -1 is one per core.")] = -1,
+        store: StoreFile = None,
+        cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler whose workers to use.")] = None,
         fresh: Annotated[
             bool, typer.Option("--fresh", help="Compute all cells anew; each keeps its row until the new one is there.")
         ] = False,
@@ -66,91 +71,126 @@ def plan_commands(
 
         This imports the modules that a plan names, and so executes them: run only plans you trust.
         """
+        from rich.console import Console  # noqa: PLC0415
+
+        from decidewise.experiments import Store, run  # noqa: PLC0415
+        from decidewise.experiments.display import describe  # noqa: PLC0415
+
         anew: Literal["all", "failed"] | None = "all" if fresh else "failed" if retry else None
         try:
-            _run(read(plans, trials), open_store(store, new=True), jobs, cluster, anew)
+            cells = self._cells(plans, trials)
+            stored = Store(self._path(store))
+            run(cells, stored, jobs=jobs, cluster=cluster, anew=anew, console=Console())
         except KeyboardInterrupt as stop:
             without = {"all": " without --fresh", "failed": " without --retry", None: ""}[anew]
             stop.args = (f"The rows so far are kept, and the same command{without} continues.",)
             raise
+        failed = [row for row in stored.rows(cells) if row.status == "failed"]
+        if failed:
+            fail(f"{len(failed):,} of {len(cells):,} cells failed; the first: {describe(failed[0])}", code=1)
 
-    @group.command()
-    def status(plans: Plans = None, trials: Trials = None, store: StoreFile = default_store, code: Code = None) -> None:
-        """Count the rows of each plan: done, failed and missing; and those that other code has left."""
-        _status(*load(store, plans, trials, code))
-
-    @group.command()
-    def report(
+    def status(
+        self,
         plans: Plans = None,
         trials: Trials = None,
-        store: StoreFile = default_store,
-        out: Annotated[Path, typer.Option(help="Folder for the report.")] = default_out,
-        published: Annotated[
-            Path | None, typer.Option(help="Folder with published numbers, a CSV a plan.")
-        ] = published,
+        store: StoreFile = None,
         code: Code = None,
+        libraries: Libraries = None,
+    ) -> None:
+        """Count the rows of each plan: done, failed and missing; and those of other code or other libraries."""
+        from rich.console import Console  # noqa: PLC0415
+        from rich.table import Column, Table  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
+
+        from decidewise.experiments.version import other_libraries  # noqa: PLC0415
+
+        cells, stored = self._open(store, plans, trials, code, libraries)
+        code_column = Column("code", no_wrap=True)  # whole, for it is to be copied
+        table = Table(Column("plan", overflow="fold"), code_column, "libraries", "done", "failed", "missing")
+        for plan in dict.fromkeys(cell.plan for cell in cells):
+            mine = [cell for cell in cells if cell.plan == plan]
+            rows = stored.rows(mine)
+            failed = sum(row.status == "failed" for row in rows)
+            counts = map(str, (len(rows) - failed, failed, len(mine) - len(rows)))
+            asked = mine[0].version, mine[0].libraries
+            table.add_row(Text(plan), Text(asked[0]), Text(other_libraries(asked[1]) or "as installed"), *counts)
+            for made, count in stored.versions(plan).items():
+                if made != asked:
+                    others = other_libraries(made[1]) or "as installed"
+                    table.add_row("", Text(made[0]), Text(others), str(count), style="dim")
+        Console().print(table)
+
+    def report(
+        self,
+        plans: Plans = None,
+        trials: Trials = None,
+        store: StoreFile = None,
+        out: Annotated[Path | None, typer.Option(help="Folder for the report; by default one in out/.")] = None,
+        published: Annotated[
+            Path | None, typer.Option(help="Folder with published numbers, one CSV file per problem.")
+        ] = None,
+        code: Code = None,
+        libraries: Libraries = None,
     ) -> None:
         """Write the report: one page, its tables and its figures."""
         from decidewise.experiments import as_table  # noqa: PLC0415
-        from decidewise.report.write import write_report  # noqa: PLC0415
 
-        cells, stored = load(store, plans, trials, code)
+        cells, stored = self._open(store, plans, trials, code, libraries)
         rows = stored.rows(cells)
         if not rows:
             raise InputError(
-                f"{store} has no rows of these plans and this code; `decidewise {name} status` lists what there is."
+                f"{stored.path} has no rows of these plans and this code; `decidewise {self.name} status` lists what "
+                "there is."
             )
         if len(rows) < len(cells):
             typer.echo(f"{len(cells) - len(rows):,} of {len(cells):,} rows are missing; the report is of the others.")
-        page = write_report(as_table(rows), out, published)
+        page = self.write_report(as_table(rows), out or Path("out", self.name), published)
         typer.echo(f"Report: {page}")
 
-    @group.command()
     def export(
+        self,
         to: Annotated[Path, typer.Option(help="The file to write, .parquet or .csv.")],
         plans: Plans = None,
         trials: Trials = None,
-        store: StoreFile = default_store,
+        store: StoreFile = None,
         code: Code = None,
+        libraries: Libraries = None,
     ) -> None:
         """Write the rows to a Parquet or CSV file."""
-        from decidewise.experiments import as_table  # noqa: PLC0415
-        from decidewise.experiments import export as write  # noqa: PLC0415
+        from decidewise.experiments import as_table, export  # noqa: PLC0415
 
-        cells, stored = load(store, plans, trials, code)
+        cells, stored = self._open(store, plans, trials, code, libraries)
         table = as_table(stored.rows(cells))
-        write(table, to)
+        export(table, to)
         typer.echo(f"{table.num_rows:,} rows: {to}")
 
-    return group
+    def _cells(
+        self, plans: Sequence[str] | None, trials: int | None, code: str | None = None, libraries: str | None = None
+    ) -> list[Cell]:
+        from decidewise.experiments import cells_of_all, read_plan  # noqa: PLC0415
+        from decidewise.experiments.version import with_libraries  # noqa: PLC0415
 
+        made_with = with_libraries(libraries) if libraries else None
+        read = [read_plan(path) for path in self.find(plans or [])]
+        return cells_of_all(read, trials=trials, version=code, libraries=made_with)
 
-def _run(
-    cells: list[Cell], store: Store, jobs: int, cluster: str | None, anew: Literal["all", "failed"] | None
-) -> None:
-    from rich.console import Console  # noqa: PLC0415
+    def _path(self, store: Path | None) -> Path:
+        return store or Path("out", f"{self.name}.sqlite")
 
-    from decidewise.experiments import run  # noqa: PLC0415
-    from decidewise.experiments.display import describe  # noqa: PLC0415
+    def _open(
+        self,
+        store: Path | None,
+        plans: Sequence[str] | None,
+        trials: int | None,
+        code: str | None,
+        libraries: str | None,
+    ) -> tuple[list[Cell], Store]:
+        """Return the cells of the plans and the store with their rows, which must exist."""
+        from decidewise.experiments import Store  # noqa: PLC0415
 
-    run(cells, store, jobs=jobs, cluster=cluster, anew=anew, console=Console())
-    failed = [row for row in store.rows(cells) if row.status == "failed"]
-    if failed:
-        fail(f"{len(failed):,} of {len(cells):,} cells failed; the first: {describe(failed[0])}", code=1)
-
-
-def _status(cells: list[Cell], store: Store) -> None:
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    table = Table("plan", "code", "done", "failed", "missing")
-    for plan in dict.fromkeys(cell.plan for cell in cells):
-        mine = [cell for cell in cells if cell.plan == plan]
-        rows = store.rows(mine)
-        failed = sum(row.status == "failed" for row in rows)
-        table.add_row(Text(plan), Text(mine[0].version), *map(str, (len(rows) - failed, failed, len(mine) - len(rows))))
-        for version, count in store.versions(plan).items():
-            if version != mine[0].version:
-                table.add_row("", Text(version), str(count), style="dim")
-    Console().print(table)
+        cells, path = self._cells(plans, trials, code, libraries), self._path(store)
+        if not path.exists():
+            raise InputError(f"there are no rows yet in {path}; `decidewise {self.name} run` makes them.")
+        stored = Store(path)
+        more = [self._cells([plan], trials, code, libraries) for plan in self.also if not plans]
+        return [*cells, *(cell for some in more if stored.rows(some) for cell in some)], stored

@@ -1,4 +1,4 @@
-"""Data whose truth is known: features, realised costs, their conditional mean, and the problem they are for."""
+"""Data: features, realised costs and the problem they are for; generators also know the conditional mean."""
 
 from decidewise.data.dataset import Dataset
 from decidewise.data.knapsack import make_knapsack

@@ -18,10 +18,11 @@ class Dataset:
         What is known when the decision is made.
     costs : ndarray of shape (n, d)
         The costs that were realised, in the problem's own sense.
-    mean_costs : ndarray of shape (n, d)
-        `E[costs | X]`. No prediction made from `X` decides better on average, so its regret is the floor.
     problem : Problem
         The problem to be solved with them.
+    mean_costs : ndarray of shape (n, d), optional
+        `E[costs | X]`, where it is known: no prediction made from `X` decides better on average, so its regret is the
+        floor. Data that were observed and not generated have none.
 
     Examples
     --------
@@ -29,16 +30,23 @@ class Dataset:
     >>> train, test = make_shortest_path(120, degree=4, seed=0).split(100)
     >>> len(train), len(test), test.costs.shape
     (100, 20, (20, 40))
+
+    Of observed data, such as a table of prices, only the costs are known:
+
+    >>> observed = Dataset(train.X, train.costs, train.problem)
+    >>> observed.mean_costs is None
+    True
     """
 
     X: FloatArray
     costs: FloatArray
-    mean_costs: FloatArray
     problem: Problem
+    mean_costs: FloatArray | None = None
 
     def __post_init__(self) -> None:
         as_problem(self.problem)
-        check_same_rows(X=self.X, costs=self.costs, mean_costs=self.mean_costs)
+        known = {} if self.mean_costs is None else {"mean_costs": self.mean_costs}
+        check_same_rows(X=self.X, costs=self.costs, **known)
 
     def __len__(self) -> int:
         return len(self.X)
@@ -55,4 +63,5 @@ class Dataset:
         return self._rows(slice(None, n_train)), self._rows(slice(n_train, None))
 
     def _rows(self, rows: slice) -> Dataset:
-        return Dataset(self.X[rows], self.costs[rows], self.mean_costs[rows], self.problem)
+        mean_costs = None if self.mean_costs is None else self.mean_costs[rows]
+        return Dataset(self.X[rows], self.costs[rows], self.problem, mean_costs)

@@ -70,7 +70,7 @@ def make_knapsack(
     values = polynomial(X, B, degree, scale=5.0)
     costs = np.ceil(values * rng.uniform(1 - noise, 1 + noise, values.shape))
     problem = Knapsack(weights, np.full(dimension, capacity))
-    return Dataset(X, single_precision(costs), mean_of_ceil(values, noise), problem)
+    return Dataset(X, single_precision(costs), problem, mean_of_ceil(values, noise))
 
 
 def mean_of_ceil(values: FloatArray, noise: float) -> FloatArray:

@@ -86,4 +86,4 @@ def make_portfolio(
     costs = returns + (factors @ L.T + errors if factor_noise else errors)
     covariance = L @ L.T + (0.01 * noise_level) ** 2 * np.eye(n_assets)
     problem = Portfolio(covariance, risk_multiple * covariance.mean())
-    return Dataset(X, single_precision(costs), returns, problem)
+    return Dataset(X, single_precision(costs), problem, returns)

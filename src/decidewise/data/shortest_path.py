@@ -58,4 +58,4 @@ def make_shortest_path(
     X = rng.normal(0, 1, (n, n_features))
     mean_costs = polynomial(X, B, degree)
     costs = mean_costs * rng.uniform(1 - noise, 1 + noise, mean_costs.shape)
-    return Dataset(X, single_precision(costs), mean_costs, problem)
+    return Dataset(X, single_precision(costs), problem, mean_costs)

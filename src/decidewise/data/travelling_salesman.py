@@ -63,4 +63,4 @@ def make_travelling_salesman(
     with np.errstate(over="ignore"):  # `single_precision` refuses what is not finite
         predictable = (X @ B.T / np.sqrt(n_features) + 3) ** degree / 3 ** (degree - 1)
     costs = distances + predictable * rng.uniform(1 - noise, 1 + noise, predictable.shape)
-    return Dataset(X, single_precision(np.around(costs, 4)), distances + predictable, problem)
+    return Dataset(X, single_precision(np.around(costs, 4)), problem, distances + predictable)

@@ -1,8 +1,9 @@
 """Experiments: a plan in, rows out.
 
-A plan (`plan`) lists problems, degrees, numbers of samples, methods and trials. Its cells (`cells`) are computed in
-parallel (`runner`), and each row goes to the store (`store`) as it is done, under a key that holds all that decides it.
-Killed at any moment, a run continues where it was; changed plans, seeds and code never meet old rows.
+A plan (`plan`) lists problems, numbers of samples, methods and trials. Its cells (`cells`) are computed in parallel
+(`runner`), and each row goes to the store (`store`) as soon as it is done, under a key that holds everything that
+decides it. A run that was killed continues where it stopped; old rows are never mixed with those of changed plans,
+seeds, code or libraries.
 
 >>> from decidewise.experiments import Store, as_table, cells_of_all, read_plan, run
 >>> from pathlib import Path
@@ -15,7 +16,6 @@ Killed at any moment, a run continues where it was; changed plans, seeds and cod
 ... degrees = [4]
 ... samples = [50]
 ... test_samples = 100
-... learning_rate = 1e-2
 ... methods = [{ name = "MSE", loss = "mse", mode = "exact" }, { name = "WISE", loss = "wise", mode = "exact" }]
 ... '''
 >>> with TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""A cell is one method on one draw of data: everything that decides its result, and the result."""
+"""Cells: one method on one draw of data each, with everything that decides the result; and how it is computed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from time import perf_counter
 from typing import Any, TypeVar
 
+import msgspec
 from threadpoolctl import threadpool_limits
 
 from decidewise.data import Dataset
@@ -28,14 +29,14 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Cell:
-    """All that decides a row: two cells with the same `key` have the same result.
+    """Everything that decides a row: two cells with the same `key` have the same result.
 
-    The folder of the plan, where its own modules are found, is no part of that.
+    The folder of the plan, where its own modules are found, does not count.
     """
 
     plan: str
     problem: str
-    degree: int
+    degree: int | None
     samples: int
     trial: int
     method: Method
@@ -45,9 +46,10 @@ class Cell:
     test_samples: int
     epochs: int
     batch_size: int
-    learning_rate: float
+    learning_rate: float | None
     modules: tuple[str, ...]
     version: str
+    libraries: str
     folder: str = field(default="", compare=False)
 
     @cached_property
@@ -56,8 +58,8 @@ class Cell:
         return _hash({name: value for name, value in asdict(self).items() if name != "folder"})
 
     @property
-    def draw(self) -> tuple[str, str, int, int, int]:
-        """What cells have in common that are computed together: the same data for every method."""
+    def draw(self) -> tuple[str, str, int | None, int, int]:
+        """What cells that are computed together have in common: the same data for every method."""
         return self.plan, self.problem, self.degree, self.samples, self.trial
 
     @property
@@ -66,7 +68,7 @@ class Cell:
         return int(_hash([self.problem, self.degree, self.samples, self.seed])[:7], 16)
 
 
-def cells_of(plan: Plan, version: str) -> list[Cell]:
+def cells_of(plan: Plan, version: str, libraries: str) -> list[Cell]:
     """Return all cells of a plan, trial after trial."""
     modules = plan.modules
     return [
@@ -83,15 +85,16 @@ def cells_of(plan: Plan, version: str) -> list[Cell]:
             test_samples=problem.test_samples,
             epochs=plan.epochs,
             batch_size=plan.batch_size,
-            learning_rate=learning_rate,
+            learning_rate=problem.rate(method, samples),
             modules=modules,
             version=version,
+            libraries=libraries,
             folder=plan.folder,
         )
         for trial in range(plan.trials)
         for problem in plan.problems
-        for degree in problem.degrees
-        for samples, learning_rate in problem.learning_rates.items()
+        for degree in problem.degrees or (None,)
+        for samples in problem.samples
         for method in problem.methods
     ]
 
@@ -136,19 +139,27 @@ def _attempt(act: Callable[[], Result]) -> Result | str:
     return result
 
 
-def _prepare(cell: Cell) -> tuple[Dataset, Dataset, Hindsight, float]:
+def _prepare(cell: Cell) -> tuple[Dataset, Dataset, Hindsight, float | None]:
     for module in cell.modules:
         load(module, cell.folder)
     train, test = _draw(cell)
     truth = Hindsight.of(test.problem, test.costs)
-    return train, test, truth, truth.normalized_regret(test.mean_costs)
+    floor = None if test.mean_costs is None else truth.normalized_regret(test.mean_costs)
+    return train, test, truth, floor
 
 
 def _draw(cell: Cell) -> tuple[Dataset, Dataset]:
     """Draw train and test in one call, as the paper does: the first `samples` rows and the rest."""
-    data: Dataset = resolve(cell.data)(
-        cell.samples + cell.test_samples, degree=cell.degree, seed=cell.seed, **cell.options
-    )
+    n = cell.samples + cell.test_samples
+    degree = {} if cell.degree is None else {"degree": cell.degree}
+    data = resolve(cell.data)(n, **degree, seed=cell.seed, **cell.options)
+    if not isinstance(data, Dataset):
+        raise TypeError(f"{cell.data} must return a decidewise.data.Dataset; got {type(data).__name__}.")
+    if len(data) != n:
+        raise ValueError(
+            f"{cell.data} returned {len(data):,} rows, and {n:,} were asked for (samples and test_samples); return as "
+            "many, or ask for fewer."
+        )
     return data.split(cell.samples)
 
 
@@ -160,10 +171,8 @@ def _measure(cell: Cell, train: Dataset, test: Dataset, truth: Hindsight) -> dic
     start = perf_counter()
     estimator.fit(train.X, train.costs)
     fitted = perf_counter()
-    history = getattr(estimator, "history_", None)  # it counts relaxations too; anyone else's model is only watched
-    solver_calls = history[-1].n_solves if history else problem.n_solves
     if getattr(estimator, "stopped_", None) == "interrupted":
-        raise KeyboardInterrupt  # a model half trained is no result
+        raise KeyboardInterrupt  # a half-trained model is no result
     regret = truth.normalized_regret(estimator.predict(test.X))
     label_seconds = float(getattr(estimator, "label_seconds_", 0.0))
     return {
@@ -171,7 +180,7 @@ def _measure(cell: Cell, train: Dataset, test: Dataset, truth: Hindsight) -> dic
         "label_seconds": label_seconds,
         "train_seconds": fitted - start - label_seconds,
         "evaluate_seconds": perf_counter() - fitted,
-        "solver_calls": int(solver_calls),
+        "n_solves": problem.n_solves,
     }
 
 
@@ -189,7 +198,7 @@ _warm: set[tuple[str, str, str]] = set()
 
 
 def _warm_up(cell: Cell, train: Dataset) -> None:
-    """Load and compile, once in a process, what the first fit would otherwise be charged for."""
+    """Load and compile, once per process, what would otherwise count as time of the first fit."""
     kind = (cell.data, cell.method.loss, cell.method.mode)
     if kind not in _warm:
         _estimator(cell, train.problem, epochs=1).fit(train.X[:_WARM_UP_ROWS], train.costs[:_WARM_UP_ROWS])
@@ -198,9 +207,7 @@ def _warm_up(cell: Cell, train: Dataset) -> None:
 
 
 def _row(cell: Cell, *, reason: str = "", **measured: Any) -> Row:
-    unknown = dict.fromkeys(
-        ("regret", "floor", "label_seconds", "train_seconds", "evaluate_seconds", "solver_calls"), None
-    )
+    unknown = dict.fromkeys(("regret", "floor", "label_seconds", "train_seconds", "evaluate_seconds", "n_solves"), None)
     return Row(
         plan=cell.plan,
         problem=cell.problem,
@@ -211,6 +218,7 @@ def _row(cell: Cell, *, reason: str = "", **measured: Any) -> Row:
         trial=cell.trial,
         seed=cell.seed,
         version=cell.version,
+        libraries=cell.libraries,
         machine=machine(),
         status="failed" if reason else "ok",
         reason=reason,
@@ -219,4 +227,4 @@ def _row(cell: Cell, *, reason: str = "", **measured: Any) -> Row:
 
 
 def _hash(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=msgspec.to_builtins).encode()).hexdigest()

@@ -1,7 +1,7 @@
 """Work sent to a Dask cluster.
 
-This speaks to Dask itself rather than through joblib, whose backend waits forever for a task that takes its workers
-down with it, and lets the parallel loops within a task spread over the cluster, so that its seconds mean little.
+This calls Dask itself and not joblib's backend, which waits forever for a task that ends its workers, and spreads the
+parallel loops within a task over the cluster, so that their seconds could not be compared.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def workers_of(address: str, say: Callable[[str], None]) -> Iterator[Callable[..
     address : str
         Such as "tcp://10.0.0.5:8786".
     say : callable
-        Told, once, when the cluster has no workers.
+        Called once with a sentence if the cluster has no workers.
     """
     try:
         from distributed import Client, KilledWorker, as_completed  # noqa: PLC0415  (an extra)

@@ -1,4 +1,4 @@
-"""What a run shows: tables that fill on a terminal, a line now and then anywhere else.
+"""What a run shows: tables that fill on a terminal, and a line from time to time anywhere else.
 
 A display reads the store, so it sees rows as they are done, those of other runs on the same store too. Names are shown
 as they are: whatever Rich would take for markup is text.
@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from statistics import fmean
-from threading import Event, Thread
 from time import monotonic
 
 from rich.console import Console, Group
@@ -22,10 +21,11 @@ from rich.text import Text
 
 from decidewise.errors import InputError
 from decidewise.experiments.cells import Cell
+from decidewise.experiments.periodic import repeated
 from decidewise.experiments.rows import Row
 from decidewise.experiments.store import Store
 
-#: Seconds between two looks at the store, between two lines of a log, and for which a table stays on a small screen.
+#: Seconds between two looks at the store, between two lines of a log, and for which a small screen shows one table.
 _LOOK_EVERY = 1.0
 _LOG_EVERY = 10.0
 _TABLE_STAYS = 8.0
@@ -39,7 +39,7 @@ class Tally:
         self.rows = {_place(row): row for row in rows}
         self.begun, self.stored = monotonic(), len(self.rows)
         # Of each table, the cells that each entry is the mean of: {(plan, problem): {(degree, samples): {label: 20}}}.
-        self._layout: dict[tuple[str, str], dict[tuple[int, int], Counter[str]]] = {}
+        self._layout: dict[tuple[str, str], dict[tuple[int | None, int], Counter[str]]] = {}
         for cell in cells:
             lines = self._layout.setdefault((cell.plan, cell.problem), {})
             lines.setdefault((cell.degree, cell.samples), Counter())[_label(cell.method.name, cell.method.mode)] += 1
@@ -57,7 +57,7 @@ class Tally:
         """Say how far the run is, how fast, and when it will be done."""
         done, seconds = len(self.rows), monotonic() - self.begun
         rate = (done - self.stored) / max(seconds, 1e-9)
-        parts = [f"{done:,} of {self.total:,} cells", f"{rate:.1f} a second"]
+        parts = [f"{done:,} of {self.total:,} cells", f"{rate:.1f} per second"]
         if done == self.total:
             parts.append(f"{timedelta(seconds=round(seconds))} in all")
         elif rate > 0:
@@ -67,7 +67,7 @@ class Tally:
         return ", ".join(parts)
 
     def tables(self) -> list[Table]:
-        """Return the mean regrets so far, a table a problem; dim where trials are missing, bold for the best."""
+        """Return the mean regrets so far, one table per problem; dim where trials are missing, bold for the best."""
         regrets = defaultdict(list)
         for row in list(self.rows.values()):  # a copy: the display has a thread of its own
             if row.regret is not None:
@@ -75,18 +75,21 @@ class Tally:
         tables = []
         for (plan, problem), lines in self._layout.items():
             labels = list(dict.fromkeys(label for counts in lines.values() for label in counts))
-            grid = [[Text("degree"), Text("samples"), *map(Text, labels)]]
-            for (degree, samples), counts in sorted(lines.items()):
+            has_degrees = any(degree is not None for degree, _ in lines)
+            keys = [Text("degree")] * has_degrees + [Text("samples")]
+            grid = [[*keys, *map(Text, labels)]]
+            for (degree, samples), counts in sorted(lines.items(), key=lambda line: (line[0][0] or 0, line[0][1])):
                 entries = [regrets[plan, problem, degree, samples, label] for label in labels]
                 best = min((fmean(entry) for entry in entries if entry), default=None)
                 shown = [_entry(e, counts[label], best) for e, label in zip(entries, labels, strict=True)]
-                grid.append([Text(str(degree)), Text(str(samples)), *shown])
+                start = [Text(str(degree))] * has_degrees + [Text(str(samples))]
+                grid.append([*start, *shown])
             tables.append(_table(problem if problem == plan else f"{plan}: {problem}", grid))
         return tables
 
 
 class _Log(Tally):
-    """Prints a line now and then, and each failure at once."""
+    """Prints a line from time to time, and each failure at once."""
 
     def __init__(self, cells: Sequence[Cell], rows: Sequence[Row], console: Console) -> None:
         super().__init__(cells, rows)
@@ -119,7 +122,7 @@ class _Screen(Tally):
 
 @contextmanager
 def display(cells: Sequence[Cell], store: Store, console: Console) -> Iterator[None]:
-    """Show how a run gets on."""
+    """Show the progress of a run while the block lasts."""
     if not console.is_terminal:
         with _watching(_Log(cells, store.rows(cells, aside=False), console), cells, store):
             yield
@@ -132,27 +135,21 @@ def display(cells: Sequence[Cell], store: Store, console: Console) -> Iterator[N
 
 @contextmanager
 def _watching(tally: Tally, cells: Sequence[Cell], store: Store) -> Iterator[None]:
-    ended = Event()
-
     def look() -> None:
-        while not ended.wait(_LOOK_EVERY):
-            with suppress(InputError):  # what the store complains of, the run itself will meet and tell
-                tally.show(store.rows(cells, aside=False))
+        tally.show(store.rows(cells, aside=False))
 
-    thread = Thread(target=look, daemon=True)
-    thread.start()
     try:
-        yield
+        with repeated(look, seconds=_LOOK_EVERY):
+            yield
     finally:
-        ended.set()
-        thread.join()
-        with suppress(InputError):
-            tally.show(store.rows(cells, aside=False))
+        with suppress(InputError):  # the run meets the same error, and raises it
+            look()
 
 
 def describe(row: Row) -> str:
     """Say which cell failed, and why."""
-    place = f"{row.plan}, {row.problem}, degree {row.degree}, {row.samples} samples, trial {row.trial}"
+    degree = "" if row.degree is None else f"degree {row.degree}, "
+    place = f"{row.plan}, {row.problem}, {degree}{row.samples} samples, trial {row.trial}"
     return f"{_label(row.method, row.mode)} failed ({place}): {' '.join(row.reason.split())}"
 
 
@@ -160,13 +157,13 @@ def _label(method: str, mode: str) -> str:
     return method if mode == "adam" else f"{method} {mode}"
 
 
-def _place(row: Row) -> tuple[str, str, int, int, str, str, int]:
+def _place(row: Row) -> tuple[str, str, int | None, int, str, str, int]:
     return row.plan, row.problem, row.degree, row.samples, row.method, row.mode, row.trial
 
 
 def _table(title: str, grid: list[list[Text]]) -> Table:
     if len(grid[0]) > len(grid) + 8:
-        grid = [list(column) for column in zip(*grid, strict=True)]  # many methods find room below each other
+        grid = [list(column) for column in zip(*grid, strict=True)]  # many methods are listed below each other
     first, *others = grid[0]
     table = Table(Column(first), *(Column(heading, justify="right") for heading in others), title=Text(title))
     for line in grid[1:]:

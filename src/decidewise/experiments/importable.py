@@ -1,6 +1,6 @@
-"""Names: those that are shown, and importable ones, `package.module:attribute`, looked up and never evaluated.
+"""Names in plans: those that are shown, and importable ones, `package.module:attribute`.
 
-Reading a plan only looks at how its names are written. What they stand for is imported, and so executed, by a run.
+Reading a plan only checks how its names are written. A run imports what they stand for, and so executes it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,9 @@ from decidewise.errors import InputError
 
 
 def check_text(value: str, name: str) -> None:
-    """Raise unless it can stand in tables, figures and file names, where a control character could do anything."""
+    """Raise unless it can be shown in tables, figures and file names, where a control character could do anything."""
     if not value.strip() or any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in value):
         raise InputError(f"{name} must be some text without control characters; got {value!r}.")
-
-
-def check_module(name: str) -> None:
-    """Raise unless a module can have that name; nothing is imported."""
-    if not all(part.isidentifier() for part in name.split(".")):
-        raise InputError(f'expected the name of a module such as "package.module"; got {name!r}.')
 
 
 def check_name(name: str) -> tuple[str, str]:
@@ -49,7 +43,7 @@ def resolve(name: str) -> Callable[..., Any]:
     module, attribute = check_name(name)
     found = getattr(load(module), attribute, None)
     if not callable(found):
-        raise InputError(f"module {module!r} has no function {attribute!r}; check {name!r}.")
+        raise InputError(f"module {module!r} has no function or class {attribute!r}; check {name!r}.")
     return found
 
 

@@ -1,14 +1,17 @@
-"""What a method is: a name in the tables, and how an estimator is made of it."""
+"""Methods: a name in the tables, and the estimator that it stands for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Annotated, Any
 
+import msgspec
+
+from decidewise.checks import as_positive
 from decidewise.errors import InputError
 from decidewise.experiments.importable import check_name, check_text, resolve
-from decidewise.losses import as_loss, registry
+from decidewise.losses import Loss, as_loss, registry
 from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor
 from decidewise.problems.base import Problem
 
@@ -16,67 +19,125 @@ from decidewise.problems.base import Problem
 EXACT: dict[str, Callable[[], Any]] = {"mse": GeneralizedLinear, "wise": WiseRegressor}
 
 
-@dataclass(frozen=True)
-class Method:
-    """One line of a table.
+class Sweep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Several learning rates in place of one: each makes a method of its own."""
+
+    sweep: Annotated[tuple[float, ...], msgspec.Meta(min_length=1)]
+
+
+class Method(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One column of a table.
 
     Parameters
     ----------
     name : str
         What tables and figures call it.
     loss : str
-        A name from `decidewise.losses.registry`: a linear predictor is trained on it.
+        A linear predictor is trained on this loss: a name from `decidewise.losses.registry`, or
+        `"package.module:Class"` for a loss of your own.
     model : str
         Instead of a loss, `"package.module:function"`. Called as `function(problem, random_state=..., **parameters)`,
         it returns anything with `fit` and `predict`.
     mode : str
-        "adam", the paper's protocol, or "exact", the minimiser itself; of a model, whatever tells it from others of the
-        same name.
-    parameters : mapping
-        Those of the loss or of the model.
+        "adam", the paper's protocol, or "exact", the minimiser itself; of a model, any word that distinguishes it from
+        others of the same name.
+    parameters : dict
+        Those of the loss or of the model. A value may be a sweep: `{ sweep = [0.1, 1.0] }`.
+    learning_rate : float or Sweep, optional
+        That of Adam, instead of the one of the problem.
     """
 
     name: str
     loss: str = ""
     model: str = ""
     mode: str = "adam"
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: dict[str, Any] = {}
+    learning_rate: float | Sweep | None = None
 
     def __post_init__(self) -> None:
         check_text(self.name, "name")
         check_text(self.mode, "mode")
         if bool(self.loss) == bool(self.model):
             raise InputError("a method is either a loss or a model; give one of the two.")
-        if self.model:
-            check_name(self.model)
-        elif self.mode == "exact":
-            if self.loss not in EXACT or self.parameters:
-                raise InputError(f'mode = "exact" is for {" and ".join(EXACT)}, without parameters; got {self.loss!r}.')
-        elif self.mode != "adam":
+        if self.model or ":" in self.loss:
+            check_name(self.model or self.loss)
+        if self.loss and self.mode not in ("adam", "exact"):
             raise InputError(f'the mode of a loss is "adam" or "exact"; got {self.mode!r}.')
+        if self.loss and self.mode == "exact" and (self.loss not in EXACT or self.parameters):
+            raise InputError(f'mode = "exact" is for {" and ".join(EXACT)}, without parameters; got {self.loss!r}.')
+        if self.learning_rate is not None:
+            if not self.has_rate:
+                raise InputError('learning_rate is for losses with mode = "adam"; a model has it among its parameters.')
+            for rate in rates_in(self.learning_rate):
+                as_positive(rate, name="learning_rate")
+        for name, values in self._swept_parameters.items():
+            if not (isinstance(values, list) and values):
+                raise InputError(f"the sweep of {name} must be a list of at least one value; got {values!r}.")
+
+    @property
+    def has_rate(self) -> bool:
+        """Whether it is trained by Adam, at a learning rate."""
+        return bool(self.loss) and self.mode == "adam"
+
+    @property
+    def importable(self) -> list[str]:
+        """The names in it that are imported by a run."""
+        return [name for name in (self.loss, self.model) if ":" in name]
+
+    def expand(self) -> Iterator[Method]:
+        """Yield a method for each combination of swept values, with those in its name; or the method itself.
+
+        >>> swept = Method("PFY", loss="pfy", parameters={"n_samples": 3, "sigma": {"sweep": [0.1, 1.0]}})
+        >>> [(method.name, method.parameters) for method in swept.expand()]
+        [('PFY, sigma 0.1', {'n_samples': 3, 'sigma': 0.1}), ('PFY, sigma 1.0', {'n_samples': 3, 'sigma': 1.0})]
+        """
+        swept = self._swept_parameters
+        for rate, *values in product(rates_in(self.learning_rate), *swept.values()):
+            chosen = dict(zip(swept, values, strict=True))
+            swept_rate = {"learning_rate": rate} if isinstance(self.learning_rate, Sweep) else {}
+            label = ", ".join([self.name, *(f"{name} {value}" for name, value in (swept_rate | chosen).items())])
+            yield msgspec.structs.replace(self, name=label, parameters=self.parameters | chosen, learning_rate=rate)
+
+    @property
+    def _swept_parameters(self) -> dict[str, Any]:
+        sweeps = {name: value for name, value in self.parameters.items() if isinstance(value, dict)}
+        return {name: value["sweep"] for name, value in sweeps.items() if value.keys() == {"sweep"}}
 
     def check(self) -> None:
-        """Raise unless there is such a loss or model; a model's module is imported for that."""
+        """Raise unless there is such a loss or model; the module of one's own is imported for that."""
         if self.model:
             resolve(self.model)
-        elif self.loss not in registry:
+            return
+        if not (self.importable or self.loss in registry):
             raise InputError(
-                f"unknown loss {self.loss!r}; known are {', '.join(registry)}. A loss of your own joins the registry "
-                "in a module that the plan lists under imports."
+                f"unknown loss {self.loss!r}; known are {', '.join(registry)}. A loss of your own is written as "
+                '"package.module:Class".'
             )
-        else:
-            try:
-                as_loss(self.loss, **self.parameters)
-            except Exception as reason:  # a loss may be anyone's code
-                raise InputError(
-                    f"{self.loss!r} does not take the parameters {dict(self.parameters)}: {reason}"
-                ) from reason
+        try:
+            made = self._make_loss()
+        except InputError:
+            raise
+        except Exception as reason:  # a loss may be anyone's code
+            raise InputError(f"{self.loss!r} does not take the parameters {self.parameters}: {reason}") from reason
+        if not isinstance(made, Loss):
+            raise InputError(f"{self.loss!r} is not a decidewise.losses.Loss; got {type(made).__name__}.")
 
     def estimator(self, problem: Problem, *, random_state: int, **training: Any) -> Any:
-        """Return an unfitted estimator; `training` are parameters of `DecisionRegressor`, which only Adam heeds."""
+        """Return an unfitted estimator; `training` are parameters of `DecisionRegressor`, which only Adam needs."""
         if self.model:
             return resolve(self.model)(problem, random_state=random_state, **self.parameters)
         if self.mode == "exact":
             return EXACT[self.loss]()
-        loss = as_loss(self.loss, **self.parameters)
-        return DecisionRegressor(problem, loss, protocol="paper", init="torch", random_state=random_state, **training)
+        return DecisionRegressor(
+            problem, self._make_loss(), protocol="paper", init="torch", random_state=random_state, **training
+        )
+
+    def _make_loss(self) -> Loss:
+        if self.importable:
+            return resolve(self.loss)(**self.parameters)
+        return as_loss(self.loss, **self.parameters)
+
+
+def rates_in(rate: float | Sweep | None) -> tuple[float | None, ...]:
+    """Return the learning rates of a sweep, or the one there is, or None."""
+    return rate.sweep if isinstance(rate, Sweep) else (rate,)

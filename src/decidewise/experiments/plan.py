@@ -1,4 +1,4 @@
-"""What to run: a plan, read from a TOML file.
+"""Plans: what to run, read from TOML files.
 
     trials = 20
     epochs = 100
@@ -9,134 +9,164 @@
     data = "decidewise.data:make_knapsack"  # called as make_knapsack(n, degree=..., seed=seed + trial, **options)
     options = { instance_seed = 42 }
     seed = 43
-    degrees = [1, 2, 4]
+    degrees = [1, 2, 4]                     # optional: data without degrees are made without
     samples = [100, 200]
-    learning_rate = [1e-2, 5e-3]            # one for each number of samples, or one for all
+    learning_rate = [1e-2, 5e-3]            # one for each number of samples, or one for all, or a sweep
     test_samples = 2_000
     methods = [
       { name = "MSE", loss = "mse" },
       { name = "MSE", loss = "mse", mode = "exact" },
-      { name = "PFY", loss = "pfy", parameters = { n_samples = 3, sigma = 1.0 } },
+      { name = "PFY", loss = "pfy", parameters = { n_samples = 3, sigma = { sweep = [0.1, 1.0] } } },
+      { name = "Mine", loss = "my_losses:MyLoss" },
     ]
 
-Reading a plan imports nothing: it is data, and so are the names of functions and modules in it. Running it imports
-those modules, also from beside the plan, and executes them: run only plans you trust. A module listed under `imports`
-is imported first, so that it can register a loss of its own.
+Reading a plan imports nothing: it is data, and so are the names of functions and classes in it. Running it imports
+their modules, also from the folder of the plan, and executes them: run only plans you trust.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any
 
-from decidewise.checks import as_integer, as_positive
+import msgspec
+
+from decidewise.checks import as_positive
 from decidewise.errors import InputError
-from decidewise.experiments.importable import check_module, check_name, check_text
-from decidewise.experiments.methods import Method
+from decidewise.experiments.importable import check_name, check_text
+from decidewise.experiments.methods import Method, Sweep, rates_in
 
 #: Of integers: what the store can hold, even the sum of two of them.
 _LARGEST = 2**62
-Part = TypeVar("Part")
-_KINDS: dict[type, str] = {str: "strings", dict: "tables"}
+Count = Annotated[int, msgspec.Meta(ge=1, le=_LARGEST)]
+Counts = Annotated[tuple[Count, ...], msgspec.Meta(min_length=1)]
 
 
-@dataclass(frozen=True)
-class PlannedProblem:
+class PlannedProblem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One problem of a plan: its data, and the methods that are compared on it.
 
     Parameters
     ----------
     data : str
-        `"package.module:function"`, which returns a `decidewise.data.Dataset`.
-    learning_rate : float or sequence of float
-        One for all, or one for each entry of `samples`.
+        `"package.module:function"`. Called as `function(n, degree=degree, seed=seed + trial, **options)`, without
+        `degree` where the plan gives no degrees, it returns a `decidewise.data.Dataset` of `n` rows: the first
+        `samples` of them to train on, then `test_samples` to test on.
+    degrees : tuple of int, optional
+        How far the truth of generated data is from a linear model.
+    learning_rate : float, tuple of float or Sweep, optional
+        That of Adam: one for all, one for each entry of `samples`, or several to try, `{ sweep = [1e-3, 1e-2] }`. Only
+        methods with a loss and mode "adam" need one.
     seed : int
         Trial `t` draws its data with `seed + t`.
+    methods : tuple of Method
+        Sweeps are expanded: each of their values is a method of its own.
     """
 
     name: str
     data: str
-    degrees: Sequence[int]
-    samples: Sequence[int]
-    test_samples: int
-    learning_rate: float | Sequence[float]
-    methods: Sequence[Method]
-    seed: int = 42
-    options: Mapping[str, Any] = field(default_factory=dict)
+    samples: Counts
+    test_samples: Count
+    methods: Annotated[tuple[Method, ...], msgspec.Meta(min_length=1)]
+    degrees: Counts | None = None
+    learning_rate: float | tuple[float, ...] | Sweep | None = None
+    seed: Annotated[int, msgspec.Meta(ge=0, le=_LARGEST)] = 42
+    options: dict[str, Any] = {}
 
     def __post_init__(self) -> None:
         check_text(self.name, "name")
         check_name(self.data)
-        for name in ("degrees", "samples", "methods"):
-            _check_list(getattr(self, name), name)
-        for name in ("degrees", "samples"):
-            for value in getattr(self, name):
-                _check_integer(value, f"an entry of {name}")
-        _check_distinct("degree", self.degrees)
+        self._expand_sweeps()
+        _check_distinct("degree", self.degrees or ())
         _check_distinct("number of samples", self.samples)
         _check_distinct("method", [f"{method.name} ({method.mode})" for method in self.methods])
-        _check_integer(self.test_samples, "test_samples")
-        _check_integer(self.seed, "seed", minimum=0)
-        if isinstance(self.learning_rate, Sequence) and len(self.learning_rate) != len(self.samples):
-            raise InputError(
-                f"learning_rate has {len(self.learning_rate)} entries and samples {len(self.samples)}; give one rate "
-                "for each number of samples, or a single number for all."
+        self._check_rates()
+
+    def rate(self, method: Method, samples: int) -> float | None:
+        """Return the learning rate of a method at a number of samples, None for a method that has none."""
+        if not method.has_rate:
+            return None
+        rate = self.learning_rate if method.learning_rate is None else method.learning_rate
+        if isinstance(rate, tuple):
+            return rate[self.samples.index(samples)]
+        (single,) = rates_in(rate)  # sweeps have been expanded
+        return single
+
+    def _expand_sweeps(self) -> None:
+        methods = self.methods
+        if isinstance(self.learning_rate, Sweep):
+            swept = self.learning_rate
+            methods = tuple(
+                msgspec.structs.replace(method, learning_rate=swept)
+                if method.has_rate and method.learning_rate is None
+                else method
+                for method in methods
             )
-        for rate in self.learning_rates.values():
-            as_positive(rate, name="learning_rate")
+            msgspec.structs.force_setattr(self, "learning_rate", None)
+        expanded = tuple(each for method in methods for each in method.expand())
+        msgspec.structs.force_setattr(self, "methods", expanded)
 
-    @property
-    def learning_rates(self) -> dict[int, float]:
-        """The learning rate for each number of samples."""
-        if isinstance(self.learning_rate, Sequence):
-            return dict(zip(self.samples, self.learning_rate, strict=True))
-        return dict.fromkeys(self.samples, self.learning_rate)
+    def _check_rates(self) -> None:
+        rates = self.learning_rate if isinstance(self.learning_rate, tuple) else (self.learning_rate,)
+        for rate in rates:
+            if rate is not None:
+                as_positive(rate, name="learning_rate")
+        if isinstance(self.learning_rate, tuple) and len(rates) != len(self.samples):
+            raise InputError(
+                f"learning_rate has {len(rates)} entries and samples {len(self.samples)}; give one rate for each "
+                "number of samples, or a single number for all."
+            )
+        without = [method.name for method in self.methods if method.has_rate and method.learning_rate is None]
+        if without and self.learning_rate is None:
+            raise InputError(f"learning_rate is missing: {without[0]} is trained by Adam, and needs one.")
 
 
-@dataclass(frozen=True)
-class Plan:
-    """All that is needed to repeat an experiment.
+class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What the file of a plan says.
+
+    Parameters
+    ----------
+    trials : int
+        How often each cell is computed, on other data each time.
+    epochs, batch_size : int
+        Those of Adam.
+    """
+
+    problems: Annotated[tuple[PlannedProblem, ...], msgspec.Meta(min_length=1)]
+    trials: Count
+    epochs: Count = 100
+    batch_size: Count = 32
+
+    def __post_init__(self) -> None:
+        _check_distinct("problem", [problem.name for problem in self.problems])
+
+
+class Plan(PlanFile, frozen=True, kw_only=True):
+    """All that is needed to repeat an experiment: what a file says, and where it is.
 
     Parameters
     ----------
     name : str
         The stem of the file it was read from.
-    imports : sequence of str
-        Modules to import first.
     folder : str
-        Where modules are looked for that are not installed: that of the file.
+        That of the file, where modules are looked for that are not installed.
     """
 
     name: str
-    problems: Sequence[PlannedProblem]
-    trials: int
-    epochs: int = 100
-    batch_size: int = 32
-    imports: Sequence[str] = ()
     folder: str = ""
-
-    def __post_init__(self) -> None:
-        check_text(self.name, "the name of the file")
-        _check_list(self.problems, "problems")
-        _check_distinct("problem", [problem.name for problem in self.problems])
-        for name in ("trials", "epochs", "batch_size"):
-            _check_integer(getattr(self, name), name)
-        for module in self.imports:
-            check_module(module)
 
     @property
     def n_cells(self) -> int:
         """How many cells it has, in all trials."""
-        return self.trials * sum(len(p.degrees) * len(p.samples) * len(p.methods) for p in self.problems)
+        return self.trials * sum(len(p.degrees or (None,)) * len(p.samples) * len(p.methods) for p in self.problems)
 
     @property
     def modules(self) -> tuple[str, ...]:
         """The modules beyond decidewise that the plan names."""
-        names = [*self.imports, *(problem.data for problem in self.problems)]
-        names += [method.model for problem in self.problems for method in problem.methods if method.model]
+        names = [problem.data for problem in self.problems]
+        names += [name for problem in self.problems for method in problem.methods for name in method.importable]
         modules = {name.partition(":")[0] for name in names}
         return tuple(sorted(module for module in modules if module.partition(".")[0] != "decidewise"))
 
@@ -153,59 +183,42 @@ def read_plan(path: Path | str) -> Plan:
         raise InputError(f"cannot read the plan {path}: {reason.strerror}.") from reason
     except (ValueError, RecursionError) as reason:
         raise InputError(f"{path} is not valid TOML: {reason}.") from reason
-    return _plan(path, table)
-
-
-def _plan(path: Path, table: Mapping[str, Any]) -> Plan:
-    where = str(path)
-    _entries(table, "imports", str, where)
-    problems = []
-    for i, problem in enumerate(_entries(table, "problems", dict, where)):
-        place = f"{where}: problems[{i}]"
-        methods = [
-            _make(Method, method, f"{place}.methods[{j}]")
-            for j, method in enumerate(_entries(problem, "methods", dict, place))
-        ]
-        problems.append(_make(PlannedProblem, {**problem, "methods": methods}, place))
-    return _make(Plan, {**table, "problems": problems}, where, name=path.stem, folder=str(path.resolve().parent))
-
-
-def _entries(table: Mapping[str, Any], key: str, kind: type, where: str) -> list[Any]:
-    entries = table.get(key, [])
-    if not (isinstance(entries, list) and all(isinstance(entry, kind) for entry in entries)):
-        raise InputError(f"{where}: {key} must be a list of {_KINDS[kind]}; got {entries!r}.")
-    return entries
-
-
-def _make(part: type[Part], table: Mapping[str, Any], where: str, **known: Any) -> Part:
-    """Make a part of the plan of its table; `known` are fields that do not stand there."""
-    expected = {entry.name: entry for entry in fields(part) if entry.name not in known}  # type: ignore[arg-type]
-    for key, value in table.items():
-        if key not in expected:
-            raise InputError(f"{where}: unknown key {key!r}; known keys are {', '.join(expected)}.")
-        kind = {"str": str, "Mapping[str, Any]": dict}.get(str(expected[key].type))
-        if kind and not isinstance(value, kind):
-            raise InputError(f"{where}: {key} must be a {_KINDS[kind][:-1]}; got {value!r}.")
-    for key, entry in expected.items():
-        if key not in table and entry.default is MISSING and entry.default_factory is MISSING:
-            raise InputError(f"{where}: {key} is missing.")
+    check_text(path.stem, "the name of the file")
     try:
-        return part(**table, **known)
-    except (TypeError, ValueError) as reason:
-        raise InputError(f"{where}: {reason}") from reason
+        found = msgspec.convert(table, PlanFile)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{path}: {_sentence(error, table)}") from error
+    return Plan(**msgspec.structs.asdict(found), name=path.stem, folder=str(path.resolve().parent))
 
 
-def _check_integer(value: Any, name: str, *, minimum: int = 1) -> None:
-    if as_integer(value, name=name, minimum=minimum) > _LARGEST:
-        raise InputError(f"{name} must be at most {_LARGEST}; got {value}.")
+#: What is read at each key of a plan that holds a table; "" is the file.
+_PARTS = {"": PlanFile, "problems": PlannedProblem, "methods": Method, "learning_rate": Sweep}
 
 
-def _check_list(values: Any, name: str) -> None:
-    if not isinstance(values, Sequence) or isinstance(values, str) or not values:
-        raise InputError(f"{name} must be a list of at least one entry; got {values!r}.")
+def _sentence(error: msgspec.ValidationError, table: Mapping[str, Any]) -> str:
+    """Say what is wrong in the words of TOML, with its place and the value found there."""
+    message, _, place = str(error).partition(" - at `$")
+    place = place.strip("`.")
+    if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", message):
+        part = _PARTS[re.sub(r"\[\d+\]$", "", place).rpartition(".")[2]]
+        message = f"unknown key {unknown[1]!r}; known keys are {', '.join(part.__struct_fields__)}."
+    elif missing := re.fullmatch(r"Object missing required field `(.*)`", message):
+        message = f"{missing[1]} is missing."
+    elif expected := re.fullmatch(r"Expected `(.*?)`(.*?)(?:, got .*)?", message):
+        words = {"array": "list", "object": "table", "str": "string", "int": "integer", "float": "number"}
+        kinds = [words.get(kind, kind) for kind in expected[1].split(" | ") if kind != "null"]
+        message = f"expected {' or '.join(kinds)}{expected[2]}; got {_found(table, place)!r}."
+    return f"{place}: {message}".removeprefix(": ")
+
+
+def _found(table: Any, place: str) -> Any:
+    """Return the value at a place such as "problems[0].seed"."""
+    for key, index in re.findall(r"(\w+)|\[(\d+)\]", place):
+        table = table[key] if key else table[int(index)]
+    return table
 
 
 def _check_distinct(what: str, values: Sequence[Any]) -> None:
     for value in values:
         if values.count(value) > 1:
-            raise InputError(f"{what} {value} stands there twice; each needs a place of its own in the tables.")
+            raise InputError(f"{what} {value} is listed twice; list each {what} once.")

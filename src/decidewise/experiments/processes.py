@@ -1,7 +1,7 @@
 """Work spread over processes of this machine.
 
-This speaks to loky itself rather than through joblib, which draws tasks in a thread of its own: an error there, such as
-that of a full disk, would leave the run waiting for ever.
+This calls loky itself and not joblib, which draws tasks in a thread of its own: an error there, such as that of a full
+disk, would leave the run waiting forever.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
-"""One row a measurement, and tables of rows."""
+"""Rows, one per measurement, and tables of rows."""
 
 from __future__ import annotations
 
 import os
 import platform
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
+from types import NoneType
+from typing import get_args, get_type_hints
 
 import pyarrow as pa
 
@@ -22,17 +24,17 @@ class Row:
     Attributes
     ----------
     plan, problem, degree, samples, method, mode, trial
-        Which cell it is; `samples` are those of the training set.
+        Which cell it is; `samples` are those of the training set, and `degree` is None for data without degrees.
     regret, floor : float
         Normalised regret on the test set in percent, and that of the true conditional mean there; None if unknown.
     label_seconds, train_seconds, evaluate_seconds : float
         Before, during and after training, on one thread.
-    solver_calls : int
-        For labels and training.
+    n_solves : int
+        Solver calls of labels and training.
     seed : int
         Of the data.
-    version, machine : str
-        What made it.
+    version, libraries, machine : str
+        What made it: the version of the code, those of the libraries it computes with, and the machine.
     status : {"ok", "failed"}
     reason : str
         Why it failed.
@@ -40,7 +42,7 @@ class Row:
 
     plan: str
     problem: str
-    degree: int
+    degree: int | None
     samples: int
     method: str
     mode: str
@@ -50,24 +52,26 @@ class Row:
     label_seconds: float | None
     train_seconds: float | None
     evaluate_seconds: float | None
-    solver_calls: int | None
+    n_solves: int | None
     seed: int
     version: str
+    libraries: str
     machine: str
     status: str
     reason: str
 
 
-#: The columns by name, with the type of their entries.
+#: The columns by name, with the type of their entries; None may stand in place of a number.
 COLUMNS: dict[str, type] = {
-    field.name: {"str": str, "int": int, "float": float}[str(field.type).partition(" ")[0]] for field in fields(Row)
+    name: next(kind for kind in get_args(hint) or (hint,) if kind is not NoneType)
+    for name, hint in get_type_hints(Row).items()
 }
 _ARROW = {str: pa.string(), int: pa.int64(), float: pa.float64()}
 SCHEMA = pa.schema([(name, _ARROW[kind]) for name, kind in COLUMNS.items()])
 
 
 def as_table(rows: Iterable[Row]) -> pa.Table:
-    """Return the rows as an Arrow table, one column a field."""
+    """Return the rows as an Arrow table, one column per field."""
     return pa.Table.from_pylist([asdict(row) for row in rows], schema=SCHEMA)
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import itertools
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import replace
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, Literal
 from uuid import uuid4
 
+import msgspec
 from joblib import effective_n_jobs
 from rich.console import Console
 
@@ -21,22 +20,25 @@ from decidewise.errors import InputError
 from decidewise.experiments.cells import Cell, cells_of, check_names, compute
 from decidewise.experiments.cluster import workers_of
 from decidewise.experiments.display import display
+from decidewise.experiments.periodic import repeated
 from decidewise.experiments.plan import Plan
 from decidewise.experiments.processes import processes
 from decidewise.experiments.rows import Row
 from decidewise.experiments.store import LEASE, Store
-from decidewise.experiments.version import code_version
+from decidewise.experiments.version import code_version, library_versions
 from decidewise.runtime.interrupts import interruptible, raise_noted
 
-#: Beyond these a slip of the keyboard is more likely than a wish.
+#: More than these is more likely a typing mistake than intended.
 MOST_CELLS, MOST_JOBS = 1_000_000, 1_000
 
 
 class OtherCodeError(InputError):
-    """A worker has other code than the run began with, and rows of two versions must not mix."""
+    """A worker has other code or libraries than the run began with, and rows of two versions must not mix."""
 
 
-def cells_of_all(plans: Sequence[Plan], *, trials: int | None = None, version: str | None = None) -> list[Cell]:
+def cells_of_all(
+    plans: Sequence[Plan], *, trials: int | None = None, version: str | None = None, libraries: str | None = None
+) -> list[Cell]:
     """Return the cells of several plans, trial after trial, so that all tables fill evenly.
 
     Parameters
@@ -45,15 +47,22 @@ def cells_of_all(plans: Sequence[Plan], *, trials: int | None = None, version: s
         Instead of the number in each plan.
     version : str, optional
         The version of the code; by default that of this code.
+    libraries : str, optional
+        The versions of the libraries; by default those that are installed.
     """
     names = [plan.name for plan in plans]
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two plans are called {name!r}; rename one of the files, or run them apart.")
-    chosen = [plan if trials is None else replace(plan, trials=trials) for plan in plans]
+    chosen = [plan if trials is None else msgspec.structs.replace(plan, trials=trials) for plan in plans]
     if (n_cells := sum(plan.n_cells for plan in chosen)) > MOST_CELLS:
         raise InputError(f"the plans have {n_cells:,} cells, more than {MOST_CELLS:,}; ask for fewer trials.")
-    cells = [cell for plan in chosen for cell in cells_of(plan, version or code_version(plan.modules, plan.folder))]
+    libraries = libraries or library_versions()
+    cells = [
+        cell
+        for plan in chosen
+        for cell in cells_of(plan, version or code_version(plan.modules, plan.folder), libraries)
+    ]
     return sorted(cells, key=lambda cell: cell.trial)
 
 
@@ -75,14 +84,14 @@ def run(
     Parameters
     ----------
     jobs : int
-        Number of worker processes; -1 is one a core, 1 is this process itself.
+        Number of worker processes; -1 is one per core, 1 is this process itself.
     cluster : str, optional
         Address of a Dask scheduler, to use its workers instead. Their decidewise must be this one.
     anew : {"failed", "all"}, optional
         Compute these cells again. Each keeps its row until the new one is stored; a run that ends before its time is
         continued by one without this argument, and begun again by one with it.
     console : rich.console.Console, optional
-        Where to show how the run gets on.
+        Where to show the progress of the run.
     """
     jobs = _number_of_jobs(jobs, cells)
     name = uuid4().hex
@@ -125,11 +134,13 @@ def _tasks(cells: Sequence[Cell], store: Store, name: str, *, write: bool) -> It
 
 def _work(cells: Sequence[Cell], store: Store | None) -> tuple[Sequence[Cell], list[Row]]:
     """Compute the cells of one draw, in a worker."""
-    if (version := code_version(cells[0].modules, cells[0].folder)) != cells[0].version:
-        raise OtherCodeError(
-            f"a worker has code {version}, and the run began with {cells[0].version}: a file was edited meanwhile, or "
-            "the cluster is not up to date. Start again, with the same code everywhere."
-        )
+    here = code_version(cells[0].modules, cells[0].folder), library_versions()
+    for has, began in zip(here, (cells[0].version, cells[0].libraries), strict=True):
+        if has != began:
+            raise OtherCodeError(
+                f"a worker has {has}, and the run began with {began}: a file was edited meanwhile, or the cluster is "
+                "not up to date. Start again, with the same code and libraries everywhere."
+            )
     rows = []
     for cell, row in zip(cells, compute(cells), strict=True):
         rows.append(row)
@@ -141,7 +152,7 @@ def _work(cells: Sequence[Cell], store: Store | None) -> tuple[Sequence[Cell], l
 def _number_of_jobs(jobs: int, cells: Sequence[Cell]) -> int:
     """Return how many processes may work at once, no more than there are draws; one is this process."""
     if as_integer(jobs, name="jobs", minimum=-sys.maxsize) == 0 or abs(jobs) > MOST_JOBS:
-        raise InputError(f"jobs must be from 1 to {MOST_JOBS}, or -1 for one a core; got jobs={jobs}.")
+        raise InputError(f"jobs must be from 1 to {MOST_JOBS}, or -1 for one per core; got jobs={jobs}.")
     wanted = int(effective_n_jobs(jobs))
     return min(wanted, max(2, len({cell.draw for cell in cells})))
 
@@ -159,20 +170,10 @@ def _check_names(cells: Sequence[Cell]) -> None:
 @contextmanager
 def _heartbeat(store: Store, name: str) -> Iterator[None]:
     """Keep the claims of a run alive while it lasts, and give them up at its end."""
-    ended = threading.Event()
-
-    def beat() -> None:
-        while not ended.wait(LEASE / 6):
-            with suppress(InputError):  # what the store complains of, the run itself will meet and tell
-                store.record_heartbeat(name)
-
-    thread = threading.Thread(target=beat, daemon=True)
-    thread.start()
     try:
-        yield
+        with repeated(partial(store.record_heartbeat, name), seconds=LEASE / 6):
+            yield
     finally:
-        ended.set()
-        thread.join()
         store.release(name)
 
 

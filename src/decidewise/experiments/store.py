@@ -1,10 +1,10 @@
 """Rows on disk: one SQLite file that any number of runs may write to, and that no crash can spoil.
 
-A row is one transaction, so it is there or it is not. Its primary key is that of its cell, a hash of all that decides
-the result; rows of an older plan, seed or code have other keys and are never read for this one.
+A row is one transaction, so it is stored whole or not at all. Its primary key is that of its cell, a hash of everything
+that decides the result; rows of another plan, seed, code or library have other keys and are never read for this one.
 
-So that two runs share the work, a cell is claimed before it is computed. A claim lasts while its run lives: it is taken
-over as soon as the process is gone from this machine, or has not been heard of for `LEASE` seconds.
+So that two runs can share the work, a cell is claimed before it is computed. A claim lasts as long as its run: another
+run takes it over when the process no longer exists on this machine, or has sent no heartbeat for `LEASE` seconds.
 
 A row that is to be computed anew is set aside: it stays, under another key, and is read until its successor is stored.
 """
@@ -24,10 +24,10 @@ from decidewise.errors import InputError
 from decidewise.experiments.cells import Cell
 from decidewise.experiments.rows import COLUMNS, Row
 
-#: Seconds after which a run that gives no sign of life has lost its claims.
+#: Seconds after which a run that sends no heartbeat has lost its claims.
 LEASE = 60.0
-#: Changed whenever the tables below are, so that an old file is refused rather than misread.
-_FORMAT = 1
+#: Changed with the tables below, so that an old file is refused rather than misread.
+_FORMAT = 2
 #: How long a connection waits for others to finish their (very short) transactions.
 _PATIENCE = 60.0
 #: Before the key of a row that is set aside.
@@ -105,10 +105,11 @@ class Store:
                 [(_ASIDE + cell.key, cell.key) for cell in cells],
             )
 
-    def versions(self, plan: str) -> dict[str, int]:
-        """Return the number of rows of a plan by the version of the code, whatever its settings were."""
+    def versions(self, plan: str) -> dict[tuple[str, str], int]:
+        """Return the number of rows of a plan by version of the code and of the libraries, whatever its settings."""
+        query = "SELECT version, libraries, count(*) FROM rows WHERE plan = ? GROUP BY version, libraries"
         with self._connection() as db:
-            return dict(db.execute("SELECT version, count(*) FROM rows WHERE plan = ? GROUP BY version", (plan,)))
+            return {(version, libraries): count for version, libraries, count in db.execute(query, (plan,))}
 
     def claim(self, cells: Sequence[Cell], run: str) -> list[Cell]:
         """Return those cells that have no row and that no other run is at work on; they are now this run's."""
@@ -140,7 +141,7 @@ class Store:
 
     @contextmanager
     def held_open(self) -> Iterator[None]:
-        """Hold one connection meanwhile: each time the last is closed, SQLite tidies up its log, at a price."""
+        """Hold one connection open: each time the last one is closed, SQLite merges its log, which takes time."""
         with self._connection() as db:
             db.execute("SELECT count(*) FROM claims").fetchone()
             yield
@@ -151,6 +152,11 @@ class Store:
             found, tables = db.execute(
                 "SELECT (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)"
             ).fetchone()
+            if 0 < found < _FORMAT:
+                raise InputError(
+                    f"{self.path} holds rows of an earlier decidewise (format {found}, not {_FORMAT}), which cannot be "
+                    "compared with new ones. Choose another file, or remove this one and compute its rows anew."
+                )
             if found not in (0, _FORMAT) or (found == 0 and tables):
                 raise InputError(
                     f"{self.path} is a database, but no store of this decidewise (format {found}, not {_FORMAT}). "
@@ -198,7 +204,7 @@ def _is_taken(db: sqlite3.Connection, cell: Cell, run: str) -> bool:
 
 
 def _is_alive(host: str, pid: int, heard: float) -> bool:
-    """Whether a run has been heard of lately, and is not known to be gone from this machine."""
+    """Whether a run has sent a heartbeat lately, and its process has not ended on this machine."""
     return time.time() - heard < LEASE and not (host == platform.node() and _is_gone(pid))
 
 

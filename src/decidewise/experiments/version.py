@@ -1,16 +1,18 @@
-"""Which code made a row: the version of the package, and a fingerprint of the source that decides results."""
+"""What made a row: the code, as a fingerprint of the source that decides results, and the libraries it uses."""
 
 from __future__ import annotations
 
 import ast
 import hashlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import version
 from pathlib import Path
 
 import decidewise
+from decidewise.errors import InputError
 
 #: What a result depends on. The store, the displays, the report and the command line may change under old rows.
 PARTS = (
@@ -28,6 +30,53 @@ PARTS = (
     "experiments/cells.py",
     "paper/same_model.py",
 )
+#: The libraries that compute results, with the names they are installed by.
+LIBRARIES = {
+    "NumPy": "numpy",
+    "SciPy": "scipy",
+    "scikit-learn": "scikit-learn",
+    "Numba": "numba",
+    "HiGHS": "highspy",
+    "Clarabel": "clarabel",
+}
+
+
+@cache
+def library_versions() -> str:
+    """Return the installed versions of the libraries, such as "NumPy 2.3.1, SciPy 1.16.0, ..."; none is imported."""
+    return _written({name: version(package) for name, package in LIBRARIES.items()})
+
+
+def with_libraries(changes: str) -> str:
+    """Return the installed versions of the libraries but for some, named as in "NumPy 2.2.6, SciPy 1.15.0"."""
+    found = _versions(library_versions())
+    for name, number in _versions(changes).items():
+        if name not in found or not number:
+            raise InputError(
+                f'expected libraries and versions such as "NumPy 2.2.6, SciPy 1.15.0", of {", ".join(found)}; got '
+                f"{changes!r}."
+            )
+        found[name] = number
+    return _written(found)
+
+
+def other_libraries(libraries: str) -> str:
+    """Return those of some versions that are not the installed ones.
+
+    >>> other_libraries(library_versions()), other_libraries(with_libraries("NumPy 2.0.0"))
+    ('', 'NumPy 2.0.0')
+    """
+    installed = _versions(library_versions())
+    return _written({name: it for name, it in _versions(libraries).items() if it != installed.get(name)})
+
+
+def _versions(text: str) -> dict[str, str]:
+    parts = (part.strip().rpartition(" ") for part in text.split(","))
+    return {name: number for name, _, number in parts}
+
+
+def _written(versions: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in versions.items())
 
 
 @cache

@@ -1,8 +1,8 @@
 """Deciding better than published: the choice among solver-free models against the best published method of each row.
 
-A row is won when the mean regret of the choice is at most that of the best published method plus a margin. Beside it
-stands the same model trained on SPO+: what that gains over the published SPO+ is owed to the model, its start and its
-learning rate, and what is between the two of ours to the loss.
+A row is won when the mean regret of the choice is at most that of the best published method plus a margin. The same
+model trained on SPO+ is shown beside it: its gain over the published SPO+ comes from the model, its start and its
+learning rate, and the difference between our two methods comes from the loss.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from functools import cached_property
 from math import isfinite, nan
 from typing import ClassVar, NamedTuple
 
+from decidewise.paper import CONTESTS, TITLES
 from decidewise.report.chart import PUBLISHED, Axis, Chart, Mark, Panel, Series
-from decidewise.report.results import TITLES, Board, Column, Setting, Summary, Trials, in_order
+from decidewise.report.results import Board, Column, Setting, Summary, Trials, degree_text, in_order, in_sequence
 from decidewise.report.tables import digits_of
 
 CHOICE, FAIR = Column("WISE CV", "cv"), Column("SPO+ same model", "cv")
@@ -26,10 +27,15 @@ CLEAR_GAP, CLEAR_PROBLEM, CLEAR_DEGREE = 0.3, "shortest_path", 4
 MANY_SAMPLES, EXCESS_MANY, EXCESS_FEW = 800, 15.0, 30.0
 _ROUNDING = 1e-9
 _BEYOND = (
-    "The floor itself is above the published number, by more than the margin: on the instances at hand not even the "
-    "true expected costs decide as well as published, so that no prediction does on average."
+    "The floor itself is above the published number by more than the margin: on our instances not even the true "
+    "expected costs decide as well as published, so no prediction can on average."
 )
-_WITHIN = "No more is known than that the floor, where there is one, would allow a better prediction to win these."
+_WITHIN = "The floor does not rule these rows out: a better prediction could win them."
+
+
+def is_contest(board: Board) -> bool:
+    """Whether a board is measured against the best published method of each row, instead of cell by cell."""
+    return board.plan in CONTESTS and bool(board.published)
 
 
 @dataclass(frozen=True)
@@ -159,9 +165,9 @@ class Contest:
     def among(cls, boards: Iterable[Board]) -> Contest:
         """Return the contests among boards, in the order of their problems."""
         boards = list(boards)
-        found = [board for board in boards if board.is_contest]
+        found = [board for board in boards if is_contest(board)]
         order = in_order((board.problem for board in found), first=tuple(TITLES))
-        tables = {board.problem: board for board in boards if board.plan == board.problem and not board.is_contest}
+        tables = {board.problem: board for board in boards if board.plan == board.problem and not is_contest(board)}
         return cls(sorted(found, key=lambda board: order.index(board.problem)), tables)
 
     @cached_property
@@ -170,7 +176,7 @@ class Contest:
         return [
             Match(board, setting, self.tables.get(board.problem))
             for board in self.boards
-            for setting in sorted({setting for setting, _ in board.published})
+            for setting in in_sequence(setting for setting, _ in board.published)
         ]
 
     @property
@@ -187,7 +193,7 @@ class Contest:
     @property
     def counts(self) -> list[Count]:
         """What was aimed at, row by row, and in how many of them SPO+ is ahead."""
-        clear = [m for m in self.paper if m.board.problem == CLEAR_PROBLEM and m.setting.degree >= CLEAR_DEGREE]
+        clear = [m for m in self.paper if m.board.problem == CLEAR_PROBLEM and (m.setting.degree or 0) >= CLEAR_DEGREE]
         others = [match for match in self.matches if not match.in_paper]
         counts = [
             _count(
@@ -228,10 +234,9 @@ class Contest:
 
     @property
     def others(self) -> list[str]:
-        """What else was run on these rows, a sentence a row and method."""
+        """What else was run on these rows, one sentence per row and method."""
         return [
-            f"{match.board.problem_title}, degree {match.setting.degree}, {match.setting.samples:,} samples: "
-            f"{column.label} {_shown(cell, 2)} %"
+            f"{match.board.problem_title}, {match.setting.text}: {column.label} {_shown(cell, 2)} %"
             for match in self.matches
             for (setting, column), cell in match.board.cells.items()
             if setting == match.setting and column not in (CHOICE, FAIR)
@@ -259,12 +264,12 @@ class Contest:
 
 
 def contest_chart(board: Board) -> Chart | None:
-    """Return regret above the floor against samples, one panel a degree; None for a board of a single row."""
+    """Return regret above the floor against samples, one panel per degree; None for a board of a single row."""
     matches = [match for match in Contest([board]).matches if isfinite(match.floor)]
     if len(matches) < 2:
         return None
     panels = tuple(
-        Panel(f"degree {degree}", tuple(_series([m for m in matches if m.setting.degree == degree])))
+        Panel(degree_text(degree), tuple(_series([m for m in matches if m.setting.degree == degree])))
         for degree in dict.fromkeys(match.setting.degree for match in matches)
     )
     return Chart(
@@ -293,7 +298,7 @@ def _mark(match: Match, excess: Summary) -> Mark:
     digits = digits_of(match.board)
     method, published = match.rival
     lines = [
-        f"degree {match.setting.degree}, n = {match.setting.samples:,}",
+        f"{degree_text(match.setting.degree)}, n = {match.setting.samples:,}",
         *(f"{column.method} {_shown(cell, digits)} %" for column, cell in ((CHOICE, match.ours), (FAIR, match.fair))),
         f"best published: {method} {published:.2f} %",
         f"floor {match.floor:.{digits}f} %",

@@ -93,7 +93,7 @@ REASONS = (
         "2D knapsack: published MSE is under-trained at low degrees",
         "The given number of Adam steps cannot carry the intercept from 0 to the mean value of an item, so the cell "
         "measures how far the optimiser came. The exact columns show where the losses lead when they are minimised.",
-        lambda board, miss: board.problem == "knapsack" and miss.method == "MSE" and miss.setting.degree <= 2,
+        lambda board, miss: board.problem == "knapsack" and miss.method == "MSE" and miss.setting.degree in (1, 2),
     ),
     Reason(
         "No reason known",
@@ -109,8 +109,8 @@ def group_misses(
 ) -> list[tuple[Reason, list[tuple[Board, Judgement]]]]:
     """Return the missed cells under the first reason that applies to each; reasons without a cell are left out."""
     groups: list[tuple[Reason, list[tuple[Board, Judgement]]]] = [(reason, []) for reason in REASONS]
-    for board, comparisons in judged:
-        for miss in comparisons:
-            if miss.verdict == "missed":
+    for board, judgements in judged:
+        for miss in judgements:
+            if miss.outcome == "missed":
                 next(cells for reason, cells in groups if reason.applies(board, miss)).append((board, miss))
     return [(reason, cells) for reason, cells in groups if cells]

@@ -1,4 +1,4 @@
-"""Another loss for the chosen model, to tell what is owed to the model from what is owed to the loss."""
+"""Another loss for the chosen model, to separate the effect of the model from that of the loss."""
 
 from __future__ import annotations
 

@@ -15,14 +15,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
-from math import sqrt
+from dataclasses import dataclass, replace
+from math import nan, sqrt
 from typing import Literal
 
-from decidewise.report.results import PROTOCOL, Board, Column, Setting, Summary, Trials
+from decidewise.report.results import DEFAULT_MODE, Board, Column, Setting, Summary, Trials, Verdict
 
-Verdict = Literal["reproduced", "missed", "failed", "not run"]
-VERDICTS: tuple[Verdict, ...] = ("reproduced", "missed", "failed", "not run")
+Outcome = Literal["reproduced", "missed", "failed", "not run"]
+OUTCOMES: tuple[Outcome, ...] = ("reproduced", "missed", "failed", "not run")
+MARKS: dict[Outcome, str] = {"reproduced": "✓", "missed": "✗", "failed": "!", "not run": "–"}
+#: The mode that follows the paper's protocol.
+PROTOCOL = DEFAULT_MODE
 
 #: Trials behind every published mean.
 PAPER_TRIALS = 20
@@ -43,7 +46,7 @@ class Judgement:
     method: str
     published: Summary
     ours: Trials | None
-    verdict: Verdict
+    outcome: Outcome
     difference: float | None = None
     tolerance: float | None = None
     wrong_order: bool = False
@@ -77,10 +80,25 @@ def judge(board: Board) -> dict[tuple[Setting, str], Judgement]:
     return {(setting, method): _judge(board, setting, method) for setting, method in board.published}
 
 
-def count(comparisons: Iterable[Judgement]) -> dict[Verdict, int]:
-    """Return how many cells there are of each verdict, zeros included."""
-    found = Counter(comparison.verdict for comparison in comparisons)
-    return {verdict: found[verdict] for verdict in VERDICTS}
+def with_verdicts(board: Board) -> Board:
+    """Return the board with a verdict on every published cell, for tables and figures to show."""
+    tones: dict[Outcome, Literal["good", "bad"]] = {"reproduced": "good", "missed": "bad"}
+    verdicts = {
+        key: Verdict(
+            judgement.outcome,
+            MARKS[judgement.outcome],
+            tones.get(judgement.outcome, ""),
+            nan if judgement.tolerance is None else judgement.tolerance,
+        )
+        for key, judgement in judge(board).items()
+    }
+    return replace(board, verdicts=verdicts)
+
+
+def count(judgements: Iterable[Judgement]) -> dict[Outcome, int]:
+    """Return how many cells have each outcome, zeros included."""
+    found = Counter(judgement.outcome for judgement in judgements)
+    return {outcome: found[outcome] for outcome in OUTCOMES}
 
 
 def order(board: Board) -> Order | None:
@@ -106,8 +124,8 @@ def _judge(board: Board, setting: Setting, method: str) -> Judgement:
         and abs(_gap(board, setting)) > ORDER_GAP[board.problem] + _ROUNDING
         and _order_kept(board, setting) is False
     )
-    verdict: Verdict = "reproduced" if abs(difference) <= within and not wrong_order else "missed"
-    return Judgement(setting, method, published, ours, verdict, difference, within, wrong_order)
+    outcome: Outcome = "reproduced" if abs(difference) <= within and not wrong_order else "missed"
+    return Judgement(setting, method, published, ours, outcome, difference, within, wrong_order)
 
 
 def _gap(board: Board, setting: Setting) -> float:

@@ -1,4 +1,4 @@
-"""What a chart is: plain data, which `figures` draws into files and the page's script on the screen."""
+"""Charts as plain data, which `matplotlib_charts` draws into files and the page's script on the screen."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Literal
 
 from decidewise.report.results import Column
 
-#: What a series is, besides its method: a training mode of ours, the paper's numbers, or the floor.
+#: The layers of a chart besides our training modes: published numbers, and the floor.
 PUBLISHED, FLOOR = "published", "floor"
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A point with what is said when it is pointed at."""
+    """A point, with the note that is shown when it is pointed at."""
 
     x: float
     y: float
@@ -41,12 +41,16 @@ class Panel:
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis; `symlog` is linear below `unit` and logarithmic above, for counts that may be zero."""
+    """An axis; `symlog` is linear below `unit` and logarithmic above, for counts that may be zero.
+
+    With `names`, the axis lists them at 0, 1, 2, ...
+    """
 
     label: str
     scale: Literal["linear", "log", "symlog"] = "linear"
     unit: float = 1.0
     ticks: tuple[float, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

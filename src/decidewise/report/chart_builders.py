@@ -3,49 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from math import exp, isfinite, log
 from typing import Literal
 
-from decidewise.paper.contest import contest_chart
-from decidewise.paper.verdicts import judge
 from decidewise.report.chart import FLOOR, PUBLISHED, Axis, Chart, Mark, Matrix, Panel, Series
-from decidewise.report.results import PROTOCOL, Board, Column, Published, Setting, Summary, Trials
+from decidewise.report.results import DEFAULT_MODE, Board, Column, Published, Setting, Summary, Trials, degree_text
 from decidewise.report.tables import digits_of
 
-#: The degrees and sample sizes in the figure of the paper's text.
-TEXT_DEGREES, TEXT_SAMPLES = (1, 4, 8), (400, 1600)
 _LOG_RATIO = 4  # a linear axis hides the small values beyond this ratio
-# What a series is made of: our cell or the published one -> where its mark is, None to leave it out.
-_Place = Callable[[Setting, Trials | Published], tuple[float, Summary] | None]
+#: Where the mark of our cell or of the published one is, None to leave it out.
+Place = Callable[[Setting, Trials | Published], tuple[float, Summary] | None]
 
 
 def charts_of(board: Board) -> list[Chart | Matrix]:
     """Return every figure that the rows of a board are enough for."""
     if not any(cell.trials for cell in board.cells.values()):
         return []
-    if board.is_contest:
-        return [chart for chart in [contest_chart(board)] if chart is not None]
-    candidates: list[Chart | Matrix | None] = [
-        regret_by_samples(board),
-        regret_by_time_as_in_the_text(board) if board.problem == board.plan == "shortest_path" else None,
-        regret_by_time(board),
-        regret_by_solver_calls(board),
-        excess_over_floor(board),
-        speed_up(board),
-        paired_wins(board),
-    ]
+    candidates: list[Chart | Matrix | None]
+    if board.has_several_sizes:
+        candidates = [
+            regret_by_samples(board),
+            regret_by_time(board),
+            regret_by_solves(board),
+            excess_over_floor(board),
+            speed_up(board),
+            paired_wins(board),
+        ]
+    else:  # an axis of samples would have one point
+        candidates = [regret_by_method(board), regret_by_time(board), regret_by_solves(board), paired_wins(board)]
     return [chart for chart in candidates if chart is not None]
 
 
 def regret_by_samples(board: Board) -> Chart | None:
-    """Return regret against the number of training samples, one panel a degree."""
+    """Return regret against the number of training samples, one panel per degree."""
     return _by_degree(
         board,
         "regret_samples",
         "Regret against training samples",
-        "Mean normalised test regret, with the standard deviation over trials."
-        + (" Hollow marks are the published means." if board.published else "")
-        + (" The dotted line is the floor, the regret of the true expected costs." if board.floors else ""),
+        _regret_caption(board),
         _samples_axis(board),
         "regret, %",
         lambda setting, cell: (setting.samples, cell.regret),
@@ -53,61 +49,65 @@ def regret_by_samples(board: Board) -> Chart | None:
     )
 
 
-def regret_by_time(board: Board) -> Chart | None:
-    """Return regret against training time, one panel a degree, a path through the sample sizes."""
-    return _by_degree(
-        board,
-        "regret_time",
-        "Regret against training time, every setting",
-        "Mean regret against mean seconds of training, labels included. Each path goes through the sample sizes, from "
-        "the smallest (fastest) to the largest.",
-        Axis("seconds", "log"),
-        "regret, %",
-        lambda setting, cell: _at_seconds(cell),
-    )
-
-
-def regret_by_time_as_in_the_text(board: Board) -> Chart | None:
-    """Return regret against training time for the settings in the paper's text, one panel a sample size."""
+def regret_by_method(board: Board) -> Chart | None:
+    """Return the regret of each method at a single number of samples, one panel per degree."""
+    labels = [column.label for column in board.columns]
     panels = []
-    for samples in TEXT_SAMPLES:
-        settings = [at for at in board.settings if at.samples == samples and at.degree in TEXT_DEGREES]
-        panels.append(
-            Panel(
-                f"{samples:,} samples",
-                tuple(_series(board, settings, lambda at, cell: _at_seconds(cell), grow=True)),
-            )
-        )
-    return _chart(
-        f"regret_time_text_{board.name}",
-        "Regret against training time, as in the paper's text",
-        "Mean regret against mean seconds of training, labels included. The larger the mark, the higher "
-        "the degree (1, 4, 8).",
-        Axis("seconds", "log"),
+    for setting in board.settings:
+        series = []
+        for each in series_of(board, [setting], lambda at, cell: (0.0, cell.regret)):
+            # Published numbers have the place of the method in its default mode.
+            mode = DEFAULT_MODE if each.layer == PUBLISHED else each.layer
+            x = labels.index(Column(each.method, mode).label)
+            series.append(replace(each, marks=tuple(replace(mark, x=x) for mark in each.marks)))
+        if setting in board.floors:
+            ends = (0, len(labels) - 1) if len(labels) > 1 else (0,)
+            series.append(Series("", FLOOR, tuple(_floor_mark(x, setting, board.floors[setting]) for x in ends)))
+        panels.append(Panel(degree_text(setting.degree), tuple(series)))
+    return build_chart(
+        f"regret_method_{board.name}",
+        "Regret of each method",
+        _regret_caption(board),
+        Axis("", ticks=tuple(map(float, range(len(labels)))), names=tuple(labels)),
         "regret, %",
         panels,
     )
 
 
-def regret_by_solver_calls(board: Board) -> Chart | None:
-    """Return regret against solver calls, one panel a degree, a path through the sample sizes."""
-    calls = [cell.solver_calls.mean for cell in board.cells.values() if cell.solver_calls.mean > 0]
+def regret_by_time(board: Board) -> Chart | None:
+    """Return regret against training time, one panel per degree, a path through the sample sizes."""
+    several = board.has_several_sizes
+    return _by_degree(
+        board,
+        "regret_time",
+        "Regret against training time, every setting",
+        "Mean regret against mean seconds of training, labels included."
+        + (" Each path goes through the sample sizes, from the smallest (fastest) to the largest." if several else ""),
+        Axis("seconds", "log"),
+        "regret, %",
+        lambda setting, cell: at_seconds(cell),
+    )
+
+
+def regret_by_solves(board: Board) -> Chart | None:
+    """Return regret against solver calls, one panel per degree, a path through the sample sizes."""
+    calls = [cell.n_solves.mean for cell in board.cells.values() if cell.n_solves.mean > 0]
     if not calls:
         return None
     return _by_degree(
         board,
         "regret_calls",
         "Regret against solver calls",
-        "Mean regret against the solver calls of labels and training. A solver-free method stands at zero whatever the "
-        "number of samples.",
+        "Mean regret against the solver calls of labels and training. A solver-free method is at zero for every number "
+        "of samples.",
         Axis("solver calls", "symlog", unit=min(calls) / 3),
         "regret, %",
-        lambda setting, cell: (cell.solver_calls.mean, cell.regret) if isinstance(cell, Trials) else None,
+        lambda setting, cell: (cell.n_solves.mean, cell.regret) if isinstance(cell, Trials) else None,
     )
 
 
 def excess_over_floor(board: Board) -> Chart | None:
-    """Return regret above the floor against samples, one panel a degree."""
+    """Return regret above the floor against samples, one panel per degree."""
     return _by_degree(
         board,
         "excess",
@@ -120,7 +120,7 @@ def excess_over_floor(board: Board) -> Chart | None:
 
 
 def speed_up(board: Board) -> Chart | None:
-    """Return published seconds over ours against samples, as geometric means over the degrees."""
+    """Return published seconds divided by ours against samples, as geometric means over the degrees."""
     ratios: dict[tuple[Column, int], list[float]] = {}
     for (setting, column), cell in board.cells.items():
         published = board.published.get((setting, column.method))
@@ -133,14 +133,14 @@ def speed_up(board: Board) -> Chart | None:
             ratio = exp(sum(map(log, ratios[column, samples])) / len(ratios[column, samples]))
             marks.append(Mark(samples, ratio, 0.0, f"{column.label} · n = {samples:,}\n{ratio:,.0f} times faster"))
         series.append(Series(*column, tuple(marks)))
-    return _chart(
+    return build_chart(
         f"speed_up_{board.name}",
         "Speed-up over the published seconds",
-        "Published training seconds over ours (labels included, one thread a trial), as the geometric mean over the "
-        "degrees. The machines differ; the ratios between methods do not depend on that.",
+        "Published training seconds divided by ours (labels included, one thread per trial), as the geometric mean "
+        "over the degrees. The machines differ; the ratios between methods do not depend on that.",
         _samples_axis(board),
         "times faster",
-        [Panel("all degrees", tuple(series))],
+        [Panel("all degrees" if board.has_degrees else "", tuple(series))],
     )
 
 
@@ -154,7 +154,7 @@ def paired_wins(board: Board) -> Matrix | None:
         f"paired_wins_{board.name}",
         "Paired wins",
         "How often, in percent, the method of the row has a lower regret than that of the column in the same trial: "
-        "the same degree, samples and data.",
+        "the same data.",
         tuple(columns),
         tuple(column.label for column in columns),
         tuple(tuple(100 * wins / n if n else None for wins, n in row) for row in duels),
@@ -176,72 +176,19 @@ def _duel(board: Board, one: Column, other: Column) -> tuple[float, int]:
     return wins, meetings
 
 
-def _by_degree(
-    board: Board, name: str, title: str, caption: str, x: Axis, y: str, place: _Place, *, floor: bool = False
-) -> Chart | None:
-    panels = []
-    for degree in board.degrees:
-        settings = [setting for setting in board.settings if setting.degree == degree]
-        series = list(_series(board, settings, place))
-        if floor:
-            floors = [(at.samples, board.floors[at]) for at in settings if at in board.floors]
-            marks = tuple(Mark(n, floor, 0.0, f"floor · n = {n:,}\n{floor:.3f} %") for n, floor in floors)
-            series.append(Series("", FLOOR, marks))
-        panels.append(Panel(f"degree {degree}", tuple(series)))
-    return _chart(f"{name}_{board.name}", title, caption, x, y, panels)
-
-
-def _series(board: Board, settings: Sequence[Setting], place: _Place, *, grow: bool = False) -> Iterator[Series]:
-    notes = _Notes(board)
+def series_of(
+    board: Board, settings: Sequence[Setting], place: Place, size: Callable[[Setting], float] = lambda _: 1.0
+) -> Iterator[Series]:
+    """Yield the series of each column through the settings, the published one of a method before ours."""
     for column in board.columns:
-        if column.mode == PROTOCOL:
+        if column.mode == DEFAULT_MODE:
             theirs = ((at, board.published.get((at, column.method))) for at in settings)
-            yield Series(column.method, PUBLISHED, _marks(theirs, column, place, notes, grow))
+            yield Series(column.method, PUBLISHED, _marks(board, theirs, column, place, size))
         ours = ((at, board.cells.get((at, column))) for at in settings)
-        yield Series(*column, _marks(ours, column, place, notes, grow))
+        yield Series(*column, _marks(board, ours, column, place, size))
 
 
-def _marks(
-    cells: Iterable[tuple[Setting, Trials | Published | None]],
-    column: Column,
-    place: _Place,
-    notes: _Notes,
-    grow: bool,
-) -> tuple[Mark, ...]:
-    marks = []
-    for setting, cell in cells:
-        placed = place(setting, cell) if cell else None
-        if placed and isfinite(placed[0]) and isfinite(placed[1].mean):
-            size = 1 + 0.3 * TEXT_DEGREES.index(setting.degree) if grow else 1.0
-            marks.append(Mark(placed[0], *placed[1], notes(setting, column), size))
-    return tuple(marks)
-
-
-class _Notes:
-    """What is said about a cell when its mark is pointed at."""
-
-    def __init__(self, board: Board) -> None:
-        self.board, self.comparisons, self.digits = board, judge(board), digits_of(board)
-
-    def __call__(self, setting: Setting, column: Column) -> str:
-        lines = [f"{column.label} · degree {setting.degree}, n = {setting.samples:,}"]
-        cell = self.board.cells.get((setting, column), Trials())
-        if cell.trials:
-            mean, std = cell.regret
-            lines.append(f"ours {mean:.{self.digits}f} ± {std:.{self.digits}f} % ({len(cell.trials)} trials)")
-            lines.append(f"{cell.seconds.mean:.3g} s, {cell.solver_calls.mean:,.0f} solver calls")
-        comparison = self.comparisons.get((setting, column.method)) if column.mode == PROTOCOL else None
-        if comparison:
-            mean, std = comparison.published
-            lines.append(f"published {mean:.2f} ± {std:.2f} %")
-            seconds = self.board.published[setting, column.method].seconds.mean
-            lines[-1] += f", {seconds:.3g} s" if isfinite(seconds) else ""
-        if comparison and comparison.difference is not None:
-            lines.append(f"difference {comparison.difference:+.{self.digits}f}: {comparison.verdict}")
-        return "\n".join(lines)
-
-
-def _chart(name: str, title: str, caption: str, x: Axis, y: str, panels: Sequence[Panel]) -> Chart | None:
+def build_chart(name: str, title: str, caption: str, x: Axis, y: str, panels: Sequence[Panel]) -> Chart | None:
     """Leave out what is empty, and choose a logarithmic axis where a linear one would hide the small values."""
     panels = [Panel(p.title, tuple(series for series in p.series if series.marks)) for p in panels]
     panels = [panel for panel in panels if any(series.layer not in (PUBLISHED, FLOOR) for series in panel.series)]
@@ -253,9 +200,73 @@ def _chart(name: str, title: str, caption: str, x: Axis, y: str, panels: Sequenc
     return Chart(name, title, caption, x, Axis(y, scale), tuple(panels))
 
 
-def _at_seconds(cell: Trials | Published) -> tuple[float, Summary] | None:
+def at_seconds(cell: Trials | Published) -> tuple[float, Summary] | None:
+    """Place a cell at its training time."""
     # A clock too coarse for an exact fit reads zero, which a logarithmic axis cannot show.
     return (cell.seconds.mean, cell.regret) if cell.seconds.mean > 0 else None
+
+
+def _by_degree(
+    board: Board, name: str, title: str, caption: str, x: Axis, y: str, place: Place, *, floor: bool = False
+) -> Chart | None:
+    panels = []
+    for degree in board.degrees:
+        settings = [setting for setting in board.settings if setting.degree == degree]
+        series = list(series_of(board, settings, place))
+        if floor:
+            marks = tuple(_floor_mark(at.samples, at, board.floors[at]) for at in settings if at in board.floors)
+            series.append(Series("", FLOOR, marks))
+        panels.append(Panel(degree_text(degree), tuple(series)))
+    return build_chart(f"{name}_{board.name}", title, caption, x, y, panels)
+
+
+def _floor_mark(x: float, setting: Setting, floor: float) -> Mark:
+    return Mark(x, floor, 0.0, f"floor · n = {setting.samples:,}\n{floor:.3f} %")
+
+
+def _marks(
+    board: Board,
+    cells: Iterable[tuple[Setting, Trials | Published | None]],
+    column: Column,
+    place: Place,
+    size: Callable[[Setting], float],
+) -> tuple[Mark, ...]:
+    marks = []
+    for setting, cell in cells:
+        placed = place(setting, cell) if cell else None
+        if placed and isfinite(placed[0]) and isfinite(placed[1].mean):
+            marks.append(Mark(placed[0], *placed[1], _note(board, setting, column), size(setting)))
+    return tuple(marks)
+
+
+def _note(board: Board, setting: Setting, column: Column) -> str:
+    """Return what is said about a cell when its mark is pointed at."""
+    digits = digits_of(board)
+    place = f"{degree_text(setting.degree)}, n = {setting.samples:,}".removeprefix(", ")
+    lines = [f"{column.label} · {place}"]
+    cell = board.cells.get((setting, column), Trials())
+    if cell.trials:
+        mean, std = cell.regret
+        lines.append(f"ours {mean:.{digits}f} ± {std:.{digits}f} % ({len(cell.trials)} trials)")
+        lines.append(f"{cell.seconds.mean:.3g} s, {cell.n_solves.mean:,.0f} solver calls")
+    published = board.published.get((setting, column.method)) if column.mode == DEFAULT_MODE else None
+    if published:
+        mean, std = published.regret
+        seconds = f", {published.seconds.mean:.3g} s" if isfinite(published.seconds.mean) else ""
+        lines.append(f"published {mean:.2f} ± {std:.2f} %{seconds}")
+    if published and cell.trials:
+        verdict = board.verdicts.get((setting, column.method))
+        said = f": {verdict.word}" if verdict else ""
+        lines.append(f"difference {cell.regret.mean - published.regret.mean:+.{digits}f}{said}")
+    return "\n".join(lines)
+
+
+def _regret_caption(board: Board) -> str:
+    return (
+        "Mean normalised test regret, with the standard deviation over trials."
+        + (" Hollow marks are the published means." if board.published else "")
+        + (" The dotted line is the floor, the regret of the true expected costs." if board.floors else "")
+    )
 
 
 def _samples_axis(board: Board) -> Axis:

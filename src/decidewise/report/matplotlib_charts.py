@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from io import BytesIO
-from math import ceil, log10
+from math import ceil, floor, log10
 from typing import Any
 
 import matplotlib as mpl
@@ -28,7 +28,7 @@ from matplotlib.ticker import (
 from matplotlib.transforms import ScaledTranslation
 
 from decidewise.report.chart import FLOOR, PUBLISHED, Axis, Chart, Matrix, Series
-from decidewise.report.results import PROTOCOL, in_order
+from decidewise.report.results import DEFAULT_MODE, MODES, in_order
 from decidewise.report.style import INK, LIGHT, Style
 
 _SETTINGS: dict[Any, Any] = {
@@ -125,7 +125,7 @@ def _draw_series(axes: Axes, chart: Chart, series: Series, styles: Mapping[str, 
         return
     look = _look(series.layer, styles[series.method])
     # Moved apart by a point or so a method, so that whiskers at the same number of samples do not cover each other.
-    step = min(1.6, 16 / len(styles)) / 72 if chart.x.ticks else 0.0
+    step = min(1.6, 16 / len(styles)) / 72 if chart.x.ticks and not chart.x.names else 0.0
     shift = step * (list(styles).index(series.method) - (len(styles) - 1) / 2)
     shifted = axes.transData + ScaledTranslation(shift, 0, axes.figure.dpi_scale_trans)
     low = np.maximum(y - spread, y / 2) if y.min() > 0 else y - spread  # a whisker must not leave a log axis
@@ -146,7 +146,7 @@ def _look(layer: str, style: Style | None) -> dict[str, Any]:
     look: dict[str, Any] = {"color": color, "marker": style.marker, "markersize": 5, "linewidth": 1.4}
     if layer == PUBLISHED:
         return look | {"linestyle": "none", "markerfacecolor": "none", "markersize": 8, "markeredgewidth": 0.9}
-    return look if layer == PROTOCOL else look | {"linestyle": (0, (5, 2)), "markersize": 3.5, "linewidth": 1}
+    return look if layer == DEFAULT_MODE else look | {"linestyle": (0, (5, 2)), "markersize": 3.5, "linewidth": 1}
 
 
 def _options(spec: Axis) -> dict[str, float]:
@@ -155,7 +155,9 @@ def _options(spec: Axis) -> dict[str, float]:
 
 def _set_ticks(axis: DrawnAxis, spec: Axis) -> None:
     axis.set_label_text(spec.label)
-    if spec.scale != "linear":
+    if spec.names:
+        axis.set_ticks(spec.ticks, [_short(name) for name in spec.names], rotation=40, ha="right")
+    elif spec.scale != "linear":
         axis.set_major_locator(_locator(spec, *sorted(axis.get_view_interval())))
         axis.set_major_formatter(
             FuncFormatter(lambda value, _: f"{value:g}" if value < 10_000 else f"{value / 1000:g}k")
@@ -167,18 +169,20 @@ def _locator(spec: Axis, low: float, high: float) -> Locator:
     if spec.ticks:
         return FixedLocator(spec.ticks)
     if spec.scale == "symlog":
-        return FixedLocator([0, *(10.0**power for power in range(ceil(log10(spec.unit)), ceil(log10(high))))])
+        powers = [10.0**power for power in range(floor(log10(spec.unit)), ceil(log10(high)))]
+        factors = (1, 2, 5) if high < 200 * spec.unit else (1,)
+        return FixedLocator([0, *(tick for power in powers for f in factors if (tick := f * power) >= spec.unit)])
     if high < 6 * low:
         return MaxNLocator(4)  # too narrow for a power of ten and its parts
     return LogLocator(subs=(1, 2, 5) if high < 200 * low else (1,), numticks=6)
 
 
 def _legend(chart: Chart, styles: Mapping[str, Style]) -> list[Line2D]:
-    handles = [Line2D([], [], label=_short(name), **_look(PROTOCOL, style)) for name, style in styles.items()]
+    handles = [Line2D([], [], label=_short(name), **_look(DEFAULT_MODE, style)) for name, style in styles.items()]
     plain = Style(color=len(LIGHT) - 1, marker="o")
     layers = sorted({series.layer for panel in chart.panels for series in panel.series})
-    for layer in in_order(layers, first=(PROTOCOL, "exact")):
-        if layer != PROTOCOL:
+    for layer in in_order(layers, first=MODES):
+        if layer != DEFAULT_MODE:
             handles.append(Line2D([], [], label=_short(layer), **_look(layer, None if layer == FLOOR else plain)))
     return handles
 

@@ -1,4 +1,4 @@
-"""What a board is: one problem of one plan, with every trial of every cell and the published numbers beside it."""
+"""Boards: one problem of one plan each, with every trial of every cell and the published numbers beside it."""
 
 from __future__ import annotations
 
@@ -9,27 +9,39 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from math import isfinite, nan, sqrt
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from decidewise.paper import CONTESTS
-
-#: The mode that follows the paper's protocol: the one that published numbers are compared with.
-PROTOCOL = "adam"
-#: The order of methods in tables and legends: the paper's. Others follow in the order of their rows.
-METHODS = ("MSE", "WISE", "SPO+", "PFY", "DBB", "CaVE", "LAVA")
-TITLES = {
-    "shortest_path": "Shortest path",
-    "knapsack": "2D knapsack",
-    "portfolio": "Portfolio",
-    "travelling_salesman": "Travelling salesman",
-}
-#: What else has a place on the page, or a figure (that of the paper's text), and is no name for a board.
-RESERVED = (
-    "main", "summary", "better", "misses", "failures", "idea", "tip", "data", "text_shortest_path", "pipelines",
-    "change_of_measure", "counterexample",
-)  # fmt: skip
+#: The mode of a plan's method unless it names another. Labels leave it out, and published numbers are compared with it.
+DEFAULT_MODE = "adam"
+#: Modes in the order of tables and legends; others follow in the order of their rows.
+MODES = (DEFAULT_MODE, "exact")
+#: What every page has besides its boards: no board may take these names.
+_RESERVED = ("main", "summary", "failures", "tip", "data")
 #: Bytes of a stem; file systems allow 255 for a whole name.
 _LONGEST_STEM = 120
+
+
+@dataclass(frozen=True)
+class Conventions:
+    """What a report calls things and in which order; the default goes by the names and the order of the rows.
+
+    Parameters
+    ----------
+    titles : mapping
+        Titles of problems. Published problems appear in this order.
+    methods : tuple of str
+        Methods that come first, in this order and with the same look in every report.
+    reserved : tuple of str
+        Names on the page and of files that no board may take.
+    """
+
+    titles: Mapping[str, str] = field(default_factory=dict)
+    methods: tuple[str, ...] = ()
+    reserved: tuple[str, ...] = ()
+
+
+#: Those of a report that says nothing else.
+PLAIN = Conventions()
 
 
 class Trial(NamedTuple):
@@ -38,7 +50,7 @@ class Trial(NamedTuple):
     regret: float
     floor: float
     seconds: float
-    solver_calls: float
+    n_solves: float
 
 
 class Failure(NamedTuple):
@@ -56,7 +68,7 @@ class Summary(NamedTuple):
 
     @classmethod
     def of(cls, values: Iterable[float]) -> Summary:
-        """Return the moments of the finite values, NaN where there are none.
+        """Summarise the finite values; NaN where there are none.
 
         >>> Summary.of([1.0, 3.0])
         Summary(mean=2.0, std=1.4142135623730951)
@@ -76,15 +88,24 @@ class Column(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The method's name, with its mode unless that is the paper's."""
-        return self.method if self.mode == PROTOCOL else f"{self.method}, {self.mode}"
+        """The method's name, with its mode unless that is the default."""
+        return self.method if self.mode == DEFAULT_MODE else f"{self.method}, {self.mode}"
 
 
 class Setting(NamedTuple):
-    """One row of a table: how misspecified the problem is, and how many samples there are to learn from."""
+    """One row of a table: how misspecified a linear model is (None for data without degrees), and how many samples."""
 
-    degree: int
+    degree: int | None
     samples: int
+
+    @property
+    def text(self) -> str:
+        """The setting in words.
+
+        >>> Setting(4, 1600).text, Setting(None, 1600).text
+        ('degree 4, 1,600 samples', '1,600 samples')
+        """
+        return f"{degree_text(self.degree)}, {self.samples:,} samples".removeprefix(", ")
 
 
 @dataclass(frozen=True)
@@ -110,41 +131,57 @@ class Trials:
         return Summary.of(trial.seconds for trial in self.trials.values())
 
     @cached_property
-    def solver_calls(self) -> Summary:
+    def n_solves(self) -> Summary:
         """Solver calls of labels and training together."""
-        return Summary.of(trial.solver_calls for trial in self.trials.values())
+        return Summary.of(trial.n_solves for trial in self.trials.values())
 
 
 class Published(NamedTuple):
-    """One published cell; `seconds` is NaN where the paper gives no time."""
+    """One published cell; `seconds` is NaN where no time is published."""
 
     regret: Summary
     seconds: Summary
+
+
+class Verdict(NamedTuple):
+    """What is said about our cell beside a published one: a word, a mark for it, and how far apart they may be."""
+
+    word: str
+    mark: str
+    tone: Literal["good", "bad", ""] = ""
+    tolerance: float = nan
 
 
 @dataclass(frozen=True)
 class Board:
     """Everything known about one problem in one plan.
 
-    `stem` begins the names of its files; among several boards `stems` keeps them apart.
+    Parameters
+    ----------
+    cells : mapping
+        The trials of each column in each setting.
+    published : mapping
+        The published numbers, by setting and method.
+    verdicts : mapping
+        What whoever judges our cells says about them, by setting and method; a report works without.
+    stem : str
+        Begins the names of its files; among several boards `stems` keeps them apart.
     """
 
     plan: str
     problem: str
     cells: Mapping[tuple[Setting, Column], Trials]
     published: Mapping[tuple[Setting, str], Published] = field(default_factory=dict)
+    verdicts: Mapping[tuple[Setting, str], Verdict] = field(default_factory=dict)
     stem: str = ""
-
-    @property
-    def is_contest(self) -> bool:
-        """Whether it is measured against the best published method of each row, instead of cell by cell."""
-        return self.plan in CONTESTS and bool(self.published)
+    conventions: Conventions = PLAIN
 
     @property
     def problem_title(self) -> str:
         """What a reader calls the problem."""
         plain = re.fullmatch(r"[\w -]+", self.problem)
-        return TITLES.get(self.problem, self.problem.replace("_", " ").capitalize() if plain else self.problem)
+        by_name = self.problem.replace("_", " ").capitalize() if plain else self.problem
+        return self.conventions.titles.get(self.problem, by_name)
 
     @property
     def title(self) -> str:
@@ -159,20 +196,31 @@ class Board:
     @cached_property
     def settings(self) -> list[Setting]:
         """All rows of the table, run or only published."""
-        return sorted({setting for setting, _ in [*self.cells, *self.published]})
+        return in_sequence(setting for setting, _ in [*self.cells, *self.published])
 
     @cached_property
-    def degrees(self) -> list[int]:
-        """The degrees, ascending."""
-        return sorted({setting.degree for setting in self.settings})
+    def degrees(self) -> list[int | None]:
+        """The degrees, ascending; [None] for data without degrees."""
+        return list(dict.fromkeys(setting.degree for setting in self.settings))
+
+    @property
+    def has_degrees(self) -> bool:
+        """Whether its data have degrees."""
+        return self.degrees != [None]
+
+    @property
+    def has_several_sizes(self) -> bool:
+        """Whether there are several numbers of samples."""
+        return len({setting.samples for setting in self.settings}) > 1
 
     @cached_property
     def columns(self) -> list[Column]:
-        """All columns of the table: the paper's protocol first, then the other modes."""
+        """All columns of the table: the default mode first, then the other modes."""
         columns = dict.fromkeys(column for _, column in self.cells)
-        columns |= dict.fromkeys(Column(method, PROTOCOL) for _, method in self.published)
-        rank = {method: index for index, method in enumerate(in_order(column.method for column in columns))}
-        modes = in_order((column.mode for column in columns), first=(PROTOCOL, "exact"))
+        columns |= dict.fromkeys(Column(method, DEFAULT_MODE) for _, method in self.published)
+        methods = in_order((column.method for column in columns), first=self.conventions.methods)
+        rank = {method: index for index, method in enumerate(methods)}
+        modes = in_order((column.mode for column in columns), first=MODES)
         return sorted(columns, key=lambda column: (modes.index(column.mode), rank[column.method]))
 
     @property
@@ -191,14 +239,14 @@ class Board:
         return {setting: mean for setting, mean in means.items() if isfinite(mean)}
 
 
-def stems(places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+def stems(places: Iterable[tuple[str, str]], reserved: Sequence[str] = ()) -> dict[tuple[str, str], str]:
     """Return a stem for the files of each plan and problem; no two of them share a file, on any file system.
 
     >>> list(stems([("mine", "x_y"), ("mine", "x y"), ("mine_x", "y"), ("y", "y")]).values())
     ['mine_x_y', 'mine_x_y-96c719fb', 'mine_x_y-2f993d0e', 'y']
     """
     chosen: dict[tuple[str, str], str] = {}
-    taken = set(RESERVED)
+    taken = {*_RESERVED, *reserved}
     for place in places:
         stem = _plain_stem(*place)
         if _footprint(stem) & taken:
@@ -219,12 +267,22 @@ def _footprint(stem: str) -> set[str]:
     return {unicodedata.normalize("NFC", name).casefold() for name in names}
 
 
-def in_order(names: Iterable[str], first: Sequence[str] = METHODS) -> list[str]:
+def in_order(names: Iterable[str], first: Sequence[str]) -> list[str]:
     """Return the distinct names: known ones in their known order, then the others as they come.
 
-    >>> in_order(["mine", "LAVA", "WISE", "mine"])
+    >>> in_order(["mine", "LAVA", "WISE", "mine"], first=("MSE", "WISE", "LAVA"))
     ['WISE', 'LAVA', 'mine']
     """
     known = [name.casefold() for name in first]
     distinct = dict.fromkeys(names)
     return sorted(distinct, key=lambda name: known.index(name.casefold()) if name.casefold() in known else len(known))
+
+
+def in_sequence(settings: Iterable[Setting]) -> list[Setting]:
+    """Return the distinct settings, ascending; one without a degree comes before all degrees."""
+    return sorted(set(settings), key=lambda at: (at.degree is not None, at.degree or 0, at.samples))
+
+
+def degree_text(degree: int | None) -> str:
+    """Return "degree 4", or nothing for data without degrees."""
+    return "" if degree is None else f"degree {degree}"

@@ -1,4 +1,4 @@
-"""Which colour and which marker a method has, in every figure alike.
+"""The colour and the marker of each method, the same in every figure.
 
 The colours are those of Okabe and Ito (2008), chosen to be told apart by colour-blind readers; the pale ones are darker
 on a light ground and the dark ones paler on a dark one. Markers tell the methods apart without any colour.
@@ -6,10 +6,10 @@ on a light ground and the dark ones paler on a dark one. Markers tell the method
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from decidewise.report.results import METHODS, in_order
+from decidewise.report.results import in_order
 
 #: Text and axes. The page replaces it by the colour of its text, so that a drawing follows light and dark.
 INK = "#1f2a37"
@@ -27,14 +27,14 @@ class Style:
     marker: str
 
 
-def styles(methods: Iterable[str]) -> dict[str, Style]:
-    """Give every method its look; the paper's methods have the same one in every report.
+def styles(methods: Iterable[str], first: Sequence[str] = ()) -> dict[str, Style]:
+    """Give every method its look; those of `first` have the same one whichever of them are there.
 
-    >>> styles(["WISE", "mine"])
-    {'WISE': Style(color=1, marker='s'), 'mine': Style(color=0, marker='*')}
+    >>> styles(["WISE", "mine"], first=("MSE", "WISE"))
+    {'WISE': Style(color=1, marker='s'), 'mine': Style(color=2, marker='D')}
     """
-    known = [method.casefold() for method in METHODS]
-    names = in_order(methods)
+    known = [method.casefold() for method in first]
+    names = in_order(methods, first)
     others = [name for name in names if name.casefold() not in known]
     index = {name: known.index(name.casefold()) for name in names if name not in others}
     index |= {name: len(known) + position for position, name in enumerate(others)}

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from math import isfinite
 from operator import attrgetter
 
-from decidewise.paper.verdicts import Verdict, judge
-from decidewise.report.results import PROTOCOL, Board, Column, Setting, Summary, Trials
+from decidewise.report.results import DEFAULT_MODE, Board, Column, Setting, Summary, Trials, Verdict
 
 
 @dataclass(frozen=True)
 class TableEntry:
-    """One column in one row; strings are empty where there is nothing to say."""
+    """One column in one row; strings are empty where there is nothing to say, `absent` where we have no trial."""
 
     ours: str
     published: str
@@ -21,6 +20,7 @@ class TableEntry:
     verdict: Verdict | None
     best: bool
     published_best: bool
+    absent: bool
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,16 @@ class Table:
 
     columns: tuple[Column, ...]
     rows: tuple[TableRow, ...]
+
+    @property
+    def keys(self) -> list[str]:
+        """The heads of the columns that say which setting a row is; without degrees there is no column for them."""
+        return [name for name in Setting._fields if any(getattr(row.setting, name) is not None for row in self.rows)]
+
+    def start(self, row: TableRow) -> list[str]:
+        """Return the entries of a row under `keys`."""
+        values = [getattr(row.setting, key) for key in self.keys]
+        return ["" if value is None else str(value) for value in values]
 
     @property
     def has_floor(self) -> bool:
@@ -61,7 +71,7 @@ class _Quantity:
 
 
 def regret_table(board: Board) -> Table:
-    """Lay out regret in percent: mean ± standard deviation, difference and verdict; the floor at the end."""
+    """Lay out regret in percent: mean ± standard deviation, difference and any verdict; the floor at the end."""
     digits = digits_of(board)
     quantity = _Quantity(
         "regret",
@@ -69,12 +79,11 @@ def regret_table(board: Board) -> Table:
         _plus_minus,
         lambda ours, theirs: f"{ours - theirs:+.{digits}f}".replace("-", "−"),
     )
-    verdicts = {key: comparison.verdict for key, comparison in judge(board).items()}
-    return _table(board, quantity, verdicts, {at: f"{floor:.{digits}f}" for at, floor in board.floors.items()})
+    return _table(board, quantity, board.verdicts, {at: f"{floor:.{digits}f}" for at, floor in board.floors.items()})
 
 
 def seconds_table(board: Board) -> Table:
-    """Lay out seconds of labels and training together; the relation to the paper's is the speed-up."""
+    """Lay out seconds of labels and training together; the relation to the published ones is the speed-up."""
     quantity = _Quantity(
         "seconds",
         lambda moments: f"{moments.mean:.3g} ± {moments.std:.1g}",
@@ -98,7 +107,7 @@ def _table(
     def row(setting: Setting) -> TableRow:
         ours = {column: board.cells.get((setting, column), Trials()) for column in board.columns}
         theirs = {
-            Column(name, PROTOCOL): moments(cell) for (at, name), cell in board.published.items() if at == setting
+            Column(name, DEFAULT_MODE): moments(cell) for (at, name), cell in board.published.items() if at == setting
         }
         theirs = {column: value for column, value in theirs.items() if isfinite(value.mean)}
         best = _best({column: moments(cell).mean for column, cell in ours.items() if cell.trials})
@@ -110,9 +119,10 @@ def _table(
                 _show(cell, quantity.show(moments(cell)), board.n_trials, expected=published is not None),
                 quantity.show_published(published) if published else "",
                 quantity.relate(moments(cell).mean, published.mean) if published and cell.trials else "",
-                verdicts.get((setting, column.method)) if column.mode == PROTOCOL else None,
+                verdicts.get((setting, column.method)) if column.mode == DEFAULT_MODE else None,
                 column in best,
                 column in published_best,
+                not cell.trials,
             )
 
         return TableRow(setting, tuple(entry(*item) for item in ours.items()), floors.get(setting, ""))

@@ -51,8 +51,8 @@
   };
   const isVisible = (series) => isShown("method", series.method) && isShown("layer", series.layer);
 
-  // How a layer looks: the paper's protocol is solid, the published numbers hollow, the floor and other modes dashed.
-  const lookOf = (layer) => ({ [data.protocol]: "solid", published: "hollow", floor: "floor" })[layer] ?? "dashed";
+  // How a layer looks: the default mode is solid, the published numbers hollow, the floor and other modes dashed.
+  const lookOf = (layer) => ({ [data.default]: "solid", published: "hollow", floor: "floor" })[layer] ?? "dashed";
 
   const paint = (node, method) => {
     const style = data.styles[method];
@@ -90,7 +90,7 @@
     const high = Math.max(...values);
     if (axis.scale === "linear" || (axis.scale === "log" && high < 6 * low)) return steps(low, high, 4);
     const first = axis.scale === "symlog" ? axis.unit : low;
-    const factors = axis.scale === "log" && high < 200 * low ? [1, 2, 5] : [1];
+    const factors = high < 200 * first ? [1, 2, 5] : [1];
     const found = axis.scale === "symlog" ? [0] : [];
     for (let power = Math.floor(Math.log10(first)); 10 ** power <= high; power++)
       found.push(...factors.map((factor) => factor * 10 ** power).filter((value) => value >= first && value <= high));
@@ -101,19 +101,26 @@
   const label = (value) =>
     value >= 1e6 ? `${+(value / 1e6).toPrecision(3)}M` : value >= 1e4 ? `${+(value / 1e3).toPrecision(3)}k` : `${+value.toPrecision(3)}`;
 
+  // Names below an axis are slanted: they need room, some of it to the left of the first.
+  const shorten = (name) => (name.length > 32 ? `${name.slice(0, 31)}…` : name);
+  const bottomOf = (chart) => Math.max(MARGIN.bottom, ...chart.x.names.map((name) => 26 + 4.2 * shorten(name).length));
+  const leftOf = (chart) => Math.max(MARGIN.left, ...chart.x.names.slice(0, 1).map((name) => 4.2 * shorten(name).length));
+
   const drawAxes = (svg, chart, xs, ys, x, y, width, height) => {
     const axes = create(svg, "g", { class: "axis" });
-    const bottom = height - MARGIN.bottom;
+    const bottom = height - bottomOf(chart);
     for (const tick of ticksOf(chart.y, ys)) {
-      create(axes, "line", { x1: MARGIN.left, x2: width - MARGIN.right, y1: y(tick), y2: y(tick) });
-      create(axes, "text", { x: MARGIN.left - 6, y: y(tick) + 4, "text-anchor": "end" }, label(tick));
+      create(axes, "line", { x1: leftOf(chart), x2: width - MARGIN.right, y1: y(tick), y2: y(tick) });
+      create(axes, "text", { x: leftOf(chart) - 6, y: y(tick) + 4, "text-anchor": "end" }, label(tick));
     }
     for (const tick of ticksOf(chart.x, xs)) {
       create(axes, "line", { x1: x(tick), x2: x(tick), y1: bottom, y2: bottom + 4 });
-      create(axes, "text", { x: x(tick), y: bottom + 16, "text-anchor": "middle" }, label(tick));
+      if (chart.x.names.length)
+        create(axes, "text", { transform: `translate(${x(tick) + 4},${bottom + 14}) rotate(-40)`, "text-anchor": "end" }, shorten(chart.x.names[tick]));
+      else create(axes, "text", { x: x(tick), y: bottom + 16, "text-anchor": "middle" }, label(tick));
     }
-    create(axes, "text", { x: (MARGIN.left + width - MARGIN.right) / 2, y: height - 4, "text-anchor": "middle" }, chart.x.label);
-    create(axes, "text", { transform: `translate(10,${bottom / 2}) rotate(-90)`, "text-anchor": "middle" }, chart.y.label);
+    create(axes, "text", { x: (leftOf(chart) + width - MARGIN.right) / 2, y: height - 4, "text-anchor": "middle" }, chart.x.label);
+    create(axes, "text", { transform: `translate(${leftOf(chart) - 42},${bottom / 2}) rotate(-90)`, "text-anchor": "middle" }, chart.y.label);
   };
 
   const whiskerOf = (chart, [, y, spread]) => [chart.y.scale === "log" ? Math.max(y - spread, y / 2) : y - spread, y + spread];
@@ -130,7 +137,7 @@
     // A little apart, so that whiskers at the same number of samples do not cover each other.
     const drawn = new Set(chart.panels.flatMap((panel) => panel.series.map((other) => other.method)));
     const methods = Object.keys(data.styles).filter((method) => drawn.has(method));
-    const step = chart.x.ticks.length && marker ? Math.min(2.5, 40 / methods.length) : 0;
+    const step = chart.x.ticks.length && !chart.x.names.length && marker ? Math.min(2.5, 40 / methods.length) : 0;
     const shift = step * (methods.indexOf(series.method) - (methods.length - 1) / 2);
     const at = (mark) => [x(mark[0]) + shift, y(mark[1])];
     if (series.layer !== "published" && (series.marks.length > 1 || !marker))
@@ -190,7 +197,7 @@
 
   const drawPanel = (svg, chart, panel) => {
     const width = svg.parentElement.clientWidth;
-    const height = Math.round(Math.min(320, Math.max(210, 0.72 * width)));
+    const height = Math.round(Math.min(320, Math.max(210, 0.72 * width)) + bottomOf(chart) - MARGIN.bottom);
     svg.setAttribute("width", width);
     svg.setAttribute("height", height);
     const shown = panel.series.filter(isVisible);
@@ -199,10 +206,10 @@
       return;
     }
     const marks = shown.flatMap((series) => series.marks);
-    const xs = marks.map((mark) => mark[0]);
+    const xs = chart.x.names.length ? chart.x.ticks : marks.map((mark) => mark[0]);
     const ys = shown.flatMap((s) => s.marks.flatMap((mark) => (s.layer === "published" ? [mark[1]] : whiskerOf(chart, mark))));
-    const x = scaleOf(chart.x, xs, MARGIN.left, width - MARGIN.right);
-    const y = scaleOf(chart.y, ys, height - MARGIN.bottom, MARGIN.top);
+    const x = scaleOf(chart.x, xs, leftOf(chart), width - MARGIN.right);
+    const y = scaleOf(chart.y, ys, height - bottomOf(chart), MARGIN.top);
     drawAxes(svg, chart, xs, ys, x, y, width, height);
     explain(svg, shown.flatMap((series) => drawSeries(svg, chart, series, x, y)));
   };

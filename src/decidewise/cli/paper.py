@@ -1,0 +1,28 @@
+"""`decidewise paper`: the paper's plans, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from decidewise.cli.plans import PlanCommands
+from decidewise.paper import CONTESTS, PLANS, PUBLISHED, TABLES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def find_plans(names: Sequence[str]) -> list[Path]:
+    """Return the files of the plans that are named, or of the paper's tables."""
+    return [Path(name) if name.endswith(".toml") else PLANS / f"{name}.toml" for name in names or TABLES]
+
+
+def write_report(table: pa.Table, out: Path, published: Path | None) -> Path:
+    """Write the report of the paper's rows."""
+    from decidewise.paper.report import write_report  # noqa: PLC0415
+
+    return write_report(table, out, published or PUBLISHED)
+
+
+paper_commands = PlanCommands("paper", find_plans, write_report, also=CONTESTS).as_group()

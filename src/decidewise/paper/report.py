@@ -1,0 +1,201 @@
+"""The report of the paper's rows: verdicts on the published cells, misses, the contest, and the paper's drawings.
+
+Tables, figures and the page are those of `decidewise.report`; this adds sections to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from markupsafe import Markup
+
+from decidewise.paper import CONTESTS, METHODS, TITLES
+from decidewise.paper.contest import Contest, contest_chart, is_contest
+from decidewise.paper.contest_tables import contest_to_csv, contest_to_latex, contest_to_markdown
+from decidewise.paper.illustrations import ILLUSTRATIONS
+from decidewise.paper.misses import group_misses
+from decidewise.paper.text_figure import text_figure
+from decidewise.paper.verdicts import MARKS, OUTCOMES, PAPER_TRIALS, PROTOCOL, count, judge, order, with_verdicts
+from decidewise.report.chart import Chart, Matrix
+from decidewise.report.chart_builders import charts_of
+from decidewise.report.matplotlib_charts import render
+from decidewise.report.page import inline_svg
+from decidewise.report.read_results import compare_with, read_boards, read_published
+from decidewise.report.results import Board, Column, Conventions
+from decidewise.report.sections import (
+    Report,
+    Section,
+    Share,
+    board_section,
+    facts_of,
+    failures_section,
+    render_template,
+)
+from decidewise.report.write import write_files
+
+CONVENTIONS = Conventions(
+    titles=TITLES,
+    methods=METHODS,
+    reserved=(
+        Contest.name, "misses", "idea", "text_shortest_path", *(drawing.name for drawing in ILLUSTRATIONS),
+    ),
+)  # fmt: skip
+
+
+def write_report(table: pa.Table, out: Path, published: Path) -> Path:
+    """Write the report of the paper's rows, as `decidewise.report.write_report` does, and return the page's path.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The rows, of the paper's plans and of any others.
+    out : Path
+        A folder; made if it is missing.
+    published : Path
+        The folder of the paper's numbers.
+    """
+    out.mkdir(parents=True, exist_ok=True)  # before any work is done in vain
+    return write_files(paper_report(table, paper_boards(table, published)), out)
+
+
+def paper_boards(table: pa.Table, folder: Path) -> list[Board]:
+    """Sort rows into boards: those of the paper's tables with verdicts, those of contests with published numbers."""
+    published = read_published(folder)
+    tables = {problem: numbers for problem, numbers in published.items() if problem not in CONTESTS}
+    boards = []
+    for board in read_boards(table, tables, CONVENTIONS):
+        if board.plan in CONTESTS:
+            boards.append(compare_with(board, published.get(board.problem, {})))
+        else:
+            boards.append(with_verdicts(board))
+    return boards
+
+
+def paper_report(table: pa.Table, boards: Sequence[Board]) -> Report:
+    """Put together all that the page shows."""
+    repeated = [board for board in boards if not is_contest(board)]
+    contest = Contest.among(boards)
+    counts = count(judgement for board in repeated for judgement in judge(board).values())
+    judged = sum(counts.values())
+    sections = [
+        *(board_section(board, paper_charts(board)) for board in repeated),
+        *_contest_sections(contest),
+        *_miss_sections(repeated),
+        *failures_section(boards),
+        _idea_section(),
+    ]
+    if judged:
+        title, headline = "The paper, reproduced", f"{counts['reproduced']} of {judged} cells reproduced"
+    elif contest.boards:
+        title, headline = "Deciding better", contest.headline
+    else:
+        title, headline = "Benchmark", f"{table.num_rows:,} trials"
+    shares = [
+        Share("reproduced", counts["reproduced"], "good"),
+        Share("missed", counts["missed"], "bad", "misses"),
+        Share("failed", counts["failed"], "failed", "failures"),
+        Share("not run", counts["not run"], "blank"),
+    ]
+    return Report(
+        title,
+        headline,
+        sections,
+        facts=_facts(table, boards),
+        summary=_summary(repeated) if judged else Markup(),
+        shares=shares if judged else (),
+        methods=METHODS,
+    )
+
+
+def paper_charts(board: Board) -> list[Chart | Matrix]:
+    """Return the figures of a board, with that of the paper's text after the first."""
+    charts = charts_of(board)
+    if charts and board.plan == board.problem == "shortest_path" and (figure := text_figure(board)):
+        charts.insert(1, figure)
+    return charts
+
+
+def _render(template: str, **context: Any) -> Markup:
+    return render_template(template, package="decidewise.paper", **context)
+
+
+def _summary(boards: Sequence[Board]) -> Markup:
+    tables = [(board, count(judge(board).values()), order(board)) for board in boards if board.published]
+    return _render("summary.html.j2", outcomes=OUTCOMES, tables=tables)
+
+
+def _contest_sections(contest: Contest) -> list[Section]:
+    if not contest.boards:
+        return []
+    tables = {
+        "csv": contest_to_csv(contest),
+        "md": contest_to_markdown(contest),
+        "tex": contest_to_latex(contest),
+    }
+    charts = [chart for chart in map(contest_chart, contest.boards) if chart is not None]
+    return [
+        Section(
+            contest.name,
+            "Deciding better, without a solver in training",
+            label="Deciding better",
+            body=_render("contest.html.j2", contest=contest, mark=MARKS["missed"]),
+            charts=charts,
+            files={f"tables/{contest.name}.{kind}": text.encode() for kind, text in tables.items()},
+        )
+    ]
+
+
+def _miss_sections(boards: Sequence[Board]) -> list[Section]:
+    misses = group_misses((board, judge(board).values()) for board in boards)
+    body = _render("misses.html.j2", misses=misses)
+    return [Section("misses", "What was not reproduced", label="Misses", body=body)] if misses else []
+
+
+def _idea_section() -> Section:
+    drawings, files = [], {}
+    for drawing in ILLUSTRATIONS:
+        for kind, content in render(drawing.draw, drawing.name).items():
+            files[f"figures/{drawing.name}.{kind}"] = content
+        panels = [
+            render(partial(drawing.draw, panel), f"{drawing.name}{panel}")["svg"]
+            for panel in range(len(drawing.panels))
+        ]
+        drawings.append((drawing, [inline_svg(svg, drawing.title) for svg in panels]))
+    body = _render("idea.html.j2", drawings=drawings)
+    return Section("idea", "The idea in three pictures", label="The idea", body=body, files=files)
+
+
+def _facts(table: pa.Table, boards: Sequence[Board]) -> dict[str, str]:
+    facts = facts_of(table)
+    ours, theirs = _clocks(boards)
+    if facts and theirs:
+        facts["Training time of the same trials"] = f"{_duration(theirs)} published, {_duration(ours)} here"
+    return facts
+
+
+def _clocks(boards: Sequence[Board]) -> tuple[float, float]:
+    """Return our seconds and the published ones, over the cells that have both, for as many trials as published."""
+    ours = theirs = 0.0
+    for board in boards:
+        for (setting, method), published in board.published.items():
+            cell = board.cells.get((setting, Column(method, PROTOCOL)))
+            if cell and cell.seconds.mean >= 0 and published.seconds.mean >= 0:
+                ours += PAPER_TRIALS * cell.seconds.mean
+                theirs += PAPER_TRIALS * published.seconds.mean
+    return ours, theirs
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration in the largest unit that fits.
+
+    >>> [_duration(seconds) for seconds in (12.34, 600, 7200, 846_720)]
+    ['12.3 seconds', '10.0 minutes', '2.0 hours', '9.8 days']
+    """
+    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.1f} {unit}"
+    return f"{seconds:.1f} seconds"
