@@ -6,7 +6,7 @@ Tables, figures and the page are those of `decidewise.report`; this adds section
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +155,7 @@ def _miss_sections(boards: Sequence[Board]) -> list[Section]:
     return [Section("misses", "What was not reproduced", label="Misses", body=body)] if misses else []
 
 
+@cache
 def _idea_section() -> Section:
     drawings, files = [], {}
     for drawing in ILLUSTRATIONS:

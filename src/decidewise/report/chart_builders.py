@@ -58,7 +58,7 @@ def regret_by_method(board: Board) -> Chart | None:
         for each in series_of(board, [setting], lambda at, cell: (0.0, cell.regret)):
             # Published numbers have the place of the method in its default mode.
             mode = DEFAULT_MODE if each.layer == PUBLISHED else each.layer
-            x = labels.index(Column(each.method, mode).label)
+            x = board.columns.index(Column(each.method, mode))
             series.append(replace(each, marks=tuple(replace(mark, x=x) for mark in each.marks)))
         if setting in board.floors:
             ends = (0, len(labels) - 1) if len(labels) > 1 else (0,)
