@@ -13,7 +13,7 @@ import pytest
 import decidewise
 
 LAZY = ("decidewise", "decidewise.experiments", "decidewise.models", "decidewise.problems")
-ROOMS = ("data", "evaluate", "experiments", "frontends", "losses", "measure", "models", "problems", "report")
+ROOMS = ("data", "evaluate", "experiments", "frontends", "losses", "measure", "models", "problems", "report", "testing")
 
 
 def run(code):
