@@ -184,5 +184,5 @@ def as_problem(problem: Any) -> Problem:
 def as_n_costs(n_costs: int) -> int:
     """Return the number of costs of a new problem; raise if a row of so many would hardly fit into memory."""
     if n_costs > MAX_COSTS:
-        raise ValueError(f"a problem can have at most {MAX_COSTS:,} costs; this one would have {n_costs:,}.")
+        raise ValueError(f"a problem can have at most {MAX_COSTS:,} costs; this one would have {n_costs:,} costs.")
     return n_costs
