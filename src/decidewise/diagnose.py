@@ -119,7 +119,7 @@ def diagnose(
 
     Notes
     -----
-    The floor is the regret of the conditional mean, which noise leaves to every model. The regret of a model that can
+    The floor is the regret of the conditional mean: because of noise, no model has less. The regret of a model that can
     express the mean is the floor plus an excess inversely proportional to the number of training rows. With half the
     rows the excess doubles, so the floor is estimated as `2 · regret - regret with half the rows`. If the model can
     express the mean, this is about right, but noisy. If not, it is too high by what a better model would save.
@@ -236,7 +236,7 @@ def _spo_plus(problem: Problem, *, log_link: bool) -> DecisionRegressor:
 
 @dataclass
 class _Steps:
-    """Steps that may fail one by one, and the messages of those that failed."""
+    """Steps that may fail without stopping the others, and the messages of those that failed."""
 
     failures: list[str]
 

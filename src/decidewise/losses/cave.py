@@ -6,9 +6,9 @@ projection for `q`; if `-p` is outside the cone, that lies on the boundary, so t
 `CavePlus` and `CaveHybrid` take a point further inside (Tang & Khalil, "CaVE: A Cone-Aligned Approach for Fast
 Predict-then-optimize with Binary Linear Programs", 2024).
 
-For an integer problem the cone is spanned by the constraints of the linear relaxation, and the rows that
-`polyhedron_at` adds, that bind at the integer optimum; it need not contain the true costs. With `relaxed=True` it is
-the cone at an optimum of the relaxation, which contains them.
+For an integer problem the cone is spanned by the normals of the constraints that bind at the integer optimum: those of
+the linear relaxation and those that `polyhedron_at` adds. It need not contain minus the true costs. With `relaxed=True`
+it is the cone at an optimum of the relaxation, which does.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Cave(_ConeAligned):
 
     The value is `1 - ‖q‖/‖p‖`, which is zero exactly if the true optimal decision is optimal for the prediction too.
     Although `q` is held constant, the gradient is that of the value, because `‖q‖²/2` has the gradient `q`. The value
-    has no gradient only at the boundary of the region where `q = 0`.
+    has a gradient everywhere except at the boundary of the region where `q = 0`.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ def sum_of_gamma(
 ) -> FloatArray:
     """Draw noise such that the sum of `kappa` independent entries is approximately a standard Gumbel variable.
 
-    Each entry is `(Σ_i Gamma(1/κ, κ/i) - log m) / κ` over `i = 1, ..., m`; the sum is exact as `m = n_terms` grows.
+    Each entry is `(Σ_i Gamma(1/κ, κ/i) - log m) / κ` over `i = 1, ..., m`; exact as `m = n_terms` grows.
     """
     terms = (rng.gamma(1 / kappa, kappa / i, shape) for i in range(1, n_terms + 1))
     return (sum(terms, np.zeros(shape)) - np.log(n_terms)) / kappa

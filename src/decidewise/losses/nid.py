@@ -20,9 +20,9 @@ class Nid(Loss):
 
     Notes
     -----
-    A step against `-c` moves `p` in the direction of `c`. The surrogate does not depend on `p`, because the regret is
-    linear in the decision; so it is never zero and `p` grows without bound. For that reason its authors project `p`.
-    It takes one solve per row, only for the value.
+    A descent step moves `p` in the direction of `c`, so that each item looks as expensive as it is.
+    The surrogate does not depend on `p`, because the regret is linear in the decision; so it is never zero and `p`
+    grows without bound. For that reason its authors project `p`. It takes one solve per row, only for the value.
 
     Examples
     --------

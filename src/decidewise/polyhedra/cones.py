@@ -131,7 +131,7 @@ class NormalCones:
         return projections
 
     def approach(self, points: FloatArray, binding: IntArray, max_iter: int) -> FloatArray:
-        """Return the points after `max_iter` interior-point steps towards `project`, still inside the cone."""
+        """Return the points after `max_iter` interior-point steps towards `project`, which stop before the boundary."""
         rows = self.normals
         return interior_projection(
             points, binding, (rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data), max_iter
