@@ -335,7 +335,9 @@ class Mistaken(TopK):
 def test_a_problem_that_maximises_by_mistake_is_told_so(sense, wrong):
     problem = Mistaken(3, 1, sense=sense)
     costs = np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 3.0]])
-    sentence = f"row 1: the decision for the prediction is better.*Mistaken does not.*Does it {wrong} where.*{sense!r}"
+    sentence = (
+        f"row 1: the decision for the prediction is better.*Mistaken does not.*Does it {wrong} although.*{sense!r}"
+    )
     with pytest.warns(OptimalityWarning, match=sentence):
         regret = decision_regret(problem, -costs, costs)
     np.testing.assert_array_equal(regret, [0.0, -2.0])

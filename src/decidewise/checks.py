@@ -1,7 +1,7 @@
-"""Turn what a user passes into clean arrays, or into an error that says what came and what to do.
+"""Checks of arguments: return clean arrays and numbers, or raise an error that says what came and what to do.
 
-Every public entry goes through these functions, so that a message reads the same everywhere. Nothing is dropped,
-clipped or filled here, and the caller's array is never written to.
+Every public function uses these checks, so that messages read the same everywhere. No value is dropped, clipped or
+filled here, and the caller's array is never written to.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def as_array(values: Any, *, name: str) -> FloatArray:
-    """Return `values` as float64 numbers, in whatever shape they come.
+    """Return `values` as an array of float64, in their own shape.
 
-    Booleans, Fractions and Decimals are numbers, also in frames and in the tensors of other libraries. Strings of
-    digits are not, nor are dates and durations, which have no unit here, nor is what stands behind a mask.
+    Booleans, Fractions and Decimals count as numbers, also in frames and in tensors of other libraries. Strings of
+    digits, dates, durations (their unit is unknown) and masked entries do not.
 
     >>> as_array([[1, True], [0.5, 2]], name="costs")
     array([[1. , 1. ],
            [0.5, 2. ]])
     """
     if type(values) is np.ndarray and values.dtype == np.float64:
-        return values  # at once, since training steps pass here
+        return values  # a shortcut, because every training step calls this
     parts = values if isinstance(values, list | tuple) else [values]
     if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
         raise ValueError(f"{name} has masked entries, which have no value. Fill them, or drop their rows.")
     try:
         array = np.asarray(values)
         if array.dtype.kind == "c":
-            raise TypeError("Complex data not supported")  # in the words that scikit-learn looks for
+            raise TypeError("Complex data not supported")  # the words that scikit-learn's own checks expect
         if array.dtype.kind in "SUMm" or (array.dtype.kind == "O" and any(map(_is_no_number, array.flat))):
-            raise TypeError("strings, dates and durations are no numbers; convert them first")
+            raise TypeError("strings, dates and durations are not numbers; convert them first")
         if values is None:
             raise TypeError("nothing was passed")
-        with np.errstate(over="ignore"):  # a long double beyond the range becomes infinite, and is refused as such
+        with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite, which later checks refuse
             return array.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError, RuntimeError) as reason:
         raise ValueError(
@@ -59,11 +59,11 @@ def as_matrix(
     values : array-like of shape (n, d)
         Anything NumPy understands: arrays, lists, pandas and polars frames. float32 is widened.
     name : str
-        What the caller calls the argument; it opens every message.
+        The name of the argument, with which every message starts.
     n_columns : int, optional
-        The number of columns that `owner` needs.
+        The number of columns that `owner`, named in messages, needs.
     finite : bool
-        False where the caller checks finiteness itself, block by block.
+        Whether to check that all entries are finite; False if the caller checks that itself.
     """
     matrix = as_array(values, name=name)
     if matrix.ndim != 2:
@@ -85,7 +85,7 @@ def as_matrix(
 
 
 def as_vector(values: Any, *, name: str, length: int | None = None) -> FloatArray:
-    """Return `values` as a finite float64 vector, of the given length if there is one."""
+    """Return `values` as a finite float64 vector; raise unless it has the given length, if any."""
     vector = as_array(values, name=name)
     if vector.ndim != 1 or (length is not None and len(vector) != length):
         expected = "any length" if length is None else f"length {length}"
@@ -95,7 +95,7 @@ def as_vector(values: Any, *, name: str, length: int | None = None) -> FloatArra
 
 
 def as_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray:
-    """Return one finite, non-negative weight per row, not all of them zero; ones where there are none."""
+    """Return one finite, non-negative weight per row, not all zero; all are one if `sample_weight` is None."""
     if sample_weight is None:
         return np.ones(n_rows)
     weights = as_array(sample_weight, name="sample_weight")
@@ -109,12 +109,14 @@ def as_sample_weight(sample_weight: Any, n_rows: int) -> FloatArray:
             "Drop the rows that should not count, or give them weight 0."
         )
     if not weights.any():
-        raise ValueError("sample_weight is zero in every row, so there is nothing to fit. Give a row some weight.")
+        raise ValueError(
+            "sample_weight is zero in every row, so there is nothing to fit. Give at least one row a positive weight."
+        )
     return weights
 
 
 def as_integer(value: Any, *, name: str, minimum: int = 1, maximum: int | None = None) -> int:
-    """Return `value` as an int between the bounds; booleans and floats are refused, even whole ones."""
+    """Return `value` as an int within the bounds; booleans and floats, even whole ones, are refused."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise ValueError(f"{name} must be a Python or NumPy integer; got {shown(value)}.")
     integer = int(value)
@@ -134,7 +136,7 @@ def as_number(
     at_most: float | None = None,
     below: float | None = None,
 ) -> float:
-    """Return `value` as a finite float within the bounds that are given.
+    """Return `value` as a finite float within the given bounds.
 
     >>> as_number(0.95, name="level", above=0, below=1)
     0.95
@@ -168,14 +170,14 @@ def as_positive(value: Any, *, name: str) -> float:
 
 
 def as_flag(value: Any, *, name: str) -> bool:
-    """Return `value` as a bool; anything else is refused, since "no" and 2 would count as true."""
+    """Return `value` as a bool; other types are refused, because "no" and 2 would count as true."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False; got {shown(value)}.")
     return bool(value)
 
 
 def as_choice(value: Any, *, name: str, choices: Sequence[Any]) -> Any:
-    """Return `value`, which must be one of the choices.
+    """Return `value`; raise unless it is one of the choices.
 
     >>> as_choice("max", name="sense", choices=("min", "max"))
     'max'
@@ -186,13 +188,13 @@ def as_choice(value: Any, *, name: str, choices: Sequence[Any]) -> Any:
 
 
 def shown(value: Any) -> str:
-    """Show a value that was refused, cut where it is long, with its type."""
+    """Return the text that shows a refused value, shortened if long, with its type."""
     shown = repr(value)
     return f"{shown if len(shown) <= 80 else shown[:77] + '...'} of type {type(value).__name__}"
 
 
 def as_rng(rng: Any) -> np.random.Generator:
-    """Return `rng`, which must be a generator: a seed would give the same numbers in every call."""
+    """Return `rng`; raise unless it is a generator, because a seed would give the same numbers in every call."""
     if not isinstance(rng, np.random.Generator):
         raise TypeError(f"rng must be a numpy.random.Generator, such as numpy.random.default_rng(0); got {shown(rng)}.")
     return rng
@@ -208,8 +210,8 @@ def check_same_rows(**arrays: Any) -> None:
 
 def all_finite(values: FloatArray) -> bool:
     """Whether no entry is NaN or infinite."""
-    # Any sum of the entries tells, in a fraction of the time of a look at each. That of BLAS takes a quarter of a
-    # microsecond for the costs of a training step; for many more it would start threads.
+    # The sum is finite only if all entries are, and takes a fraction of the time of checking each. BLAS takes a quarter
+    # of a microsecond for the costs of a training step; for many more entries it would start threads.
     if 0 < values.size <= 8192:
         total = dasum(values.ravel())
     else:
@@ -219,7 +221,7 @@ def all_finite(values: FloatArray) -> bool:
 
 
 def check_finite(values: FloatArray, *, name: str, first_row: int = 0) -> None:
-    """Raise at the first NaN or infinity, naming its row (counted from `first_row`) and column."""
+    """Raise if there is a NaN or infinity; name the row (counted from `first_row`) and column of the first."""
     if all_finite(values):
         return
     bad = np.argwhere(~np.isfinite(values))
@@ -241,5 +243,5 @@ def n_rows(array: Any) -> int:
 
 
 def _is_no_number(entry: Any) -> bool:
-    # float() converts each of these all the same, unlike a datetime or a dictionary.
+    # float() would convert these; it refuses a datetime or a dictionary itself.
     return isinstance(entry, str | bytes | np.datetime64 | np.timedelta64)

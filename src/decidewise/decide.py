@@ -9,7 +9,7 @@ from decidewise.problems.base import Problem, as_problem
 
 
 def decide(model: Any, problem: Problem, X: Any) -> FloatArray:
-    """Return the decision that is optimal for the costs predicted from each row of features.
+    """Return an optimal decision for the costs that the model predicts from each row of features.
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ def decide(model: Any, problem: Problem, X: Any) -> FloatArray:
         your own.
     problem : Problem
     X : array-like or frame of shape (n, p)
-        Whatever the model takes.
+        Features, in any form that the model accepts.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Does it pay? What least squares leaves on the table, how much of that is noise, and what to do about it."""
+"""Measure whether a decision-focused model would pay: the regret it would save, the part that is noise, and advice."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ from decidewise.problems.base import Problem, as_problem
 
 _N_RESAMPLES = 10
 _EPOCHS = 10
-# Of SPO+, in solver calls: the labels, the start, the epochs and the end.
+# The solver calls per row of training SPO+: for the labels, the start, the epochs and the end.
 _N_PASSES = 1 + 1 + _EPOCHS + 1
 _N_PARTS = 10
-# Entries of a decision that differ by less than this part of its largest count as the same.
+# Two decisions count as the same if their entries differ by at most this fraction of the largest entry.
 _SAME_DECISION = 0.01
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What `diagnose` found; regrets are out of fold, in percent of the optimal value, with 95 % intervals.
+    """The result of `diagnose`; regrets are out of fold, in percent of the optimal value, with 95 % intervals.
 
     Attributes
     ----------
     least_squares : Interval or None
-        The regret of plain least squares; None, here and below, for what could not be measured.
+        The regret of plain least squares. None, here and below, if it could not be measured.
     best_name : str
         The solver-free candidate that `WiseRegressorCV` would choose.
     best : Interval
-        The regret of choosing it; see `diagnose`.
+        The regret of choosing among the candidates; see `diagnose`.
     gain : Interval or None
-        The regret that the best candidate saves over least squares, from paired differences.
+        The regret of least squares minus `best`, from paired differences.
     spo_plus_gain : Interval or None
-        The further regret that a linear or log-linear model trained with SPO+ saves, from paired differences; None also
-        where there were too few solver calls to train one.
+        `best` minus the regret of a linear or log-linear model trained with SPO+, from paired differences. None also if
+        `max_solves` is too small to train one.
     floor : Interval or None
-        The regret that the best candidate would have with unlimited rows; see `diagnose`.
+        An estimate of the regret of the best candidate with unlimited rows; see `diagnose`.
     flips : float or None
         The share of decisions, from 0 to 1, that change when the best candidate is fitted on a bootstrap sample.
     n_rows, n_solves : int
-        The rows that were scored, and the solver calls that all of this took (or would have, had nothing failed).
+        The number of rows scored, and of solver calls, including those of steps that failed.
     advice : str
-        What to do, in a sentence.
+        One sentence that says what to do.
     failures : tuple of str
-        What could not be measured and why, a sentence each.
+        One sentence for each quantity that could not be measured, with the reason.
     """
 
     least_squares: Interval | None
@@ -86,8 +86,8 @@ class Diagnosis:
             (f"regret of the best candidate, {self.best_name}", str(self.best)),
             ("regret saved by the best candidate", str(self.gain or missing)),
             ("further regret saved by SPO+", str(self.spo_plus_gain or missing)),
-            ("the noise: its regret with unlimited rows", str(self.floor or missing)),
-            ("decisions that a resample changes, %", missing if self.flips is None else f"{100 * self.flips:.0f}"),
+            ("noise: regret of the best with unlimited rows", str(self.floor or missing)),
+            ("decisions changed by a resample, %", missing if self.flips is None else f"{100 * self.flips:.0f}"),
         ]
 
     def _footnote(self) -> str:
@@ -97,35 +97,35 @@ class Diagnosis:
 def diagnose(
     problem: Problem, X: Any, costs: Any, *, cv: Any = 5, max_solves: int | None = None, random_state: int = 0
 ) -> Diagnosis:
-    """Measure whether a model made for decisions would pay, and say what to do.
+    """Measure whether a decision-focused model would pay, and advise what to do.
 
     Parameters
     ----------
     problem : Problem
     X : array-like or frame of shape (n, p)
-        Numbers.
+        Numeric features.
     costs : array-like or frame of shape (n, d)
     cv : int, splitter or iterable of splits
         As for `WiseRegressorCV`.
     max_solves : int, optional
-        The most solver calls: rows to be scored are drawn at random where there are more than the calls allow, and
-        SPO+ is left out where training it would take more than half of them.
+        The largest number of solver calls. If it is too small to score all rows, a random part of them is scored.
+        SPO+ is left out if training it would take more than half of the calls.
     random_state : int
 
     Returns
     -------
     Diagnosis
-        To be printed, or shown in a notebook.
+        Print it, or show it in a notebook.
 
     Notes
     -----
-    The floor is what noise leaves to every model: the regret of the conditional mean. A model that can express the
-    mean has the floor plus an excess inversely proportional to its training rows, so with half of them the floor plus
-    twice the excess; hence the estimate is `2 · regret - regret with half the rows`. It is too high where the model
-    cannot express the mean, by what a better model would gain, and it is about right, but noisy, where it can.
+    The floor is the regret of the conditional mean: because of noise, no model has less. The regret of a model that can
+    express the mean is the floor plus an excess inversely proportional to the number of training rows. With half the
+    rows the excess doubles, so the floor is estimated as `2 · regret - regret with half the rows`. If the model can
+    express the mean, this is about right, but noisy. If not, it is too high by what a better model would save.
 
-    The regret of the best candidate is that of choosing one: each tenth of the rows is decided by the candidate that
-    does best on the others. On the rows by which it was chosen, a candidate looks better than it is.
+    `best` is the regret of choosing a candidate: each tenth of the rows is decided by the candidate with the lowest
+    regret on the other rows. On the rows by which it was chosen, a candidate looks better than it is.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def diagnose(
     n_training = _N_PASSES * sum(len(train) for train, _ in splits)
     trains = max_solves is None or n_training <= max_solves / 2
     budget = None if max_solves is None else max_solves - trains * n_training
-    # Scored are all candidates, the best one twice more with half of the rows and on the resamples, and SPO+.
+    # Models scored: all candidates, the best with each half of the rows, on all rows and on the resamples, and SPO+.
     n_models = len(candidates) + 2 + (1 + _N_RESAMPLES) + trains
     held_out = OutOfFold.of(problem, X, costs, splits, affordable(splits, n_models, budget, rng))
 
@@ -202,14 +202,14 @@ def advise(
     exponent: float,
     n_training: int,
 ) -> str:
-    """Return what to do; the first rule that applies decides.
+    """Return the advice of the first rule that applies.
 
     Parameters
     ----------
     best_name, gain, spo_plus_gain
         As in `Diagnosis`.
     log_link, exponent
-        Of the best candidate.
+        Whether the best candidate has a log link, and its exponent.
     n_training : int
         The solver calls that training SPO+ on all rows takes.
     """
@@ -236,16 +236,16 @@ def _spo_plus(problem: Problem, *, log_link: bool) -> DecisionRegressor:
 
 @dataclass
 class _Steps:
-    """Steps of which each may fail without the others, and the sentences that say so."""
+    """Steps that may fail without stopping the others, and the messages of those that failed."""
 
     failures: list[str]
 
     @contextmanager
-    def trying(self, otherwise: str) -> Iterator[None]:
+    def trying(self, failure: str) -> Iterator[None]:
         try:
             yield
-        except Exception as reason:  # a problem of the user's may raise anything
-            self.failures.append(f"{otherwise}: {type(reason).__name__}: {reason}")
+        except Exception as reason:  # a user's problem may raise anything
+            self.failures.append(f"{failure}: {type(reason).__name__}: {reason}")
 
 
 def _flips(

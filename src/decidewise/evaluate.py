@@ -42,42 +42,42 @@ from decidewise.problems.base import Problem, as_problem
 from decidewise.progress import tracked
 from decidewise.scaling import unit_largest
 
-#: Decisions whose predicted values are closer than this, relative to the largest entries, count as tied.
+#: Decisions count as tied if their predicted values differ by less than this, relative to the largest entries.
 TIE_TOLERANCE = 1e-6
-#: Regrets further below zero, relative to the values compared, are neither rounding nor the gap of 1e-4 at which
-#: solvers of integer programs stop by default.
+#: A regret below minus this, relative to the values compared, comes neither from rounding nor from the gap of 1e-4 at
+#: which solvers of integer programs stop by default.
 OPTIMALITY_TOLERANCE = 1e-4
-#: Row indices that the bootstrap draws at a time: few enough to be counted in the processor's cache.
+#: The number of row indices that the bootstrap draws at a time: few enough to fit in the processor's cache.
 BLOCK_SIZE = 2**16
-#: Where there are more rows than this, the bootstrap draws as many groups of them.
+#: If there are more rows than this, the bootstrap draws from this many groups of rows.
 N_GROUPS = 2**16
 
 
 def decision_regret(problem: Problem, prediction: Any, costs: Any, *, unambiguous: bool = False) -> FloatArray:
-    """Return how much worse than the best each decision is: `c·w(ĉ) - c·w(c)`, and its negative for a maximisation.
+    """Return the regret of each row: `c·w(ĉ) - c·w(c)` for a minimisation, `c·w(c) - c·w(ĉ)` for a maximisation.
 
     Parameters
     ----------
     problem : Problem
-        What the predictions and the costs are solved with.
+        The problem that both the predictions and the costs are solved with.
     prediction, costs : array-like of shape (n, d)
         Predicted and realised costs.
     unambiguous : bool
-        Score ties at their worst: among the decisions optimal for the prediction, take the one worst for the costs.
-        It is found as the optimum for `ĉ/‖ĉ‖∞ - 1e-6 · c/‖c‖∞`, so that predicted values closer than that count as
-        tied; a prediction of zeros ties everything. Never below the plain regret.
+        Whether to break ties in the worst way: among the decisions that are optimal for the prediction, take the worst
+        for the costs. It is the optimum for `ĉ/‖ĉ‖∞ - 1e-6 · c/‖c‖∞`, so predicted values closer than that count as
+        tied, and a prediction of zeros ties all decisions. The result is never below the plain regret.
 
     Returns
     -------
     ndarray of shape (n,)
-        Not negative, but for rounding, whatever the sense.
+        Non-negative up to rounding, for either sense.
 
     Warns
     -----
     OptimalityWarning
-        If a regret is negative by more than 1e-4 of the values compared: then the problem does not return optimal
-        decisions. One of your own may maximise by mistake; a cache or a heuristic is right to train with, but judge
-        with an exact problem.
+        If a regret is negative by more than 1e-4 of the values compared, which means that the problem does not return
+        optimal decisions. A problem of your own may maximise by mistake. Training with a cache or a heuristic is fine,
+        but evaluate with an exact problem.
     """
     return Hindsight.of(problem, costs).regret(prediction, unambiguous=unambiguous)
 
@@ -91,7 +91,7 @@ def normalized_regret(problem: Problem, prediction: Any, costs: Any, *, unambigu
 
 
 class Interval(NamedTuple):
-    """An estimate between the ends of its confidence interval."""
+    """An estimate and the ends of its confidence interval."""
 
     estimate: float
     low: float
@@ -118,20 +118,20 @@ def regret_interval(
     problem, prediction, costs, unambiguous
         As for `decision_regret`.
     level : float
-        The wanted probability of covering the truth, between 0 and 1.
+        The probability, between 0 and 1, with which the interval should contain the true value.
     n_resamples : int
         Number of bootstrap resamples.
     rng : numpy.random.Generator, optional
-        Where the resamples come from; by default `default_rng(0)`, so that the same rows give the same interval.
+        The source of the resamples; by default `default_rng(0)`, so that the same rows give the same interval.
 
     Notes
     -----
-    Where there are more than 65,536 rows, they are first added up in as many groups, chosen at random, and the groups
-    are drawn in place of the rows. Regret and optimal value keep their sums, so the resampled ratios have the same
-    centre. Their variance is, to first order, that of `Σ u` with `u = regret - ratio · |c·w(c)|`, and grouping changes
-    the bootstrap's estimate of it, `Σ u²`, by products of rows that share a group: nothing on average, and in standard
-    deviation a fraction of at most `sqrt(2 / 65,536)`, 0.6 %, whatever the distribution. The noise of 2,000 resamples
-    is five times that.
+    More than 65,536 rows are first added up in 65,536 random groups, and the bootstrap draws groups, not rows. The
+    sums of regrets and optimal values do not change, so the resampled ratios have the same centre. To first order their
+    variance is that of `Σ u` with `u = regret - ratio · |c·w(c)|`. The bootstrap estimates it by `Σ u²`, and grouping
+    adds the products of rows in the same group to this estimate. On average they are zero, and their standard deviation
+    is at most a fraction of `sqrt(2 / 65,536)`, 0.6 %, of it, whatever the distribution. The noise of 2,000 resamples
+    is five times as large.
     """
     level, n_resamples, rng = _as_options(level, n_resamples, rng)
     truth = Hindsight.of(problem, costs)
@@ -142,7 +142,7 @@ def regret_interval(
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """The normalised regret of a model, and what it adds to the baseline's (None for the baseline itself)."""
+    """The normalised regret of a model, and its difference from the baseline (None for the baseline itself)."""
 
     name: str
     regret: Interval
@@ -151,7 +151,7 @@ class ComparisonRow:
 
 @dataclass(frozen=True)
 class Comparison(Sequence[ComparisonRow]):
-    """One row per model, in the order given; `print` shows them as a table."""
+    """The result of `compare`: one row per model, in the order given; `print` shows a table."""
 
     rows: tuple[ComparisonRow, ...]
     baseline: str
@@ -185,8 +185,8 @@ def compare(
 ) -> Comparison:
     """Compare models by their normalised regret on the same rows.
 
-    The intervals of the differences are paired: all models see the same resamples, so that what makes a row hard for
-    every model cancels. They are usually far narrower than the overlap of two intervals suggests.
+    The intervals of the differences are paired: all models are scored on the same resamples, so that the effect of rows
+    that are hard for every model cancels. They are usually far narrower than the overlap of two intervals suggests.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def compare_regrets(
     n_resamples: int = 2000,
     rng: np.random.Generator | None = None,
 ) -> Comparison:
-    """Compare models whose regrets (n,) on the rows of the truth are known already; see `compare`."""
+    """Compare models whose regrets (n,) on the rows of `truth` are already known; see `compare`."""
     level, n_resamples, rng = _as_options(level, n_resamples, rng)
     names = list(regrets)
     baseline = names[0] if baseline is None else baseline
@@ -239,7 +239,7 @@ def compare_regrets(
 
 @dataclass(frozen=True)
 class RegretScorer:
-    """Minus the normalised regret of what an estimator predicts: a scorer, for which greater is better."""
+    """A scorer for scikit-learn: minus the normalised regret of an estimator, so that greater is better."""
 
     problem: Problem
 
@@ -249,7 +249,7 @@ class RegretScorer:
 
 
 def regret_scorer(problem: Problem) -> RegretScorer:
-    """Return a scorer for `scoring=` in scikit-learn, so that models are chosen by the decisions they lead to.
+    """Return a scorer for `scoring=` in scikit-learn, which selects models by their decisions.
 
     Examples
     --------
@@ -266,7 +266,7 @@ def regret_scorer(problem: Problem) -> RegretScorer:
 
 @dataclass(frozen=True)
 class Hindsight:
-    """Realised costs and the value of the best decisions: solved once, any number of predictions scored."""
+    """Realised costs and the values of their optimal decisions, solved once to score any number of predictions."""
 
     problem: Problem
     costs: FloatArray
@@ -274,7 +274,7 @@ class Hindsight:
 
     @classmethod
     def of(cls, problem: Problem, costs: Any) -> Hindsight:
-        """Solve for the best decisions of realised costs (n, d)."""
+        """Solve for the optimal decisions of realised costs (n, d)."""
         costs = as_matrix(costs, n_columns=as_problem(problem).n_costs, owner=type(problem).__name__)
         return cls(problem, costs, _values(costs, problem.solve(costs)))
 
@@ -286,7 +286,7 @@ class Hindsight:
         check_same_rows(**{name: prediction, "costs": costs})
         regret = self._excess(problem.solve(prediction))
         if unambiguous:
-            # Subtracting the costs makes the worst of the tied decisions the optimum, in either sense.
+            # After subtracting the costs, the worst of the tied decisions is the optimum, for either sense.
             adverse = problem.solve(unit_largest(prediction) - TIE_TOLERANCE * unit_largest(costs))
             regret = np.maximum(regret, self._excess(adverse))
         return regret
@@ -298,35 +298,37 @@ class Hindsight:
     def _excess(self, decisions: FloatArray) -> FloatArray:
         values = _values(self.costs, decisions)
         excess = self.best - values if self.problem.sense == "max" else values - self.best
-        self._warn_of_better(decisions, excess)
+        self._warn_if_not_optimal(decisions, excess)
         return excess
 
-    def _warn_of_better(self, decisions: FloatArray, excess: FloatArray) -> None:
+    def _warn_if_not_optimal(self, decisions: FloatArray, excess: FloatArray) -> None:
         below = np.flatnonzero(excess < 0)
         sizes = np.maximum(np.abs(self.costs[below] * decisions[below]).sum(axis=1), np.abs(self.best[below]))
         better = below[excess[below] < -OPTIMALITY_TOLERANCE * sizes]
         if len(better):
-            # The same words for all predictions that beat the same row, so that Python shows them once.
+            # The message does not name the prediction, so that Python shows it once per row.
             wrong = "minimise" if self.problem.sense == "max" else "maximise"
             warnings.warn(
                 f"row {better[0]}: the decision for the prediction is better than the optimal one, so "
                 f"{type(self.problem).__name__} does not return optimal decisions, and regrets mean little. Does it "
-                f"{wrong} where its sense is {self.problem.sense!r}? If it is a cache or a heuristic, judge with an "
-                "exact problem.",
+                f"{wrong} although its sense is {self.problem.sense!r}? If it is a cache or a heuristic, evaluate with "
+                "an exact problem.",
                 OptimalityWarning,
                 stacklevel=4,
             )
 
     @property
     def scale(self) -> float:
-        """The sum of the absolute optimal values, which regrets are a percentage of."""
+        """The sum of the absolute optimal values, of which regrets are a percentage."""
         with np.errstate(over="ignore"):
             total = float(np.abs(self.best).sum())
         if not isfinite(100 * total):
-            raise ValueError("the optimal values add up to more than float64 can hold. Divide all costs by a number.")
+            raise ValueError(
+                "the optimal values add up to more than float64 can hold. Divide all costs by the same number."
+            )
         if total == 0:
             raise ValueError(
-                "the optimal value of every row is 0, so there is nothing to take a percentage of. "
+                "the optimal value of every row is 0, so regrets cannot be a percentage of it. "
                 "Check that the costs are not all zero, or use decision_regret."
             )
         return total
@@ -336,14 +338,14 @@ def _values(costs: FloatArray, decisions: FloatArray) -> FloatArray:
     values = np.einsum("ij,ij->i", costs, decisions)
     if not all_finite(values):
         row = int(np.isfinite(values).argmin())
-        raise ValueError(f"row {row}: its costs add up to more than float64 can hold. Divide all costs by a number.")
+        raise ValueError(f"row {row}: its costs add up to more than float64 can hold. Divide all by the same number.")
     return values
 
 
 def _as_options(
     level: float, n_resamples: int, rng: np.random.Generator | None
 ) -> tuple[float, int, np.random.Generator]:
-    """Check what a bootstrap interval takes, before anything is solved for it."""
+    """Check and return the options of a bootstrap interval, before any row is solved."""
     return (
         as_number(level, name="level", above=0, below=1),
         as_integer(n_resamples, name="n_resamples"),
@@ -371,7 +373,7 @@ def _bootstrap(
 
 
 def _grouped(columns: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Return column sums over groups of rows, drawn without regard to their order: (n, k) -> (N_GROUPS, k)."""
+    """Return column sums over random groups of rows: (n, k) -> (N_GROUPS, k)."""
     group = rng.permutation(len(columns)) % N_GROUPS
     return np.column_stack([np.bincount(group, column, N_GROUPS) for column in columns.T])
 

@@ -274,7 +274,7 @@ def test_bad_arguments():
 
     with pytest.raises(ValueError, match=r"loss must be one of mse, wise, spo\+.*got 'spo'"):
         loss_module("spo", problem)
-    with pytest.raises(ValueError, match=r"loss=SpoPlus.* has its own: set sigma there"):
+    with pytest.raises(ValueError, match=r"got loss=SpoPlus\(\)\. Set sigma in it"):
         loss_module(SpoPlus(), problem, sigma=1.0)
     with pytest.raises(ValueError, match="reduction must be one of 'mean', 'sum', 'none'; got 'max'"):
         loss_module("wise", problem, reduction="max")

@@ -114,5 +114,5 @@ def test_models_that_are_not_problems():
     np.testing.assert_allclose(from_pyepo(whole).solve([3.0, 1.0, 2.0]), [0.0, 1.0, 0.0])
     with pytest.raises(ValueError, match="has known costs, a quadratic objective or"):
         from_pyepo(known)
-    with pytest.raises(TypeError, match="from_pyepo needs a pyepo optModel; got ShortestPath"):
+    with pytest.raises(TypeError, match="from_pyepo needs a PyEPO optModel object; got ShortestPath"):
         from_pyepo(ShortestPath(3, 3))

@@ -137,7 +137,7 @@ class TestRelaxation:
 
     def test_without_a_polyhedron_there_is_none(self):
         with pytest.raises(
-            ValueError, match="Wholes is in integers and has no polyhedron, so its linear relaxation is"
+            ValueError, match="Wholes is an integer problem without a polyhedron, so its relaxation is unknown"
         ):
             Wholes(np.sign).minimize_relaxation(COSTS)
 
@@ -172,7 +172,7 @@ def test_what_is_around_a_problem_that_keeps_state_keeps_it_too():
 
     assert not Plain(TopK(3, 1)).keeps_state
     assert Plain(CountedProblem(TopK(3, 1))).keeps_state
-    with pytest.raises(ValueError, match="workers would lose what Plain keeps"):
+    with pytest.raises(ValueError, match="Plain keeps state, which workers would lose"):
         ParallelProblem(Plain(CountedProblem(TopK(3, 1))))
 
 

@@ -114,24 +114,24 @@ class CutsFeatures(Broken):
 
 
 BROKEN = {
-    "ForgetsItsParameters cannot be cloned. Store each argument of __init__ as it is": ForgetsItsParameters(),
+    "ForgetsItsParameters cannot be cloned. Store each argument of __init__ unchanged": ForgetsItsParameters(),
     "AlwaysFitted.predict must raise NotFittedError before fit; it raised nothing.": AlwaysFitted(),
     "CannotFit cannot be fitted: RuntimeError: no licence": CannotFit(),
     "ReturnsNothing.fit must return the estimator itself; it returned a NoneType.": ReturnsNothing(),
-    "ChangesItself.fit changes its parameters: alpha. Write what it learns to attributes that end": ChangesItself(),
+    "ChangesItself.fit changes its parameters: alpha. Store what it learns in attributes that end": ChangesItself(),
     "WritesToData.fit writes to the data that it is given. Copy them first.": WritesToData(),
     "KeepsNoFeatures must have n_features_in_ = 4 after fit; it has None.": KeepsNoFeatures(),
     "OneColumn.predict must return one row per sample and one column per cost, of shape (60, 3); it returned an array "
     "of shape (60,)": OneColumn(),
     "NotFinite.predict returned numbers that are not finite.": NotFinite(),
-    "CentresBatches predicts otherwise for a row alone than for the same row among others.": CentresBatches(),
+    "CentresBatches predicts differently for a row alone and for the same row among others.": CentresBatches(),
     "NoPickle cannot be pickled. Define its class in a module, and hold plain data: TypeError: an open": NoPickle(),
-    "ForgetsItsFit predicts otherwise once it is pickled.": ForgetsItsFit(),
-    "DrawsAnew predicts otherwise when a clone is fitted on the same data. Draw from random_state alone.": DrawsAnew(),
-    "Remembers.fit remembers what it was fitted on before. Start anew in fit": Remembers(),
-    "TakesNaN.fit must refuse a cost of nan by a ValueError; it raised nothing.": TakesNaN(),
-    "CutsRows.fit must refuse X and costs of different lengths by a ValueError; it raised nothing.": CutsRows(),
-    "CutsFeatures.predict must refuse another number of features than it was fitted on": CutsFeatures(),
+    "ForgetsItsFit predicts differently after it is pickled.": ForgetsItsFit(),
+    "DrawsAnew predicts differently when a clone is fitted on the same data. Draw only from random_state.": DrawsAnew(),
+    "Remembers.fit remembers an earlier fit. Start from nothing in fit": Remembers(),
+    "TakesNaN.fit must refuse a cost of nan with a ValueError; it raised nothing.": TakesNaN(),
+    "CutsRows.fit must refuse X and costs of different lengths with a ValueError; it raised nothing.": CutsRows(),
+    "CutsFeatures.predict must refuse X with another number of features than in fit": CutsFeatures(),
 }
 
 

@@ -163,30 +163,30 @@ class ForgetsItsItems(Cheapest):
 
 
 BROKEN = {
-    "str is no problem: TypeError: problem must be a decidewise problem": "shortest path",
-    "NoCosts is no problem: TypeError: NoCosts must set n_costs": NoCosts(),
+    "str is not a valid problem: TypeError: problem must be a decidewise problem": "shortest path",
+    "NoCosts is not a valid problem: TypeError: NoCosts must set n_costs": NoCosts(),
     "WrongShape.solve must return float64 decisions of the shape of the costs, (40, 4); it returned an array of shape "
     "(40, 3)": WrongShape(),
     "NotFinite.solve returned numbers that are not finite. Raise a SolverError": NotFinite(),
     "Failing cannot be solved: SolverError: row 3: no licence": Failing(),
     "WritesToCosts writes to the costs that it is given. Copy them first.": WritesToCosts(),
-    "TakesNaN.solve must refuse a cost of nan by a ValueError, as Problem.solve does; it raised nothing.": TakesNaN(),
-    "row 0: the decision of Dearest for row 3 is better here than its own, by 0.77. minimize must": Dearest(),
-    "row 0: Fractional says is_integer = True and decided [0.  0.5 0.  0. ]. Say False, or round.": Fractional(),
-    "row 0: Outside decided [0. 2. 0. 0.], outside its polyhedron: A_eq w = b_eq. Correct the solver": Outside(),
-    "row 2: the least cost over the polyhedron of ForgotIntegers is -2.59243, and -1.26542 by "
-    "minimize_relaxation. If decisions are integers, say is_integer = True": ForgotIntegers(),
+    "TakesNaN.solve must refuse a cost of nan with a ValueError, as Problem.solve does; it raised nothing.": TakesNaN(),
+    "row 0: the decision that Dearest returns for row 3 is better for this row than its own, by 0.77.": Dearest(),
+    "row 0: Fractional sets is_integer = True but returned [0.  0.5 0.  0. ]. Set False, or round.": Fractional(),
+    "row 0: Outside returned [0. 2. 0. 0.], which violates A_eq w = b_eq of its polyhedron. Correct": Outside(),
+    "row 2: the least cost over the polyhedron of ForgotIntegers is -2.59243, but -1.26542 by "
+    "minimize_relaxation. If decisions are integers, set is_integer = True": ForgotIntegers(),
     "row 0: the least cost over the polyhedron of WrongRelaxation is": WrongRelaxation(),
     "FailingRelaxation cannot solve its relaxation: SolverError: row 3: no licence": FailingRelaxation(),
-    "Remembers decides otherwise when asked again. Keep nothing between calls, or say keeps_state": Remembers(),
-    "ReturnsItsOwn decides otherwise when asked again. Keep nothing between calls": ReturnsItsOwn(),
-    "BatchTies decides otherwise for a row alone than for the same row in a batch. Break ties": BatchTies(),
-    "AbsoluteTolerance decides otherwise for 1e-08 times the costs. Make tolerances relative": AbsoluteTolerance(),
-    "LooksAtTheSense decides otherwise for the other sense and costs of the other sign. minimize must not":
+    "Remembers returns another decision when called again. Keep no state, or set keeps_state": Remembers(),
+    "ReturnsItsOwn returns another decision when called again. Keep no state": ReturnsItsOwn(),
+    "BatchTies returns another decision for a row alone than in a batch. Break ties": BatchTies(),
+    "AbsoluteTolerance returns another decision for 1e-08 times the costs. Make tolerances": AbsoluteTolerance(),
+    "LooksAtTheSense returns another decision if both the sense and the sign of the costs change. minimize must not":
         LooksAtTheSense(),
     "NoPickle cannot be pickled. Define its class in a module, and hold plain data: ": NoPickle(),
-    "ForgetsItsSense has other costs or another sense once it is pickled": ForgetsItsSense(),
-    "ForgetsItsItems decides otherwise once it is pickled. Keep all that it needs": ForgetsItsItems(),
+    "ForgetsItsSense has another n_costs or sense after it is pickled": ForgetsItsSense(),
+    "ForgetsItsItems returns another decision after it is pickled. Keep all it needs": ForgetsItsItems(),
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@
 >>> gradient.shape
 (5, 40)
 
-Where labels are dear or shared between samples, compute them once and pass row numbers in place of costs:
+If labels are expensive or shared between samples, compute them once and pass row numbers instead of costs:
 
 >>> spo_plus = labelled_loss_function("spo+", data.problem, data.costs)
 >>> rows = np.arange(32)
@@ -47,28 +47,29 @@ def loss_function(
     loss : str or Loss
         A name in `decidewise.losses.registry`, or a loss.
     problem : Problem
-        What the predicted costs are for. MSE and WISE never solve it.
+        The problem whose costs are predicted. MSE and WISE do not solve it.
     seed : int
-        Seed of the noise of random losses.
+        Seed of the noise of losses that are random.
     reduction : {"mean", "sum", "none"}
-        What is returned for a batch: the mean or the sum of its values, or the values `(batch,)`.
+        Whether to return the mean of the values of a batch, their sum, or the values `(batch,)`.
     **parameters
-        Those of the loss, where `loss` is a name: `loss_function("pfy", problem, sigma=0.5)`.
+        The parameters of the loss, if `loss` is a name: `loss_function("pfy", problem, sigma=0.5)`.
 
     Returns
     -------
     function : callable
-        Of `prediction` and `costs`, arrays of shape (batch, n_costs) in the problem's own sense, and of `step`, an
-        integer from 0. The function is pure: its noise depends on the seed and the step alone, so pass the number of
-        the training step, or an integer drawn from a key, to have new noise each time.
+        It takes `prediction` and `costs`, arrays of shape (batch, n_costs) in the problem's own sense, and `step`, an
+        integer from 0. The function is pure: its noise depends only on the seed and the step. For new noise in each
+        call, pass the number of the training step, or an integer drawn from a key.
 
     Notes
     -----
-    A loss that has a `native` form, as MSE and WISE do, is jax code, differentiable as often as asked. The others run
-    as a host callback, in float64 whatever the precision of the prediction; their gradient can be taken once, in
-    reverse mode, and with respect to the prediction only. `vmap` calls them once per batch, with that call's noise.
-    An error in a callback under `jit` or `vmap`, such as a prediction that is not finite, reaches the caller as jax's
-    own exception with the message at its end; without them there is no callback, and it is raised as it is.
+    A loss that has a `native` form, as MSE and WISE do, is jax code and can be differentiated any number of times. All
+    others run as a host callback, in float64 whatever the precision of the prediction. They can be differentiated once,
+    in reverse mode, and only in the prediction. `vmap` calls them once per batch, with the noise of that call.
+
+    Under `jit` or `vmap`, an error in the callback, such as a prediction that is not finite, is raised as jax's own
+    exception with the message at its end. Otherwise there is no callback, and the error is raised as it is.
     """
     loss = as_loss(loss, **parameters)
     loss.check(problem)
@@ -95,16 +96,16 @@ def labelled_loss_function(
     reduction: Reduction = "mean",
     **parameters: Any,
 ) -> Callable[..., jax.Array]:
-    """Return a loss as a function `(prediction, rows, step=0) -> value` of rows of given costs, labelled here, once.
+    """Return a loss as a function `(prediction, rows, step=0) -> value`; all costs are labelled here, once.
 
-    `loss_function` solves for the labels of a batch whenever it is called, and what a loss shares between samples (the
-    pool of decisions of `nce`, `cmap` and `ltr`) is that of the batch alone. Here it is that of all the costs.
+    `loss_function` labels each batch in each call, so data that samples share (the pool of decisions of `nce`, `cmap`
+    and `ltr`) come from that batch only. Here they come from all the costs.
 
     Parameters
     ----------
     costs : array-like of shape (n, n_costs)
-        The true costs of all samples; each call takes an integer array of `rows` (batch,) among them. Under `jit`,
-        where they cannot be checked beforehand, rows that do not exist give NaN or an error.
+        The true costs of all samples; each call takes `rows` (batch,), an integer array of their row numbers. Under
+        `jit` rows cannot be checked beforehand: a row that does not exist gives NaN or an error.
     X : array-like of shape (n, p), optional
         The features of all samples, for a loss that computes its labels from them.
     loss, problem, seed, reduction, **parameters
@@ -112,7 +113,7 @@ def labelled_loss_function(
 
     Notes
     -----
-    The step of `aimle` adapts with every evaluation and so makes its function impure: run it in a plain loop.
+    `aimle` changes its step in every evaluation, so its function is not pure: call it in a plain loop.
     """
     loss = as_loss(loss, **parameters)
     target = loss.prepare(problem, costs, X=X, rng=np.random.default_rng(as_integer(seed, name="seed", minimum=0)))
@@ -128,7 +129,7 @@ def labelled_loss_function(
                 f"prediction.shape={prediction.shape} and rows.shape={rows.shape}."
             )
         if loss.native is not None:
-            # By default jax takes the last row for any that is out of range.
+            # By default jax replaces a row out of range by the last row.
             return on_costs(
                 prediction, jnp.asarray(as_array(costs, name="costs")).at[rows].get(mode="fill", fill_value=jnp.nan)
             )
@@ -151,13 +152,13 @@ def _on_host(
 
     def call(prediction: jax.Array, labels: jax.Array, step: jax.Array) -> tuple[jax.Array, jax.Array]:
         if not any(isinstance(array, jax.core.Tracer) for array in (prediction, labels, step)):
-            values, gradient = evaluate(prediction, labels, step)  # an error here is no jax error
+            values, gradient = evaluate(prediction, labels, step)  # so that an error is raised as it is
             return jnp.asarray(values), jnp.asarray(gradient)
         shapes = (
             jax.ShapeDtypeStruct(prediction.shape[:1], prediction.dtype),
             jax.ShapeDtypeStruct(prediction.shape, prediction.dtype),
         )
-        # Batch by batch under vmap, so that noise, pools and norms over a batch are those of a loop.
+        # Under vmap, call once per batch, so that noise, pools and norms over a batch are the same as in a loop.
         return jax.pure_callback(evaluate, shapes, prediction, labels, step, vmap_method="sequential")
 
     @jax.custom_vjp
@@ -172,7 +173,7 @@ def _on_host(
 
 
 def _as_jax(values: Any, name: str) -> jax.Array:
-    """Return what jax makes of an array, in the precision in which it comes."""
+    """Return the values as a jax array; the precision of a NumPy array is kept."""
     if isinstance(values, jax.Array):
         return values
     floats = as_array(values, name=name)
@@ -183,7 +184,7 @@ def _as_prediction(prediction: Any) -> jax.Array:
     prediction = _as_jax(prediction, "prediction")
     if not jnp.issubdtype(prediction.dtype, jnp.floating):
         raise TypeError(
-            f"prediction must be an array of floats, or losses and gradients would be rounded; got {prediction.dtype}."
+            f"prediction must be an array of floats: integers would round the losses; got {prediction.dtype}."
         )
     return prediction
 
@@ -197,7 +198,7 @@ def _as_step(step: Any) -> jax.Array:
 
 
 def _checked_rows(rows: Any, n: int) -> Any:
-    """Return row numbers as an array; the last rows may be counted from the end, as in NumPy."""
+    """Return row numbers as an array; negative numbers count from the end, as in NumPy."""
     rows = np.asarray(rows)
     if rows.dtype.kind not in "iu":
         raise TypeError(f"rows must be an array of integers, the numbers of rows of the costs; got {rows.dtype}.")

@@ -1,4 +1,4 @@
-"""What both frontends agree on: the shape of a batch, and its reductions."""
+"""The common part of both frontends: the shape of a batch, and reductions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def reduce(values: Any, reduction: Reduction) -> Any:
 
 
 def check_batch(prediction: Any, costs: Any, n_costs: int) -> None:
-    """Raise unless both have the shape (batch, n_costs): no broadcasting, which would hide a missing axis."""
+    """Raise unless both have the shape (batch, n_costs); broadcasting would hide a missing axis."""
     if not (prediction.ndim == 2 and prediction.shape == costs.shape and prediction.shape[1] == n_costs):
         raise ValueError(
             f"prediction and costs must both have the shape (batch, {n_costs}), one row per sample; got "

@@ -45,13 +45,13 @@ def loss_module(
     loss : str or Loss
         A name in `decidewise.losses.registry`, or a loss.
     problem : Problem
-        What the predicted costs are for. MSE and WISE never solve it.
+        The problem whose costs are predicted. MSE and WISE do not solve it.
     seed : int
-        Seed of the noise of random losses, which the module draws anew in each call.
+        Seed of the noise of losses that are random; each call draws new noise.
     reduction : {"mean", "sum", "none"}
-        What is returned for a batch: the mean or the sum of its values, or the values `(batch,)`.
+        Whether to return the mean of the values of a batch, their sum, or the values `(batch,)`.
     **parameters
-        Those of the loss, where `loss` is a name: `loss_module("pfy", problem, sigma=0.5)`.
+        The parameters of the loss, if `loss` is a name: `loss_module("pfy", problem, sigma=0.5)`.
     """
     return LossModule(as_loss(loss, **parameters), problem, seed=seed, reduction=reduction)
 
@@ -59,9 +59,9 @@ def loss_module(
 class LossModule(torch.nn.Module):
     """A loss and a problem as a module `(prediction, costs[, target]) -> value`; see `loss_module`.
 
-    A loss that has a `native` form, as MSE and WISE do, is computed on the tensors themselves, and torch differentiates
-    it as often as asked. The others are computed in float64 on the CPU, whatever the device and precision of the
-    prediction, with the gradient that the loss gives; it can be taken once, and with respect to the prediction only.
+    A loss that has a `native` form, as MSE and WISE do, is torch code and can be differentiated any number of times.
+    All others are computed in float64 on the CPU, whatever the device and precision of the prediction. They can be
+    differentiated once, only in the prediction; the gradient is the one that the loss returns.
     """
 
     def __init__(self, loss: Loss, problem: Problem, *, seed: int = 0, reduction: Reduction = "mean") -> None:
@@ -74,7 +74,7 @@ class LossModule(torch.nn.Module):
         self.rng = np.random.default_rng(as_integer(seed, name="seed", minimum=0))
 
     def prepare(self, costs: Any, X: Any = None) -> Target:
-        """Compute the labels of all costs (n, n_costs) once; `target[rows]` are those of a batch.
+        """Compute the labels of all costs (n, n_costs) once; `target[rows]` are the labels of a batch.
 
         `X` (n, p) are the features, for a loss that computes its labels from them.
         """
@@ -91,12 +91,12 @@ class LossModule(torch.nn.Module):
         costs : Tensor or array-like of shape (batch, n_costs)
             The true costs.
         target : Target, optional
-            Rows of what `prepare` returned. Without it the labels of the batch are computed here, and what a loss
-            shares between samples (a pool of decisions, an adaptive step) is that of the batch alone.
+            Rows of the target that `prepare` returned. Without it the labels of the batch are computed here, and data
+            that samples share (a pool of decisions, an adaptive step) come from this batch only.
         """
         if not (isinstance(prediction, torch.Tensor) and prediction.is_floating_point()):
             kind = f"one of {prediction.dtype}" if isinstance(prediction, torch.Tensor) else type(prediction).__name__
-            raise TypeError(f"prediction must be a torch.Tensor of floats, which a gradient can flow to; got {kind}.")
+            raise TypeError(f"prediction must be a torch.Tensor of floats, so that it can have a gradient; got {kind}.")
         costs = costs if isinstance(costs, torch.Tensor) else torch.tensor(as_array(costs, name="costs"))
         check_batch(prediction, costs, self.problem.n_costs)
         if self.loss.native is not None:
@@ -105,12 +105,12 @@ class LossModule(torch.nn.Module):
         return reduce(_Values.apply(prediction, self.loss, target, self.rng), self.reduction)
 
     def extra_repr(self) -> str:
-        """Show what the module is made of where torch prints it."""
+        """Return the loss, the problem and the reduction, for torch to print."""
         return f"{self.loss!r}, {self.problem!r}, reduction={self.reduction!r}"
 
 
 class _Values(torch.autograd.Function):
-    """The value of each row, with the gradient that the loss gives."""
+    """The value of each row, with the gradient that the loss returns."""
 
     @staticmethod
     def forward(
@@ -128,7 +128,7 @@ class _Values(torch.autograd.Function):
 
 
 def _to_numpy(tensor: torch.Tensor) -> FloatArray:
-    # In this order, since not every device has float64.
+    # First to the CPU, because some devices have no float64.
     return tensor.detach().cpu().double().numpy()
 
 

@@ -1,7 +1,6 @@
 """Losses: prediction and target in, value and gradient out; one loss per file.
 
-`registry` maps names to classes. A loss of your own joins with `registry["mine"] = MyLoss` and then works wherever a
-name does.
+`registry` maps names to classes. To use a loss of your own by name, add it: `registry["mine"] = MyLoss`.
 """
 
 from inspect import signature
@@ -52,7 +51,7 @@ registry: dict[str, type[Loss]] = {
 
 
 def as_loss(loss: str | Loss, **parameters: Any) -> Loss:
-    """Return the registered loss of that name, made with the given parameters, or the loss itself.
+    """Return the registered loss of that name with the given parameters; return a `Loss` as it is.
 
     >>> as_loss("pfy", sigma=0.5)
     Pfy(n_samples=10, sigma=0.5)
@@ -60,7 +59,7 @@ def as_loss(loss: str | Loss, **parameters: Any) -> Loss:
     if isinstance(loss, Loss):
         if parameters:
             raise ValueError(
-                f"parameters go with a name, and loss={loss!r} has its own: set {', '.join(parameters)} there."
+                f"parameters are for a loss given by its name; got loss={loss!r}. Set {', '.join(parameters)} in it."
             )
         return loss
     if not (isinstance(loss, str) and loss in registry):

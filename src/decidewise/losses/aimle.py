@@ -14,27 +14,27 @@ from decidewise.checks import FloatArray, as_integer, as_positive
 from decidewise.losses.base import SHARED, DecisionTarget, Loss, row_dot
 from decidewise.losses.imle import sum_of_gamma
 
-#: Changes of a decision below this are a solver's rounding.
+#: A change of an entry of a decision by at most this is rounding of the solver.
 TOLERANCE = 1e-8
 
 
 @dataclass
 class AdaptiveStep:
-    """The step relative to the prediction, and the running mean of non-zero entries in the gradient of a sample."""
+    """The step `alpha`, relative to the prediction, and the running mean of the non-zero entries per gradient."""
 
     alpha: float = 1.0
     density: float = 1.0
 
     def update(self, density: float, rate: float) -> None:
-        """Lengthen the step while a sample's gradient has less than one entry on average, shorten it otherwise."""
+        """Lengthen the step if gradients have less than one non-zero entry on average; otherwise shorten it."""
         self.density = 0.9 * self.density + 0.1 * density
-        # The authors stop at 0, where there is no gradient at all; one rate is as short as the step gets here.
+        # The authors allow a step of 0, at which there is no gradient; the shortest step here is `rate`.
         self.alpha = max(self.alpha + (rate if self.density < 1 else -rate), rate)
 
 
 @dataclass(frozen=True)
 class AdaptiveTarget(DecisionTarget):
-    """Optimal decisions, and the step that all batches of one training share and adapt."""
+    """Optimal decisions, and the adaptive step, which all batches of a training share."""
 
     step: AdaptiveStep = field(default_factory=AdaptiveStep, metadata=SHARED)
 
@@ -43,21 +43,21 @@ class AdaptiveTarget(DecisionTarget):
 class Aimle(Loss):
     """I-MLE with the step `λ = α‖p‖/‖c‖`, norms taken over the batch, and `α` adapted after every batch.
 
-    `α` starts at 1. It grows by `rate` while `z*(p + σε_s + λc) - z*(p + σε_s)` has, in a running mean over the
-    batches, less than one non-zero entry, and shrinks by `rate` otherwise.
+    `α` starts at 1. After a batch it grows by `rate` if `z*(p + σε_s + λc) - z*(p + σε_s)` has less than one non-zero
+    entry per sample, in a running mean over the batches, and shrinks by `rate` otherwise.
 
     Parameters
     ----------
     n_samples, sigma, kappa
         As for `Imle`.
     rate : float
-        How much `α` moves after a batch.
+        By how much `α` changes after a batch.
 
     Notes
     -----
-    The surrogate is that of `Imle`, with a step that is as short as it can be and still informative. `prepare` starts
-    a new `α`, which its target carries, so that trainings share none; every evaluation moves it. A batch whose
-    predictions are all zero has no scale and so no gradient: start elsewhere.
+    The surrogate is that of `Imle`, with about the shortest step that still changes decisions. `prepare` stores a new
+    `α` in the target, so two trainings never share one; every evaluation changes it. If all predictions of a batch are
+    zero, so is the step, and there is no gradient: do not start training at zero.
 
     Examples
     --------

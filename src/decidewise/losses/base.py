@@ -1,13 +1,13 @@
-"""What a loss is: `prepare` once, then `value_and_grad` on every batch.
+"""The contract of a loss: call `prepare` once, then `value_and_grad` on every batch.
 
-A new loss is one file with one class. Its methods are written for a minimisation, whatever the problem's sense:
+A new loss is one file with one class. Its methods see a minimisation, whatever the sense of the problem:
 
 - `evaluate(prediction, target, rng)` returns the value of each row and its gradient in the prediction;
-- `label(problem, costs, X, rng)` computes once what `evaluate` needs, by default the optimal decisions;
-- `refresh(prediction, target, rng)` renews that during training, where a loss asks for it.
+- `label(problem, costs, X, rng)` computes, once, the target that `evaluate` needs: by default the optimal decisions;
+- `refresh(prediction, target, rng)` replaces the target during training, if the loss sets `refresh_every`.
 
-There is no optimiser, cache, reduction or random state in a loss. What it needs, and what its gradient is worth, stands
-in its class attributes. `decidewise.testing.check_loss` checks a loss against everything promised here.
+A loss has no optimiser, no cache, no reduction over the batch and no random state. Its class attributes declare what it
+needs and what kind of gradient it returns. `decidewise.testing.check_loss` checks that a loss keeps this contract.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from decidewise.errors import SolverError
 from decidewise.problems.base import Problem, as_problem
 from decidewise.progress import tracked
 
-#: Declares a field of a target that all rows share: `pool: Pool = field(metadata=SHARED)`.
+#: Marks a field of a target that all rows share: `pool: Pool = field(metadata=SHARED)`.
 SHARED: Mapping[str, bool] = MappingProxyType({"decidewise.shared": True})
-# Small enough that the progress bar moves while a slow solver works on the labels.
+# Labels are solved in parts this small, so that the progress bar moves even if the solver is slow.
 _ROWS_PER_PART = 128
 
 
 @dataclass(frozen=True)
 class Target:
-    """What a prediction is compared with; subclasses add what their loss needs.
+    """The data that predictions are compared with; subclasses add the fields that their loss needs.
 
     Every field is an array with one row per sample, unless it is declared as `field(metadata=SHARED)`. Indexing by rows
-    gives the target of a batch: rows of the arrays, and what is shared as it is.
+    returns the target of a batch: those rows of the arrays, and the shared fields unchanged.
 
     Parameters
     ----------
     problem : Problem
-        To be solved by `minimize`, here or its own, whatever its sense.
+        Solve it by `target.minimize` or `problem.minimize`, whatever its sense.
     costs : ndarray of shape (n, d)
-        To be minimised: those of a maximisation have the opposite sign here.
+        To be minimised: if the problem maximises, these are minus its costs.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Target:
 
     @classmethod
     def of(cls, problem: Problem, costs: FloatArray) -> Self:
-        """Return the target of costs (n, d) to be minimised: here the costs alone."""
+        """Return the target of costs (n, d) to be minimised; this class stores only the costs."""
         return cls(problem, costs)
 
     def __post_init__(self) -> None:
@@ -82,7 +82,7 @@ class Target:
         return len(self.costs)
 
     def __getitem__(self, rows: Any) -> Self:
-        # Into the dictionary, past the frozen class and its check: half the time of `replace`, in every step.
+        # Writing to `__dict__` skips the check in `__post_init__` and takes half the time of `replace`, in every step.
         batch = object.__new__(type(self))
         whole, part, (by_row, shared) = self.__dict__, batch.__dict__, self._fields()
         for name in by_row:
@@ -94,14 +94,14 @@ class Target:
     @classmethod
     @cache
     def _fields(cls) -> tuple[list[str], list[str]]:
-        """Return the names of the fields with one row per sample, and of those that are shared."""
+        """Return the names of the fields with one row per sample, and the names of the shared fields."""
         shared = {field.name: field.metadata.keys() >= SHARED.keys() for field in fields(cls)}
         return [name for name in shared if not shared[name]], [name for name in shared if shared[name]]
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return an optimal decision for each row of costs to be minimised, all in one batch: (..., b, d) -> same.
 
-        For what `evaluate` computes from a prediction: an error names the row of the batch, whatever the leading axes.
+        Call it in `evaluate`: errors name the row of the batch, whatever the leading axes.
         """
         rows = np.ascontiguousarray(costs).reshape(-1, costs.shape[-1])
         try:
@@ -128,7 +128,10 @@ class DecisionTarget(Target):
 
 
 def solve_labels(minimize: Callable[[FloatArray], FloatArray], costs: FloatArray) -> FloatArray:
-    """Return the decisions of `problem.minimize` or `problem.minimize_relaxation`, with a bar if that takes long."""
+    """Return `minimize(costs)`, (n, d) -> (n, d), with a progress bar if it takes long.
+
+    `minimize` is `problem.minimize` or `problem.minimize_relaxation`.
+    """
     decisions = np.empty_like(costs)
     for first in tracked(range(0, len(costs), _ROWS_PER_PART), "Solving for the labels"):
         rows = slice(first, first + _ROWS_PER_PART)
@@ -140,32 +143,32 @@ def solve_labels(minimize: Callable[[FloatArray], FloatArray], costs: FloatArray
 
 
 class Loss(ABC):
-    """A measure of how bad a predicted cost vector is, with its gradient."""
+    """A function of a predicted cost vector that training minimises, with its gradient."""
 
-    #: "exact" (the gradient of the value), "subgradient" (the same where it exists) or "surrogate" (a useful direction
-    #: that is not the value's gradient).
+    #: What `evaluate` returns as the gradient: "exact" (the gradient of the value), "subgradient" (the gradient where
+    #: the value has one) or "surrogate" (a useful direction that is not the gradient of the value).
     gradient: ClassVar[Literal["exact", "subgradient", "surrogate"]]
-    #: What `label` returns and `evaluate` needs.
+    #: The type of the target that `label` returns and `evaluate` takes.
     target_type: ClassVar[type[Target]] = DecisionTarget
-    #: Whether `evaluate` calls the solver, so that training needs it in the loop.
+    #: Whether `evaluate` calls the solver.
     solves: ClassVar[bool] = True
     #: Whether `evaluate` draws random numbers.
     random: ClassVar[bool] = False
-    #: Whether the loss works only where `problem.polyhedron` exists.
+    #: Whether the loss works only on problems that have a `polyhedron`.
     needs_polyhedron: ClassVar[bool] = False
-    #: Whether `label` looks at the features.
+    #: Whether `label` uses the features.
     needs_features: ClassVar[bool] = False
-    #: Whether the loss is lowest at predictions of length one or less, rather than at the size of the costs.
+    #: Whether the best predictions are directions, of length at most one, rather than of the size of the costs.
     directions: ClassVar[bool] = False
-    #: After how many epochs training calls `refresh`, again and again; never where it is None.
+    #: Training calls `refresh` every so many epochs; None means never.
     refresh_every: int | None = None
-    #: The loss as a function `(prediction, costs) -> values`, (b, d) and (b, d) to (b,), for arrays of NumPy, torch and
-    #: jax alike, which torch and jax then differentiate themselves. It sees both in the problem's own sense, so only a
-    #: loss that depends neither on the problem nor on its sense can have one.
+    #: The loss as a function `(prediction, costs) -> values`, (b, d), (b, d) -> (b,), of arrays of NumPy, torch or jax;
+    #: torch and jax differentiate it themselves. Both arguments are in the problem's own sense, so only a loss that
+    #: depends neither on the problem nor on its sense can have a native form.
     native: Callable[[Any, Any], Any] | None = None
 
     def prepare(self, problem: Problem, costs: Any, *, X: Any = None, rng: np.random.Generator | None = None) -> Target:
-        """Compute, once, what every later call needs.
+        """Return the target that all later calls need; call this once.
 
         Parameters
         ----------
@@ -173,9 +176,9 @@ class Loss(ABC):
         costs : array-like of shape (n, d)
             In the problem's own sense.
         X : array-like of shape (n, p), optional
-            The features; only a loss with `needs_features` looks at them, and needs them.
+            The features; required by a loss with `needs_features`, ignored by all others.
         rng : numpy.random.Generator, optional
-            For labels that are drawn; by default `default_rng(0)`.
+            For labels that are random; by default `default_rng(0)`.
 
         Returns
         -------
@@ -211,20 +214,20 @@ class Loss(ABC):
     def value_and_grad_unchecked(
         self, prediction: FloatArray, target: Target, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
-        """Return what `value_and_grad` returns, for a prediction that is known to be finite and of the right shape."""
+        """Return the same as `value_and_grad`, without checks: the prediction must be finite and of the right shape."""
         if target.problem.sense == "min":
             return self.evaluate(prediction, target, rng)
         values, gradient = self.evaluate(-prediction, target, rng)
         return values, -gradient
 
     def refreshed(self, prediction: Any, target: Target, rng: np.random.Generator) -> Target:
-        """Return what `refresh` makes of the target of n rows, for a prediction (n, d) in the problem's own sense."""
+        """Call `refresh` with a prediction (n, d) in the problem's own sense, and check the target that it returns."""
         prediction = self._checked_prediction(prediction, target)
         refreshed = self.refresh(_sign(target.problem) * prediction, target, as_rng(rng))
         return self._checked_target(refreshed, len(target), "refresh")
 
     def check(self, problem: Problem) -> None:
-        """Raise, with a sentence that says what to do, if this loss cannot work on this problem."""
+        """Raise an error that says what to do if this loss does not work on this problem."""
         as_problem(problem)
         if self.needs_polyhedron and problem.polyhedron is None:
             raise ValueError(
@@ -233,16 +236,16 @@ class Loss(ABC):
             )
 
     def label(self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator) -> Target:
-        """Compute what `evaluate` needs: by default the optimal decisions, or the costs alone for a plain `Target`.
+        """Return the target of the costs: by default `target_type.of(problem, costs)`.
 
         Parameters
         ----------
         problem : Problem
-            To be solved by `minimize` or `minimize_relaxation`.
+            Solve it by `minimize` or `minimize_relaxation`.
         costs : ndarray of shape (n, d)
             To be minimised, whatever the sense of the problem.
         X : ndarray of shape (n, p), or None unless `needs_features`
-            `DecisionRegressor` passes what it trains on: standardised, unless the protocol is the paper's.
+            `DecisionRegressor` passes the features it trains on: standardised, unless `protocol="paper"`.
         rng : numpy.random.Generator
         """
         return self.target_type.of(problem, costs)
@@ -252,9 +255,9 @@ class Loss(ABC):
         """Return values (b,) and gradient (b, d) for a minimisation."""
 
     def refresh(self, prediction: FloatArray, target: Any, rng: np.random.Generator) -> Target:
-        """Return the target to train on from here, for the predictions (n, d) of all rows; a minimisation here too.
+        """Return the target for the next epochs, given the present predictions (n, d) of all rows, for a minimisation.
 
-        Training calls it every `refresh_every` epochs; what it solves counts as solver calls.
+        Training calls it every `refresh_every` epochs; the rows it solves count as solver calls.
         """
         return target
 
@@ -283,7 +286,7 @@ class Loss(ABC):
 
 
 def _sign(problem: Problem) -> float:
-    """Return what costs and predictions are multiplied by to be minimised."""
+    """Return the factor, 1 or -1, that turns costs of the problem into costs to be minimised."""
     return -1.0 if problem.sense == "max" else 1.0
 
 
@@ -292,8 +295,8 @@ def _check_range(numbers: FloatArray, what: str) -> None:
     if not all_finite(numbers):
         row = np.argwhere(~np.isfinite(numbers))[0][-2]
         raise ValueError(
-            f"row {row}: {what} left the range of float64, since its prediction or its costs are too large. Divide "
-            "both by the same number, which changes no decision."
+            f"row {row}: {what} left the range of float64, because its prediction or its costs are too large. Divide "
+            "both by the same number; no decision changes."
         )
 
 

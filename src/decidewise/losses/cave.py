@@ -1,14 +1,14 @@
-"""CaVE, cone-aligned vector estimation: the angle between a prediction and the costs with the same optimal decision.
+"""CaVE, cone-aligned vector estimation: the angle between a prediction and the cone of costs with the same decision.
 
-The decision `w` stays optimal for exactly those costs `p` whose `-p` lies in the normal cone at `w` (see `cones`). CaVE
-is `1 - cos(-p, q)` with `q` a point of that cone near `-p`, held constant in the gradient. The projection itself is on
-the boundary whenever `-p` is outside, which teaches no more than to reach the boundary; `CavePlus` and `CaveHybrid` aim
-at a point further inside (Tang & Khalil, "CaVE: A Cone-Aligned Approach for Fast Predict-then-optimize with Binary
-Linear Programs", 2024).
+The decision `w` is optimal for the costs `p` exactly if `-p` lies in the normal cone at `w` (see `polyhedra.cones`).
+CaVE is `1 - cos(-p, q)`, where `q` is a point of that cone near `-p`, held constant in the gradient. `Cave` takes the
+projection for `q`; if `-p` is outside the cone, that lies on the boundary, so training only aims at the boundary.
+`CavePlus` and `CaveHybrid` take a point further inside (Tang & Khalil, "CaVE: A Cone-Aligned Approach for Fast
+Predict-then-optimize with Binary Linear Programs", 2024).
 
-For a problem in integers the cone is that of the constraints of the relaxation (with the rows that `polyhedron_at`
-adds) that bind at the integer optimum, which need not contain the true costs. With `relaxed=True` it is the cone at an
-optimum of the relaxation, which does.
+For an integer problem the cone is spanned by the normals of the constraints that bind at the integer optimum: those of
+the linear relaxation and those that `polyhedron_at` adds. It need not contain minus the true costs. With `relaxed=True`
+it is the cone at an optimum of the relaxation, which does.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from decidewise.scaling import unit_rows
 
 @dataclass(frozen=True)
 class ConeTarget(DecisionTarget):
-    """Optimal decisions with the constraints that bind at each `(n, m)`, as `NormalCones.binding` writes them."""
+    """Optimal decisions, and the constraints that bind at each of them, as `NormalCones.binding` returns them."""
 
-    binding: IntArray
+    binding: IntArray  # (n, m)
     cones: NormalCones = field(metadata=SHARED)
 
 
 @dataclass(frozen=True)
 class _ConeAligned(Loss):
-    """What the three share: the cones, the cosine and its gradient."""
+    """The common part of the three losses: the cones, the cosine and its gradient."""
 
     relaxed: bool = field(default=False, kw_only=True)
 
@@ -47,7 +47,7 @@ class _ConeAligned(Loss):
         as_flag(self.relaxed, name="relaxed")
 
     def label(self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator) -> ConeTarget:
-        """Solve every row once and note which constraints bind."""
+        """Solve every row once and find the constraints that bind there."""
         if self.relaxed:
             decisions = solve_labels(problem.minimize_relaxation, costs)
             polyhedron = problem.polyhedron
@@ -70,21 +70,21 @@ class _ConeAligned(Loss):
 
     @abstractmethod
     def aim(self, points: FloatArray, target: ConeTarget, rng: np.random.Generator) -> FloatArray:
-        """Return the point `q` (b, d) of its cone that each point `-p` (b, d) is compared with."""
+        """Return the point `q` (b, d) of its cone for each point `-p` (b, d)."""
 
 
 @dataclass(frozen=True)
 class Cave(_ConeAligned):
     """CaVE with the exact projection of `-p` on the cone.
 
-    The value is `1 - ‖q‖/‖p‖`, zero exactly where the prediction has the true optimal decision among its own. Holding
-    `q` constant loses nothing: `‖q‖²/2` has the gradient `q`, so the gradient is that of the value wherever it has one
-    (everywhere but at the edge of `q = 0`).
+    The value is `1 - ‖q‖/‖p‖`, which is zero exactly if the true optimal decision is optimal for the prediction too.
+    Although `q` is held constant, the gradient is that of the value, because `‖q‖²/2` has the gradient `q`. The value
+    has a gradient everywhere except at the boundary of the region where `q = 0`.
 
     Parameters
     ----------
     relaxed : bool
-        For a problem in integers, take the optimum of its linear relaxation.
+        For an integer problem, take the optimum of its linear relaxation.
     """
 
     gradient = "subgradient"
@@ -96,17 +96,16 @@ class Cave(_ConeAligned):
 
 @dataclass(frozen=True)
 class CavePlus(_ConeAligned):
-    """CaVE+, with a projection that stops after a few interior-point steps, before it reaches the boundary.
+    """CaVE+: interior-point steps towards the projection, stopped before they reach the boundary of the cone.
 
-    The steps have a scale of their own, so `q`, unlike the projection, depends on the length of `p`: the shorter `p`,
-    the further inside.
+    The steps are not invariant to scale: the shorter `p` is, the further inside the cone is `q`.
 
     Parameters
     ----------
     max_iter : int
-        The number of steps, meant to be small; the projection itself is `Cave`.
+        The number of steps. Keep it small; for the exact projection use `Cave`.
     relaxed : bool
-        For a problem in integers, take the optimum of its linear relaxation.
+        For an integer problem, take the optimum of its linear relaxation.
     """
 
     max_iter: int = 3
@@ -124,20 +123,20 @@ class CavePlus(_ConeAligned):
 
 @dataclass(frozen=True)
 class CaveHybrid(_ConeAligned):
-    """CaVE hybrid: CaVE+ on some rows, drawn anew each time, and a cheap mixture on the others.
+    """CaVE hybrid: CaVE+ on rows drawn at random in each evaluation, and a cheap mixture on the others.
 
     The mixture is `(1 - inner_ratio) (-p)/‖p‖ + inner_ratio · mean of the cone's unit normals`.
 
     Parameters
     ----------
     solve_ratio : float
-        The probability, for each row, to project as CaVE+ does.
+        The probability that a row is projected as in CaVE+.
     inner_ratio : float
         The weight of the mean normal in the mixture.
     max_iter : int
         The number of interior-point steps.
     relaxed : bool
-        For a problem in integers, take the optimum of its linear relaxation.
+        For an integer problem, take the optimum of its linear relaxation.
     """
 
     solve_ratio: float = 0.3

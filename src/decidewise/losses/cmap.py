@@ -1,4 +1,4 @@
-"""CMAP, contrastive maximum a posteriori: the optimal decision against the best of a pool under the prediction.
+"""CMAP, contrastive maximum a posteriori: compare the optimal decision with the best of a pool under the prediction.
 
 Mulamba, Mandi, Diligenti, Lombardi, Bucarey & Guns, "Contrastive Losses and Solution Caching for
 Predict-and-Optimize", IJCAI 2021.
@@ -21,8 +21,9 @@ class Cmap(PoolLoss):
 
     Notes
     -----
-    It is convex, non-negative because `w` is in the pool, and zero where no decision of the pool beats `w` under `p`,
-    as at `p = 0`. The paper's variant puts `p - c` in place of `p`; PyEPO and this class do not.
+    It is convex. It is non-negative because `w` is in the pool, and zero where no decision of the pool is better than
+    `w` under `p`, such as at `p = 0`. The paper also has a variant with `p - c` in place of `p`; PyEPO and this class
+    use `p`.
 
     Examples
     --------

@@ -20,13 +20,13 @@ class Dbb(Loss):
     Parameters
     ----------
     lambd : float
-        The interpolation step `λ`: small is faithful, large is informative.
+        The interpolation step `λ`. A small step is faithful to the regret; a large one changes more decisions.
 
     Notes
     -----
-    The regret is constant almost everywhere, so its own gradient is of no use. The surrogate is the gradient of
-    `(V(p + λc) - V(p)) / λ`, `V(t) = min_z t·z`, which bounds `c·z*(p)` from below and tends to it as `λ` goes to 0;
-    it is not convex. Two solves per row.
+    The regret is constant almost everywhere, so its own gradient is useless. The surrogate is the gradient of
+    `(V(p + λc) - V(p)) / λ` with `V(t) = min_z t·z`, which is a lower bound of `c·z*(p)`, tends to it as `λ` goes to 0,
+    and is not convex. It takes two solves per row.
 
     Examples
     --------

@@ -27,12 +27,12 @@ class Dpo(Loss):
     sigma : float
         The amplitude `σ` of the noise, in the units of the prediction.
     variance_reduction : bool
-        Whether to subtract the baseline, which changes no expectation. A single sample has no others and no baseline.
+        Whether to subtract the baseline, which does not change the expected gradient. With one sample there is none.
 
     Notes
     -----
-    For given noise the value is constant almost everywhere, so the gradient is not its own; but it is unbiased for
-    the gradient of the value's expectation, which is smooth. Its variance grows with `d / σ²`.
+    For fixed noise the value is constant almost everywhere, so this is not its gradient. It is an unbiased estimate of
+    the gradient of the expected value, which is smooth. Its variance grows with `d / σ²`.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Dpo(Loss):
     >>> loss = Dpo(n_samples=1000)
     >>> target = loss.prepare(TopK(3, 1, sense="min"), [[1.0, 2.0, 4.0]])
     >>> values, gradient = loss.value_and_grad([[2.0, 1.0, 4.0]], target, np.random.default_rng(0))
-    >>> np.sign(gradient)  # the first item should look cheaper, the others dearer
+    >>> np.sign(gradient)  # a step against it lowers the first prediction and raises the others
     array([[ 1., -1., -1.]])
     """
 
@@ -65,6 +65,6 @@ class Dpo(Loss):
         sampled_costs = np.einsum("ij,sij->si", target.costs, sampled)
         values = sampled_costs.mean(axis=0) - target.values
         if self.variance_reduction and self.n_samples > 1:
-            # Equal to subtracting the mean of the others from each.
+            # The same as subtracting from each sample the mean of the others.
             sampled_costs = (sampled_costs - sampled_costs.mean(axis=0)) * (self.n_samples / (self.n_samples - 1))
         return values, np.einsum("si,sij->ij", sampled_costs, noise) / (self.n_samples * self.sigma)

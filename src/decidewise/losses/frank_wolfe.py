@@ -1,8 +1,8 @@
-"""The projection on the convex hull of a feasible region, by Frank–Wolfe steps that only ever solve the problem.
+"""The projection on the convex hull of a feasible region, by Frank–Wolfe steps, which need only the solver.
 
-The fully corrective variant, which for a projection is Wolfe's method of the nearest point: each solve adds a vertex,
-and the point then moves to the nearest point of the hull of the vertices kept so far. On a polytope it ends after
-finitely many solves at the exact projection, with affinely independent vertices that span the face it lies on.
+This is the fully corrective variant, which for a projection is Wolfe's nearest-point method: each solve adds a vertex,
+and then the point moves to the nearest point of the hull of the vertices kept so far. On a polytope it reaches the
+exact projection after finitely many solves, with affinely independent vertices that span the face of the projection.
 
 Wolfe, "Finding the nearest point in a polytope", Mathematical Programming 11, 1976.
 """
@@ -24,7 +24,7 @@ from decidewise.losses.base import row_dot
 class Projection:
     """Points `(n, d)` of the hull, each a combination of atoms `(n, k, d)` with weights `(n, k)`.
 
-    Atoms are vertices as seen from the first one found. Those of weight zero do not count.
+    Atoms are vertices minus the first vertex found. Atoms of weight zero are unused places.
     """
 
     points: FloatArray
@@ -42,10 +42,10 @@ class Projection:
 def project_on_hull(
     minimize: Callable[[FloatArray], FloatArray], targets: FloatArray, *, max_iter: int, tol: float
 ) -> Projection:
-    """Return the nearest points to `targets` `(n, d)` in the convex hull of the region that `minimize` solves over.
+    """Return the points nearest to `targets` `(n, d)` in the convex hull of the region that `minimize` solves over.
 
-    A row is done when its Frank–Wolfe gap, which bounds half the squared distance to the exact projection, is at most
-    `tol` or lost in rounding. Only the rows still open are solved.
+    The Frank–Wolfe gap bounds half the squared distance to the exact projection. A row is finished when its gap is at
+    most `tol` or within rounding; only unfinished rows are solved again.
     """
     origin = minimize(-targets)
     targets = targets - origin
@@ -63,7 +63,7 @@ def project_on_hull(
         rows, vertices = rows[is_open], vertices[is_open]
 
         if (weights[rows] > 0).all(axis=1).any():
-            more = (0, 4)  # places for atoms, several at a time
+            more = (0, 4)  # add places for atoms, several at a time
             atoms, gram = np.pad(atoms, ((0, 0), more, (0, 0))), np.pad(gram, ((0, 0), more, more))
             inner, weights = np.pad(inner, ((0, 0), more)), np.pad(weights, ((0, 0), more))
         free = weights[rows].argmin(axis=1)
@@ -73,7 +73,7 @@ def project_on_hull(
 
         weights[rows] = _nearest_in_hull(gram[rows], inner[rows], weights[rows], free)
         points[rows] = np.einsum("ik,ikd->id", weights[rows], atoms[rows])
-        rows = rows[weights[rows, free] > 0]  # a vertex that gains no weight would come again and again
+        rows = rows[weights[rows, free] > 0]  # a vertex that got no weight would be found again, forever
     if len(rows):
         message = f"Frank–Wolfe did not converge in {max_iter} steps. Raise max_iter, tol or lambd."
         raise SolverError(message, row=int(rows[0]))
@@ -83,7 +83,7 @@ def project_on_hull(
 def _nearest_in_hull(
     gram: FloatArray, inner: FloatArray, weights: FloatArray, entering: npt.NDArray[np.intp]
 ) -> FloatArray:
-    """Return the weights of the point nearest to the target in the hull of the atoms in use and the entering one.
+    """Return the weights of the point nearest to the target in the hull of the used atoms and the entering one.
 
     `gram` (n, k, k) holds the inner products of the atoms with each other and `inner` (n, k) those with the target.
     """
@@ -93,7 +93,7 @@ def _nearest_in_hull(
     while len(rows):
         old = weights[rows]
         affine = _nearest_in_affine_hull(gram[rows], inner[rows], active[rows], total=1.0)
-        # Walk towards the nearest point of the affine hull until it is reached or a weight falls to zero.
+        # Move to the nearest point of the affine hull, or stop where the first weight falls to zero.
         reach = np.full_like(old, np.inf)
         falling = active[rows] & (affine < 1e-12)
         reach[falling] = old[falling] / np.maximum(old[falling] - affine[falling], 1e-12)
@@ -102,20 +102,20 @@ def _nearest_in_hull(
         new[(reach <= step) | (new < 1e-12)] = 0.0
         weights[rows], active[rows] = new, new > 0
         rows = rows[step[:, 0] < 1]
-    return weights / weights.sum(axis=1, keepdims=True)  # one already, up to rounding
+    return weights / weights.sum(axis=1, keepdims=True)  # the sum is 1 up to rounding
 
 
 def _nearest_in_affine_hull(
     gram: FloatArray, inner: FloatArray, active: npt.NDArray[np.bool_], *, total: float
 ) -> FloatArray:
-    """Return the coefficients of sum `total` that bring the active atoms' combination nearest to the target."""
+    """Return the coefficients, of sum `total`, whose combination of the active atoms is nearest to the target."""
     n, k = active.shape
     system = np.zeros((n, k + 1, k + 1))
     system[:, :k, :k] = np.where(active[:, :, None] & active[:, None, :], gram, 0.0)
     diagonal = np.einsum("ikk->ik", system[:, :k, :k])
     scale = diagonal.max(axis=1, keepdims=True)
     scale[scale == 0] = 1.0
-    # An inactive atom gets coefficient zero. The ridge keeps the system regular where active atoms all but coincide.
+    # An inactive atom gets coefficient zero. The ridge keeps the system regular if active atoms nearly coincide.
     diagonal += np.where(active, 1e-14, 1.0) * scale
     system[:, :k, k] = system[:, k, :k] = active * scale
     right = np.concatenate([np.where(active, inner, 0.0), total * scale], axis=1)

@@ -17,9 +17,9 @@ from decidewise.losses.base import DecisionTarget, Loss, row_dot
 def sum_of_gamma(
     rng: np.random.Generator, shape: tuple[int, ...], *, kappa: float = 5.0, n_terms: int = 10
 ) -> FloatArray:
-    """Draw noise of which `kappa` independent entries sum up to (nearly) a standard Gumbel variable.
+    """Draw noise such that the sum of `kappa` independent entries is approximately a standard Gumbel variable.
 
-    `(Σ_i Gamma(1/κ, κ/i) - log m) / κ` over `i = 1, ..., m`, exact as the number of terms `m` grows.
+    Each entry is `(Σ_i Gamma(1/κ, κ/i) - log m) / κ` over `i = 1, ..., m`; exact as `m = n_terms` grows.
     """
     terms = (rng.gamma(1 / kappa, kappa / i, shape) for i in range(1, n_terms + 1))
     return (sum(terms, np.zeros(shape)) - np.log(n_terms)) / kappa
@@ -36,14 +36,15 @@ class Imle(Loss):
     sigma : float
         The temperature `σ` of the noise, in the units of the prediction.
     lambd : float
-        The interpolation step `λ`: small is faithful, large is informative.
+        The interpolation step `λ`. A small step is faithful to the regret; a large one changes more decisions.
     kappa : float
-        The shape of the Sum-of-Gamma noise `ε`: about the number of ones in a decision.
+        The shape of the Sum-of-Gamma noise `ε`; set it to about the number of ones in a decision.
 
     Notes
     -----
-    The surrogate is Dbb's, averaged over the noise: the gradient of the mean of `(V(p + σε + λc) - V(p + σε)) / λ`,
-    with `V(t) = min_z t·z`. It is biased for the expected regret, the less so the smaller `λ` is.
+    The surrogate is that of `Dbb`, averaged over the noise: the gradient of the mean of
+    `(V(p + σε + λc) - V(p + σε)) / λ` with `V(t) = min_z t·z`. For the expected regret it is biased; the bias shrinks
+    with `λ`.
 
     Examples
     --------

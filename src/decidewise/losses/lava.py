@@ -1,9 +1,8 @@
-"""LAVA, a loss of adjacent vertices: the prediction must prefer the optimal vertex to each of its neighbours.
+"""LAVA, a loss of adjacent vertices: under the prediction, the optimal vertex must cost less than its neighbours.
 
-`LAVA(p) = sum over the neighbours v of w of max(p·w - p·v, -ε)`. A vertex that no neighbour beats is optimal, so the
-neighbours say all there is to say about it, and they do not depend on the prediction: there is no solver in the loop
-(Berden, Mahmutoğulları, Tsouros & Guns, "Solver-Free Decision-Focused Learning for Linear Optimization Problems",
-2025).
+`LAVA(p) = sum over the neighbours v of w of max(p·w - p·v, -ε)`. A vertex is optimal if no neighbour is better, so the
+neighbours are enough. They do not depend on the prediction, so training needs no solver (Berden, Mahmutoğulları,
+Tsouros & Guns, "Solver-Free Decision-Focused Learning for Linear Optimization Problems", 2025).
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from decidewise.runtime.kernels import kernel
 
 @dataclass(frozen=True)
 class Edges:
-    """What each of some vertices has over its neighbours: the differences `w - v`, as sparse rows.
+    """The differences `w - v` of vertices `w` and their neighbours `v`, as sparse rows.
 
-    Those of vertex `i` are the rows `starts[i]` to `starts[i + 1]`.
+    The differences of vertex `i` are the rows from `starts[i]` up to, but not including, `starts[i + 1]`.
     """
 
     differences: csr_array
@@ -36,7 +35,7 @@ class Edges:
 
 @dataclass(frozen=True)
 class EdgeTarget(Target):
-    """Costs with the number `(n,)` of each row's optimal vertex, and the edges of all vertices."""
+    """Costs, the index `(n,)` of the optimal vertex of each row, and the edges of all these vertices."""
 
     vertex: npt.NDArray[np.int64]
     edges: Edges = field(metadata=SHARED)
@@ -46,16 +45,16 @@ class EdgeTarget(Target):
 class Lava(Loss):
     """The sum over adjacent vertices of `max(p·w - p·v, -threshold)`.
 
-    Rows with the same optimal vertex share its neighbours. For a problem in integers, vertices and neighbours are those
-    of its linear relaxation.
+    Neighbours are computed once for each distinct optimal vertex. For an integer problem, vertices and neighbours are
+    those of its linear relaxation.
 
     Parameters
     ----------
     threshold : float
-        The margin `ε` beyond which a neighbour that costs more teaches nothing.
+        The margin `ε`: a neighbour that costs more than the optimal vertex by at least `ε` has no gradient.
     max_neighbors : int
-        The most neighbours of a vertex to use. A vertex with fewer gets all of them; very degenerate ones, as of large
-        assignments, have more than can be listed.
+        The largest number of neighbours to use per vertex. Very degenerate vertices, such as those of large
+        assignments, have more neighbours than can be listed.
     """
 
     threshold: float = 0.1
@@ -85,7 +84,7 @@ class Lava(Loss):
     def evaluate(
         self, prediction: FloatArray, target: EdgeTarget, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
-        """Return values and the sum of the differences `w - v` within the margin; at the margin itself, without."""
+        """Return values and the sum of the `w - v` with `p·w - p·v > -threshold`."""
         edges = target.edges.differences
         return _hinges(
             prediction, target.vertex, target.edges.starts, edges.indptr, edges.indices, edges.data, self.threshold
@@ -93,7 +92,7 @@ class Lava(Loss):
 
 
 def _sparse(differences: FloatArray) -> csr_array:
-    """Return the differences without their zeros and what rounding has made of zeros."""
+    """Return the differences as sparse rows; entries below 1e-9 are rounding and become zero."""
     return csr_array(np.where(np.abs(differences) < 1e-9, 0, differences))
 
 

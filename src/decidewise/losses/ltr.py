@@ -45,11 +45,11 @@ class LtrPairwise(PoolLoss):
     Parameters
     ----------
     margin : float
-        By how much `w`, the best of the pool under the true costs, should win.
+        By how much `w`, the best of the pool under the true costs, should be better under the prediction.
 
     Notes
     -----
-    PyEPO has no margin. The authors' code counts decisions of equal true cost once; PyEPO and this class count each.
+    PyEPO has no margin. The authors' code counts decisions of equal true cost once; PyEPO and this class count all.
 
     Examples
     --------
@@ -71,13 +71,13 @@ class LtrPairwise(PoolLoss):
     def evaluate(
         self, prediction: FloatArray, target: PoolTarget, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
-        """Return values and subgradient; a hinge at its kink is flat."""
+        """Return values and subgradient; a hinge at its kink has subgradient 0."""
         best = row_dot(prediction, target.decisions)
         hinges = np.maximum(self.margin + best[:, None] - target.pool.objectives(prediction), 0)
         violated = (hinges > 0).astype(float)
         n_pairs = max(len(target.pool) - 1, 1)
         subgradient = violated.sum(axis=1, keepdims=True) * target.decisions - violated @ target.pool.decisions
-        # The pair of w with itself has the margin for its hinge and no gradient.
+        # The pair of w with itself has the hinge `margin`, which is subtracted, and no gradient.
         return (hinges.sum(axis=1) - self.margin) / n_pairs, subgradient / n_pairs
 
 
@@ -88,12 +88,12 @@ class LtrListwise(PoolLoss):
     Parameters
     ----------
     temperature : float
-        Lower temperatures look at the best decisions only.
+        The lower it is, the more weight the best decisions have.
 
     Notes
     -----
-    The authors' code divides by the size of the pool; PyEPO and this class sum. PyEPO raises true probabilities below
-    1e-8 to it, so that they no longer sum to one; this class leaves them as they are.
+    The authors' code divides by the size of the pool; PyEPO and this class sum. PyEPO raises true probabilities
+    below 1e-8 to 1e-8, so they no longer sum to one; this class does not change them.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class LtrListwise(PoolLoss):
     def evaluate(
         self, prediction: FloatArray, target: PoolTarget, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
-        """Return values and gradient, the difference of the two expected decisions over the temperature."""
+        """Return values and gradient: the difference of the two expected decisions, divided by the temperature."""
         true = softmax(target.pool.objectives(target.costs) / -self.temperature, axis=1)
         log_predicted = log_softmax(target.pool.objectives(prediction) / -self.temperature, axis=1)
         gradient = (true - np.exp(log_predicted)) @ target.pool.decisions / self.temperature

@@ -1,4 +1,4 @@
-"""Mean squared error, the decision-blind baseline."""
+"""Mean squared error, the baseline that ignores decisions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def mse(prediction: Any, costs: Any) -> Any:
 
 @dataclass(frozen=True)
 class Mse(Loss):
-    """The mean squared error `mean_j (p_j - c_j)²`; it never touches the solver."""
+    """The mean squared error `mean_j (p_j - c_j)²`; it needs no solver."""
 
     target_type = Target
     gradient = "exact"

@@ -8,11 +8,11 @@ from array_api_compat import array_namespace
 
 
 def namespace_of(prediction: Any, costs: Any) -> Any:
-    """Return the functions of NumPy, torch or jax, whichever made both arrays."""
+    """Return the array functions of the library, NumPy, torch or jax, that both arrays belong to."""
     try:
         return array_namespace(prediction, costs)
     except TypeError as reason:
         raise TypeError(
-            "prediction and costs must both be arrays of one library, NumPy, torch or jax; got "
+            "prediction and costs must be arrays of the same library, NumPy, torch or jax; got "
             f"{type(prediction).__name__} and {type(costs).__name__}."
         ) from reason

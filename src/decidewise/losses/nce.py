@@ -1,4 +1,4 @@
-"""NCE, noise-contrastive estimation: the optimal decision against every other decision of a pool.
+"""NCE, noise-contrastive estimation: compare the optimal decision with every decision of a pool.
 
 Mulamba, Mandi, Diligenti, Lombardi, Bucarey & Guns, "Contrastive Losses and Solution Caching for
 Predict-and-Optimize", IJCAI 2021.
@@ -21,9 +21,9 @@ class Nce(PoolLoss):
 
     Notes
     -----
-    It is linear in `p`, so it has no minimum: stop early. The paper sums over the pool where its authors' code, PyEPO
-    and this class average; `w` itself adds a zero to either. The paper's variant with `p - c` in place of `p` has the
-    same gradient.
+    It is linear in `p`, so it has no minimum: stop training early. The paper sums over the pool; its authors' code,
+    PyEPO and this class take the mean (`w` itself is in the pool and adds zero). The paper's variant with `p - c` in
+    place of `p` has the same gradient.
 
     Examples
     --------

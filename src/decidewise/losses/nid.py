@@ -20,9 +20,9 @@ class Nid(Loss):
 
     Notes
     -----
-    The surrogate says that an item should look as expensive as it is: it raises `p` along `c`. On the regret, which
-    is linear in the decision, it does not depend on `p`, so it is never zero and `p` grows without bound; its
-    authors project `p` for that reason. One solve per row, for the value alone.
+    A descent step moves `p` in the direction of `c`, so that each item looks as expensive as it is.
+    The surrogate does not depend on `p`, because the regret is linear in the decision; so it is never zero and `p`
+    grows without bound. For that reason its authors project `p`. It takes one solve per row, only for the value.
 
     Examples
     --------

@@ -26,10 +26,10 @@ class Pfy(Loss):
 
     Notes
     -----
-    The value leaves out the term of the Fenchel–Young loss that does not depend on `p`. For given noise it is convex
-    and `w - mean_s z_s` is its subgradient; over the noise the value and the gradient are unbiased for those of the
-    smooth expected loss, which is at least `p·w - min_z p·z`. Where the decisions `w` themselves come from the
-    smoothed solver at some `p`, the expected gradient at that `p` is zero.
+    The value omits the term of the Fenchel–Young loss that does not depend on `p`. For fixed noise it is convex, with
+    subgradient `w - mean_s z_s`. Value and gradient are unbiased estimates of those of the expected loss, which is
+    smooth and at least `p·w - min_z p·z`. If the decisions `w` come from the smoothed solver at some `p`, the expected
+    gradient at that `p` is zero.
 
     Examples
     --------

@@ -13,7 +13,7 @@ import numpy as np
 from decidewise.checks import FloatArray, as_choice, as_positive
 from decidewise.losses.base import Loss, Target, row_dot
 
-#: Where, in steps of `h` along the costs, the two ends of the difference lie.
+#: The two points of the difference, as multiples of `h` times the costs.
 ENDS = {"backward": (-1.0, 0.0), "forward": (0.0, 1.0), "central": (-1.0, 1.0)}
 
 
@@ -30,11 +30,11 @@ class Pg(Loss):
 
     Notes
     -----
-    The directional derivative of `V` is the cost `c·z*(p)` of the decision. Backward differences bound it from
-    above, forward ones from below, and both tend to it as `h` goes to 0. The gradient, the same difference of
-    optimal decisions, is exact wherever these are unique, and zero wherever they agree: the loss is not convex, and
-    its authors start it from SPO+. The value is a cost, not a regret, so its minimum is not 0. It needs no optimal
-    decisions as labels; two solves per row.
+    The derivative of `V` in the direction `c` is the cost `c·z*(p)` of the decision. Backward differences are upper
+    bounds of it, forward differences lower bounds, and both tend to it as `h` goes to 0. The gradient is the same
+    difference of optimal decisions: exact where both are unique, and zero where they are equal. The loss is not convex;
+    its authors start training from SPO+. The value is a cost, not a regret, so its minimum is not 0. It needs no
+    optimal decisions as labels, and two solves per row.
 
     Examples
     --------

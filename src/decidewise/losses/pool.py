@@ -1,7 +1,7 @@
-"""What the pool losses share: the distinct optimal decisions of the training costs, found once and ranked ever after.
+"""The common part of the pool losses: the pool of distinct optimal decisions of the training costs.
 
-Mulamba et al. and Mandi et al. let the pool grow during training by solving for some predictions; here it stays as
-`prepare` made it, so that the solver never enters the training loop. A loss whose pool grows overrides `refresh`.
+Mulamba et al. and Mandi et al. let the pool grow during training by solving for some predictions. Here `prepare` makes
+the pool and training does not change it, so training needs no solver. A loss whose pool grows overrides `refresh`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class PoolTarget(DecisionTarget):
-    """Costs with their optimal decisions, and the pool of all distinct ones among them."""
+    """Costs with their optimal decisions, and the pool of the distinct ones."""
 
     pool: Pool = field(metadata=SHARED)
 
@@ -50,7 +50,7 @@ class PoolTarget(DecisionTarget):
 
 
 class PoolLoss(Loss):
-    """A loss that compares decisions of the pool; it needs the solver for the labels only."""
+    """A loss that compares decisions of a pool; it needs the solver only for the labels."""
 
     target_type = PoolTarget
     solves = False

@@ -23,15 +23,16 @@ class Rfwo(Loss):
     lambd : float
         The strength `λ` of the regulariser, in units of costs over decisions.
     max_iter : int
-        The largest number of solves per row; to need more is a `SolverError`.
+        The largest number of Frank–Wolfe steps, one solve per row each; a row that needs more raises a `SolverError`.
     tol : float
-        A bound on half the squared error of `z(p)`.
+        An upper bound of half the squared error of `z(p)`.
 
     Notes
     -----
-    On a polytope `z(p)`, the projection of `-p/λ`, moves with its face, so that for almost every `p` the gradient is
-    `-P c / λ` with `P` the projector on the directions of that face: zero where `z(p)` is a vertex, as it is when `p`
-    is large. The value is not convex. A curved region has no such faces, hence the need of a polyhedron.
+    `z(p)` is the projection of `-p/λ` on the hull. On a polytope it stays on its face for small changes of almost every
+    `p`, so the gradient is `-P c / λ`, where `P` projects on the directions of that face. The gradient is zero where
+    `z(p)` is a vertex, as it is for large `p`. The value is not convex. A curved region has no such faces, so the loss
+    needs a polyhedron.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """RFY, the Fenchel–Young loss of a solver smoothed by a quadratic regulariser.
 
-Blondel, Martins & Niculae, "Learning with Fenchel–Young Losses", JMLR 21, 2020; by Frank–Wolfe on any feasible region
-as in Dalle, Baty, Bouvier & Parmentier, "Learning with Combinatorial Optimization Layers: a Probabilistic Approach",
-2022.
+Blondel, Martins & Niculae, "Learning with Fenchel–Young Losses", JMLR 21, 2020; computed by Frank–Wolfe steps on any
+feasible region, as in Dalle, Baty, Bouvier & Parmentier, "Learning with Combinatorial Optimization Layers: a
+Probabilistic Approach", 2022.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class Rfy(Loss):
     lambd : float
         The strength `λ` of the regulariser, in units of costs over decisions.
     max_iter : int
-        The largest number of solves per row; to need more is a `SolverError`.
+        The largest number of Frank–Wolfe steps, one solve per row each; a row that needs more raises a `SolverError`.
     tol : float
-        The largest error of the value, over `λ`.
+        The largest error of the value, divided by `λ`.
 
     Notes
     -----
     The minimiser `z(p)` is the projection of `-p/λ` on the hull. The loss is convex and smooth in `p`, non-negative,
-    and zero just where `z(p) = w`; its gradient is `w - z(p)`.
+    and zero exactly where `z(p) = w`. Its gradient is `w - z(p)`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""SPO+, the convex upper bound of the decision regret.
+"""SPO+, a convex upper bound of the regret.
 
 Elmachtoub & Grigas, "Smart 'Predict, then Optimize'", Management Science 68(1), 2022.
 """
@@ -19,8 +19,8 @@ class SpoPlus(Loss):
 
     Notes
     -----
-    The value is convex in `p`, bounds the regret `c·z*(p) - c·w` from above, and is 0 at `p = c`. The subgradient
-    `2(w - z*(2p - c))` is the gradient wherever `2p - c` has one optimal decision. One solve per row.
+    The value is convex in `p`, an upper bound of the regret `c·z*(p) - c·w`, and 0 at `p = c`. The subgradient
+    `2(w - z*(2p - c))` is the gradient where `2p - c` has only one optimal decision. It takes one solve per row.
 
     Examples
     --------

@@ -1,7 +1,8 @@
-"""WISE, the weight integrated spherical error: least squares under the change of measure, with no solver.
+"""WISE, the weight integrated spherical error: least squares under the change of measure, without a solver.
 
-`WISE(p, c) = ‖c‖ · ‖p - c/‖c‖‖²`, and 0 where `c = 0`. Its minimiser, `E[c | x] / E[‖c‖ | x]`, leads to the optimal
-decision over every feasible region (Wan & Liu, "A Solver-Free Training Method for Predict-then-Optimize", 2026).
+`WISE(p, c) = ‖c‖ · ‖p - c/‖c‖‖²`, and 0 if `c = 0`. Its minimiser, `E[c | x] / E[‖c‖ | x]`, has the same optimal
+decisions as `E[c | x]` over every feasible region (Wan & Liu, "A Solver-Free Training Method for
+Predict-then-Optimize", 2026).
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from decidewise.problems.base import Problem
 
 
 def wise(prediction: Any, costs: Any, *, eps: float = 0.0) -> Any:
-    """Return the WISE loss of each row, on any array type and differentiable by its own means.
+    """Return the WISE loss of each row; for torch and jax arrays it is differentiable.
 
     Parameters
     ----------
     prediction, costs : arrays of shape (..., d)
-        NumPy, torch or jax, both of the same type.
+        Both from NumPy, both from torch or both from jax.
     eps : float
-        Norms below `eps` are clamped to it, as the paper's remark on near-zero costs allows. With 0 nothing is
-        clamped: a zero row has loss 0 and gradient 0.
+        Norms below `eps` are raised to `eps`, as the paper's remark on near-zero costs allows. With 0 they are not: a
+        row of zero costs has loss 0 and gradient 0.
 
     Returns
     -------
@@ -53,14 +54,14 @@ class WiseTarget(Target):
 
     @classmethod
     def of(cls, problem: Problem, costs: FloatArray) -> Self:
-        """Change the measure: keep the norms and the directions of the costs."""
+        """Split the costs into norms and directions."""
         weights, directions = transform(costs)
         return cls(problem, costs, weights[:, None], directions)
 
 
 @dataclass(frozen=True)
 class Wise(Loss):
-    """The WISE loss `‖c‖ · ‖p - c/‖c‖‖²`; it never touches the solver."""
+    """The WISE loss `‖c‖ · ‖p - c/‖c‖‖²`; it needs no solver."""
 
     gradient = "exact"
     target_type = WiseTarget

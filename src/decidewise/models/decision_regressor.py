@@ -1,4 +1,4 @@
-"""A linear predictor trained by Adam on any loss, with the solver in the loop where the loss needs it."""
+"""A linear predictor trained by Adam on any loss; the solver is called in training only if the loss needs it."""
 
 from __future__ import annotations
 
@@ -46,35 +46,36 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         The feasible region and its sense.
     loss : str or Loss
         A name from `decidewise.losses.registry`, or a loss with parameters of your own, such as `Pfy(n_samples=3)`.
-        Unless the protocol is the paper's it sees costs, and predictions, of typical size one: those of its parameters
-        that have a unit, such as the amplitude of a noise, are relative to the typical cost.
+        With `protocol="safe"` the loss sees costs and predictions divided by a typical cost, so its parameters that
+        have a unit, such as the amplitude of noise, are relative to the typical cost.
     protocol : {"safe", "paper"}
-        With "safe", features are standardised and costs divided by a typical one for the training, so that the model
-        is the same whatever their units, and the model that is returned is never worse than the start: on the rows set
-        aside with `early_stopping`, otherwise by the mean loss over the training rows. With "paper" Adam works on
-        features and costs as they come, and where nothing is set aside the last iterate is returned.
+        With "safe", training standardises features and divides costs by a typical cost, so that the model does not
+        depend on their units. The fitted model is never worse than the start: by the regret on the rows set aside with
+        `early_stopping`, otherwise by the mean loss over the training rows. With "paper", Adam works on features and
+        costs unchanged and, without `early_stopping`, the last parameters are kept.
     init : {"wise", "mse", "torch", "zeros"}, array of shape (p + 1, d), or linear model
-        Where training starts: the exact WISE fit, the exact least-squares fit, uniform in `±1/sqrt(p)` (the paper's),
-        zero, parameters with the intercepts in the first row, or any model with `coef_` and `intercept_` or a
-        `WiseRegressor` of one, such as `WiseRegressor(GeneralizedLinear("gamma"))` for the log link. A model that is
-        not fitted yet is fitted on the training rows. Arrays and models are in the units of the caller.
+        The start of training: the exact WISE fit, the exact least-squares fit, uniform in `±1/sqrt(p)` (as in the
+        paper), zeros, an array of parameters with the intercepts in the first row, or any model with `coef_` and
+        `intercept_`, also inside a `WiseRegressor`, such as `WiseRegressor(GeneralizedLinear("gamma"))` for the log
+        link. A model that is not fitted yet is fitted on the training rows. Arrays and models use the caller's units.
     link : {"identity", "log"}
         Whether the prediction is the linear predictor itself or its exponential (for positive costs).
     epochs : int
         Passes over the data.
     batch_size : int
     learning_rate : float
-        Of Adam: about the length of its first steps, for a feature of standard deviation one, in typical costs (for a
-        loss of directions such as `Wise`, in lengths of a direction; with the log link, in the logarithm).
+        The learning rate of Adam: about the size of its first steps for a feature of standard deviation one, in units
+        of the typical cost (of a direction, for a loss of directions such as `Wise`; of the logarithm, for the log
+        link).
     max_solves, max_seconds : optional
-        Budgets for the whole fit: training ends before it would go beyond the solver calls, those for labels and
-        validation included, or after the batch during which the seconds ran out.
+        Budgets for the whole fit. Training stops before it would exceed the solver calls, which include those for
+        labels and validation, or when the seconds are over.
     early_stopping : bool
-        Whether to set aside `validation_fraction` of the rows, to stop after `n_iter_no_change` epochs without a
-        lower regret there, and to return the best model, the starting one included.
+        Whether to set aside `validation_fraction` of the rows, to stop after `n_iter_no_change` epochs without a lower
+        regret there, and to keep the best model, which may be the start.
     n_neighbors : int, optional
-        With a number, labels are computed for costs averaged with those of that many nearest samples (their features
-        standardised), the sample's own costs weighing `neighbor_weight`.
+        If given, labels are computed for averaged costs: `neighbor_weight` times the sample's own costs, and the rest
+        for the mean costs of this many nearest samples, by standardised features.
     verbose : bool
         Whether to show a progress bar with the time left.
     random_state : int, RandomState instance or None
@@ -84,10 +85,10 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     coef_ : ndarray of shape (d, p)
     intercept_ : ndarray of shape (d,)
     history_ : list of Epoch
-        Loss, validation regret, solver calls and seconds of each epoch; a list that pandas turns into a frame. Losses
-        are those of costs of typical size one.
+        Loss, validation regret, solver calls and seconds of each epoch; `pandas.DataFrame(history_)` is a table. Losses
+        are of costs in the units of training.
     label_solves_, label_seconds_ : int, float
-        What the labels took.
+        Solver calls and seconds for the labels.
     n_solves_ : int
         The solver calls of the whole fit.
     stopped_ : str
@@ -95,17 +96,17 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    To know that it has not become worse, training evaluates the loss over all rows before the first epoch and after
-    the last: as many solver calls as two more epochs, none for a loss without a solver. Under `max_solves` or
-    `max_seconds` each of the two takes a tenth of what the labels leave, and where that is not enough for all rows, the
-    comparison is on some of them, drawn at random. A start that was better is kept, with a `TrainingWarning`. Where the
-    loss refreshes its target (`Loss.refresh_every`), both are compared on the first one; the solver calls of a refresh
-    count as those of the epoch after it.
+    With `protocol="safe"` and no validation rows, training evaluates the loss over all rows before the first epoch and
+    after the last, to keep the better parameters. This takes as many solver calls as two more epochs, and none if the
+    loss needs no solver. Under `max_solves` or `max_seconds` each evaluation takes about a tenth of what is left after
+    the labels; if that is not enough for all rows, it uses a random part of them. If the start was better, it is kept,
+    with a `TrainingWarning`. If the loss refreshes its target (`Loss.refresh_every`), both evaluations use the first
+    target; the solver calls of a refresh count in the epoch after it.
 
-    Ctrl-C ends training and keeps the best model so far, the start included: by validation regret where there is a
-    validation set, otherwise by the mean loss during an epoch. Before the labels are there, it leaves the regressor as
-    it was. A loss that diverges also keeps the best model so far, with a `DivergenceError` that names the epoch. Where
-    `max_seconds` are over before the labels are there, the start is kept, with a warning.
+    Ctrl-C ends training and keeps the best model so far, which may be the start: by validation regret if rows are set
+    aside, otherwise by the mean loss during an epoch. Before the labels are complete, Ctrl-C leaves the regressor
+    unchanged. If the loss diverges, the best model so far is kept and a `DivergenceError` names the epoch. If
+    `max_seconds` are over before the labels are complete, the start is kept, with a warning.
 
     Examples
     --------
@@ -172,7 +173,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 held_out = units.features(held_out[0]), held_out[1] / units.cost
             design = np.column_stack([np.ones(len(X)), features])
             parameters = start(self.init, X, costs, units=units, link=self.link, directions=loss.directions, rng=rng)
-            units.leave(parameters, self.link)  # what could not be returned need not be trained
+            units.leave(parameters, self.link)  # raises now if the start cannot be expressed in the caller's units
             deadline = clock + (self.max_seconds or np.inf)
             problem = Budget(self.problem, self.max_solves, deadline)
             loop = TrainingLoop(
@@ -184,7 +185,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 safe=self.protocol == "safe",
                 verbose=self.verbose,
             )
-            label_rng = rng.spawn(1)[0]  # labels that are drawn leave the numbers of the training as they are
+            label_rng = rng.spawn(1)[0]  # so that random labels do not change the random numbers of training
             before = perf_counter()
             with time_limit(deadline):
                 n_held_out = 0 if held_out is None else len(held_out[0])
@@ -203,10 +204,10 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                     rng=rng,
                     label_rng=label_rng,
                 )
-                with time_limit(deadline):  # also within a batch that takes long
+                with time_limit(deadline):  # also inside a long batch
                     loop.run(training, held_out, rng)
         finally:
-            # Also when training diverged or a solver failed: the best model so far is there to be used.
+            # Also if training diverged or a solver failed: the best model so far can be used.
             kept = units.leave(loop.parameters, self.link)
             self.intercept_, self.coef_ = kept[0], kept[1:].T
             self.label_solves_, self.label_seconds_ = label_solves, label_seconds
@@ -223,7 +224,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return respond(self.link, X @ self.coef_.T + self.intercept_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return minus the normalised regret in percent, so that a search keeps the model that decides best."""
+        """Return minus the normalised regret in percent, so that a search selects the model with the lowest regret."""
         if sample_weight is not None:
             raise ValueError("regret is not weighted; leave sample_weight out.")
         return -normalized_regret(self.problem, self.predict(X), y)
@@ -235,7 +236,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return tags
 
     def _check_parameters(self) -> Loss:
-        """Return the loss."""
+        """Check all parameters and return the loss."""
         as_problem(self.problem)
         as_choice(self.protocol, name="protocol", choices=("safe", "paper"))
         as_choice(self.link, name="link", choices=("identity", "log"))
@@ -289,22 +290,22 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         n_held_out: int,
         rng: np.random.Generator,
     ) -> Target | None:
-        """Return the target of the training rows, or None if the seconds ran out before."""
+        """Return the target of the training rows, or None if `max_seconds` were over before."""
         try:
             target = loss.prepare(loop.problem, costs, X=features, rng=rng)
-            # Solved are the costs of the rows held out, and what the start predicts for them.
+            # The rows held out are solved twice: for their costs, and for the predictions of the start.
             loop.problem.check_calls(2 * n_held_out)
         except OutOfBudget:
             raise ValueError(
                 f"max_solves={self.max_solves} does not cover the labels and the validation of "
-                f"{len(costs) + n_held_out} rows. Allow more, pass fewer rows, or choose a loss without labels, such "
-                "as Wise."
+                f"{len(costs) + n_held_out} rows. Allow more solver calls, pass fewer rows, or choose a loss without "
+                "labels, such as Wise."
             ) from None
         except TimeLimitReached:
             loop.stopped = "max_seconds"
             loop.remark = (
                 f"max_seconds={self.max_seconds:g} were over before the labels of {len(costs)} rows were computed, so "
-                "the model is where training would have started. Allow more, or pass fewer rows."
+                "the model is the start, without training. Allow more seconds, or pass fewer rows."
             )
             return None
         return target
@@ -318,7 +319,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if not 0 < n_validation < len(X):
             raise ValueError(
                 f"validation_fraction={self.validation_fraction} sets aside {n_validation} of {len(X)} rows; at least "
-                "one must be left on either side. Pass more rows, another fraction, or early_stopping=False."
+                "one row must be set aside and one kept. Pass more rows, another fraction, or early_stopping=False."
             )
         order = rng.permutation(len(X))
         held, kept = order[:n_validation], order[n_validation:]

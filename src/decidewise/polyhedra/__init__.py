@@ -1,6 +1,6 @@
-"""A polyhedron in, points out: cones, projections, adjacent vertices, and the solvers of linear programs.
+"""Geometry of polyhedra: normal cones, projections, adjacent vertices and linear programs.
 
-Geometry alone: nothing here knows a problem or a loss.
+Nothing here depends on problems or losses.
 """
 
 from decidewise.polyhedra.polyhedron import Polyhedron

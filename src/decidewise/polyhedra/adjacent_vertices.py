@@ -1,9 +1,9 @@
-"""The vertices of a polyhedron that an edge joins to a given one.
+"""The vertices of a polyhedron that are joined to a given vertex by an edge.
 
-The directions that lead from a vertex into the polyhedron form a cone, and the edges are its extreme rays. They are
-found by the double description method: start from a simplicial cone, impose the other binding constraints one by one,
-and replace the rays that a constraint cuts off by those where it cuts a two-dimensional face. Degenerate vertices,
-where more constraints bind than there are dimensions, need no special care, and redundant constraints change nothing.
+The directions from a vertex into the polyhedron form a cone, and its extreme rays are the edges. The double description
+method finds them: start from a simplicial cone and impose the other binding constraints one by one. Each constraint
+cuts off some rays, and new rays appear where it cuts two-dimensional faces. Degenerate vertices (more binding
+constraints than dimensions) and redundant constraints need no special treatment.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from decidewise.checks import FloatArray
 from decidewise.polyhedra.cones import NormalCones
 from decidewise.runtime.kernels import kernel
 
-_ZERO = 1e-9  # of unit normals and of rays whose largest entry is 1
+_ZERO = 1e-9  # products of a unit normal and a ray whose largest entry is 1 count as zero below this
 
 
 def adjacent_vertices(cones: NormalCones, vertex: FloatArray, max_neighbors: int) -> FloatArray:
@@ -25,11 +25,11 @@ def adjacent_vertices(cones: NormalCones, vertex: FloatArray, max_neighbors: int
     Parameters
     ----------
     cones : NormalCones
-        The polyhedron's, with a tolerance that fits the precision of the vertex.
+        The cones of the polyhedron, with a tolerance that fits the precision of the vertex.
     vertex : ndarray of shape (d,)
     max_neighbors : int
-        The most to return, and to keep on the way. A vertex that needs no more gets all of its neighbours; any other a
-        part of them.
+        The largest number of rays to keep at any time, and so of neighbours to return. If the method needs more, only
+        some of the neighbours are returned.
 
     Examples
     --------
@@ -58,15 +58,15 @@ def adjacent_vertices(cones: NormalCones, vertex: FloatArray, max_neighbors: int
             "both ways. Solve the problem by a method that ends at vertices, such as the simplex method."
         )
     directions = extreme_rays(normals, max_neighbors) @ cones.directions.T
-    lengths = _lengths(cones, vertex, directions)
-    bounded = np.isfinite(lengths)  # an edge without end has no vertex there
+    lengths = _edge_lengths(cones, vertex, directions)
+    bounded = np.isfinite(lengths)  # an unbounded edge has no vertex at its end
     return vertex + lengths[bounded, None] * directions[bounded]
 
 
 def extreme_rays(normals: FloatArray, max_rays: int) -> FloatArray:
     """Return the extreme rays (k, r) of the pointed cone `{u : normals u <= 0}` of unit normals (m, r).
 
-    There are at most `max_rays`, and all of them if no more were ever needed on the way.
+    At most `max_rays` are kept at any time; if the method never needs more, all extreme rays are returned.
     """
     m, r = normals.shape
     order = qr(normals.T, mode="r", pivoting=True)[1]
@@ -80,28 +80,28 @@ def extreme_rays(normals: FloatArray, max_rays: int) -> FloatArray:
         values[np.abs(values) < _ZERO] = 0
         if len(rays) > max_rays:
             complete = False
-            # Those nearest to the cone first: a ray that nothing cuts off is one of the result already.
+            # Keep the rays that the fewest constraints cut off; a ray that none cuts off is in the result already.
             kept = np.argsort((values > 0).sum(axis=1), kind="stable")[:max_rays]
             rays, values = rays[kept], values[kept]
         n_cut, n_inside = (values > 0).sum(axis=0), (values < 0).sum(axis=0)
         imposed |= n_cut == 0
         if imposed.all():
             break
-        # The constraint with the fewest pairs to look at keeps the number of rays small.
+        # Imposing the constraint with the fewest pairs of rays to examine keeps the number of rays small.
         row = np.argmin(np.where(imposed, np.inf, n_cut * (n_inside + 1.0)))
         heights = values[:, row]
-        cut, inside = _adjacent(_pack((values == 0) & imposed), heights, r - 2)
+        cut, inside = _adjacent_pairs(_pack_bits((values == 0) & imposed), heights, r - 2)
         crossings = heights[cut, None] * rays[inside] - heights[inside, None] * rays[cut]
         rays = np.vstack([rays[heights <= 0], crossings])
         imposed[row] = True
     if complete:
         return rays
-    # Where rays were left out, two others may have passed for adjacent.
+    # If rays were left out, some pairs may wrongly have counted as adjacent, so check that each ray is extreme.
     return rays[[_rank(normals[touched]) == r - 1 for touched in values == 0]]
 
 
 def _rank(rows: FloatArray) -> int:
-    """Return the rank of a matrix by elimination; on hundreds of small ones it is much faster than LAPACK."""
+    """Return the rank of a matrix, by elimination, which is much faster than LAPACK on hundreds of small matrices."""
     return int(_eliminate(rows.copy()))
 
 
@@ -129,7 +129,7 @@ def _eliminate(rows):  # type: ignore[no-untyped-def]
     return rank
 
 
-def _pack(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
+def _pack_bits(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
     """Pack each row of booleans into 64-bit words."""
     n, m = mask.shape
     padded = np.zeros((n, m + -m % 64), dtype=np.bool_)
@@ -138,10 +138,11 @@ def _pack(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
 
 
 @kernel
-def _adjacent(touched, heights, least):  # type: ignore[no-untyped-def]
-    """Return the pairs of a ray with positive and one with negative height that span a face of two dimensions.
+def _adjacent_pairs(touched, heights, least):  # type: ignore[no-untyped-def]
+    """Return all pairs of a ray with positive and a ray with negative height that span a two-dimensional face.
 
-    They do exactly if no third ray lies on all constraints that both lie on, of which there are at least `least`.
+    A pair spans one exactly if no third ray lies on all the constraints that both rays lie on; those must be at least
+    `least` constraints.
     """
     cut, inside = [], []
     common = np.empty(touched.shape[1], dtype=np.uint64)
@@ -163,7 +164,7 @@ def _adjacent(touched, heights, least):  # type: ignore[no-untyped-def]
 
 @kernel
 def _count_covers(common, touched):  # type: ignore[no-untyped-def]
-    """Return how many rays lie on all of the constraints in `common`; beyond two it does not matter how many."""
+    """Return how many rays lie on all the constraints in `common`; stop counting at three."""
     count = 0
     for ray in range(len(touched)):
         covers = True
@@ -184,8 +185,8 @@ def _count_bits(word):  # type: ignore[no-untyped-def]
     return count
 
 
-def _lengths(cones: NormalCones, vertex: FloatArray, directions: FloatArray) -> FloatArray:
-    """Return how far each direction can be followed before a constraint that does not bind yet stops it."""
+def _edge_lengths(cones: NormalCones, vertex: FloatArray, directions: FloatArray) -> FloatArray:
+    """Return how far one can go in each direction until a constraint that does not bind at the vertex binds."""
     units, offsets = cones.upper_rows
     slacks = np.concatenate([offsets - units @ vertex, vertex - cones.polyhedron.lower])
     rates = np.hstack([directions @ units.T, -directions])

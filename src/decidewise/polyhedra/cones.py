@@ -1,8 +1,8 @@
-"""The normal cone of a polyhedron at a decision: which constraints bind there, and projections on their normals.
+"""The normal cone of a polyhedron at a decision: the constraints that bind there, and projections on the cone.
 
-A decision is optimal for the cost `c` exactly if `-c` lies in the cone spanned by the normals of the constraints that
-bind at it, all of them written as `a·w <= b`. All cones of one polyhedron choose from the same normals, so a cone is
-stored as one row of small integers over that list.
+A decision is optimal for the costs `c` exactly if `-c` lies in its normal cone, the cone spanned by the normals `a` of
+the constraints `a·w <= b` that bind at the decision. All cones of a polyhedron are spanned by subsets of the same
+normals, so each cone is stored as one row of small integers, one per normal.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class NormalCones:
     ----------
     polyhedron : object with `A_ub, b_ub, A_eq, b_eq, lower, upper`
     tolerance : float
-        A constraint binds when its slack is at most this.
+        A constraint binds if its slack is at most this.
 
     Examples
     --------
-    The upper corner of the unit square cut by `w_1 + w_2 <= 2` binds at three constraints:
+    At the upper corner of the unit square, cut by `w_1 + w_2 <= 2`, three constraints bind:
 
     >>> from types import SimpleNamespace
     >>> square = SimpleNamespace(
@@ -57,7 +57,7 @@ class NormalCones:
 
     @cached_property
     def normals(self) -> csr_array:
-        """All normals as sparse rows (m, d); that of an upper bound is a unit vector, that of a lower one its minus."""
+        """All normals as sparse rows (m, d). The last d are unit vectors, for the bounds; lower bounds reverse them."""
         d = len(self.polyhedron.lower)
         return csr_array(vstack([self.polyhedron.A_eq, self.polyhedron.A_ub, eye_array(d)], format="csr"))
 
@@ -81,7 +81,7 @@ class NormalCones:
 
     @cached_property
     def directions(self) -> FloatArray:
-        """An orthonormal basis (d, r) of the directions that keep every equality, fixed variables among them."""
+        """An orthonormal basis (d, r) of the directions that keep all equalities and all fixed variables."""
         fixed = np.flatnonzero(self._fixed) + self.normals.shape[0] - self.normals.shape[1]
         equal = self.normals[[*range(self.polyhedron.A_eq.shape[0]), *fixed]]
         return np.ascontiguousarray(null_space(equal.toarray()))
@@ -99,9 +99,9 @@ class NormalCones:
         return self.generators @ self.generators.T
 
     def binding(self, decisions: FloatArray) -> IntArray:
-        """Say how each normal takes part in the cone at each decision: (n, d) -> (n, m).
+        """Return how each normal takes part in the cone at each decision: (n, d) -> (n, m).
 
-        0 means not at all, 1 as it stands, -1 reversed (a lower bound), 2 in both directions (an equality).
+        0 means not at all, 1 with its sign, -1 reversed (a lower bound), 2 with both signs (an equality).
         """
         polyhedron, tolerance = self.polyhedron, self.tolerance
         equal = np.full((len(decisions), polyhedron.A_eq.shape[0]), 2)
@@ -114,24 +114,24 @@ class NormalCones:
         return binding
 
     def mean_unit_normal(self, binding: IntArray) -> FloatArray:
-        """Return the mean (n, d) of the unit normals of each cone; the two signs of an equality cancel, but count."""
+        """Return the mean (n, d) of the unit normals of each cone; an equality counts as two normals, which cancel."""
         one_sided = np.where(binding == 2, 0, binding)
         count = np.abs(binding).sum(axis=1, dtype=np.float64, keepdims=True)
         return np.asarray(one_sided @ self.units) / np.maximum(count, 1)
 
     def project(self, points: FloatArray, binding: IntArray) -> FloatArray:
         """Return the nearest point of its cone for each point: (n, d), (n, m) -> (n, d)."""
-        # A cone contains both signs of the equalities, so what lies in their span stays as it is.
+        # A cone contains the span of the equalities, so the projection keeps the component in that span.
         inside = points @ self.directions
         moved = nonnegative_projection(inside, binding, self.generators, self.gram) - inside
         projections = points + moved @ self.directions.T
-        # What rounding leaves of a projection on the apex has a direction of its own; it must not count.
+        # If the apex is the nearest point, rounding would leave a small vector of arbitrary direction: set it to zero.
         lost = np.linalg.norm(projections, axis=1) <= 1e-12 * np.linalg.norm(points, axis=1)
         projections[lost] = 0
         return projections
 
     def approach(self, points: FloatArray, binding: IntArray, max_iter: int) -> FloatArray:
-        """Return where `max_iter` interior-point steps towards `project` end, short of the cone's boundary."""
+        """Return the points after `max_iter` interior-point steps towards `project`, which stop before the boundary."""
         rows = self.normals
         return interior_projection(
             points, binding, (rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data), max_iter

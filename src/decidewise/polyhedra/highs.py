@@ -1,4 +1,4 @@
-"""Optimal vertices of a polyhedron by HiGHS: the linear relaxation of a problem in integers."""
+"""Optimal vertices of a polyhedron by HiGHS: the linear relaxation of an integer problem."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def relaxed_vertices(polyhedron: Polyhedron, costs: FloatArray) -> FloatArray:
            [1.        , 0.66666667],
            [1.        , 0.        ]])
     """
-    from highspy import HighsModelStatus  # noqa: PLC0415  (whoever solves nothing here does not wait for HiGHS)
+    from highspy import HighsModelStatus  # noqa: PLC0415  (HiGHS takes time to import, so only where it solves)
 
     solver = _load(polyhedron)
     columns = np.arange(costs.shape[1], dtype=np.int32)
@@ -41,7 +41,7 @@ def relaxed_vertices(polyhedron: Polyhedron, costs: FloatArray) -> FloatArray:
     start = solver.getBasis()
     directions, vertices = unit_rows(costs), np.empty_like(costs)
     for row in range(len(costs)):
-        # Every row from the same feasible basis and at unit length: ties depend neither on the other rows nor on scale.
+        # Start every row from the same feasible basis, at unit length, so ties depend on neither other rows nor scale.
         solver.clearSolver()
         solver.setBasis(start)
         solver.changeColsCost(len(columns), columns, directions[row])

@@ -1,10 +1,10 @@
 """A few steps of an interior-point method towards the projection on a cone.
 
-The projection of `y` on `{Nᵀλ : λ >= 0}` is `min ‖Nᵀλ - y‖² over λ >= 0`. The method is the primal-dual one on the
+The projection of `y` on `{Nᵀλ : λ >= 0}` solves `min ‖Nᵀλ - y‖² over λ >= 0`. The method is the primal-dual one on the
 homogeneous embedding with Mehrotra's correction (Goulart & Chen, "Clarabel: an interior-point solver for conic programs
-with quadratic objectives", 2024), step for step: from the same start it gives Clarabel's iterates, so that three steps
-mean here what they mean there. Only the linear algebra differs: one factorisation of a `d × d` matrix a step, inside
-the envelope of its entries, whatever the number of normals.
+with quadratic objectives", 2024). From the same start it has the same iterates as Clarabel, so a number of steps means
+the same in both. Only the linear algebra differs: each step factorises one `d × d` matrix within its envelope, whatever
+the number of normals.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 from decidewise.checks import FloatArray
 from decidewise.runtime.kernels import kernel
 
-# What is called in one place only is inlined: a function of its own would be optimised once more in each that calls it.
+# Functions with one caller are inlined; otherwise the compiler would optimise them again inside each caller.
 compiled, inlined = kernel(error_model="numpy"), kernel(error_model="numpy", inline="always")
 
-_STEP_FRACTION = 0.99  # of the way to the boundary
-_PIVOT = 1e-14  # relative size below which a pivot is rounding
-_LARGEST, _CLOSED = 1e10, 1e-10  # scaling above which, relative gap below which, a step loses more than it gains
+_STEP_FRACTION = 0.99  # of the longest step, which ends at the boundary
+_PIVOT = 1e-14  # pivots below this, relative to the diagonal, are rounding and are raised to it
+_MAX_SCALING, _MIN_GAP = 1e10, 1e-10  # stop at larger scalings or smaller relative gaps, where rounding dominates
 
 
 def interior_projection(
@@ -31,53 +31,53 @@ def interior_projection(
     ----------
     points : ndarray of shape (b, d)
     binding : int8 ndarray of shape (b, m)
-        How each of the `m` normals takes part: 0 not at all, 1 as it stands, -1 reversed, 2 in both directions.
+        How each of the `m` normals takes part: 0 not at all, 1 with its sign, -1 reversed, 2 with both signs.
     normals : (indptr, indices, data)
         The `m` normals as the rows of a sparse matrix.
     max_iter : int
-        The most steps to take. They end by themselves when their arithmetic has no more to give, after five to ten.
+        The largest number of steps. The method stops earlier, after five to ten, once rounding dominates.
     """
     projections = np.zeros_like(points)
     d, m, entries = points.shape[1], 2 * binding.shape[1], 2 * len(normals[2])
-    taken = np.empty(m + 1, np.int64), np.empty(entries, np.int64), np.empty(entries)
-    of_normals, of_costs = tuple(np.empty((12, m))), tuple(np.empty((5, d)))
+    selected = np.empty(m + 1, np.int64), np.empty(entries, np.int64), np.empty(entries)
+    normal_buffers, cost_buffers = tuple(np.empty((12, m))), tuple(np.empty((5, d)))
     factor = np.empty((d, d)), np.empty(d, np.int64)
-    _approach_rows(points, binding, normals, max_iter, taken, of_normals, of_costs, factor, projections)
+    _approach_rows(points, binding, normals, max_iter, selected, normal_buffers, cost_buffers, factor, projections)
     return projections
 
 
 @compiled
 def _approach_rows(  # type: ignore[no-untyped-def]
-    points, binding, normals, max_iter, taken, of_normals, of_costs, factor, projections
+    points, binding, normals, max_iter, selected, normal_buffers, cost_buffers, factor, projections
 ):
     for row in range(len(points)):
-        m = _take(binding[row], normals, taken)
+        m = _select_normals(binding[row], normals, selected)
         if m > 0:
-            _approach(points[row], taken, m, max_iter, of_normals, of_costs, factor, projections[row])
+            _approach(points[row], selected, m, max_iter, normal_buffers, cost_buffers, factor, projections[row])
 
 
 @inlined
-def _approach(point, normals, m, max_iter, of_normals, of_costs, factor, projection):  # type: ignore[no-untyped-def]
-    # Minimise ‖Nᵀx - y‖² under s = x and s >= 0, with z the multipliers; τ and κ belong to the embedding. Everything
-    # about x that the steps need is x itself and its image u = Nᵀx.
-    pull, x, s, z, scaling, dual_gap, correction, x_tau, x_step, s_step, z_step, side = of_normals
-    u, u_tau, u_step, mean, apart = of_costs
+def _approach(point, normals, m, max_iter, normal_buffers, cost_buffers, factor, projection):  # type: ignore[no-untyped-def]
+    # Minimise ‖Nᵀx - y‖² subject to s = x and s >= 0, with multipliers z; τ and κ belong to the embedding. The steps
+    # need only x and its image u = Nᵀx.
+    pull, x, s, z, scaling, dual_gap, correction, x_tau, x_step, s_step, z_step, side = normal_buffers
+    u, u_tau, u_step, mean, apart = cost_buffers
     d = len(point)
-    _times(normals, m, point, pull)
+    _multiply(normals, m, point, pull)
     for i in range(m):
         pull[i] *= 2
         scaling[i] = 1.0
     _factorise(normals, m, scaling, factor)
     _solve(normals, m, scaling, factor, pull, x, u)
-    _into_orthant(x, 1.0, m, s)
-    _into_orthant(x, -1.0, m, z)
+    _shift_to_positive(x, 1.0, m, s)
+    _shift_to_positive(x, -1.0, m, z)
     tau, kappa = 1.0, 1.0
     for iteration in range(max_iter):
         gap = _dot(s, z, m)
-        if _scale(s, z, m, scaling) > _LARGEST or gap < _CLOSED * tau**2 * max(1.0, _dot(point, point, d)):
+        if _set_scaling(s, z, m, scaling) > _MAX_SCALING or gap < _MIN_GAP * tau**2 * max(1.0, _dot(point, point, d)):
             break
         centring = (gap + tau * kappa) / (m + 1)
-        _times(normals, m, u, dual_gap)
+        _multiply(normals, m, u, dual_gap)
         for i in range(m):
             dual_gap[i] = z[i] - 2 * dual_gap[i] + tau * pull[i]
             correction[i] = s[i] * z[i]
@@ -90,7 +90,7 @@ def _approach(point, normals, m, max_iter, of_normals, of_costs, factor, project
         slope = kappa / tau + 2 * (_dot(point, u_tau, d) + _dot(apart, apart, d) - _dot(u_tau, u_tau, d))
 
         correction_tau = tau * kappa
-        share = 1.0  # of the gaps to close: all of them in the predictor, what is left of them in the corrector
+        share = 1.0  # of the gaps to close in this step: 1 in the predictor, less in the corrector
         for corrector in range(2):
             for i in range(m):
                 side[i] = share * dual_gap[i] - (correction[i] / z[i] - share * (s[i] - x[i])) / scaling[i]
@@ -103,11 +103,12 @@ def _approach(point, normals, m, max_iter, of_normals, of_costs, factor, project
                 x_step[i] += tau_step * x_tau[i]
                 s_step[i] = x_step[i] - share * (s[i] - x[i])
                 z_step[i] = -(s_step[i] + correction[i] / z[i]) / scaling[i]
-            length = _longest(z, z_step, m, _longest(s, s_step, m, 1.0))
-            length = min(length, _way(tau, tau_step), _way(kappa, kappa_step))
+            length = _longest_step(z, z_step, m, _longest_step(s, s_step, m, 1.0))
+            length = min(length, _step_to_zero(tau, tau_step), _step_to_zero(kappa, kappa_step))
             if corrector == 0:
                 share = 1 - (1 - length) ** 3
-                weight = length if iteration == 0 else 1.0  # a badly centred start gets a smaller correction
+                # A smaller correction in the first step, because the start is badly centred.
+                weight = length if iteration == 0 else 1.0
                 for i in range(m):
                     correction[i] = s[i] * z[i] + weight * s_step[i] * z_step[i] - (1 - share) * centring
                 correction_tau = tau * kappa + weight * tau_step * kappa_step - (1 - share) * centring
@@ -123,10 +124,10 @@ def _approach(point, normals, m, max_iter, of_normals, of_costs, factor, project
 
 
 @inlined
-def _take(binding, normals, taken):  # type: ignore[no-untyped-def]
-    """Write down the normals that take part, with their signs, as a sparse matrix of their own; return how many."""
+def _select_normals(binding, normals, selected):  # type: ignore[no-untyped-def]
+    """Copy the normals that take part, with their signs, to a sparse matrix; return their number."""
     indptr, indices, data = normals
-    pointers, columns, values = taken
+    pointers, columns, values = selected
     row, entry = 0, 0
     pointers[0] = 0
     for i in range(len(binding)):
@@ -142,7 +143,7 @@ def _take(binding, normals, taken):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _times(normals, m, vector, out):  # type: ignore[no-untyped-def]
+def _multiply(normals, m, vector, out):  # type: ignore[no-untyped-def]
     """Set `out` to `N v`."""
     indptr, indices, data = normals
     for i in range(m):
@@ -154,7 +155,7 @@ def _times(normals, m, vector, out):  # type: ignore[no-untyped-def]
 
 @compiled
 def _factorise(normals, m, scaling, factored):  # type: ignore[no-untyped-def]
-    """Set the Cholesky factor of `I + 2 Nᵀ diag(scaling) N` and the first nonzero column of each of its rows."""
+    """Compute the Cholesky factor of `I + 2 Nᵀ diag(scaling) N` and the first nonzero column of each of its rows."""
     indptr, indices, data = normals
     factor, first = factored
     d = len(first)
@@ -198,14 +199,14 @@ def _solve(normals, m, scaling, factored, side, weights, combined):  # type: ign
         combined[i] /= factor[i, i]
         for k in range(first[i], i):
             combined[k] -= factor[i, k] * combined[i]
-    _times(normals, m, combined, weights)
+    _multiply(normals, m, combined, weights)
     for i in range(m):
         weights[i] = scaling[i] * (side[i] - 2 * weights[i])
 
 
 @compiled
-def _into_orthant(values, sign, m, out):  # type: ignore[no-untyped-def]
-    """Set `out` to the values with a sign, shifted so that the smallest keeps a distance from zero."""
+def _shift_to_positive(values, sign, m, out):  # type: ignore[no-untyped-def]
+    """Set `out` to `sign * values`, shifted so that all entries are well above zero."""
     smallest, total = np.inf, 0.0
     for i in range(m):
         smallest = min(smallest, sign * values[i])
@@ -216,8 +217,8 @@ def _into_orthant(values, sign, m, out):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _scale(s, z, m, scaling):  # type: ignore[no-untyped-def]
-    """Set the scaling to `s / z` and return the largest entry."""
+def _set_scaling(s, z, m, scaling):  # type: ignore[no-untyped-def]
+    """Set the scaling to `s / z` and return its largest entry."""
     largest = 0.0
     for i in range(m):
         scaling[i] = s[i] / z[i]
@@ -226,15 +227,16 @@ def _scale(s, z, m, scaling):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _longest(values, changes, m, length):  # type: ignore[no-untyped-def]
-    """Return how far values can follow their changes and stay positive, at most `length`."""
+def _longest_step(values, changes, m, length):  # type: ignore[no-untyped-def]
+    """Return the longest step, at most `length`, along the changes that keeps all values non-negative."""
     for i in range(m):
-        length = min(length, _way(values[i], changes[i]))
+        length = min(length, _step_to_zero(values[i], changes[i]))
     return length
 
 
 @compiled
-def _way(value, change):  # type: ignore[no-untyped-def]
+def _step_to_zero(value, change):  # type: ignore[no-untyped-def]
+    """Return the step along the change at which the value is zero, or infinity."""
     return -value / change if change < 0 else np.inf
 
 

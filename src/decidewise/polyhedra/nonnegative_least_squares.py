@@ -1,8 +1,8 @@
 """The exact projection on a cone: non-negative least squares by the active-set method.
 
-The weights of a few generators are free and the others zero. Take in the generator that the remainder points to most,
-move towards the best weights of those taken, drop those whose weight would turn negative on the way, and repeat
-(Lawson & Hanson, "Solving Least Squares Problems", 1974).
+A few generators, the chosen ones, have positive weights; all other weights are zero. Add the generator with the largest
+inner product with the residual, move towards the best weights of the chosen generators, remove each generator whose
+weight would become negative, and repeat (Lawson & Hanson, "Solving Least Squares Problems", 1974).
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import numpy.typing as npt
 from decidewise.checks import FloatArray
 from decidewise.runtime.kernels import kernel
 
-# What is called in one place only is inlined: a function of its own would be optimised once more in each that calls it.
+# Functions with one caller are inlined; otherwise the compiler would optimise them again inside each caller.
 compiled, inlined = kernel(error_model="numpy"), kernel(error_model="numpy", inline="always")
 
-_DEPENDENT = 1e-10  # squared distance of a unit generator to the span of others below which it counts as part of it
-_OPEN, _CHOSEN, _REFUSED, _OUT = range(4)  # what a generator is at the moment
-_SLOPE = 1e-12  # relative slope below which a generator does not improve a projection
+_DEPENDENT = 1e-10  # a unit generator depends on others if its squared distance to their span is below this
+_OPEN, _CHOSEN, _REFUSED, _OUT = range(4)  # the states of a generator
+_SLOPE = 1e-12  # a generator with a relative slope below this does not improve the projection
 
 
 def nonnegative_projection(
@@ -30,11 +30,11 @@ def nonnegative_projection(
     ----------
     points : ndarray of shape (n, r)
     binding : int8 ndarray of shape (n, m)
-        1 takes a generator as it stands, -1 reverses it; with any other number, or if it is zero, it is left out.
+        1 uses a generator, -1 uses it reversed; with any other number the generator is not used.
     generators : ndarray of shape (m, r)
-        Of unit length, or zero.
+        Of unit length, or zero; zero generators are not used.
     gram : ndarray of shape (m, m)
-        Their inner products.
+        The inner products of the generators.
     """
     m, r = generators.shape
     projections = np.zeros_like(points)
@@ -55,8 +55,8 @@ def _project_rows(  # type: ignore[no-untyped-def]
         square = 0.0
         for k in range(r):
             square += points[row, k] * points[row, k]
-        enough = _SLOPE * np.sqrt(square)
-        size = _project(aims[row], binding[row], gram, enough, chosen, weights, state, goal, factor)
+        min_slope = _SLOPE * np.sqrt(square)
+        size = _project(aims[row], binding[row], gram, min_slope, chosen, weights, state, goal, factor)
         for i in range(size):
             weight = weights[i] * binding[row, chosen[i]]
             for k in range(r):
@@ -64,33 +64,33 @@ def _project_rows(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _project(aim, binding, gram, enough, chosen, weights, state, goal, factor):  # type: ignore[no-untyped-def]
-    """Choose generators and their weights, and return how many; `aim` are the inner products of all with the point."""
+def _project(aim, binding, gram, min_slope, chosen, weights, state, goal, factor):  # type: ignore[no-untyped-def]
+    """Choose generators and their weights; return their number. `aim` (m,): their inner products with the point."""
     m = len(aim)
     for j in range(m):
         state[j] = _OPEN if abs(binding[j]) == 1 and gram[j, j] > 0.0 else _OUT
     size = 0
-    for _ in range(10 * m):  # finite by theory; the bound guards against cycles by rounding
-        newcomer = _steepest(aim, binding, gram, state, chosen, weights, size, enough)
-        if newcomer < 0 or size == len(chosen):
+    for _ in range(10 * m):  # the method is finite; the bound is for cycles caused by rounding
+        entering = _steepest(aim, binding, gram, state, chosen, weights, size, min_slope)
+        if entering < 0 or size == len(chosen):
             break
-        chosen[size], weights[size] = newcomer, 0.0
-        if not _extend(factor, gram, binding, chosen, size):
-            state[newcomer] = _REFUSED
+        chosen[size], weights[size] = entering, 0.0
+        if not _extend_factor(factor, gram, binding, chosen, size):
+            state[entering] = _REFUSED
             continue
-        state[newcomer] = _CHOSEN
-        size = _settle(factor, gram, binding, chosen, weights, state, size + 1, aim, goal)
-        if state[newcomer] == _CHOSEN:
+        state[entering] = _CHOSEN
+        size = _move_weights(factor, gram, binding, chosen, weights, state, size + 1, aim, goal)
+        if state[entering] == _CHOSEN:
             for j in range(m):
                 if state[j] == _REFUSED:
-                    state[j] = _OPEN  # what did not fit to the former choice may fit to this one
+                    state[j] = _OPEN  # refused beside the former choice; it may fit this one
     return size
 
 
 @inlined
-def _steepest(aim, binding, gram, state, chosen, weights, size, enough):  # type: ignore[no-untyped-def]
-    """Return the open generator that the remainder points to most, or -1 if there is none."""
-    best, steepest = -1, enough
+def _steepest(aim, binding, gram, state, chosen, weights, size, min_slope):  # type: ignore[no-untyped-def]
+    """Return the open generator with the largest product with the residual, or -1 if none is above `min_slope`."""
+    best, steepest = -1, min_slope
     for j in range(len(state)):
         if state[j] == _OPEN:
             slope = aim[j]
@@ -102,31 +102,34 @@ def _steepest(aim, binding, gram, state, chosen, weights, size, enough):  # type
 
 
 @inlined
-def _settle(factor, gram, binding, chosen, weights, state, size, aim, goal):  # type: ignore[no-untyped-def]
-    """Move the weights to the best ones of the chosen generators, without those that turn negative on the way."""
+def _move_weights(factor, gram, binding, chosen, weights, state, size, aim, goal):  # type: ignore[no-untyped-def]
+    """Move to the best weights of the chosen generators and remove those whose weight becomes negative.
+
+    Return the number of generators that are left.
+    """
     while True:
         _find_best_weights(factor, binding, chosen, size, aim, goal)
         length, leaving = 1.0, -1
         for i in range(size):
-            # A weight that is zero already and stays it, as happens among small integers, has no way to go.
+            # A weight that is and stays zero, as happens with small integers, must not leave: the length would be 0/0.
             if goal[i] <= 0 and goal[i] != weights[i] and weights[i] <= length * (weights[i] - goal[i]):
                 length, leaving = weights[i] / (weights[i] - goal[i]), i
         for i in range(size):
             weights[i] += length * (goal[i] - weights[i])
         if leaving < 0:
             break
-        # A newcomer that leaves before it has moved got in by rounding: it must not come back at once.
+        # A generator that leaves at a step of length zero was added because of rounding: do not add it again at once.
         state[chosen[leaving]] = _OPEN if length > 0 else _REFUSED
         size -= 1
         for i in range(leaving, size):
             chosen[i], weights[i] = chosen[i + 1], weights[i + 1]
         for i in range(leaving, size):
-            _extend(factor, gram, binding, chosen, i)
+            _extend_factor(factor, gram, binding, chosen, i)
     return size
 
 
 @compiled
-def _extend(factor, gram, binding, chosen, last):  # type: ignore[no-untyped-def]
+def _extend_factor(factor, gram, binding, chosen, last):  # type: ignore[no-untyped-def]
     """Add chosen generator number `last` to the Cholesky factor of the Gram matrix, unless it depends on the others."""
     pivot = 1.0
     for i in range(last):

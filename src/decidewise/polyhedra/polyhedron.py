@@ -1,4 +1,4 @@
-"""What a polyhedron is: linear rows and bounds."""
+"""The data of a polyhedron: linear constraints and bounds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from decidewise.checks import FloatArray
 class Polyhedron:
     """The set `{w : A_ub w <= b_ub, A_eq w = b_eq, lower <= w <= upper}`, with sparse rows.
 
-    For a problem in integers it is the linear relaxation.
+    For an integer problem it is the linear relaxation.
     """
 
     A_ub: csr_array

@@ -1,7 +1,7 @@
-"""What a problem is: a feasible region `S` and the exact solution of `min (or max) c·w over w in S`, in batch.
+"""The contract of a problem: a feasible region `S`, and exact solutions of `min (or max) c·w over w in S`, in batch.
 
-A new problem is one file with one class: set `n_costs`, write `minimize`, and, where there is one, `polyhedron`.
-`decidewise.testing.check_problem` checks it against everything promised here.
+A new problem is one file with one class: set `n_costs`, write `minimize` and, if the region has one, `polyhedron`.
+`decidewise.testing.check_problem` checks that a problem keeps this contract.
 
 >>> import numpy as np
 >>> class Interval(Problem):
@@ -33,12 +33,12 @@ from decidewise.errors import SolverError
 from decidewise.polyhedra import Polyhedron
 
 Sense = Literal["min", "max"]
-#: The most costs a problem may have: a single row of them takes almost a gigabyte.
+#: The largest number of costs of a problem: a single row of so many takes almost a gigabyte.
 MAX_COSTS = 10**8
 
 
 def _checked(minimize: Callable[[Any, FloatArray], FloatArray]) -> Callable[[Any, FloatArray], FloatArray]:
-    """Check the costs before a solver sees them, since bad ones could crash it, and the decisions that it returns."""
+    """Return `minimize` with a check of its costs, because bad ones could crash a solver, and of its decisions."""
     returned = f"what {minimize.__name__} returns"
 
     @wraps(minimize)
@@ -61,24 +61,24 @@ def _checked(minimize: Callable[[Any, FloatArray], FloatArray]) -> Callable[[Any
 class Problem(ABC):
     """A linear objective over a fixed, bounded feasible region.
 
-    Subclasses set `n_costs` and write `minimize`; everything else is here, including a check of all that `minimize` is
-    given and returns, whoever calls it. A problem can be pickled and, unless it says `keeps_state`, is the same before
-    and after a call. It is deterministic: ties go to one documented rule that depends only on the set of optimal
-    decisions, so that `solve(a * c) == solve(c)` for every `a > 0` and a batch equals a loop.
+    Subclasses set `n_costs` and write `minimize`; this class does the rest, and checks the costs and the decisions of
+    every call of `minimize`. A problem can be pickled and, unless it sets `keeps_state`, no call changes it. It is
+    deterministic: a documented rule breaks ties and depends only on the set of optimal decisions, so that
+    `solve(a * c) == solve(c)` for every `a > 0` and a batch equals a loop.
 
     Parameters
     ----------
     sense : {"min", "max"}
-        Whether `solve` minimises or maximises. It is flipped here, once: `minimize` always minimises.
+        Whether `solve` minimises or maximises; `minimize` always minimises.
     """
 
     #: The number of costs in a row, and of entries in a decision.
     n_costs: int
-    #: Whether the decisions are integers, so that `polyhedron` is only a relaxation whose vertices may be fractional.
+    #: Whether decisions are integers; then `polyhedron` is a relaxation, whose vertices may be fractional.
     is_integer: bool = False
-    #: Whether solving changes the object, as it does a cache or a counter: a copy in another process would differ.
+    #: Whether solving changes the object, as with a cache or a counter, so that a copy in another process would differ.
     keeps_state: bool = False
-    #: Whether `minimize` checks that costs are finite, so that `solve` need not.
+    #: Whether `minimize` checks that costs are finite; if not, `solve` does.
     _checks_costs: ClassVar[bool] = True
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -91,7 +91,7 @@ class Problem(ABC):
         self.sense: Sense = as_choice(sense, name="sense", choices=("min", "max"))
 
     def __repr__(self) -> str:
-        # A class of a user's own may have forgotten either, and is shown where it is refused for that.
+        # A user's class may lack either attribute; the error message that says so shows the object.
         n_costs, sense = getattr(self, "n_costs", None), getattr(self, "sense", None)
         return f"{type(self).__name__}({n_costs=}, {sense=})"
 
@@ -112,31 +112,32 @@ class Problem(ABC):
             costs[np.newaxis] if vector else costs,
             n_columns=self.n_costs,
             owner=type(self).__name__,
-            finite=self.sense == "max" or not self._checks_costs,  # of the costs that came, not of minus them
+            finite=self.sense == "max" or not self._checks_costs,  # errors show the caller's costs, not minus them
         )
         decisions = self.minimize(-batch if self.sense == "max" else batch)
         return decisions[0] if vector else decisions
 
     @abstractmethod
     def minimize(self, costs: FloatArray) -> FloatArray:
-        """Return a minimiser of `costs[i]·w` for each row: finite, float64, C-contiguous, not to be written to.
+        """Return a minimiser of `costs[i]·w` for each row `i`: (n, n_costs) -> (n, n_costs).
 
-        Of the same shape, and finite too: anything else that a subclass returns is an error that says so.
+        The costs are finite, float64 and C-contiguous, and must not be written to. Decisions that are not finite, or
+        not of the shape of the costs, raise an error.
         """
 
     @_checked
     def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
-        """Return an optimal vertex of the linear relaxation for each row, of costs to be minimised: (n, d) -> (n, d).
+        """Return an optimal vertex of the linear relaxation for each row of costs to be minimised: (n, d) -> (n, d).
 
-        For a problem that is not in integers that is `minimize`; otherwise HiGHS solves over `polyhedron`, unless a
-        subclass knows something faster.
+        By default `minimize` if the problem is not integer, and otherwise HiGHS over `polyhedron`; a subclass may have
+        a faster method.
         """
         if not self.is_integer:
             return self.minimize(costs)
         polyhedron = self.polyhedron
         if polyhedron is None:
             raise ValueError(
-                f"{type(self).__name__} is in integers and has no polyhedron, so its linear relaxation is not known. "
+                f"{type(self).__name__} is an integer problem without a polyhedron, so its relaxation is unknown. "
                 "Write its polyhedron or minimize_relaxation, or choose a loss that needs neither, such as SpoPlus."
             )
         from decidewise.polyhedra.highs import relaxed_vertices  # noqa: PLC0415  (the base imports no solver)
@@ -145,14 +146,14 @@ class Problem(ABC):
 
     @property
     def polyhedron(self) -> Polyhedron | None:
-        """The region as linear rows and bounds, or None where it is not polyhedral."""
+        """The region as linear constraints and bounds, or None if it is not polyhedral."""
         return None
 
     def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Polyhedron | None:
-        """Return the polyhedron, with any further valid rows that bind at optimal decisions and help to prove them.
+        """Return the polyhedron, with further valid constraints that bind at optimal decisions and help to prove them.
 
-        A relaxation that needs too many rows to list them all, as that of the travelling salesman does, offers here
-        those that matter for given costs (of a minimisation, whatever the sense) and their decisions, both (n, d).
+        Some relaxations, such as that of the travelling salesman, have too many constraints to list. This method adds
+        those that matter for the given costs (to be minimised, whatever the sense) and their decisions, both (n, d).
         """
         return self.polyhedron
 
@@ -181,7 +182,7 @@ def as_problem(problem: Any) -> Problem:
 
 
 def as_n_costs(n_costs: int) -> int:
-    """Return the number of costs of a problem about to be made, unless hardly a row of them would fit into memory."""
+    """Return the number of costs of a new problem; raise if a row of so many would hardly fit into memory."""
     if n_costs > MAX_COSTS:
-        raise ValueError(f"the problem would have {n_costs:,} costs, and at most {MAX_COSTS:,} are possible.")
+        raise ValueError(f"a problem can have at most {MAX_COSTS:,} costs; this one would have {n_costs:,} costs.")
     return n_costs

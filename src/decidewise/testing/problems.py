@@ -1,4 +1,4 @@
-"""The contract of `Problem`."""
+"""The check of a problem."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 
 from decidewise.checks import FloatArray, all_finite, as_matrix
 from decidewise.problems.base import Problem, as_problem
-from decidewise.testing.complaints import (
+from decidewise.testing.requirements import (
     ROUNDING,
-    complaining,
     described,
     pickled,
     require,
+    require_no_error,
     require_refusal,
     require_rows,
     require_same,
@@ -24,37 +24,38 @@ from decidewise.testing.complaints import (
 )
 
 _SCALES = (1e-8, 3e-5, 1 / 3, 7.7, 12_345.6, 1e8)
-# Values of decisions may be this far from the best, relative to their terms: the tolerance of most solvers.
+# The values of decisions may be this much worse than the best, relative to their terms: the tolerance of most solvers.
 _OPTIMALITY = 1e-6
 
 
 def check_problem(problem: Problem, *, costs: Any = None, tolerance: float = 1e-9, seed: int = 0) -> None:
-    """Check that a problem keeps what `Problem` promises.
+    """Check that a problem keeps the contract of `Problem`.
 
-    Shapes and types; finite decisions; the same decision for the same costs, alone or in a batch, at any scale, with
-    ties by one rule; the sense; whole numbers where they are declared; decisions inside the polyhedron, optimal over
-    it, and never worse than the decision for another row; relaxations; pickling and copies.
+    It checks shapes and types; that decisions are finite; that the same costs have the same decision, alone or in a
+    batch, at any scale and with ties; the sense; that decisions are integers if `is_integer`, lie in the polyhedron and
+    are never worse than the decision for another row; that relaxations are optimal over the polyhedron; and pickling
+    and copies.
 
-    Of a problem that says `keeps_state`, whose answers may depend on earlier calls, only shapes, feasibility and
+    The decisions of a problem with `keeps_state` may depend on earlier calls, so only its shapes, feasibility and
     pickling are checked.
 
     Parameters
     ----------
     problem : Problem
     costs : array-like of shape (n, n_costs), optional
-        Costs that the problem is made for. By default 20 rows of normal numbers and 20 of small integers, full of ties.
+        Costs that suit the problem; by default 20 rows of normal numbers and 20 of small integers, with many ties.
     tolerance : float
-        How far apart two decisions may be, relative to their largest entry, and still be the same; 0 where decisions
-        come from a finite set.
+        Two decisions count as the same if they differ by at most this, relative to their largest entry; use 0 if
+        decisions come from a finite set.
     seed : int
-        Of the default costs.
+        The seed of the default costs.
 
     Examples
     --------
     >>> from decidewise.problems import TopK
     >>> check_problem(TopK(5, 2), tolerance=0.0)
     """
-    with complaining(problem, "is no problem"):
+    with require_no_error(problem, "is not a valid problem"):
         as_problem(problem)
     costs = _costs_for(problem, seed) if costs is None else as_matrix(costs, n_columns=problem.n_costs)
     decisions = _check_decisions(problem, costs)
@@ -69,7 +70,7 @@ def check_problem(problem: Problem, *, costs: Any = None, tolerance: float = 1e-
 
 
 def mirrored(problem: Problem) -> Problem:
-    """Return the same region with the other sense."""
+    """Return a copy of the problem with the other sense."""
     twin = copy.copy(problem)
     twin.sense = "min" if problem.sense == "max" else "max"
     return twin
@@ -84,7 +85,7 @@ def _costs_for(problem: Problem, seed: int) -> FloatArray:
 
 
 def _solve(problem: Problem, costs: FloatArray) -> FloatArray:
-    with complaining(problem, "cannot be solved"):
+    with require_no_error(problem, "cannot be solved"):
         return problem.solve(costs)
 
 
@@ -106,18 +107,18 @@ def _check_decisions(problem: Problem, costs: FloatArray) -> FloatArray:
     for bad in (np.nan, np.inf):
         spoilt = costs.copy()
         spoilt[0, 0] = bad
-        sentence = f"{name}.solve must refuse a cost of {bad} by a ValueError, as Problem.solve does"
+        sentence = f"{name}.solve must refuse a cost of {bad} with a ValueError, as Problem.solve does"
         require_refusal(ValueError, problem.solve, spoilt, sentence=sentence)
     return decisions.copy()
 
 
 def _check_region(problem: Problem, decisions: FloatArray, *, relaxed: bool = False) -> None:
-    """Check that decisions are whole numbers where they should be, and lie in the polyhedron where there is one."""
+    """Check that decisions are integers if the problem says so, and lie in its polyhedron if it has one."""
     name = type(problem).__name__
     if problem.is_integer and not relaxed:
         require_rows(
             np.abs(decisions - decisions.round()) <= ROUNDING,
-            lambda row: f"{name} says is_integer = True and decided {shown_row(decisions, row)}. Say False, or round.",
+            lambda row: f"{name} sets is_integer = True but returned {shown_row(decisions, row)}. Set False, or round.",
         )
     region = problem.polyhedron
     if region is None:
@@ -135,42 +136,42 @@ def _check_region(problem: Problem, decisions: FloatArray, *, relaxed: bool = Fa
 
 def _outside(name: str, constraint: str, decisions: FloatArray, row: int) -> str:
     decision = shown_row(decisions, row)
-    return f"{name} decided {decision}, outside its polyhedron: {constraint}. Correct the solver or the polyhedron."
+    return f"{name} returned {decision}, which violates {constraint} of its polyhedron. Correct one of them."
 
 
 def _check_relaxation(problem: Problem, costs: FloatArray) -> None:
     if problem.is_integer and problem.polyhedron is None:
         return
     costs = _sign(problem) * costs
-    with complaining(problem, "cannot solve its relaxation"):
+    with require_no_error(problem, "cannot solve its relaxation"):
         relaxed = problem.minimize_relaxation(costs)
     _check_region(problem, relaxed, relaxed=True)
     if problem.polyhedron is None or problem.keeps_state:
         return
-    from decidewise.polyhedra.highs import relaxed_vertices  # noqa: PLC0415  (HiGHS is loaded where it is needed)
+    from decidewise.polyhedra.highs import relaxed_vertices  # noqa: PLC0415  (HiGHS is loaded only if needed)
 
     values = (costs * relaxed).sum(axis=1)
     least = (costs * relaxed_vertices(problem.polyhedron, costs)).sum(axis=1)
     require_rows(
         np.abs(values - least) <= _OPTIMALITY * (1 + np.abs(costs * relaxed).sum(axis=1)),
         lambda row: (
-            f"the least cost over the polyhedron of {type(problem).__name__} is {least[row]:.6g}, and "
-            f"{values[row]:.6g} by minimize_relaxation. If decisions are integers, say is_integer = True; otherwise "
-            "correct the solver or the polyhedron. Costs are to be minimised there, whatever the sense."
+            f"the least cost over the polyhedron of {type(problem).__name__} is {least[row]:.6g}, but "
+            f"{values[row]:.6g} by minimize_relaxation. If decisions are integers, set is_integer = True; otherwise "
+            "correct the solver or the polyhedron. minimize_relaxation always minimises, whatever the sense."
         ),
     )
 
 
 def _check_optimal(problem: Problem, costs: FloatArray, decisions: FloatArray) -> None:
-    values = _sign(problem) * costs @ decisions.T  # of each row's costs, down, under each row's decision, across
+    values = _sign(problem) * costs @ decisions.T  # entry (i, j): the cost of decision j for row i
     own, best = np.diag(values), values.argmin(axis=1)
     excess = own - values.min(axis=1)
     require_rows(
         excess <= _OPTIMALITY * (1e-12 + np.abs(costs) @ np.abs(decisions).max(axis=0)),
         lambda row: (
-            f"the decision of {type(problem).__name__} for row {best[row]} is better here than its own, by "
-            f"{excess[row]:.2g}. minimize must return a decision of least cost, whatever the sense. Does it maximise, "
-            "or stop before the optimum?"
+            f"the decision that {type(problem).__name__} returns for row {best[row]} is better for this row than its "
+            f"own, by {excess[row]:.2g}. minimize must return a decision of least cost, whatever the sense. Does it "
+            "maximise, or stop before the optimum?"
         ),
     )
 
@@ -180,27 +181,27 @@ def _check_deterministic(problem: Problem, costs: FloatArray, decisions: FloatAr
     for others in (costs, costs[::-1] + 1.0):
         returned = _solve(problem, others)
         if returned.flags.writeable:
-            returned += 1.0  # it is the caller's
+            returned += 1.0  # the caller may write to it
         require_same(
             _solve(problem, costs),
             decisions,
             tolerance,
-            f"{name} decides otherwise when asked again. Keep nothing between calls, or say keeps_state = True.",
+            f"{name} returns another decision when called again. Keep no state, or set keeps_state = True.",
         )
     require_same(
         np.array([_solve(problem, row) for row in costs]),
         decisions,
         tolerance,
-        f"{name} decides otherwise for a row alone than for the same row in a batch. Break ties by a rule that depends "
-        "on the row's optimal decisions alone, and start the solver anew for each row.",
+        f"{name} returns another decision for a row alone than in a batch. Break ties by a rule that depends only on "
+        "the optimal decisions of the row, and restart the solver for each row.",
     )
     for scale in _SCALES:
         require_same(
             _solve(problem, scale * costs),
             decisions,
             tolerance,
-            f"{name} decides otherwise for {scale:.4g} times the costs. Make tolerances relative to the size of a row, "
-            "or scale each row to the same size first.",
+            f"{name} returns another decision for {scale:.4g} times the costs. Make tolerances relative to the size of "
+            "a row, or scale each row to the same size first.",
         )
 
 
@@ -209,8 +210,8 @@ def _check_mirrored(problem: Problem, costs: FloatArray, decisions: FloatArray, 
         _solve(mirrored(problem), -costs),
         decisions,
         tolerance,
-        f"{type(problem).__name__} decides otherwise for the other sense and costs of the other sign. minimize must "
-        "not look at the sense: solve flips it.",
+        f"{type(problem).__name__} returns another decision if both the sense and the sign of the costs change. "
+        "minimize must not use the sense: solve does.",
     )
 
 
@@ -218,12 +219,12 @@ def _check_copies(problem: Problem, costs: FloatArray, decisions: FloatArray, to
     name = type(problem).__name__
     ways: dict[str, Callable[[Problem], Problem]] = {"pickled": pickled, "copied": copy.deepcopy}
     for way, twin_of in ways.items():
-        with complaining(problem, f"cannot be {way}. Define its class in a module, and hold plain data"):
+        with require_no_error(problem, f"cannot be {way}. Define its class in a module, and hold plain data"):
             twin = twin_of(problem)
         require(
             (twin.n_costs, twin.sense) == (problem.n_costs, problem.sense),
-            f"{name} has other costs or another sense once it is {way}. Keep both in its attributes.",
+            f"{name} has another n_costs or sense after it is {way}. Keep both in its attributes.",
         )
         if not problem.keeps_state:
-            sentence = f"{name} decides otherwise once it is {way}. Keep all that it needs in its attributes."
+            sentence = f"{name} returns another decision after it is {way}. Keep all it needs in its attributes."
             require_same(_solve(twin, costs), decisions, tolerance, sentence)

@@ -56,5 +56,5 @@ def test_an_answer_that_is_no_decision_is_an_error_of_its_row(answer, message):
 
 
 def test_what_cannot_be_pickled_says_why():
-    with pytest.raises(TypeError, match="Cheapest has no to_spec, by which PyEPO's models are pickled"):
+    with pytest.raises(TypeError, match="Cheapest cannot be pickled: it has no method to_spec, as PyEPO's models have"):
         pickle.dumps(from_pyepo(Cheapest()))

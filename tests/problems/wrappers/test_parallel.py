@@ -75,7 +75,9 @@ def test_a_solver_error_comes_back_from_a_process_whole():
 @pytest.mark.parametrize("inner", [CountedProblem(TopK(3, 1)), CachedProblem(TopK(3, 1), 0.5, 0)])
 def test_state_goes_outside(inner):
     name = type(inner).__name__
-    with pytest.raises(ValueError, match=rf"workers would lose what {name} keeps\. Write {name}\(ParallelProblem"):
+    with pytest.raises(
+        ValueError, match=rf"{name} keeps state, which workers would lose\. Write {name}\(ParallelProblem"
+    ):
         ParallelProblem(inner, 2)
 
     counted = CountedProblem(ParallelProblem(TopK(3, 1), 2))

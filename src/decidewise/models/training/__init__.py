@@ -1,1 +1,1 @@
-"""Training by gradient steps: where it starts, the steps, the loop around them, and its budget."""
+"""Training by gradient steps: the starting parameters, the steps, the loop and its budget."""

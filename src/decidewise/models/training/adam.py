@@ -19,12 +19,12 @@ class Adam:
         self.steps = 0
 
     def step(self, gradient: FloatArray, n_rows: int) -> None:
-        """Take one step, for a gradient that is the sum over so many rows."""
+        """Take one step along the mean gradient; `gradient` is the sum over `n_rows` rows."""
         self.steps += 1
         _step(self.parameters, gradient, n_rows, self.mean, self.square, self.steps, self.learning_rate)
 
 
-@kernel(error_model="numpy")  # a check for division by zero would stand in the way of vector instructions
+@kernel(error_model="numpy")  # a check for division by zero would prevent vector instructions
 def _step(  # pragma: no cover - compiled
     parameters: FloatArray,
     gradient: FloatArray,

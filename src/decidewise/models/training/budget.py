@@ -12,18 +12,18 @@ from decidewise.problems.wrappers.counted import CountedProblem
 
 
 class OutOfBudget(Exception):  # noqa: N818  (it ends training; nothing went wrong)
-    """The next batch would take more solver calls than there are left."""
+    """The next batch would take more solver calls than are left."""
 
 
 class Budget(CountedProblem):
-    """A problem that refuses to be solved more than `max_solves` times, less what is reserved, or after a deadline.
+    """A problem that raises before it solves more than `max_solves - reserve` rows, or after a deadline.
 
     Parameters
     ----------
     problem : Problem
     max_solves : int, optional
     deadline : float
-        By `perf_counter`; infinite for none.
+        As a time of `perf_counter`; infinite if there is none.
     """
 
     def __init__(self, problem: Problem, max_solves: int | None, deadline: float) -> None:
@@ -33,13 +33,13 @@ class Budget(CountedProblem):
         self.reserve = 0
 
     def count(self, n_solves: int) -> None:
-        """Count, or raise `OutOfBudget` or `TimeLimitReached` before anything is solved."""
+        """Count the rows; raise `OutOfBudget` or `TimeLimitReached` instead of solving them beyond the limits."""
         self.check_time()
         self.check_calls(n_solves)
         super().count(n_solves)
 
     def check_calls(self, n_solves: int) -> None:
-        """Raise `OutOfBudget` unless there are this many calls left."""
+        """Raise `OutOfBudget` unless this many solver calls are left."""
         if self.n_solves + n_solves > self.max_solves - self.reserve:
             raise OutOfBudget
 

@@ -1,4 +1,4 @@
-"""Where the training of a linear predictor starts: parameters `(p + 1, d)`, the intercepts in the first row."""
+"""The starting parameters `(p + 1, d)` of a linear predictor, with the intercepts in the first row."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ def start(
     Parameters
     ----------
     init : {"wise", "mse", "torch", "zeros"}, array of shape (p + 1, d), or linear model
-        "wise" is the fit under the change of measure (with a log link, of the gamma deviance), "mse" is least squares
-        with either link, "torch" is uniform in `±1/sqrt(p)` as in `torch.nn.Linear`: all in the units of training. A
-        model or an array is in those of the caller; a model is fitted on the given rows unless it is fitted already.
+        "wise" is the fit under the change of measure (of the gamma deviance, if the link is "log"), "mse" is least
+        squares with either link, and "torch" is uniform in `±1/sqrt(p)`, as in `torch.nn.Linear`; these are in the
+        units of training. A model or an array is in the units of the caller. A model that is not fitted yet is fitted
+        on the given rows.
     X, costs : ndarrays of shapes (n, p) and (n, d)
         In the units of the caller.
     directions : bool
-        Whether predictions are directions; otherwise a WISE start is scaled to the size of the costs, on which most
-        losses depend.
+        Whether predictions are directions. If not, a WISE start is scaled to the size of the costs, because most losses
+        depend on it.
     """
     shape = (X.shape[1] + 1, costs.shape[1])
     if isinstance(init, str):
@@ -53,7 +54,7 @@ def start(
         if init == "torch":
             return rng.uniform(-1, 1, size=shape) / np.sqrt(X.shape[1])
         features, costs = units.features(X) * units.varies, costs / units.cost
-        model = _named(init, link).fit(features, costs)
+        model = _named_model(init, link).fit(features, costs)
         return multiplied(link, _parameters(model, link), _factor(model, costs, 1.0, directions))
     if hasattr(init, "predict") or hasattr(init, "fit"):
         model = _fitted(init, X, costs)
@@ -68,7 +69,7 @@ def start(
     return multiplied(link, units.enter(parameters), factor)
 
 
-def _named(init: str, link: Link) -> Any:
+def _named_model(init: str, link: Link) -> Any:
     if init == "mse":
         return GeneralizedLinear("squared", link=link)
     return WiseRegressor(GeneralizedLinear("gamma" if link == "log" else "squared"))
@@ -88,7 +89,7 @@ def _as_array(init: Any) -> FloatArray:
 
 
 def _fitted(model: Any, X: FloatArray, costs: FloatArray) -> Any:
-    """Return the model, fitted if it was not; of a search, what it has chosen."""
+    """Return the model, or a fitted clone if it is not fitted; for a search, return its best estimator."""
     try:
         check_is_fitted(model)
     except NotFittedError:
@@ -97,13 +98,13 @@ def _fitted(model: Any, X: FloatArray, costs: FloatArray) -> Any:
 
 
 def _parameters(model: Any, link: Link) -> FloatArray:
-    """Return the parameters (p + 1, d) of a fitted model, the learner's own under the change of measure."""
+    """Return the parameters (p + 1, d) of a fitted model; for a `WiseRegressor`, those of its learner."""
     if isinstance(model, WiseRegressor):
         model = model.estimator_
     if not hasattr(model, "coef_"):
         raise ValueError(
             f"init must be linear in the features, with coef_ and intercept_; got {type(model).__name__}. Transform "
-            "the features first and pass the linear model alone, or start at a model without that step."
+            "the features first and pass the linear model alone, or start at another model."
         )
     if isinstance(model, GeneralizedLinear):
         own_link = model.effective_link
@@ -113,7 +114,7 @@ def _parameters(model: Any, link: Link) -> FloatArray:
 
 
 def _factor(model: Any, costs: FloatArray, unit: float, directions: bool) -> float:
-    """Return what a model's predictions are multiplied by to be those of training, with costs in a unit.
+    """Return the factor that converts a model's predictions to the units of training, in which costs are in `unit`.
 
     Under the change of measure a model predicts costs divided by their expected size to the power of its exponent.
     """

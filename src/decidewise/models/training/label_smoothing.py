@@ -1,4 +1,4 @@
-"""Costs averaged with those of similar samples, for labels that noise does not turn around."""
+"""Costs averaged with those of similar samples, so that labels depend less on noise."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ def neighbor_costs(X: FloatArray, costs: FloatArray, n_neighbors: int, weight: f
     Parameters
     ----------
     X : ndarray of shape (n, p)
-        Neighbours are the nearest rows here, in Euclidean distance.
+        Features; the neighbours of a row are the nearest other rows, in Euclidean distance.
     n_neighbors : int
-        How many, at least 1 and fewer than the rows.
+        The number of neighbours: at least 1, and less than the number of rows.
     weight : float
-        Between 0 and 1, for the sample's own costs.
+        The weight of the sample's own costs, between 0 and 1.
 
     Examples
     --------
@@ -28,9 +28,11 @@ def neighbor_costs(X: FloatArray, costs: FloatArray, n_neighbors: int, weight: f
            [6.]])
     """
     if not 1 <= n_neighbors < len(X):
-        raise ValueError(f"n_neighbors must be between 1 and {len(X) - 1}, the other rows; got {n_neighbors}.")
+        raise ValueError(
+            f"n_neighbors must be between 1 and {len(X) - 1}, the number of other rows; got {n_neighbors}."
+        )
     if not 0 <= weight <= 1:
         raise ValueError(f"the weight of a sample's own costs must be between 0 and 1; got {weight}.")
-    # Without an argument the search leaves out the sample itself, also among equal rows.
+    # Without an argument `kneighbors` excludes the sample itself, even among equal rows.
     nearest = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors(return_distance=False)
     return weight * costs + (1 - weight) * costs[nearest].mean(axis=1)

@@ -1,4 +1,4 @@
-"""The course of one fit: epochs within a budget, validation, history, and the model to keep."""
+"""The training loop: epochs within a budget, validation, history, and the choice of the model to keep."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from decidewise.models.training.budget import Budget, OutOfBudget
 from decidewise.models.training.step import Training
 from decidewise.problems.base import Problem
 
-# A loss this many times its first value will not come back.
+# A loss above this many times its first value has diverged.
 _DIVERGED = 1e8
-# Of the solver calls and seconds that are left, how much may go into evaluating the start.
+# The share of the remaining solver calls and seconds that evaluating the start may take.
 _SHARE_FOR_THE_START = 0.1
-# A loss higher than that of the start by less than this, where costs are about one, is not worth a word.
+# No warning if the score is higher than that of the start by less than this, relative to scores above one.
 _ROUNDING = 1e-9
 
 
@@ -39,19 +39,19 @@ class Epoch(NamedTuple):
 
     @property
     def score(self) -> float:
-        """The validation regret where there is one, otherwise the loss."""
+        """The validation regret if there is one, otherwise the loss."""
         return self.loss if self.validation_regret is None else self.validation_regret
 
 
 class Validation(NamedTuple):
-    """Rows set aside: features and what their costs would have allowed."""
+    """The rows set aside: their features, their costs and the optimal values."""
 
     X: FloatArray
     truth: Hindsight
 
     @classmethod
     def of(cls, problem: Problem, X: FloatArray, costs: FloatArray) -> Validation:
-        """Solve for the best decisions, once."""
+        """Solve for the optimal decisions, once."""
         return cls(X, Hindsight.of(problem, costs))
 
     def regret(self, parameters: FloatArray, link: Link) -> float:
@@ -60,11 +60,11 @@ class Validation(NamedTuple):
 
 
 class StartingLoss:
-    """The mean loss over the training rows where training starts, for its end to be compared with.
+    """The mean loss of the starting parameters over the training rows, to compare with that of the last ones.
 
-    Both are losses against the target that training starts with, also where the loss refreshes it on the way. Where
-    calls or seconds are limited, about a tenth of what is left of them is spent, on all rows or on some of them, drawn
-    at random, and as much is kept for the end.
+    Both losses use the target at the start of training, even if the loss refreshes its target later. If solver calls or
+    seconds are limited, evaluating the start takes about a tenth of those left at most, on a random part of the rows if
+    necessary, and the same amount is reserved for the end.
     """
 
     def __init__(self, training: Training, problem: Budget, rng: np.random.Generator) -> None:
@@ -83,7 +83,7 @@ class StartingLoss:
         problem.deadline -= self.seconds
 
     def loss_now(self) -> float:
-        """Return the mean loss of the same rows, with the same random numbers, where training is now."""
+        """Return the mean loss of the present parameters, on the same rows with the same random numbers."""
         self.problem.reserve -= self.calls
         self.problem.deadline += self.seconds
         *_, (_, loss) = self.training.losses(self.target, self.order[: self.n_rows], self.seed)
@@ -91,7 +91,7 @@ class StartingLoss:
 
 
 class TrainingLoop:
-    """The course of one fit.
+    """Run the epochs of one fit and choose the model to keep.
 
     Parameters
     ----------
@@ -99,21 +99,21 @@ class TrainingLoop:
     start : ndarray of shape (p + 1, d)
         The parameters before training.
     clock : float
-        When the fit began.
+        The time of `perf_counter` when the fit began.
     epochs, n_iter_no_change, verbose
         As for `DecisionRegressor`.
     safe : bool
-        Whether to keep the start unless training lowers its loss, where no rows are held out.
+        Whether to keep the start if training did not lower its loss; only if no rows are held out.
 
     Attributes
     ----------
     parameters : ndarray of shape (p + 1, d)
-        Those to keep.
+        The parameters to keep.
     history : list of Epoch
     stopped : str
         Why training ended.
     remark : str
-        What the caller should be warned of; empty if nothing.
+        The text of a warning for the caller, or empty.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class TrainingLoop:
         """Train, and leave the model to keep in `parameters`."""
         self.training = training
         try:
-            # What overflows shows in the loss.
+            # An overflow shows in the loss, which is checked.
             with np.errstate(over="ignore", invalid="ignore"), self._progress() as show:
                 self._begin(held_out, rng)
                 self._train(show)
@@ -152,7 +152,7 @@ class TrainingLoop:
             self.stopped = "max_seconds"
 
     def _begin(self, held_out: tuple[FloatArray, FloatArray] | None, rng: np.random.Generator) -> None:
-        """Score the start: by its regret on rows held out, or else by its loss, unless the protocol is the paper's."""
+        """Score the start: by its regret on the rows held out, if any, otherwise by its loss if `safe`."""
         self.validation: Validation | None = None
         self.starting_loss: StartingLoss | None = None
         self.score_of_start = np.inf
@@ -175,14 +175,14 @@ class TrainingLoop:
             show(epoch)
             stale += 1
             if refresh and not self.validation:
-                best = np.inf  # losses against another target do not compare
+                best = np.inf  # losses of different targets cannot be compared
             if epoch.score < best:
                 self.parameters, best, stale = self.training.parameters.copy(), epoch.score, 0
             if self.validation and stale >= self.n_iter_no_change:
                 self.stopped = "no change"
 
     def _end(self) -> None:
-        """Choose the model to keep; up to here it was the best by validation or by the loss of its epoch."""
+        """Choose the model to keep; until now it was the best by validation regret or by the loss of its epoch."""
         if not self.history:
             return
         if self.validation is not None:
@@ -200,14 +200,14 @@ class TrainingLoop:
         if not score <= self.score_of_start + _ROUNDING * max(1.0, abs(self.score_of_start)):
             self.remark = (
                 f"training ended with a {name} of {score:.6g}, and started with one of {self.score_of_start:.6g}, so "
-                "the start is kept. Lower learning_rate, or leave the training out: a start that is the best of its "
-                "kind already has nothing to gain."
+                "the start is kept. Lower learning_rate, or do not train: a start that is already optimal cannot "
+                "improve."
             )
 
     def _epoch(self, *, refresh: bool) -> float | None:
-        """Return the mean loss of an epoch, of a part of it, or None if there was no budget for any step."""
+        """Train for one epoch, as far as the budget allows; return the mean loss, or None if no step was taken."""
         loss = None
-        # What the validation at the end of the epoch will take must be left over.
+        # Reserve the solver calls of the validation at the end of the epoch.
         n_validation = len(self.validation.X) if self.validation else 0
         self.problem.reserve += n_validation
         try:

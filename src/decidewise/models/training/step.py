@@ -1,4 +1,4 @@
-"""The steps of a training: a linear predictor, a prepared target, and Adam."""
+"""The steps of training a linear predictor by Adam on a prepared target."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Training:
     Parameters
     ----------
     parameters : ndarray of shape (p + 1, d)
-        Moved in place; the intercepts are in the first row.
+        Changed in place; the intercepts are in the first row.
     design : ndarray of shape (n, p + 1)
-        The features behind a column of ones.
+        A column of ones, then the features.
     target : Target of n rows
-        Replaced where the loss refreshes it.
+        Replaced if the loss refreshes it.
     rng, label_rng : numpy.random.Generator
-        For the order of the rows and the loss; and for the labels, as `loss.prepare` had it.
+        The first is for the order of the rows and for the loss, the second for labels, as passed to `loss.prepare`.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Training:
         self.adam = Adam(parameters, learning_rate)
 
     def epoch(self) -> Iterator[float]:
-        """Take one step per batch, in a new order; yield the mean loss so far after each."""
+        """Take one step per batch, with the rows in a new order; yield the mean loss so far after each."""
         order = self.rng.permutation(len(self.design))
         design, target = self.design[order], self.target[order]
         total = 0.0
@@ -56,21 +56,21 @@ class Training:
             yield total / min(rows.stop, len(order))
 
     def refresh_is_due(self, n_epochs: int) -> bool:
-        """Whether the loss wants its target refreshed after that many epochs."""
+        """Whether the loss refreshes its target after that many epochs."""
         every = self.loss.refresh_every
         return every is not None and n_epochs > 0 and n_epochs % every == 0
 
     def refresh(self) -> None:
-        """Let the loss renew the target, for the present predictions of all rows."""
+        """Let the loss refresh the target, given the present predictions of all rows."""
         prediction = respond(self.link, self.design @ self.parameters)
-        if all_finite(prediction):  # if not, the next step says so
+        if all_finite(prediction):  # if not, the loss of the next step is NaN, which stops training
             self.target = self.loss.refreshed(prediction, self.target, self.label_rng)
 
     def losses(self, target: Target, order: npt.NDArray[np.intp], seed: int) -> Iterator[tuple[int, float]]:
-        """Take no step; yield, batch by batch, how many rows of a target were evaluated and their mean loss.
+        """Evaluate the loss in batches without taking steps; yield the number of rows so far and their mean loss.
 
-        The rows are taken in this order. The random numbers come from the seed, so that two sets of parameters are
-        compared on the same ones.
+        The rows are taken in the given order. The random numbers come from the seed, so that two sets of parameters are
+        compared with the same numbers.
         """
         rng = np.random.default_rng(seed)
         total = 0.0
@@ -97,7 +97,7 @@ class Training:
     ) -> tuple[FloatArray, FloatArray | None, FloatArray]:
         """Return the losses (b,), their gradient (b, d) in the prediction, and the prediction (b, d).
 
-        A prediction that is not finite has losses that are not numbers, and no gradient.
+        If the prediction is not finite, the losses are NaN and the gradient is None.
         """
         prediction = respond(self.link, design @ self.parameters)
         if not all_finite(prediction):

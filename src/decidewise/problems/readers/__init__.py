@@ -1,4 +1,4 @@
-"""Problems that were written with other tools."""
+"""Readers of problems written with other libraries."""
 
 from decidewise.problems.readers.pyepo import from_pyepo
 

@@ -1,4 +1,4 @@
-"""Use a model written for PyEPO as a problem. PyEPO itself is not imported: only the model's methods are called."""
+"""A PyEPO model as a problem. PyEPO itself is not imported: only the methods of the model are called."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from decidewise.problems.base import Problem
 
 
 def from_pyepo(optmodel: Any) -> Problem:
-    """Wrap a PyEPO `optModel`, of any backend or your own, as a problem.
+    """Return a PyEPO `optModel`, of any backend or your own, as a problem.
 
-    The model is copied and solved row by row. Ties go to its solver, which may start from the row before; costs are
-    rounded to float32 where the model's `setObj` does so, as those of PyEPO do. Pickling rebuilds the model from its
-    constructor's arguments and added constraints, so that Gurobi's can be pickled too.
+    The model is copied and solved row by row. Its solver breaks ties, and may start from the solution of the row
+    before. Costs are rounded to float32 if the model's `setObj` rounds them, as PyEPO's models do. Pickling rebuilds
+    the model from the arguments of its constructor and its added constraints, so Gurobi models can be pickled too.
 
     Parameters
     ----------
@@ -26,13 +26,13 @@ def from_pyepo(optmodel: Any) -> Problem:
     Returns
     -------
     problem : Problem
-        With the model's sense, and without a polyhedron.
+        It has the sense of the model, and no polyhedron.
 
     Examples
     --------
     >>> from copy import copy
     >>> from decidewise.problems import from_pyepo
-    >>> class Cheapest:  # what from_pyepo needs of a model
+    >>> class Cheapest:  # all that from_pyepo needs from a model
     ...     modelSense, num_cost, copy = 1, 3, copy
     ...
     ...     def setObj(self, costs):
@@ -46,11 +46,11 @@ def from_pyepo(optmodel: Any) -> Problem:
     """
     needed = ("modelSense", "num_cost", "setObj", "solve", "copy")
     if isinstance(optmodel, type) or not all(hasattr(optmodel, name) for name in needed):
-        raise TypeError(f"from_pyepo needs a pyepo optModel; got {type(optmodel).__name__}.")
+        raise TypeError(f"from_pyepo needs a PyEPO optModel object; got {type(optmodel).__name__}.")
     if getattr(optmodel, "c_pred_index", None) is not None and not _is_plain(optmodel.problem):
         raise ValueError(
             f"{type(optmodel).__name__} has known costs, a quadratic objective or costs in another order than its "
-            "variables. Give each variable its predicted cost and nothing else, or write a Problem of your own."
+            "variables. Give each variable one predicted cost and nothing else, or write a Problem of your own."
         )
     return PyepoProblem(optmodel.copy())
 
@@ -70,14 +70,14 @@ class PyepoProblem(Problem):
         self._model = optmodel
 
     def minimize(self, costs: FloatArray) -> FloatArray:
-        """Set each row as the model's objective and solve; any failure of the model is a `SolverError`."""
+        """Solve the model with each row as its objective; if the model fails, raise a `SolverError`."""
         decisions = np.empty_like(costs)
         for row, objective in enumerate(self._sign * costs):
             try:
                 self._model.setObj(objective)
                 decision, _ = self._model.solve()
                 decision = as_array(decision, name="its decision")
-                if decision.shape != objective.shape:  # a number would be broadcast
+                if decision.shape != objective.shape:  # a single number would be broadcast
                     raise ValueError(f"its decision has the shape {decision.shape} for {self.n_costs} costs.")
                 decisions[row] = decision
             except Exception as reason:
@@ -89,8 +89,8 @@ class PyepoProblem(Problem):
     def __getstate__(self) -> dict[str, Any]:
         if not hasattr(self._model, "to_spec"):
             raise TypeError(
-                f"{type(self._model).__name__} has no to_spec, by which PyEPO's models are pickled, so the problem "
-                "stays in this process. Derive the model from pyepo's optModel, or write a Problem of your own."
+                f"{type(self._model).__name__} cannot be pickled: it has no method to_spec, as PyEPO's models have. "
+                "Derive the model from PyEPO's optModel, or write a Problem of your own."
             )
         recipe = self._model.to_spec(), getattr(self._model, "_extra_constrs", [])
         return {**self.__dict__, "_model": recipe}
@@ -104,6 +104,6 @@ class PyepoProblem(Problem):
 
 
 def _is_plain(compiled: Any) -> bool:
-    """Whether a problem of PyEPO's modelling language has the predicted costs for its objective, one per variable."""
+    """Whether the objective of a problem of PyEPO's modelling language is one predicted cost per variable."""
     in_order = np.array_equal(compiled.c_pred_index, np.arange(compiled.num_vars))
     return in_order and compiled.obj_Q is None and not np.any(compiled.fixed_cost)

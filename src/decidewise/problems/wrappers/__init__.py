@@ -1,4 +1,4 @@
-"""Problems around a problem: the same region, with something added to how it is solved."""
+"""Wrappers of a problem: the same region, solved with a cache, a counter or several processes."""
 
 from decidewise.problems.wrappers.cached import CachedProblem
 from decidewise.problems.wrappers.counted import CountedProblem

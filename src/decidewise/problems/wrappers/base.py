@@ -1,4 +1,4 @@
-"""A problem around a problem: the same region, with something added to how it is solved."""
+"""The base class of wrappers: problems that solve another problem, the one inside."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from decidewise.problems.base import Problem, as_problem
 
 
 class Wrapper(Problem):
-    """Delegates everything to the problem inside; subclasses write `minimize`, and `minimize_relaxation` likewise.
+    """Delegates to the problem inside; subclasses write `minimize` and may override `minimize_relaxation`.
 
     Attributes
     ----------
@@ -21,7 +21,7 @@ class Wrapper(Problem):
     _checks_costs = False
 
     def __init_subclass__(cls, **keywords: Any) -> None:
-        super(Problem, cls).__init_subclass__(**keywords)  # past the check of `minimize`: the problem inside has one
+        super(Problem, cls).__init_subclass__(**keywords)  # no check of `minimize`: the problem inside has one
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(sense=as_problem(problem).sense)
@@ -31,7 +31,7 @@ class Wrapper(Problem):
         self.keeps_state = self.keeps_state or problem.keeps_state
 
     def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
-        """Return what the problem inside does."""
+        """Return the optimal vertices of the relaxation of the problem inside."""
         return self.problem.minimize_relaxation(costs)
 
     @property
@@ -40,5 +40,5 @@ class Wrapper(Problem):
         return self.problem.polyhedron
 
     def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Polyhedron | None:
-        """Return that of the problem inside."""
+        """Return `polyhedron_at` of the problem inside."""
         return self.problem.polyhedron_at(costs, decisions)

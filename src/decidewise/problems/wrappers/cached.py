@@ -1,4 +1,4 @@
-"""Solve some rows, and answer the others from the decisions known so far.
+"""A cache of decisions: solve some rows, and choose among known decisions for the others.
 
 Mulamba, Mandi, Diligenti, Lombardi, Bucarey & Guns, "Contrastive Losses and Solution Caching for
 Predict-and-Optimize", IJCAI 2021.
@@ -17,19 +17,19 @@ from decidewise.problems.wrappers.base import Wrapper
 class CachedProblem(Wrapper):
     """Solve each row with probability `solve_ratio`; otherwise return the best decision of a growing pool.
 
-    A decision from the pool is feasible, but there may be a better one. While the pool is empty every row is solved.
+    A decision from the pool is feasible but may not be optimal. While the pool is empty, every row is solved.
 
-    Unlike other problems this one keeps state: every call draws from `rng`, and every decision that was solved for
-    joins the pool. The same calls from the same seed give the same answers. Train with it, and judge with the problem
-    inside: regrets below zero, which a cache makes possible, are an `OptimalityWarning`.
+    Unlike other problems this one keeps state: every call draws from `rng`, and every decision found by solving is
+    added to the pool. The same calls from the same seed return the same decisions. Train with it, but evaluate with the
+    problem inside: a cache can make regrets negative, which gives an `OptimalityWarning`.
 
     Parameters
     ----------
     problem : Problem
     solve_ratio : float
-        From 0 to 1. With 1 every row is solved, as by the problem inside.
+        The probability, from 0 to 1, that a row is solved. With 1 the decisions are those of the problem inside.
     rng : numpy.random.Generator or int
-        Decides, row by row, which are solved.
+        The source of the random choice of rows, or its seed.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class CachedProblem(Wrapper):
     >>> problem.solve([[3.0, 1.0, 2.0], [1.0, 3.0, 2.0]])
     array([[1., 0., 0.],
            [0., 1., 0.]])
-    >>> problem.solve([1.0, 2.0, 3.0])  # the third item is not known yet
+    >>> problem.solve([1.0, 2.0, 3.0])  # the third item would be better, but it is not in the pool
     array([0., 1., 0.])
     """
 
@@ -57,11 +57,11 @@ class CachedProblem(Wrapper):
 
     @property
     def pool(self) -> FloatArray:
-        """The distinct decisions known so far, in the order they were found: (m, n_costs), not to be written to."""
+        """The distinct decisions known so far, in the order they were found: (m, n_costs), read-only."""
         return self._pool
 
     def minimize(self, costs: FloatArray) -> FloatArray:
-        """Solve the rows drawn, then answer the others; equal decisions of the pool go to the one found first."""
+        """Solve the rows drawn, then choose from the pool for the others; ties go to the decision found first."""
         drawn = self._rng.random(len(costs)) < self.solve_ratio
         solved = np.flatnonzero(drawn | (len(self._pool) == 0))
         decisions = np.empty_like(costs)

@@ -1,4 +1,4 @@
-"""Count what a solver is asked for, and how long it takes."""
+"""A counter of solver calls and of the time they take."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from decidewise.problems.wrappers.base import Wrapper
 
 
 class CountedProblem(Wrapper):
-    """Solve as `problem` does, and count.
+    """Count the rows solved by a problem, and the seconds that takes.
 
-    Wrap the solver itself, inside a cache, to count what is solved; wrap the cache to count what is asked for.
+    With a cache, `CachedProblem(CountedProblem(problem), ...)` counts the rows solved, and
+    `CountedProblem(CachedProblem(problem, ...))` counts all rows.
 
     Parameters
     ----------
@@ -22,9 +23,9 @@ class CountedProblem(Wrapper):
     Attributes
     ----------
     n_solves : int
-        The rows solved since the beginning, those of relaxations and of batches that failed included.
+        The number of rows solved so far, including relaxations and batches that failed.
     seconds : float
-        The time spent on them.
+        The time spent on solving them.
 
     Examples
     --------
@@ -44,15 +45,15 @@ class CountedProblem(Wrapper):
         self.seconds = 0.0
 
     def count(self, n_solves: int) -> None:
-        """Add solver calls that are about to be made."""
+        """Add to `n_solves`; called before the rows are solved."""
         self.n_solves += n_solves
 
     def minimize(self, costs: FloatArray) -> FloatArray:
-        """Pass the batch on, and count its rows."""
+        """Count the rows and solve them."""
         return self._counted(self.problem.minimize, costs)
 
     def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
-        """Pass the batch on, and count its rows: a relaxation is a solver call too."""
+        """Count the rows and solve their relaxations: these are solver calls too."""
         return self._counted(self.problem.minimize_relaxation, costs)
 
     def _counted(self, minimize: Callable[[FloatArray], FloatArray], costs: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Share a batch out among processes."""
+"""Solve a batch in several processes."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from decidewise.problems.wrappers.base import Wrapper
 
 
 class ParallelProblem(Wrapper):
-    """Solve as `problem` does, the rows of a large batch shared out among workers.
+    """Solve the rows of a large batch in several workers.
 
-    It pays where a row takes a millisecond or more, as integer and conic programs do; starting the workers takes
-    about a second, once, and a batch some milliseconds to be sent. They are processes, since most solvers hold
-    Python's lock; `joblib.parallel_config` chooses another backend, such as threads or a Dask cluster.
+    This pays if a row takes a millisecond or more, as in integer and conic programs. Starting the workers takes about a
+    second, once; sending a batch takes some milliseconds. Workers are processes, because most solvers hold Python's
+    global lock; `joblib.parallel_config` selects another backend, such as threads or a Dask cluster.
 
     Parameters
     ----------
     problem : Problem
-        Its answers must not depend on earlier calls: a cache or a counter goes around the parallel problem.
+        Its decisions must not depend on earlier calls; so wrap the parallel problem in a cache or a counter, not the
+        other way round.
     n_jobs : int
         The number of workers, or -1 for one per core.
     rows_per_job : int
-        The fewest rows that are worth a worker; a batch of fewer than twice as many is solved in place.
+        The smallest number of rows for a worker. A batch with fewer than twice as many is solved without workers.
 
     Examples
     --------
@@ -43,27 +44,27 @@ class ParallelProblem(Wrapper):
         super().__init__(problem)
         if problem.keeps_state:
             name = type(problem).__name__
-            raise ValueError(f"workers would lose what {name} keeps. Write {name}(ParallelProblem(...)) instead.")
+            raise ValueError(f"{name} keeps state, which workers would lose. Write {name}(ParallelProblem(...)).")
         self.n_jobs = as_integer(n_jobs, name="n_jobs", minimum=-1)
         if n_jobs == 0:
             raise ValueError("n_jobs must be the number of workers, or -1 for one per core; got n_jobs=0.")
         self.rows_per_job = as_integer(rows_per_job, name="rows_per_job")
 
     def minimize(self, costs: FloatArray) -> FloatArray:
-        """Share the rows out among the workers."""
-        return self._shared_out(self.problem.minimize, costs)
+        """Solve the rows in the workers."""
+        return self._in_workers(self.problem.minimize, costs)
 
     def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
-        """Share the rows out among the workers."""
-        return self._shared_out(self.problem.minimize_relaxation, costs)
+        """Solve the relaxations of the rows in the workers."""
+        return self._in_workers(self.problem.minimize_relaxation, costs)
 
-    def _shared_out(self, minimize: Callable[[FloatArray], FloatArray], costs: FloatArray) -> FloatArray:
-        """Cut the batch into equal blocks, one per worker, and join the answers in order."""
+    def _in_workers(self, minimize: Callable[[FloatArray], FloatArray], costs: FloatArray) -> FloatArray:
+        """Cut the batch into equal blocks, one per worker, and join the decisions in order."""
         n_blocks = min(effective_n_jobs(self.n_jobs), len(costs) // self.rows_per_job)
         if n_blocks < 2:
             return minimize(costs)
         bounds = [len(costs) * block // n_blocks for block in range(n_blocks + 1)]
-        # Arrays are sent whole: joblib would map large ones as read-only files, for which kernels compile anew.
+        # Send arrays by copy: joblib would map large ones as read-only files, for which kernels would compile again.
         blocks = Parallel(n_jobs=n_blocks, max_nbytes=None)(
             delayed(_minimize_block)(minimize, costs[start:stop], start) for start, stop in pairwise(bounds)
         )
