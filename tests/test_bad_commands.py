@@ -160,8 +160,8 @@ COMMANDS = [
             "damaged": "cannot use the store damaged.sqlite",
             "short": "cannot use the store short.sqlite",
             "earlier": "earlier.sqlite holds rows of an earlier decidewise",
-            "foreign": "foreign.sqlite is a database, but no store",
-            "later": "later.sqlite is a database, but no store",
+            "foreign": "foreign.sqlite is a database, but not a store",
+            "later": "later.sqlite is a database, but not a store",
         }.items()
         for command, more in {"run": "", "status": "", "report": "--out out", "export": "--to out.csv"}.items()
     ),
