@@ -31,8 +31,8 @@ REASONS = (
     ),
     Reason(
         "Portfolio: PFY's noise and DBB's step are large for returns of 0.2",
-        "The noise of PFY has size 1. With many samples DBB suffers from its λ of 100 in the same way. With a hundredth "
-        "of these values both methods come close to the published numbers (`decidewise paper run perturbations`). With "
+        "The noise of PFY has size 1. With many samples DBB suffers from its λ of 100 in the same way. With 1/100 of "
+        "these values both methods come close to the published numbers (`decidewise paper run perturbations`). With "
         "400 samples a smaller learning rate also brings DBB close (`decidewise paper run portfolio_rates`). The plan "
         "uses the values in the paper's text; which values its trainings used is not known.",
         lambda board, miss: board.problem == "portfolio" and miss.method in ("PFY", "DBB"),

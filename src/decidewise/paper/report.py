@@ -179,7 +179,7 @@ def _facts(table: pa.Table, boards: Sequence[Board]) -> dict[str, str]:
 
 
 def _total_seconds(boards: Sequence[Board]) -> tuple[float, float]:
-    """Return our total seconds and the published ones, over the cells that have both, for `PAPER_TRIALS` trials each."""
+    """Return our total seconds and the published ones, for `PAPER_TRIALS` trials of each cell that has both."""
     ours = theirs = 0.0
     for board in boards:
         for (setting, method), published in board.published.items():
