@@ -44,7 +44,7 @@ def cells_of_all(
     Parameters
     ----------
     trials : int, optional
-        The number of trials, in place of that of each plan.
+        The number of trials, in place of the number in each plan.
     version : str, optional
         The version of the code; by default the current one.
     libraries : str, optional
@@ -89,7 +89,7 @@ def run(
         The address of a Dask scheduler, to use its workers instead. They must have the same decidewise and libraries.
     anew : {"failed", "all"}, optional
         Compute these cells again. Each keeps its old row until the new one is stored. After an interrupt, a run without
-        this argument computes only what is left; with it, all these cells are computed again.
+        this argument computes only what is left; a run with "all" computes every cell again.
     console : rich.console.Console, optional
         The console on which to show the progress of the run.
     """

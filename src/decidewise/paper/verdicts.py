@@ -54,7 +54,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Order:
-    """The rows whose published gap is wide enough, those of them that can be judged, and those in published order."""
+    """The numbers of rows whose published gap of MSE and WISE exceeds `gap`: in published order, judged, and all."""
 
     gap: float
     kept: int

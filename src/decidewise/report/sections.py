@@ -1,6 +1,6 @@
 """Sections of a report: each has HTML, charts and files. A report is a list of sections.
 
-Every report has those of `board_section` and `failures_section`; other packages can add their own.
+Every report has the sections of its boards and of failures, if any; other packages can add their own.
 """
 
 from __future__ import annotations
