@@ -1,4 +1,4 @@
-# Every target does its own set-up: a machine needs only python3 (with pip and venv) and make.
+# Every target installs what it needs; the machine needs only python3 (with pip and venv) and make.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
@@ -14,24 +14,24 @@ help:  ## Show this list
 demo: $(VENV)/.core  ## Fit least squares and WISE on synthetic shortest paths: one table, one figure (under a minute)
 	$(BIN)/decidewise demo
 
-paper: $(VENV)/.core  ## Repeat the experiments of the paper and write the report to out/paper (stop and continue at will)
+paper: $(VENV)/.core  ## Repeat the experiments of the paper and write the report to out/paper (stop and continue at any time)
 	$(BIN)/decidewise paper run
 	$(BIN)/decidewise paper report
 
-better: $(VENV)/.core  ## Decide better than any published method, and add that to the report (stop and continue at will)
+better: $(VENV)/.core  ## Aim below the published regret, and add the results to the report (stop and continue at any time)
 	$(BIN)/decidewise paper run better travelling_salesman
 	$(BIN)/decidewise paper report
 
 test: lint chromium  ## Lint, format, types, import rules, then all tests
 	$(BIN)/pytest -q -n auto
 
-lint: $(VENV)/.test  ## Lint, format, types and import rules alone
+lint: $(VENV)/.test  ## Lint, format, types and import rules, without tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-build: $(VENV)/.test  ## Build the source distribution and the wheel, and try the wheel in an environment of its own
+build: $(VENV)/.test  ## Build the source distribution and the wheel, and test the wheel in a fresh environment
 	rm -rf dist
 	$(BIN)/python -m hatchling build
 	$(BIN)/python .ci/try_wheel.py dist/*.whl
@@ -39,7 +39,7 @@ build: $(VENV)/.test  ## Build the source distribution and the wheel, and try th
 fuzz: $(VENV)/.test  ## Try many more random instances and bad inputs than `make test` does (about ten minutes)
 	FUZZ_ROUNDS=300 $(BIN)/pytest -q -n auto tests/problems/test_fuzz.py
 
-chromium:  # the browser that tests the report's page; installed where that is possible, else its tests are skipped
+chromium:  # the browser for the tests of the report's page; if it cannot be installed, these tests are skipped
 	@.ci/chromium
 
 speed: $(VENV)/.test  ## Print the benchmarks, as ratios measured in one run
@@ -48,10 +48,10 @@ speed: $(VENV)/.test  ## Print the benchmarks, as ratios measured in one run
 	$(BIN)/python speed/generalized_linear.py
 	$(BIN)/python speed/compare.py
 
-race: $(VENV)/.test  ## Race PyEPO with Gurobi: the same trainings on both sides (about ten minutes)
+race: $(VENV)/.test  ## Compare the speed with PyEPO and Gurobi on the same trainings (about ten minutes)
 	$(BIN)/python speed/against_pyepo.py
 
-format: $(VENV)/.test  ## Format and fix what can be fixed
+format: $(VENV)/.test  ## Format the code, and fix lint errors that can be fixed automatically
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

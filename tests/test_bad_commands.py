@@ -74,9 +74,9 @@ PLANS = [
     ("trials = 2", "trials = 3000000000", "6,000,000,000 cells"),
     ("trials = 2", f"trials = {10**40}", "trials: expected integer <= "),
     ("[[problems]]", "[problems]", "problems: expected list; got {"),
-    ('"p"', '""', "name must be some text"),
-    ('"p"', '"a\\u0000b"', "name must be some text"),
-    ('"p"', '"a\\nb"', "name must be some text"),
+    ('"p"', '""', "name must be text"),
+    ('"p"', '"a\\u0000b"', "name must be text"),
+    ('"p"', '"a\\nb"', "name must be text"),
     ('"p"', "7", "problems[0].name: expected string; got 7"),
     ("decidewise.data:make_shortest_path", "os.system('x')", "expected an importable name"),
     ("decidewise.data:make_shortest_path", "decidewise.data", "expected an importable name"),
@@ -160,8 +160,8 @@ COMMANDS = [
             "damaged": "cannot use the store damaged.sqlite",
             "short": "cannot use the store short.sqlite",
             "earlier": "earlier.sqlite holds rows of an earlier decidewise",
-            "foreign": "foreign.sqlite is a database, but no store",
-            "later": "later.sqlite is a database, but no store",
+            "foreign": "foreign.sqlite is a database, but not a store",
+            "later": "later.sqlite is a database, but not a store",
         }.items()
         for command, more in {"run": "", "status": "", "report": "--out out", "export": "--to out.csv"}.items()
     ),

@@ -10,10 +10,10 @@
 - Models: `WiseRegressor`, `WiseRegressorCV`, `GeneralizedLinear`, `DecisionRegressor`; see `decidewise.models`.
 - Problems: `decidewise.problems`, or your own class derived from `Problem`.
 - Decisions: `decide`.
-- What they are worth: `normalized_regret` and `compare`, see `decidewise.evaluate`; `diagnose`.
+- How good the decisions are: `normalized_regret` and `compare`, see `decidewise.evaluate`; `diagnose`.
 - Losses by name: `decidewise.losses`, or your own class derived from `Loss`; in torch and jax: `decidewise.frontends`.
-- Your own problem, loss or model, checked in one line: `decidewise.testing`.
-- Data whose truth is known: `decidewise.data`. The change of measure: `decidewise.measure`.
+- Checks of your own problem, loss or model, one line each: `decidewise.testing`.
+- Synthetic data with known expected costs: `decidewise.data`. The change of measure: `decidewise.measure`.
 - Experiments: `decidewise.experiments` and `decidewise.report`, or `decidewise --help` in a shell.
 """
 

@@ -133,7 +133,7 @@ def test_tasks_are_drawn_only_as_workers_become_free(cluster):
 
 
 def test_a_cluster_without_workers_is_waited_for_with_a_word(cluster, monkeypatch):
-    monkeypatch.setattr("decidewise.experiments.cluster._COUNT_EVERY", 0.0)
+    monkeypatch.setattr("decidewise.experiments.cluster._COUNT_SECONDS", 0.0)
     monkeypatch.setattr(Client, "nthreads", lambda self: {})
     said = []
     with workers_of(cluster, said.append) as starmap:

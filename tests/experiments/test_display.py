@@ -38,12 +38,12 @@ def plain(table):
 
 def test_entries_are_means_over_the_trials_that_are_done(cells, rows):
     tally = Tally(cells, [])
-    tally.show(rows[:6])  # the first trial: regrets 0, 10, ... 50
+    tally.update(rows[:6])  # the first trial: regrets 0, 10, ... 50
     (table,) = tally.tables()
     assert str(table.title) == "tiny: paths"
     assert [str(column.header) for column in table.columns] == ["degree", "samples", "MSE", "SPO+", "WISE exact"]
     assert [[float(entry) for entry in line] for line in plain(table)] == [[1, 40, 0, 10, 20], [4, 40, 30, 40, 50]]
-    tally.show(rows)  # and now the mean with 60, 70, ... 110
+    tally.update(rows)  # and now the mean with 60, 70, ... 110
     assert [float(line[2]) for line in plain(tally.tables()[0])] == [30, 60]
 
 
@@ -65,16 +65,16 @@ def test_many_methods_stand_below_each_other(tiny):
 
 def test_the_best_is_bold_and_the_unfinished_dim(cells, rows):
     tally = Tally(cells, [])
-    tally.show(rows[:6])
+    tally.update(rows[:6])
     assert "\x1b[1;2;32m0.00" in show(tally.tables()[0])
-    tally.show(rows)
+    tally.update(rows)
     assert "\x1b[1;32m30.00" in show(tally.tables()[0])
     assert "\x1b[2m" not in show(tally.tables()[0])
 
 
 def test_failures_leave_the_mean_alone(cells, rows):
     tally = Tally(cells, [])
-    tally.show([rows[0], replace(rows[6], status="failed", regret=None, reason="X: no")])
+    tally.update([rows[0], replace(rows[6], status="failed", regret=None, reason="X: no")])
     assert plain(tally.tables()[0])[0][2].strip() == "0.00"
     assert "1 failed" in tally.line()
 
@@ -84,10 +84,10 @@ def test_the_line_counts_cells_rate_and_time_left(cells, rows, monkeypatch):
     monkeypatch.setattr("decidewise.experiments.display.monotonic", lambda: clock[0])
     tally = Tally(cells, rows[:2])
     clock[0] += 10
-    tally.show(rows[:7])
+    tally.update(rows[:7])
     assert tally.line() == "7 of 12 cells, 0.5 per second, 0:00:10 left"
     clock[0] += 10
-    tally.show(rows)
+    tally.update(rows)
     assert tally.line() == "12 of 12 cells, 0.5 per second, 0:00:20 in all"
 
 
@@ -98,20 +98,20 @@ def test_a_log_has_a_line_now_and_then_and_every_failure_once(cells, rows, monke
     console = Console(file=StringIO(), width=40)
     log = _Log(cells, rows[:1], console)
     for _ in range(2):
-        log.show([rows[1], failed])
+        log.update([rows[1], failed])
     clock[0] += 11
-    log.show(rows[:5])
+    log.update(rows[:5])
     clock[0] += 1
-    log.show(rows)
-    log.show(rows)
+    log.update(rows)
+    log.update(rows)
     lines = console.file.getvalue().splitlines()
     assert lines[:2] == ["1 of 12 cells are done already", describe(failed)]
     assert [line.split(" cells")[0] for line in lines[2:]] == ["5 of 12", "12 of 12"]
 
 
 def test_a_display_sees_rows_as_they_are_stored(tiny, cells, rows, monkeypatch):
-    monkeypatch.setattr("decidewise.experiments.display._LOOK_EVERY", 0.01)
-    monkeypatch.setattr("decidewise.experiments.display._LOG_EVERY", 0.0)
+    monkeypatch.setattr("decidewise.experiments.display._POLL_SECONDS", 0.01)
+    monkeypatch.setattr("decidewise.experiments.display._LOG_SECONDS", 0.0)
     store, console = tiny.store(), Console(file=StringIO(), width=100)
     with display(cells, store, console):
         store.add(cells[0], rows[0])

@@ -159,7 +159,7 @@ def test_files_of_another_kind_are_refused(tmp_path):
         with closing(sqlite3.connect(tmp_path / f"{name}.sqlite")) as db:
             db.execute(script)
         before = (tmp_path / f"{name}.sqlite").read_bytes()
-        with pytest.raises(ValueError, match=rf"{name}.sqlite is a database, but no store of this decidewise"):
+        with pytest.raises(ValueError, match=rf"{name}.sqlite is a database, but not a store of this decidewise"):
             Store(tmp_path / f"{name}.sqlite")
         assert (tmp_path / f"{name}.sqlite").read_bytes() == before
 

@@ -96,7 +96,7 @@ def test_the_best_method_as_repeated_on_the_same_trials(contest_rows, row, folde
 
 def test_what_is_known_about_the_rows_that_are_lost(contest):
     (beyond, first), (within, second) = contest.lost
-    assert "floor itself is above" in beyond
+    assert "floor exceeds the published number" in beyond
     assert [(match.board.problem, match.setting.samples) for match in first] == [("portfolio", 200)]
     assert "a better prediction" in within
     assert [match.board.problem for match in second] == ["knapsack"]

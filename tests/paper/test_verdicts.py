@@ -139,5 +139,5 @@ def test_misses_come_with_what_is_known_about_them(make_board, problem, method, 
 def test_a_wrong_order_is_the_reason_given(make_board):
     board = make_board("portfolio", {"MSE": (0.56, 0.02), "WISE": (0.48, 0.02)}, MSE=[0.51], WISE=[0.53])
     ((reason, cells),) = group_misses([(board, judge(board).values())])
-    assert "other order" in reason.title
+    assert "order of MSE and WISE is reversed" in reason.title
     assert len(cells) == 2

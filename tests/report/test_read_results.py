@@ -87,7 +87,7 @@ def test_no_two_boards_share_a_file(row):
 def test_bad_input(row, tmp_path):
     with pytest.raises(ValueError, match=r"lacks the columns \['regret'\]"):
         read_boards(pa.Table.from_pylist([row()]).drop_columns("regret"))
-    with pytest.raises(ValueError, match="two rows are the same trial"):
+    with pytest.raises(ValueError, match="two rows are of the same trial"):
         boards_of(row(version="1"), row(version="2"))
     with pytest.raises(ValueError, match="no published numbers"):
         boards_of(row(), published=tmp_path)

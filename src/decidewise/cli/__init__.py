@@ -1,4 +1,4 @@
-"""The command line: one file for each group of commands. Heavy imports wait in the functions that need them."""
+"""The command line: one module per group of commands. Slow imports are inside the functions that need them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for the figure.")] = Pat
 
 @app.command()
 def warmup() -> None:
-    """Compile all solvers for this machine, so that no first answer has to wait; a minute at most, once."""
+    """Compile all solvers for this machine once, so that the first solver call does not wait; at most a minute."""
     from decidewise.warmup import warm_up  # noqa: PLC0415
 
     warm_up()

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def find_plans(names: Sequence[str]) -> list[Path]:
-    """Return the files of the plans that are named; there is no default."""
+    """Return the files of the named plans; raise if none is named."""
     if not names:
-        raise InputError("name at least one plan, a TOML file.")
+        raise InputError("name at least one plan, a TOML file such as mine.toml.")
     return [Path(name) for name in names]
 
 
 def write_report(table: pa.Table, out: Path, published: Path | None) -> Path:
-    """Write the report of any rows."""
+    """Write the report, with published numbers if a folder of them is given."""
     from decidewise.report import write_report  # noqa: PLC0415
 
     return write_report(table, out, published)

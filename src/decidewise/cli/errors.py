@@ -1,7 +1,7 @@
-"""What becomes of an error in any command: one line on stderr, and an exit code.
+"""Errors in commands: one line on stderr, and an exit code.
 
-What is wrong with an argument, a plan, a file or the machine is exit code 2. Ctrl-C ends with 130 and SIGTERM with 143.
-Anything else is a mistake of ours: its traceback stays.
+The exit code is 2 if an argument, a plan, a file or the machine is at fault, 130 after Ctrl-C and 143 after SIGTERM.
+Any other error is a bug, and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from decidewise.runtime.interrupts import Terminated, interruptible, is_interrup
 
 
 class Commands(TyperGroup):
-    """All commands, and what becomes of an error in any of them."""
+    """All commands, with one place that handles their errors."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command."""
+        """Run a command; turn an error that is not a bug into one line and an exit code."""
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(errors="replace")  # a terminal that has no × shows ?
+                stream.reconfigure(errors="replace")  # show ? for a character that the terminal lacks
         try:
             with interruptible():
                 return super().invoke(ctx)
@@ -32,8 +32,8 @@ class Commands(TyperGroup):
             raise
         except BaseException as error:
             if is_interrupt(error):
-                said = str(error) if isinstance(error, KeyboardInterrupt) else ""
-                fail(f"stopped. {said}", code=143 if isinstance(error, Terminated) else 130)
+                advice = str(error) if isinstance(error, KeyboardInterrupt) else ""
+                fail(f"stopped. {advice}", code=143 if isinstance(error, Terminated) else 130)
             message = _sentence(error)
             if message is None:
                 raise
@@ -41,13 +41,13 @@ class Commands(TyperGroup):
 
 
 def _sentence(error: BaseException) -> str | None:
-    """Say what is wrong with the input or the machine; None if the error is neither."""
+    """Return the message if the error is due to the input or the machine; None if it is a bug."""
     from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415
 
     if isinstance(error, BrokenProcessPool):
         return (
-            f"a worker died, perhaps of too little memory ({error}). The same command continues; try fewer --jobs, or "
-            "workers with more memory."
+            f"a worker died, perhaps because it ran out of memory ({error}). The same command continues; try fewer "
+            "--jobs, or workers with more memory."
         )
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
@@ -57,6 +57,6 @@ def _sentence(error: BaseException) -> str | None:
 
 
 def fail(message: str, *, code: int = 2) -> NoReturn:
-    """Print one line and end with an exit code."""
+    """Print the message as one line on stderr, and exit with the code."""
     typer.echo(f"Error: {' '.join(message.split())}", err=True)
     raise typer.Exit(code)

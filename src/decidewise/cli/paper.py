@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def find_plans(names: Sequence[str]) -> list[Path]:
-    """Return the files of the plans that are named, or of the paper's tables."""
+    """Return the files of the named plans; without names, those of the paper's tables."""
     return [Path(name) if name.endswith(".toml") else PLANS / f"{name}.toml" for name in names or TABLES]
 
 
 def write_report(table: pa.Table, out: Path, published: Path | None) -> Path:
-    """Write the report of the paper's rows."""
+    """Write the paper's report, by default with the paper's published numbers."""
     from decidewise.paper.report import write_report  # noqa: PLC0415
 
     return write_report(table, out, published or PUBLISHED)

@@ -1,4 +1,4 @@
-"""Commands on plans: run them, see what is done, report and export the rows."""
+"""Commands on plans: run them, show their status, report and export their rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from decidewise.experiments import Cell, Store
 
 Plans = Annotated[list[str] | None, typer.Argument(metavar="[PLAN]...", help="Plans, as TOML files.")]
-Trials = Annotated[int | None, typer.Option(min=1, help="Trials, instead of what the plans say.")]
+Trials = Annotated[int | None, typer.Option(min=1, help="Number of trials, in place of that in the plans.")]
 StoreFile = Annotated[Path | None, typer.Option(help="The SQLite file of the rows; by default one in out/.")]
 Code = Annotated[str | None, typer.Option(help="Read rows of another version of the code; `status` lists them.")]
 Libraries = Annotated[
@@ -35,12 +35,12 @@ class PlanCommands:
     name : str
         The name of the group, and of its files in `out/`.
     find : callable
-        Turns the plans as they are named on the command line into files.
+        Returns the files of the plans named on the command line.
     write_report : callable
-        Called as `write_report(table, out, published)`, `published` being the folder that was named, if any; returns
-        the page's path.
+        Called as `write_report(table, out, published)`, where `published` is the folder given on the command line or
+        None; returns the path of the page.
     also : sequence of str
-        Plans that are read too, once the store has rows of them, where no plan is named.
+        Plans that are also read if no plan is named and the store has rows of them.
     """
 
     name: str
@@ -49,7 +49,7 @@ class PlanCommands:
     also: Sequence[str] = ()
 
     def as_group(self) -> typer.Typer:
-        """Return the commands, to be added to an application."""
+        """Return the commands as a group to add to an application."""
         group = typer.Typer(no_args_is_help=True)
         for command in (self.run, self.status, self.report, self.export):
             group.command()(command)
@@ -63,13 +63,14 @@ class PlanCommands:
         store: StoreFile = None,
         cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler whose workers to use.")] = None,
         fresh: Annotated[
-            bool, typer.Option("--fresh", help="Compute all cells anew; each keeps its row until the new one is there.")
+            bool,
+            typer.Option("--fresh", help="Compute all cells again; each keeps its row until the new row is stored."),
         ] = False,
-        retry: Annotated[bool, typer.Option("--retry", help="Compute those cells anew that failed.")] = False,
+        retry: Annotated[bool, typer.Option("--retry", help="Compute failed cells again.")] = False,
     ) -> None:
-        """Compute the cells that have no row yet. Stopped at any moment, the same command continues.
+        """Compute the cells that have no row yet. Stop it at any moment; the same command continues.
 
-        This imports the modules that a plan names, and so executes them: run only plans you trust.
+        This imports, and so executes, the modules that a plan names: run only plans you trust.
         """
         from rich.console import Console  # noqa: PLC0415
 
@@ -97,7 +98,7 @@ class PlanCommands:
         code: Code = None,
         libraries: Libraries = None,
     ) -> None:
-        """Count the rows of each plan: done, failed and missing; and those of other code or other libraries."""
+        """Count the done, failed and missing rows of each plan, and list those of other code or libraries."""
         from rich.console import Console  # noqa: PLC0415
         from rich.table import Column, Table  # noqa: PLC0415
         from rich.text import Text  # noqa: PLC0415
@@ -105,7 +106,7 @@ class PlanCommands:
         from decidewise.experiments.version import other_libraries  # noqa: PLC0415
 
         cells, stored = self._open(store, plans, trials, code, libraries)
-        code_column = Column("code", no_wrap=True)  # whole, for it is to be copied
+        code_column = Column("code", no_wrap=True)  # unbroken, because users copy it
         table = Table(Column("plan", overflow="fold"), code_column, "libraries", "done", "failed", "missing")
         for plan in dict.fromkeys(cell.plan for cell in cells):
             mine = [cell for cell in cells if cell.plan == plan]
@@ -139,11 +140,11 @@ class PlanCommands:
         rows = stored.rows(cells)
         if not rows:
             raise InputError(
-                f"{stored.path} has no rows of these plans and this code; `decidewise {self.name} status` lists what "
-                "there is."
+                f"{stored.path} has no rows of these plans and this code; `decidewise {self.name} status` lists the "
+                "rows that it has."
             )
         if len(rows) < len(cells):
-            typer.echo(f"{len(cells) - len(rows):,} of {len(cells):,} rows are missing; the report is of the others.")
+            typer.echo(f"{len(cells) - len(rows):,} of {len(cells):,} rows are missing; the report shows the others.")
         page = self.write_report(as_table(rows), out or Path("out", self.name), published)
         typer.echo(f"Report: {page}")
 
@@ -185,12 +186,12 @@ class PlanCommands:
         code: str | None,
         libraries: str | None,
     ) -> tuple[list[Cell], Store]:
-        """Return the cells of the plans and the store with their rows, which must exist."""
+        """Return the cells of the plans and the store with their rows; raise if the store does not exist."""
         from decidewise.experiments import Store  # noqa: PLC0415
 
         cells, path = self._cells(plans, trials, code, libraries), self._path(store)
         if not path.exists():
-            raise InputError(f"there are no rows yet in {path}; `decidewise {self.name} run` makes them.")
+            raise InputError(f"there are no rows yet in {path}; `decidewise {self.name} run` computes them.")
         stored = Store(path)
         more = [self._cells([plan], trials, code, libraries) for plan in self.also if not plans]
         return [*cells, *(cell for some in more if stored.rows(some) for cell in some)], stored

@@ -1,4 +1,4 @@
-"""Data: features, realised costs and the problem they are for; generators also know the conditional mean."""
+"""Data: features, realised costs and their problem; the generators also return the conditional mean of the costs."""
 
 from decidewise.data.dataset import Dataset
 from decidewise.data.knapsack import make_knapsack

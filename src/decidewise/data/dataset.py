@@ -1,4 +1,4 @@
-"""Features, costs and the problem that turns costs into decisions, in one place."""
+"""The data set: features, costs, and the problem that turns costs into decisions."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from decidewise.problems.base import Problem, as_problem
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Samples of one problem, row `i` of every array belonging to sample `i`.
+    """Samples of one problem; row `i` of every array belongs to sample `i`.
 
     Attributes
     ----------
     X : ndarray of shape (n, p)
-        What is known when the decision is made.
+        The features, known when the decision is made.
     costs : ndarray of shape (n, d)
-        The costs that were realised, in the problem's own sense.
+        The realised costs; the problem minimises or maximises them, as its `sense` says.
     problem : Problem
-        The problem to be solved with them.
+        The problem that these costs belong to.
     mean_costs : ndarray of shape (n, d), optional
-        `E[costs | X]`, where it is known: no prediction made from `X` decides better on average, so its regret is the
-        floor. Data that were observed and not generated have none.
+        `E[costs | X]`, if known. No prediction from `X` decides better on average, so the regret of `mean_costs` is the
+        floor. It is None for observed data.
 
     Examples
     --------
@@ -31,7 +31,7 @@ class Dataset:
     >>> len(train), len(test), test.costs.shape
     (100, 20, (20, 40))
 
-    Of observed data, such as a table of prices, only the costs are known:
+    Observed data, such as a table of prices, have no known mean:
 
     >>> observed = Dataset(train.X, train.costs, train.problem)
     >>> observed.mean_costs is None

@@ -24,31 +24,31 @@ def make_knapsack(
 ) -> Dataset:
     """Draw features and item values for a knapsack with one capacity in each dimension.
 
-    `c_j = ⌈5 / 3.5^degree · (((B x)_j / √p + 3)^degree + 1) · u_j⌉` with `x ~ N(0, I)`, `B` of fair coins and
-    `u_j ~ Uniform(1 - noise, 1 + noise)`. Item weights are uniform on 3.00, 3.01, …, 7.99.
+    `c_j = ⌈5 / 3.5^degree · (((B x)_j / √p + 3)^degree + 1) · u_j⌉` with `x ~ N(0, I)`, entries of `B` 0 or 1 with
+    equal probability, and `u_j ~ Uniform(1 - noise, 1 + noise)`. Item weights are uniform on 3.00, 3.01, …, 7.99.
 
     Parameters
     ----------
     n : int
         Number of samples.
     degree : int
-        Degree of the polynomial; 1 is a linear truth, but for the rounding.
+        Degree of the polynomial; with 1 the mean costs are linear in `x`, except for the rounding.
     seed : int
         Seed of the weights, `B`, the features and the noise, in this order.
     n_items, n_features, dimension : int
-        Numbers of items, of features `p`, and of capacities.
+        The numbers of items, features (`p`) and capacities.
     capacity : float
         The capacity, the same in every dimension.
     noise : float
         Half-width of the multiplicative noise, in [0, 1].
     instance_seed : int, optional
-        Seed of the weights and of `B` alone, so that many seeds sample one instance.
+        Seed of the weights and `B` alone, to draw several samples of one instance with different `seed`.
 
     Returns
     -------
     Dataset
-        Without `instance_seed`, number for number that of PyEPO 2.2.7 (its `genData` with `noise_width=noise`).
-        `mean_costs` is exact: it accounts for the rounding.
+        Without `instance_seed`, the same numbers as PyEPO 2.2.7 (its `genData` with `noise_width=noise`). `mean_costs`
+        is exact: it accounts for the rounding.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def mean_of_ceil(values: FloatArray, noise: float) -> FloatArray:
     """Return `E⌈a u⌉`, `u ~ Uniform(1 - noise, 1 + noise)`, for every entry `a` of `values`.
 
     With `{t}` the fractional part, `⌈t⌉ = t + 1 - {t}` almost everywhere, and `1 - {t}` is the derivative of
-    `⌊t⌋/2 + {t} - {t}²/2`. Only that periodic part is integrated, so that nothing cancels where the noise is small.
+    `⌊t⌋/2 + {t} - {t}²/2`. Only this periodic part is integrated, which avoids cancellation if the noise is small.
 
     >>> mean_of_ceil(np.array([2.0, 0.5, 0.0, -0.5]), 0.5)
     array([2.5, 1. , 0. , 0. ])

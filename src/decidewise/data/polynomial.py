@@ -1,7 +1,7 @@
-"""What the generators share.
+"""Functions shared by the generators.
 
-They draw from NumPy's legacy `RandomState`, whose stream is frozen for good, in the order and with the arithmetic of
-PyEPO 2.2.7: at equal seeds the numbers are equal, and so results can be compared cell by cell.
+The generators draw from NumPy's legacy `RandomState`, whose stream never changes, in the order and with the arithmetic
+of PyEPO 2.2.7. Equal seeds give equal numbers, so results can be compared cell by cell.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from decidewise.checks import FloatArray, all_finite, as_integer, as_number
 
-#: Beyond it `3.5^degree` would soon leave the range of float64; the costs themselves mostly do so before.
+#: The largest degree: soon above it `3.5^degree` overflows float64. Most costs overflow at lower degrees.
 MAX_DEGREE = 500
 
 
 def streams(seed: Any, instance_seed: Any = None) -> tuple[np.random.RandomState, np.random.RandomState]:
-    """Return the stream of the instance and that of the samples; they are one where there is no instance seed."""
+    """Return the random stream of the instance and that of the samples; without an instance seed both are the same."""
     samples = _stream(seed, "seed")
     return (samples if instance_seed is None else _stream(instance_seed, "instance_seed")), samples
 
@@ -28,18 +28,18 @@ def _stream(seed: Any, name: str) -> np.random.RandomState:
 
 
 def as_degree(value: Any) -> int:
-    """Return the degree of a polynomial."""
+    """Return the degree of a polynomial; raise unless it is an integer in range."""
     return as_integer(value, name="degree", maximum=MAX_DEGREE)
 
 
 def polynomial(X: FloatArray, B: npt.NDArray[np.integer], degree: int, *, scale: float = 1.0) -> FloatArray:
     """Return `scale / 3.5^degree · ((B x / √p + 3)^degree + 1)` for every row `x`: (n, p), (d, p) -> (n, d)."""
-    with np.errstate(over="ignore"):  # `single_precision` refuses what is not finite
+    with np.errstate(over="ignore"):  # `single_precision` raises if a cost is not finite
         return ((X @ B.T / np.sqrt(X.shape[1]) + 3) ** degree + 1) * scale / 3.5**degree
 
 
 def single_precision(costs: FloatArray) -> FloatArray:
-    """Round to the nearest float32, which is what PyEPO returns, and keep the type float64."""
+    """Return the costs rounded to float32, as PyEPO returns them, but with the type float64."""
     with np.errstate(over="ignore"):
         rounded = costs.astype(np.float32).astype(np.float64)
     if not all_finite(rounded):
@@ -48,5 +48,5 @@ def single_precision(costs: FloatArray) -> FloatArray:
 
 
 def as_noise(value: Any) -> float:
-    """Return the half-width of a multiplicative noise around 1, or raise if a factor could be negative."""
+    """Return the half-width of a multiplicative noise around 1; raise unless it is in [0, 1]."""
     return as_number(value, name="noise", at_least=0, at_most=1)

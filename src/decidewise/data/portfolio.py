@@ -27,20 +27,21 @@ def make_portfolio(
 ) -> Dataset:
     """Draw features and asset returns for a portfolio under a limit on its variance.
 
-    `r = μ(x) + L ζ + 0.01 τ ε` with `μ_j(x) = (0.05 (B x)_j / √p + m^(1/degree))^degree`, `x ~ N(0, I)`, `B` of fair
-    coins, loadings `L` uniform on ±0.0025 τ, and `ζ`, `ε` of independent entries with mean 0 and variance 1. Hence
-    `Σ = L Lᵀ + (0.01 τ)² I`; the variance of a portfolio may be `risk_multiple` times the mean entry of `Σ`.
+    `r = μ(x) + L ζ + 0.01 τ ε` with `μ_j(x) = (0.05 (B x)_j / √p + m^(1/degree))^degree`, `x ~ N(0, I)`, entries of `B`
+    0 or 1 with equal probability, loadings `L` uniform on ±0.0025 τ, and independent entries of `ζ` and `ε` with mean 0
+    and variance 1. Hence `Σ = L Lᵀ + (0.01 τ)² I`. The variance of a portfolio is at most `risk_multiple` times the
+    mean entry of `Σ`.
 
     Parameters
     ----------
     n : int
         Number of samples.
     degree : int
-        Degree of the polynomial; 1 is a linear truth.
+        Degree of the polynomial; with 1 the mean returns are linear in `x`.
     seed : int
-        Seed of `B`, `L`, the features and the noise (of each row its factors `ζ`, then `ε`), in this order.
+        Seed of `B`, `L`, the features and the noise (row by row, first `ζ`, then `ε`), in this order.
     n_assets, n_features : int
-        Numbers of assets and of features `p`, which is also that of the factors.
+        The numbers of assets and features (`p`); there are `p` factors too.
     noise : {"student", "gaussian"}
         "student": Student's t with 3 degrees of freedom, scaled to variance 1, and `m = 0.2`.
         "gaussian": the standard normal, and `m = 0.1`.
@@ -49,16 +50,16 @@ def make_portfolio(
     risk_multiple : float
         The limit on the variance, in units of the mean entry of `Σ`.
     factor_noise : bool
-        Whether `L ζ` is part of the returns. Without it `Σ` is not their covariance, but this is the noise of the
-        paper's table (docs/experiments.md).
+        Whether the returns include `L ζ`. If not, `Σ` is not their covariance; the paper's table has this noise
+        (docs/experiments.md).
     instance_seed : int, optional
-        Seed of `B` and `L` alone, so that many seeds sample one instance.
+        Seed of `B` and `L` alone, to draw several samples of one instance with different `seed`.
 
     Returns
     -------
     Dataset
-        With "gaussian" noise and no `instance_seed`, number for number that of PyEPO 2.2.7. The costs (returns, to be
-        maximised) are rounded to float32 as there, and stored as float64; `mean_costs` is `μ(x)`.
+        With "gaussian" noise and no `instance_seed`, the same numbers as PyEPO 2.2.7. The costs are returns, to be
+        maximised; they are rounded to float32 as in PyEPO, and stored as float64. `mean_costs` is `μ(x)`.
 
     Examples
     --------
@@ -69,7 +70,7 @@ def make_portfolio(
     n, degree = as_integer(n, name="n"), as_degree(degree)
     n_assets, n_features = as_integer(n_assets, name="n_assets"), as_integer(n_features, name="n_features")
     as_choice(noise, name="noise", choices=("student", "gaussian"))
-    noise_level = as_number(noise_level, name="noise_level", above=0, at_most=1e30)  # whose square is in range
+    noise_level = as_number(noise_level, name="noise_level", above=0, at_most=1e30)  # its square must not overflow
     risk_multiple = as_positive(risk_multiple, name="risk_multiple")
     as_flag(factor_noise, name="factor_noise")
     instance, rng = streams(seed, instance_seed)
@@ -77,7 +78,7 @@ def make_portfolio(
     L = instance.uniform(-2.5e-3 * noise_level, 2.5e-3 * noise_level, (n_assets, n_features))
     X = rng.normal(0, 1, (n, n_features))
     base = 0.2 if noise == "student" else 0.1
-    with np.errstate(over="ignore"):  # `single_precision` refuses what is not finite
+    with np.errstate(over="ignore"):  # `single_precision` raises if a cost is not finite
         returns = (0.05 * (X @ B.T) / np.sqrt(n_features) + base ** (1 / degree)) ** degree
     size = (n, n_features + n_assets)
     shocks = rng.standard_t(3, size) / np.sqrt(3) if noise == "student" else rng.standard_normal(size)

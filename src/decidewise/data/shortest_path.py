@@ -13,19 +13,19 @@ def make_shortest_path(
 ) -> Dataset:
     """Draw features and edge costs for shortest paths on a grid.
 
-    `c_j = (((B x)_j / √p + 3)^degree + 1) / 3.5^degree · u_j` with `x ~ N(0, I)`, `B` of fair coins and
-    `u_j ~ Uniform(1 - noise, 1 + noise)`. The higher the degree, the further a linear model is from the truth.
+    `c_j = (((B x)_j / √p + 3)^degree + 1) / 3.5^degree · u_j` with `x ~ N(0, I)`, entries of `B` 0 or 1 with equal
+    probability, and `u_j ~ Uniform(1 - noise, 1 + noise)`. The higher the degree, the worse a linear model fits.
 
     Parameters
     ----------
     n : int
-        Number of samples; train and test of one instance come from one call and `split`.
+        Number of samples. To train and test on one instance, call this once and use `split`.
     degree : int
-        Degree of the polynomial; 1 is a linear truth.
+        Degree of the polynomial; with 1 the mean costs are linear in `x`.
     seed : int
         Seed of the instance `B`, the features and the noise, in this order.
     grid : (rows, columns)
-        Size of the grid, as of `ShortestPath`.
+        Size of the grid, as in `ShortestPath`.
     n_features : int
         The number `p` of features.
     noise : float
@@ -34,8 +34,8 @@ def make_shortest_path(
     Returns
     -------
     Dataset
-        Number for number that of PyEPO 2.2.7 (its `genData` with `noise_width=noise`). The costs are rounded to float32
-        as there, and stored as float64; `mean_costs` is the polynomial before noise and rounding.
+        The same numbers as PyEPO 2.2.7 (its `genData` with `noise_width=noise`). The costs are rounded to float32 as in
+        PyEPO, and stored as float64. `mean_costs` is the polynomial before noise and rounding.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Tours among points in the plane, whose edges cost their length and a polynomial of the features."""
+"""Tours through points in the plane; the cost of an edge is its length plus a polynomial of the features."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ def make_travelling_salesman(
     """Draw features and edge costs for tours through `n_nodes` nodes.
 
     `c_j = d_j + ((B x)_j / √p + 3)^degree / 3^(degree - 1) · u_j`, rounded to four decimals, with `x ~ N(0, I)` and
-    `u_j ~ Uniform(1 - noise, 1 + noise)`. `d` are the distances between the nodes: half of them, rounded down, uniform
-    in the square of side 4 around the origin, the others standard normal. An entry of `B` is a fair coin times a
-    uniform draw from (-2, 2).
+    `u_j ~ Uniform(1 - noise, 1 + noise)`. `d_j` is the distance between two nodes. Half of the nodes, rounded down, are
+    uniform in the square of side 4 around the origin; the others are standard normal. An entry of `B` is 0 or 1 with
+    equal probability, times a uniform draw from (-2, 2).
 
     Parameters
     ----------
     n : int
-        Number of samples; train and test of one instance come from one call and `split`.
+        Number of samples. To train and test on one instance, call this once and use `split`.
     n_nodes : int
         Number of nodes, at least 3.
     degree : int
-        Degree of the polynomial; 1 is a linear truth. An odd one allows negative costs, though they are rare.
+        Degree of the polynomial; with 1 the mean costs are linear in `x`. If it is odd, costs can be negative, though
+        rarely.
     seed : int
         Seed of the nodes, `B`, the features and the noise, in this order.
     noise : float
@@ -39,9 +40,9 @@ def make_travelling_salesman(
     Returns
     -------
     Dataset
-        Number for number that of PyEPO 2.2.7 (its `genData` with `noise_width=noise`). The costs are float32 as there,
-        and stored as float64; `mean_costs` is the formula without noise and rounding, less than 0.00005 from the mean
-        of the rounded costs (and of float32, where they exceed 1,000).
+        The same numbers as PyEPO 2.2.7 (its `genData` with `noise_width=noise`). The costs are rounded to float32 as in
+        PyEPO, and stored as float64. `mean_costs` is the formula without noise and rounding. It differs from the mean
+        of the rounded costs by less than 0.00005; above 1,000 the rounding to float32 adds to that.
 
     Examples
     --------
@@ -60,7 +61,7 @@ def make_travelling_salesman(
     B = rng.binomial(1, 0.5, size) * rng.uniform(-2, 2, size)
     X = rng.normal(0, 1, (n, n_features))
     distances = pdist(nodes)
-    with np.errstate(over="ignore"):  # `single_precision` refuses what is not finite
+    with np.errstate(over="ignore"):  # `single_precision` raises if a cost is not finite
         predictable = (X @ B.T / np.sqrt(n_features) + 3) ** degree / 3 ** (degree - 1)
     costs = distances + predictable * rng.uniform(1 - noise, 1 + noise, predictable.shape)
     return Dataset(X, single_precision(np.around(costs, 4)), problem, distances + predictable)

@@ -1,9 +1,9 @@
-"""Experiments: a plan in, rows out.
+"""Experiments: run a plan, get rows.
 
-A plan (`plan`) lists problems, numbers of samples, methods and trials. Its cells (`cells`) are computed in parallel
-(`runner`), and each row goes to the store (`store`) as soon as it is done, under a key that holds everything that
-decides it. A run that was killed continues where it stopped; old rows are never mixed with those of changed plans,
-seeds, code or libraries.
+A plan (`plan`) lists problems, numbers of samples, methods and trials. A run (`runner`) computes its cells (`cells`) in
+parallel and writes each row to the store (`store`) as soon as it is done. The key of a row is a hash of everything that
+determines it, so a killed run continues where it stopped, and old rows never mix with those of a changed plan, seed,
+code or library.
 
 >>> from decidewise.experiments import Store, as_table, cells_of_all, read_plan, run
 >>> from pathlib import Path

@@ -1,4 +1,4 @@
-"""Cells: one method on one draw of data each, with everything that decides the result; and how it is computed."""
+"""Cells, and how to compute their rows: a cell is one method on one draw of data, with all that determines the row."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from decidewise.experiments.rows import Row, machine
 from decidewise.problems import CountedProblem, Problem
 from decidewise.runtime.interrupts import is_interrupt, raise_noted
 
-#: Trained on once before anything is timed: enough rows for every code path of a loss.
+#: Rows of the training that precedes the timed one: enough for every code path of a loss.
 _WARM_UP_ROWS = 64
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Everything that decides a row: two cells with the same `key` have the same result.
+    """Everything that determines a row: two cells with the same `key` have the same result.
 
-    The folder of the plan, where its own modules are found, does not count.
+    The key does not include the folder of the plan, from which the plan's own modules are imported.
     """
 
     plan: str
@@ -54,22 +54,22 @@ class Cell:
 
     @cached_property
     def key(self) -> str:
-        """A hash of every field but the folder."""
+        """A hash of all fields except the folder."""
         return _hash({name: value for name, value in asdict(self).items() if name != "folder"})
 
     @property
     def draw(self) -> tuple[str, str, int | None, int, int]:
-        """What cells that are computed together have in common: the same data for every method."""
+        """The draw of data: cells with the same draw share their data and are computed together."""
         return self.plan, self.problem, self.degree, self.samples, self.trial
 
     @property
     def random_state(self) -> int:
-        """The seed of training, from names: the same start and batches for every method, whatever else runs."""
+        """The seed of training, a hash of problem, degree, samples and data seed: the same for every method."""
         return int(_hash([self.problem, self.degree, self.samples, self.seed])[:7], 16)
 
 
 def cells_of(plan: Plan, version: str, libraries: str) -> list[Cell]:
-    """Return all cells of a plan, trial after trial."""
+    """Return all cells of a plan, ordered by trial."""
     modules = plan.modules
     return [
         Cell(
@@ -100,7 +100,7 @@ def cells_of(plan: Plan, version: str, libraries: str) -> list[Cell]:
 
 
 def check_names(cell: Cell) -> None:
-    """Import what the cell's plan names, and raise unless it is there."""
+    """Import the modules, data and methods that the cell names; raise if one is missing."""
     for module in cell.modules:
         load(module, cell.folder)
     resolve(cell.data)
@@ -108,11 +108,11 @@ def check_names(cell: Cell) -> None:
 
 
 def compute(cells: Sequence[Cell]) -> Iterator[Row]:
-    """Yield the row of each cell, all of one draw; a method that fails yields a row that says why.
+    """Yield the row of each cell; all cells share one draw. If a method fails, its row gives the reason.
 
-    An interrupt is no failure, even where it surfaces as another exception or not at all: it leaves no row.
+    An interrupt yields no row, even if it reaches this function as another exception or as none.
     """
-    with threadpool_limits(1):  # so that seconds can be compared, and workers do not fight for cores
+    with threadpool_limits(1):  # makes seconds comparable, and keeps workers from competing for cores
         drawn = _attempt(lambda: _prepare(cells[0]))
         if isinstance(drawn, str):
             yield from (_row(cell, reason=drawn) for cell in cells)
@@ -121,13 +121,13 @@ def compute(cells: Sequence[Cell]) -> Iterator[Row]:
         for cell in cells:
             measured = _attempt(partial(_measure, cell, train, test, truth))
             if isinstance(measured, str):
-                yield _row(cell, floor=floor, reason=measured)  # and the others go on
+                yield _row(cell, floor=floor, reason=measured)  # and continue with the next method
             else:
                 yield _row(cell, floor=floor, **measured)
 
 
 def _attempt(act: Callable[[], Result]) -> Result | str:
-    """Return what an act returns, or why it failed: data and methods may be anyone's code."""
+    """Call a function; return its result, or the reason if it raises. Data and methods may be user code."""
     result: Result | str
     try:
         result = act()
@@ -149,7 +149,7 @@ def _prepare(cell: Cell) -> tuple[Dataset, Dataset, Hindsight, float | None]:
 
 
 def _draw(cell: Cell) -> tuple[Dataset, Dataset]:
-    """Draw train and test in one call, as the paper does: the first `samples` rows and the rest."""
+    """Draw training and test data in one call, as the paper does: the first `samples` rows are for training."""
     n = cell.samples + cell.test_samples
     degree = {} if cell.degree is None else {"degree": cell.degree}
     data = resolve(cell.data)(n, **degree, seed=cell.seed, **cell.options)
@@ -172,7 +172,7 @@ def _measure(cell: Cell, train: Dataset, test: Dataset, truth: Hindsight) -> dic
     estimator.fit(train.X, train.costs)
     fitted = perf_counter()
     if getattr(estimator, "stopped_", None) == "interrupted":
-        raise KeyboardInterrupt  # a half-trained model is no result
+        raise KeyboardInterrupt  # the training was cut short, so there is no result
     regret = truth.normalized_regret(estimator.predict(test.X))
     label_seconds = float(getattr(estimator, "label_seconds_", 0.0))
     return {
@@ -198,11 +198,11 @@ _warm: set[tuple[str, str, str]] = set()
 
 
 def _warm_up(cell: Cell, train: Dataset) -> None:
-    """Load and compile, once per process, what would otherwise count as time of the first fit."""
+    """Fit once per process, untimed, so that imports and compilation do not count towards the first timed fit."""
     kind = (cell.data, cell.method.loss, cell.method.mode)
     if kind not in _warm:
         _estimator(cell, train.problem, epochs=1).fit(train.X[:_WARM_UP_ROWS], train.costs[:_WARM_UP_ROWS])
-        raise_noted()  # interrupted, a training keeps what it has and returns
+        raise_noted()  # an interrupted training returns early without raising
         _warm.add(kind)
 
 

@@ -1,7 +1,7 @@
-"""Work sent to a Dask cluster.
+"""Run tasks on a Dask cluster.
 
-This calls Dask itself and not joblib's backend, which waits forever for a task that ends its workers, and spreads the
-parallel loops within a task over the cluster, so that their seconds could not be compared.
+This calls Dask directly. joblib's Dask backend waits forever for a task that kills its workers. It also spreads the
+parallel loops inside a task over the cluster, so seconds would not be comparable.
 """
 
 from __future__ import annotations
@@ -14,30 +14,31 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-#: Seconds between two looks for results, and between two looks whether there are workers to wait for.
-_LOOK_EVERY, _COUNT_EVERY = 0.05, 5.0
+#: Seconds between two checks for results, and between two checks whether the cluster has workers.
+_POLL_SECONDS, _COUNT_SECONDS = 0.05, 5.0
 
 
 @contextmanager
 def workers_of(address: str, say: Callable[[str], None]) -> Iterator[Callable[..., Iterator[Any]]]:
-    """Connect to a scheduler; yield a function that maps another over tuples of arguments, in any order.
+    """Connect to a scheduler; yield a parallel `starmap(function, tasks)` whose results come in any order.
 
-    The cluster executes what it is sent, and this process unpickles what comes back: each has to trust the other.
+    The cluster executes what this process sends, and this process unpickles the answers: each must trust the other.
 
     Parameters
     ----------
     address : str
         Such as "tcp://10.0.0.5:8786".
     say : callable
-        Called once with a sentence if the cluster has no workers.
+        Called once with a message if the cluster has no workers.
     """
     try:
         from distributed import Client, KilledWorker, as_completed  # noqa: PLC0415  (an extra)
         from distributed.comm import get_address_host  # noqa: PLC0415
     except ModuleNotFoundError as missing:
-        raise ImportError("a cluster needs Dask: pip install 'decidewise[dask]'.") from missing
+        raise ImportError("a cluster needs Dask; install it with pip install 'decidewise[dask]'.") from missing
     try:
-        # A client that refuses its address is only closed as garbage, in any thread: its lock can stop the next one.
+        # Check the address first. A client with a bad address is closed only by the garbage collector, in any thread,
+        # and the lock that it holds can block the next client.
         get_address_host(address)
         client = Client(address)
     except (OSError, ValueError) as reason:
@@ -46,20 +47,20 @@ def workers_of(address: str, say: Callable[[str], None]) -> Iterator[Callable[..
         ) from reason
 
     def wait_for(running: Any) -> Any:
-        counted, told = time.monotonic(), False
+        counted, warned = time.monotonic(), False
         while not running.has_ready():
-            time.sleep(_LOOK_EVERY)
-            if not told and time.monotonic() - counted > _COUNT_EVERY:
+            time.sleep(_POLL_SECONDS)
+            if not warned and time.monotonic() - counted > _COUNT_SECONDS:
                 counted = time.monotonic()
-                told = not client.nthreads()
-                if told:
+                warned = not client.nthreads()
+                if warned:
                     say(f"the cluster at {address} has no workers; waiting for some.")
         return next(running)
 
     def starmap(function: Callable[..., Any], tasks: Iterator[tuple]) -> Iterator[Any]:
         running = as_completed(loop=client.loop)
         while True:
-            # Tasks are drawn late, so that a run shares them with others; counted anew, for workers come and go.
+            # Few tasks are taken ahead, to leave the rest to other runs. Workers come and go, so count them each time.
             ahead = max(1, 2 * sum(client.nthreads().values()))
             for task in islice(tasks, max(0, ahead - running.count())):
                 running.add(client.submit(function, *task, pure=False))
@@ -68,10 +69,10 @@ def workers_of(address: str, say: Callable[[str], None]) -> Iterator[Callable[..
             try:
                 yield wait_for(running).result()
             except KilledWorker as reason:
-                raise BrokenProcessPool(str(reason)) from reason  # as with workers of this machine
+                raise BrokenProcessPool(str(reason)) from reason  # the same error as for local workers
             except CancelledError as reason:
                 raise ConnectionError(
-                    f"the Dask scheduler at {address!r} is gone; the rows so far are kept."
+                    f"lost the Dask scheduler at {address!r}; the rows so far are kept, and the same command continues."
                 ) from reason
 
     with client:

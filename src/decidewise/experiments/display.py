@@ -1,7 +1,7 @@
-"""What a run shows: tables that fill on a terminal, and a line from time to time anywhere else.
+"""The progress of a run: tables that fill on a terminal, or a log line every few seconds elsewhere.
 
-A display reads the store, so it sees rows as they are done, those of other runs on the same store too. Names are shown
-as they are: whatever Rich would take for markup is text.
+A display polls the store, so it also shows the rows of other runs on the same store. Names are shown literally, never
+interpreted as Rich markup.
 """
 
 from __future__ import annotations
@@ -25,27 +25,29 @@ from decidewise.experiments.periodic import repeated
 from decidewise.experiments.rows import Row
 from decidewise.experiments.store import Store
 
-#: Seconds between two looks at the store, between two lines of a log, and for which a small screen shows one table.
-_LOOK_EVERY = 1.0
-_LOG_EVERY = 10.0
-_TABLE_STAYS = 8.0
+#: Seconds between two reads of the store.
+_POLL_SECONDS = 1.0
+#: Seconds between two lines of the log.
+_LOG_SECONDS = 10.0
+#: Seconds for which a terminal too small for all tables shows one of them.
+_TABLE_SECONDS = 8.0
 
 
 class Tally:
-    """The state of a run: which rows are done, how fast they come, and what they say so far."""
+    """The state of a run: its finished rows, their rate, and their mean regrets so far."""
 
     def __init__(self, cells: Sequence[Cell], rows: Sequence[Row]) -> None:
         self.total = len(cells)
         self.rows = {_place(row): row for row in rows}
-        self.begun, self.stored = monotonic(), len(self.rows)
-        # Of each table, the cells that each entry is the mean of: {(plan, problem): {(degree, samples): {label: 20}}}.
+        self.started, self.stored = monotonic(), len(self.rows)
+        # The number of cells behind each entry of each table: {(plan, problem): {(degree, samples): {label: 20}}}.
         self._layout: dict[tuple[str, str], dict[tuple[int | None, int], Counter[str]]] = {}
         for cell in cells:
             lines = self._layout.setdefault((cell.plan, cell.problem), {})
             lines.setdefault((cell.degree, cell.samples), Counter())[_label(cell.method.name, cell.method.mode)] += 1
 
-    def show(self, rows: Sequence[Row]) -> None:
-        """Take note of rows; those known already change nothing."""
+    def update(self, rows: Sequence[Row]) -> None:
+        """Add rows; rows that were added before change nothing."""
         self.rows.update((_place(row), row) for row in rows)
 
     @property
@@ -54,8 +56,8 @@ class Tally:
         return [row for row in list(self.rows.values()) if row.status == "failed"]
 
     def line(self) -> str:
-        """Say how far the run is, how fast, and when it will be done."""
-        done, seconds = len(self.rows), monotonic() - self.begun
+        """Return the progress of the run, its rate and the time left, as one line."""
+        done, seconds = len(self.rows), monotonic() - self.started
         rate = (done - self.stored) / max(seconds, 1e-9)
         parts = [f"{done:,} of {self.total:,} cells", f"{rate:.1f} per second"]
         if done == self.total:
@@ -67,9 +69,9 @@ class Tally:
         return ", ".join(parts)
 
     def tables(self) -> list[Table]:
-        """Return the mean regrets so far, one table per problem; dim where trials are missing, bold for the best."""
+        """Return the mean regrets so far, one table per problem; dim if trials are missing, bold for the best."""
         regrets = defaultdict(list)
-        for row in list(self.rows.values()):  # a copy: the display has a thread of its own
+        for row in list(self.rows.values()):  # a copy, because another thread adds rows
             if row.regret is not None:
                 regrets[row.plan, row.problem, row.degree, row.samples, _label(row.method, row.mode)].append(row.regret)
         tables = []
@@ -89,20 +91,20 @@ class Tally:
 
 
 class _Log(Tally):
-    """Prints a line from time to time, and each failure at once."""
+    """Prints a line every `_LOG_SECONDS` at most, and each failure at once."""
 
     def __init__(self, cells: Sequence[Cell], rows: Sequence[Row], console: Console) -> None:
         super().__init__(cells, rows)
-        self.console, self.last = console, self.begun
+        self.console, self.last = console, self.started
         self._print(f"{self.stored:,} of {self.total:,} cells are done already")
 
-    def show(self, rows: Sequence[Row]) -> None:
+    def update(self, rows: Sequence[Row]) -> None:
         new = [row for row in rows if _place(row) not in self.rows]
-        super().show(new)
+        super().update(new)
         for row in new:
             if row.status == "failed":
                 self._print(describe(row))
-        if new and (len(self.rows) == self.total or monotonic() - self.last > _LOG_EVERY):
+        if new and (len(self.rows) == self.total or monotonic() - self.last > _LOG_SECONDS):
             self.last = monotonic()
             self._print(self.line())
 
@@ -111,43 +113,45 @@ class _Log(Tally):
 
 
 class _Screen(Tally):
-    """Draws itself, as often as Rich asks for it."""
+    """Shows the tables live; Rich calls it to redraw."""
 
     def __rich_console__(self, console: Console, options: object) -> Iterator[Group]:
         tables = self.tables()
         if sum(len(table.rows) + 6 for table in tables) + 2 > console.height:
-            tables = [tables[int(monotonic() / _TABLE_STAYS) % len(tables)]]  # they take turns
+            tables = [tables[int(monotonic() / _TABLE_SECONDS) % len(tables)]]  # one table at a time, in turn
         yield Group(Text(self.line()), ProgressBar(self.total, len(self.rows), width=60), *tables)
 
 
 @contextmanager
 def display(cells: Sequence[Cell], store: Store, console: Console) -> Iterator[None]:
-    """Show the progress of a run while the block lasts."""
+    """Show the progress of a run for the duration of the block."""
     if not console.is_terminal:
-        with _watching(_Log(cells, store.rows(cells, aside=False), console), cells, store):
+        with _polling(_Log(cells, store.rows(cells, aside=False), console), cells, store):
             yield
         return
     screen = _Screen(cells, store.rows(cells, aside=False))
-    with Live(screen, console=console, refresh_per_second=2, transient=True), _watching(screen, cells, store):
+    with Live(screen, console=console, refresh_per_second=2, transient=True), _polling(screen, cells, store):
         yield
     console.print(Text(screen.line()), *screen.tables(), sep="\n")
 
 
 @contextmanager
-def _watching(tally: Tally, cells: Sequence[Cell], store: Store) -> Iterator[None]:
-    def look() -> None:
-        tally.show(store.rows(cells, aside=False))
+def _polling(tally: Tally, cells: Sequence[Cell], store: Store) -> Iterator[None]:
+    """Update the tally from the store every `_POLL_SECONDS` during the block, and once at its end."""
+
+    def poll() -> None:
+        tally.update(store.rows(cells, aside=False))
 
     try:
-        with repeated(look, seconds=_LOOK_EVERY):
+        with repeated(poll, seconds=_POLL_SECONDS):
             yield
     finally:
-        with suppress(InputError):  # the run meets the same error, and raises it
-            look()
+        with suppress(InputError):  # the run gets the same error from the store, and raises it
+            poll()
 
 
 def describe(row: Row) -> str:
-    """Say which cell failed, and why."""
+    """Return a line that says which cell failed, and why."""
     degree = "" if row.degree is None else f"degree {row.degree}, "
     place = f"{row.plan}, {row.problem}, {degree}{row.samples} samples, trial {row.trial}"
     return f"{_label(row.method, row.mode)} failed ({place}): {' '.join(row.reason.split())}"
@@ -163,7 +167,7 @@ def _place(row: Row) -> tuple[str, str, int | None, int, str, str, int]:
 
 def _table(title: str, grid: list[list[Text]]) -> Table:
     if len(grid[0]) > len(grid) + 8:
-        grid = [list(column) for column in zip(*grid, strict=True)]  # many methods are listed below each other
+        grid = [list(column) for column in zip(*grid, strict=True)]  # list many methods below each other
     first, *others = grid[0]
     table = Table(Column(first), *(Column(heading, justify="right") for heading in others), title=Text(title))
     for line in grid[1:]:

@@ -1,6 +1,6 @@
-"""Names in plans: those that are shown, and importable ones, `package.module:attribute`.
+"""Names in plans: labels for tables and figures, and importable names, `package.module:attribute`.
 
-Reading a plan only checks how its names are written. A run imports what they stand for, and so executes it.
+Reading a plan only checks the syntax of its names. A run imports them, and so executes their modules.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from decidewise.errors import InputError
 
 
 def check_text(value: str, name: str) -> None:
-    """Raise unless it can be shown in tables, figures and file names, where a control character could do anything."""
+    """Raise unless the value can be shown in tables, figures and file names: not blank, and no control characters."""
     if not value.strip() or any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in value):
-        raise InputError(f"{name} must be some text without control characters; got {value!r}.")
+        raise InputError(f"{name} must be text, not blank and without control characters; got {value!r}.")
 
 
 def check_name(name: str) -> tuple[str, str]:
-    """Return the module and the attribute of a name, or raise; nothing is imported.
+    """Return the module and the attribute of a name; raise if it is malformed. Nothing is imported.
 
     >>> check_name("decidewise.data:make_knapsack")
     ('decidewise.data', 'make_knapsack')
@@ -35,7 +35,7 @@ def check_name(name: str) -> tuple[str, str]:
 
 
 def resolve(name: str) -> Callable[..., Any]:
-    """Import and return the callable that a name stands for.
+    """Import and return the callable with this name.
 
     >>> resolve("decidewise.data:make_knapsack").__name__
     'make_knapsack'
@@ -48,20 +48,20 @@ def resolve(name: str) -> Callable[..., Any]:
 
 
 def load(module: str, folder: str = "") -> Any:
-    """Import a module, also from a folder of its own, or say where it was looked for or what went wrong in it."""
+    """Import a module, from the folder too; if that fails, raise an `InputError` that says why and what to do."""
     if folder and folder not in sys.path:
-        sys.path.append(folder)  # last, so that a file beside a plan never hides an installed module
+        sys.path.append(folder)  # at the end, so that a file beside a plan never hides an installed module
     try:
         return import_module(module)
     except ModuleNotFoundError as missing:
         raise InputError(
             f"cannot import {module!r} ({missing}); put the module beside the plan, or install its package."
         ) from missing
-    except (Exception, SystemExit) as error:  # it may be anyone's code
+    except (Exception, SystemExit) as error:  # user code may raise anything
         last = traceback.extract_tb(error.__traceback__)[-1]
-        # A syntax error says itself where it is.
+        # The message of a syntax error already names the file and the line.
         place = "" if isinstance(error, SyntaxError) else f" ({Path(last.filename).name}, line {last.lineno})"
         raise InputError(
-            f"cannot import {module!r}: {type(error).__name__}: {error}{place}. Mend the module, or take it out of the "
-            "plan."
+            f"cannot import {module!r}: {type(error).__name__}: {error}{place}. Correct the module, or remove it from "
+            "the plan."
         ) from error

@@ -1,4 +1,4 @@
-"""Methods: a name in the tables, and the estimator that it stands for."""
+"""Methods: a method is a name in the tables and a way to build its estimator."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from decidewise.losses import Loss, as_loss, registry
 from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor
 from decidewise.problems.base import Problem
 
-#: Losses whose minimiser over the linear predictors is known in closed form.
+#: The losses whose minimiser over linear predictors has a closed form, with its estimator.
 EXACT: dict[str, Callable[[], Any]] = {"mse": GeneralizedLinear, "wise": WiseRegressor}
 
 
 class Sweep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Several learning rates in place of one: each makes a method of its own."""
+    """Several learning rates in place of one; each becomes a separate method."""
 
     sweep: Annotated[tuple[float, ...], msgspec.Meta(min_length=1)]
 
@@ -31,20 +31,20 @@ class Method(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Parameters
     ----------
     name : str
-        What tables and figures call it.
+        The name in tables and figures.
     loss : str
-        A linear predictor is trained on this loss: a name from `decidewise.losses.registry`, or
+        The loss that a linear predictor is trained on: a name from `decidewise.losses.registry`, or
         `"package.module:Class"` for a loss of your own.
     model : str
-        Instead of a loss, `"package.module:function"`. Called as `function(problem, random_state=..., **parameters)`,
-        it returns anything with `fit` and `predict`.
+        A model in place of a loss: `"package.module:function"`. It is called as
+        `function(problem, random_state=..., **parameters)` and returns an object with `fit` and `predict`.
     mode : str
-        "adam", the paper's protocol, or "exact", the minimiser itself; of a model, any word that distinguishes it from
-        others of the same name.
+        For a loss "adam", the paper's protocol, or "exact", the closed-form minimiser. For a model, any text that
+        distinguishes it from other methods of the same name.
     parameters : dict
-        Those of the loss or of the model. A value may be a sweep: `{ sweep = [0.1, 1.0] }`.
+        Parameters of the loss or the model. A value may be a sweep: `{ sweep = [0.1, 1.0] }`.
     learning_rate : float or Sweep, optional
-        That of Adam, instead of the one of the problem.
+        Adam's learning rate, in place of the problem's.
     """
 
     name: str
@@ -76,16 +76,16 @@ class Method(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def has_rate(self) -> bool:
-        """Whether it is trained by Adam, at a learning rate."""
+        """Whether the method is trained by Adam and so needs a learning rate."""
         return bool(self.loss) and self.mode == "adam"
 
     @property
     def importable(self) -> list[str]:
-        """The names in it that are imported by a run."""
+        """The importable names in the method, which a run imports."""
         return [name for name in (self.loss, self.model) if ":" in name]
 
     def expand(self) -> Iterator[Method]:
-        """Yield a method for each combination of swept values, with those in its name; or the method itself.
+        """Yield one method for each combination of swept values, which its name lists; without a sweep, only itself.
 
         >>> swept = Method("PFY", loss="pfy", parameters={"n_samples": 3, "sigma": {"sweep": [0.1, 1.0]}})
         >>> [(method.name, method.parameters) for method in swept.expand()]
@@ -104,7 +104,7 @@ class Method(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {name: value["sweep"] for name, value in sweeps.items() if value.keys() == {"sweep"}}
 
     def check(self) -> None:
-        """Raise unless there is such a loss or model; the module of one's own is imported for that."""
+        """Raise unless the loss or the model exists; this imports the module of an importable name."""
         if self.model:
             resolve(self.model)
             return
@@ -117,13 +117,13 @@ class Method(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             made = self._make_loss()
         except InputError:
             raise
-        except Exception as reason:  # a loss may be anyone's code
+        except Exception as reason:  # user code may raise anything
             raise InputError(f"{self.loss!r} does not take the parameters {self.parameters}: {reason}") from reason
         if not isinstance(made, Loss):
             raise InputError(f"{self.loss!r} is not a decidewise.losses.Loss; got {type(made).__name__}.")
 
     def estimator(self, problem: Problem, *, random_state: int, **training: Any) -> Any:
-        """Return an unfitted estimator; `training` are parameters of `DecisionRegressor`, which only Adam needs."""
+        """Return an unfitted estimator; only mode "adam" uses `training`, parameters of `DecisionRegressor`."""
         if self.model:
             return resolve(self.model)(problem, random_state=random_state, **self.parameters)
         if self.mode == "exact":
@@ -139,5 +139,5 @@ class Method(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def rates_in(rate: float | Sweep | None) -> tuple[float | None, ...]:
-    """Return the learning rates of a sweep, or the one there is, or None."""
+    """Return the learning rates of a sweep; a tuple of one for a single rate or None."""
     return rate.sweep if isinstance(rate, Sweep) else (rate,)

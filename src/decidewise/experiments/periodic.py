@@ -1,4 +1,4 @@
-"""Something done again and again while a block lasts."""
+"""Call a function periodically in a background thread."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from decidewise.errors import InputError
 
 @contextmanager
 def repeated(act: Callable[[], object], *, seconds: float) -> Iterator[None]:
-    """Call a function every so many seconds, in a thread of its own, until the block ends."""
+    """Call a function every `seconds` in a background thread until the block ends."""
     ended = Event()
 
     def repeat() -> None:
         while not ended.wait(seconds):
-            with suppress(InputError):  # a store that cannot be used: the block meets the same error, and raises it
+            with suppress(InputError):  # the block gets the same error from the store, and raises it
                 act()
 
     thread = Thread(target=repeat, daemon=True)

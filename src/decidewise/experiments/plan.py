@@ -1,4 +1,4 @@
-"""Plans: what to run, read from TOML files.
+"""Plans: TOML files that list what to run.
 
     trials = 20
     epochs = 100
@@ -9,9 +9,9 @@
     data = "decidewise.data:make_knapsack"  # called as make_knapsack(n, degree=..., seed=seed + trial, **options)
     options = { instance_seed = 42 }
     seed = 43
-    degrees = [1, 2, 4]                     # optional: data without degrees are made without
+    degrees = [1, 2, 4]                     # optional: omit it if the data function takes no degree
     samples = [100, 200]
-    learning_rate = [1e-2, 5e-3]            # one for each number of samples, or one for all, or a sweep
+    learning_rate = [1e-2, 5e-3]            # one per number of samples, or one for all, or a sweep
     test_samples = 2_000
     methods = [
       { name = "MSE", loss = "mse" },
@@ -20,8 +20,8 @@
       { name = "Mine", loss = "my_losses:MyLoss" },
     ]
 
-Reading a plan imports nothing: it is data, and so are the names of functions and classes in it. Running it imports
-their modules, also from the folder of the plan, and executes them: run only plans you trust.
+Reading a plan imports none of the functions and classes that it names. Running it imports, and so executes, their
+modules, from the folder of the plan too: run only plans you trust.
 """
 
 from __future__ import annotations
@@ -39,30 +39,30 @@ from decidewise.errors import InputError
 from decidewise.experiments.importable import check_name, check_text
 from decidewise.experiments.methods import Method, Sweep, rates_in
 
-#: Of integers: what the store can hold, even the sum of two of them.
-_LARGEST = 2**62
-Count = Annotated[int, msgspec.Meta(ge=1, le=_LARGEST)]
+#: The largest integer in a plan: the sum of two of them still fits into the store.
+_MAX_INTEGER = 2**62
+Count = Annotated[int, msgspec.Meta(ge=1, le=_MAX_INTEGER)]
 Counts = Annotated[tuple[Count, ...], msgspec.Meta(min_length=1)]
 
 
 class PlannedProblem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One problem of a plan: its data, and the methods that are compared on it.
+    """One problem of a plan: its data, and the methods to compare on it.
 
     Parameters
     ----------
     data : str
-        `"package.module:function"`. Called as `function(n, degree=degree, seed=seed + trial, **options)`, without
-        `degree` where the plan gives no degrees, it returns a `decidewise.data.Dataset` of `n` rows: the first
-        `samples` of them to train on, then `test_samples` to test on.
+        `"package.module:function"`. It is called as `function(n, degree=degree, seed=seed + trial, **options)`, without
+        `degree` if the plan has no degrees, and returns a `decidewise.data.Dataset` of `n` rows: first `samples` rows
+        for training, then `test_samples` rows for testing.
     degrees : tuple of int, optional
-        How far the truth of generated data is from a linear model.
+        Degrees of generated data; the higher the degree, the worse a linear model fits.
     learning_rate : float, tuple of float or Sweep, optional
-        That of Adam: one for all, one for each entry of `samples`, or several to try, `{ sweep = [1e-3, 1e-2] }`. Only
+        Adam's learning rate: one for all, one per entry of `samples`, or a sweep, `{ sweep = [1e-3, 1e-2] }`. Only
         methods with a loss and mode "adam" need one.
     seed : int
         Trial `t` draws its data with `seed + t`.
     methods : tuple of Method
-        Sweeps are expanded: each of their values is a method of its own.
+        Sweeps are expanded into one method per value.
     """
 
     name: str
@@ -72,7 +72,7 @@ class PlannedProblem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     methods: Annotated[tuple[Method, ...], msgspec.Meta(min_length=1)]
     degrees: Counts | None = None
     learning_rate: float | tuple[float, ...] | Sweep | None = None
-    seed: Annotated[int, msgspec.Meta(ge=0, le=_LARGEST)] = 42
+    seed: Annotated[int, msgspec.Meta(ge=0, le=_MAX_INTEGER)] = 42
     options: dict[str, Any] = {}
 
     def __post_init__(self) -> None:
@@ -85,13 +85,13 @@ class PlannedProblem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         self._check_rates()
 
     def rate(self, method: Method, samples: int) -> float | None:
-        """Return the learning rate of a method at a number of samples, None for a method that has none."""
+        """Return the learning rate of a method for a number of samples, None if the method needs none."""
         if not method.has_rate:
             return None
         rate = self.learning_rate if method.learning_rate is None else method.learning_rate
         if isinstance(rate, tuple):
             return rate[self.samples.index(samples)]
-        (single,) = rates_in(rate)  # sweeps have been expanded
+        (single,) = rates_in(rate)  # sweeps are expanded by now
         return single
 
     def _expand_sweeps(self) -> None:
@@ -115,23 +115,23 @@ class PlannedProblem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
                 as_positive(rate, name="learning_rate")
         if isinstance(self.learning_rate, tuple) and len(rates) != len(self.samples):
             raise InputError(
-                f"learning_rate has {len(rates)} entries and samples {len(self.samples)}; give one rate for each "
-                "number of samples, or a single number for all."
+                f"learning_rate has {len(rates)} entries and samples {len(self.samples)}; give one rate per number of "
+                "samples, or a single rate for all."
             )
         without = [method.name for method in self.methods if method.has_rate and method.learning_rate is None]
         if without and self.learning_rate is None:
-            raise InputError(f"learning_rate is missing: {without[0]} is trained by Adam, and needs one.")
+            raise InputError(f"learning_rate is missing; {without[0]} is trained by Adam and needs one.")
 
 
 class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What the file of a plan says.
+    """The contents of a plan's file.
 
     Parameters
     ----------
     trials : int
-        How often each cell is computed, on other data each time.
+        The number of trials; each trial draws new data.
     epochs, batch_size : int
-        Those of Adam.
+        The epochs and the batch size of Adam.
     """
 
     problems: Annotated[tuple[PlannedProblem, ...], msgspec.Meta(min_length=1)]
@@ -144,14 +144,14 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class Plan(PlanFile, frozen=True, kw_only=True):
-    """All that is needed to repeat an experiment: what a file says, and where it is.
+    """A plan with its name and folder.
 
     Parameters
     ----------
     name : str
-        The stem of the file it was read from.
+        The stem of the plan's file.
     folder : str
-        That of the file, where modules are looked for that are not installed.
+        The folder of the file; modules that are not installed are imported from it.
     """
 
     name: str
@@ -159,12 +159,12 @@ class Plan(PlanFile, frozen=True, kw_only=True):
 
     @property
     def n_cells(self) -> int:
-        """How many cells it has, in all trials."""
+        """The number of cells in all trials."""
         return self.trials * sum(len(p.degrees or (None,)) * len(p.samples) * len(p.methods) for p in self.problems)
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """The modules beyond decidewise that the plan names."""
+        """The modules outside decidewise that the plan names."""
         names = [problem.data for problem in self.problems]
         names += [name for problem in self.problems for method in problem.methods for name in method.importable]
         modules = {name.partition(":")[0] for name in names}
@@ -172,9 +172,9 @@ class Plan(PlanFile, frozen=True, kw_only=True):
 
 
 def read_plan(path: Path | str) -> Plan:
-    """Read a plan, or raise an `InputError` that names the file, the place in it and what to do.
+    """Read a plan; raise an `InputError` that names the file, the place and the mistake if it is not valid.
 
-    The file is data: nothing that it names is imported. `run` does that, and executes it; run only plans you trust.
+    This imports nothing that the plan names. `run` imports, and so executes, the modules: run only plans you trust.
     """
     path = Path(path)
     try:
@@ -191,12 +191,12 @@ def read_plan(path: Path | str) -> Plan:
     return Plan(**msgspec.structs.asdict(found), name=path.stem, folder=str(path.resolve().parent))
 
 
-#: What is read at each key of a plan that holds a table; "" is the file.
+#: The class of each table in a plan, by the key of the table; "" is the whole file.
 _PARTS = {"": PlanFile, "problems": PlannedProblem, "methods": Method, "learning_rate": Sweep}
 
 
 def _sentence(error: msgspec.ValidationError, table: Mapping[str, Any]) -> str:
-    """Say what is wrong in the words of TOML, with its place and the value found there."""
+    """Return the error in the terms of TOML, with the place and the value found there."""
     message, _, place = str(error).partition(" - at `$")
     place = place.strip("`.")
     if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", message):

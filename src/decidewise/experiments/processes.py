@@ -1,6 +1,6 @@
-"""Work spread over processes of this machine.
+"""Run tasks in several processes of this machine.
 
-This calls loky itself and not joblib, which draws tasks in a thread of its own: an error there, such as that of a full
+This calls loky directly. joblib takes tasks from their iterator in a background thread, where an error, such as a full
 disk, would leave the run waiting forever.
 """
 
@@ -18,8 +18,8 @@ from joblib.externals.loky import ProcessPoolExecutor
 
 from decidewise.runtime.interrupts import begin_worker, deferred, held_from_children, raise_noted
 
-#: Seconds between two looks for a signal.
-_LOOK_EVERY = 0.2
+#: Seconds between two checks for a signal.
+_POLL_SECONDS = 0.2
 _ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
      "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS"),
@@ -29,17 +29,17 @@ _ONE_THREAD = dict.fromkeys(
 
 @contextmanager
 def processes(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
-    """Yield a function that maps another over tuples of arguments, in any order; its processes end with the context."""
+    """Yield a parallel `starmap(function, tasks)` with results in any order; its processes end with the block."""
 
     def starmap(function: Callable[..., Any], tasks: Iterator[tuple]) -> Iterator[Any]:
         running: set[Future] = set()
         while True:
-            with held_from_children():  # a task may start a worker
-                # Tasks are drawn late, so that a run shares them with others.
+            with held_from_children():  # `submit` may start a worker
+                # Few tasks are taken ahead, to leave the rest to other runs.
                 running |= {executor.submit(_task, function, *task) for task in islice(tasks, 2 * jobs - len(running))}
             if not running:
                 return
-            done, running = wait(running, timeout=_LOOK_EVERY, return_when=FIRST_COMPLETED)
+            done, running = wait(running, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
             raise_noted()
             yield from (future.result() for future in done)
 
@@ -48,9 +48,9 @@ def processes(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
         try:
             yield starmap
         finally:
-            executor.shutdown(kill_workers=True)  # nothing that they still do is waited for
+            executor.shutdown(kill_workers=True)  # do not wait for unfinished tasks
 
 
 def _task(function: Callable[..., Any], *arguments: Any) -> Any:
-    with parallel_config("threading", n_jobs=1):  # loops within a task start no processes of their own
+    with parallel_config("threading", n_jobs=1):  # parallel loops inside a task start no processes
         return function(*arguments)

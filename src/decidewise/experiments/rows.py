@@ -19,25 +19,25 @@ from decidewise.runtime.files import write_whole
 
 @dataclass(frozen=True)
 class Row:
-    """One method, trained and judged once.
+    """One method, trained and evaluated once.
 
     Attributes
     ----------
     plan, problem, degree, samples, method, mode, trial
-        Which cell it is; `samples` are those of the training set, and `degree` is None for data without degrees.
+        The cell of the row. `samples` is the number of training samples; `degree` is None for data without degrees.
     regret, floor : float
-        Normalised regret on the test set in percent, and that of the true conditional mean there; None if unknown.
+        Normalised test regret of the method and of the true conditional mean, in percent; None if unknown.
     label_seconds, train_seconds, evaluate_seconds : float
-        Before, during and after training, on one thread.
+        Seconds of labels, training and evaluation, on one thread.
     n_solves : int
         Solver calls of labels and training.
     seed : int
-        Of the data.
+        The seed of the data.
     version, libraries, machine : str
-        What made it: the version of the code, those of the libraries it computes with, and the machine.
+        The version of the code, the versions of the libraries, and the machine that computed the row.
     status : {"ok", "failed"}
     reason : str
-        Why it failed.
+        The reason of a failure.
     """
 
     plan: str
@@ -61,7 +61,7 @@ class Row:
     reason: str
 
 
-#: The columns by name, with the type of their entries; None may stand in place of a number.
+#: The type of each column; a number may also be None.
 COLUMNS: dict[str, type] = {
     name: next(kind for kind in get_args(hint) or (hint,) if kind is not NoneType)
     for name, hint in get_type_hints(Row).items()
@@ -76,16 +76,16 @@ def as_table(rows: Iterable[Row]) -> pa.Table:
 
 
 def export(table: pa.Table, path: Path | str) -> None:
-    """Write a table as Parquet or CSV, as the name of the file says; the file is there whole or not at all.
+    """Write a table as Parquet or CSV, as the name of the file ends; an error leaves no partial file.
 
-    In CSV, text that a spreadsheet would take for a formula has a ' before it.
+    In CSV, a ' is put before text that a spreadsheet would take for a formula.
     """
     path = Path(path)
     if path.suffix not in (".parquet", ".csv"):
         raise InputError(f"the name of the file must end in .parquet or .csv; got {path.name!r}.")
     content = pa.BufferOutputStream()
     if path.suffix == ".csv":
-        from pyarrow import compute, csv  # noqa: PLC0415  (only one of the two writers is ever needed)
+        from pyarrow import compute, csv  # noqa: PLC0415  (only one of the two writers is needed)
 
         for i, field in enumerate(table.schema):
             if field.type == pa.string():

@@ -1,4 +1,4 @@
-"""Run plans: compute the missing cells in parallel, store each row as it is done."""
+"""Run plans: compute the missing cells in parallel, and store each row as soon as it is done."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ from decidewise.experiments.store import LEASE, Store
 from decidewise.experiments.version import code_version, library_versions
 from decidewise.runtime.interrupts import interruptible, raise_noted
 
-#: More than these is more likely a typing mistake than intended.
-MOST_CELLS, MOST_JOBS = 1_000_000, 1_000
+#: Larger numbers are refused: they are more likely a typing mistake than intended.
+MAX_CELLS, MAX_JOBS = 1_000_000, 1_000
 
 
 class OtherCodeError(InputError):
-    """A worker has other code or libraries than the run began with, and rows of two versions must not mix."""
+    """The code or the libraries of a worker differ from those of the run; rows of two versions must not mix."""
 
 
 def cells_of_all(
     plans: Sequence[Plan], *, trials: int | None = None, version: str | None = None, libraries: str | None = None
 ) -> list[Cell]:
-    """Return the cells of several plans, trial after trial, so that all tables fill evenly.
+    """Return the cells of several plans, ordered by trial so that all tables fill evenly.
 
     Parameters
     ----------
     trials : int, optional
-        Instead of the number in each plan.
+        The number of trials, in place of the number in each plan.
     version : str, optional
-        The version of the code; by default that of this code.
+        The version of the code; by default the current one.
     libraries : str, optional
-        The versions of the libraries; by default those that are installed.
+        The versions of the libraries; by default the installed ones.
     """
     names = [plan.name for plan in plans]
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"two plans are called {name!r}; rename one of the files, or run them apart.")
+            raise InputError(f"two plans are called {name!r}; rename one of the files, or run them separately.")
     chosen = [plan if trials is None else msgspec.structs.replace(plan, trials=trials) for plan in plans]
-    if (n_cells := sum(plan.n_cells for plan in chosen)) > MOST_CELLS:
-        raise InputError(f"the plans have {n_cells:,} cells, more than {MOST_CELLS:,}; ask for fewer trials.")
+    if (n_cells := sum(plan.n_cells for plan in chosen)) > MAX_CELLS:
+        raise InputError(f"the plans have {n_cells:,} cells, more than {MAX_CELLS:,}; ask for fewer trials.")
     libraries = libraries or library_versions()
     cells = [
         cell
@@ -77,21 +77,21 @@ def run(
 ) -> None:
     """Compute all cells that have no row yet, and return when every cell has one.
 
-    The modules that the plans name are imported, and so executed: run only plans you trust. Cells that another run is
-    at work on are left to it, and waited for. Ctrl-C and SIGTERM end the run with a `KeyboardInterrupt`; rows are
-    stored whole or not at all, and an interrupt is never stored as a failure.
+    This imports, and so executes, the modules that the plans name: run only plans you trust. If another run is
+    computing some of the cells, this one waits for their rows. Ctrl-C and SIGTERM end the run with a
+    `KeyboardInterrupt`. A row is stored whole or not at all, and an interrupt is never stored as a failure.
 
     Parameters
     ----------
     jobs : int
-        Number of worker processes; -1 is one per core, 1 is this process itself.
+        The number of worker processes. -1: one per core. 1: no workers, this process computes.
     cluster : str, optional
-        Address of a Dask scheduler, to use its workers instead. Their decidewise must be this one.
+        The address of a Dask scheduler, to use its workers instead. They must have the same decidewise and libraries.
     anew : {"failed", "all"}, optional
-        Compute these cells again. Each keeps its row until the new one is stored; a run that ends before its time is
-        continued by one without this argument, and begun again by one with it.
+        Compute these cells again. Each keeps its old row until the new one is stored. After an interrupt, a run without
+        this argument computes only what is left; a run with "all" computes every cell again.
     console : rich.console.Console, optional
-        Where to show the progress of the run.
+        The console on which to show the progress of the run.
     """
     jobs = _number_of_jobs(jobs, cells)
     name = uuid4().hex
@@ -111,7 +111,7 @@ def _compute_missing(
 ) -> None:
     while missing := store.missing(cells):
         idle = True
-        # Remote workers cannot write to a local file; their rows are added when the whole draw is back.
+        # Local workers have stored their rows by now. Remote workers cannot write to the local file, so add theirs.
         for done, rows in starmap(_work, _tasks(missing, store, name, write=write)):
             idle = False
             for cell, row in zip(done, rows, strict=True):
@@ -123,7 +123,7 @@ def _compute_missing(
 
 
 def _tasks(cells: Sequence[Cell], store: Store, name: str, *, write: bool) -> Iterator[tuple]:
-    """Yield the arguments of `_work` for each draw of data, with the cells that are still free when its turn comes."""
+    """Yield the arguments of `_work` for each draw of data; the cells are claimed only when their draw is taken."""
     draws: dict[Any, list[Cell]] = {}
     for cell in cells:
         draws.setdefault(cell.draw, []).append(cell)
@@ -133,13 +133,13 @@ def _tasks(cells: Sequence[Cell], store: Store, name: str, *, write: bool) -> It
 
 
 def _work(cells: Sequence[Cell], store: Store | None) -> tuple[Sequence[Cell], list[Row]]:
-    """Compute the cells of one draw, in a worker."""
+    """Compute the cells of one draw in a worker; return them with their rows."""
     here = code_version(cells[0].modules, cells[0].folder), library_versions()
     for has, began in zip(here, (cells[0].version, cells[0].libraries), strict=True):
         if has != began:
             raise OtherCodeError(
-                f"a worker has {has}, and the run began with {began}: a file was edited meanwhile, or the cluster is "
-                "not up to date. Start again, with the same code and libraries everywhere."
+                f"a worker has {has}, but the run began with {began}. Either a file was edited during the run, or the "
+                "cluster is not up to date. Start again, with the same code and libraries everywhere."
             )
     rows = []
     for cell, row in zip(cells, compute(cells), strict=True):
@@ -150,15 +150,18 @@ def _work(cells: Sequence[Cell], store: Store | None) -> tuple[Sequence[Cell], l
 
 
 def _number_of_jobs(jobs: int, cells: Sequence[Cell]) -> int:
-    """Return how many processes may work at once, no more than there are draws; one is this process."""
-    if as_integer(jobs, name="jobs", minimum=-sys.maxsize) == 0 or abs(jobs) > MOST_JOBS:
-        raise InputError(f"jobs must be from 1 to {MOST_JOBS}, or -1 for one per core; got jobs={jobs}.")
+    """Return the number of worker processes, at most one per draw of data (but at least 2 if several were asked for).
+
+    1 means that this process computes.
+    """
+    if as_integer(jobs, name="jobs", minimum=-sys.maxsize) == 0 or abs(jobs) > MAX_JOBS:
+        raise InputError(f"jobs must be from 1 to {MAX_JOBS}, or -1 for one per core; got jobs={jobs}.")
     wanted = int(effective_n_jobs(jobs))
     return min(wanted, max(2, len({cell.draw for cell in cells})))
 
 
 def _check_names(cells: Sequence[Cell]) -> None:
-    """Import what the plans name, and raise unless it is there, before anything is computed or replaced."""
+    """Import what the plans name; raise if something is missing, before any cell is computed or replaced."""
     kinds = {(cell.plan, cell.problem, cell.method.name, cell.method.mode): cell for cell in cells}
     for (plan, problem, method, _), cell in kinds.items():
         try:
@@ -169,7 +172,7 @@ def _check_names(cells: Sequence[Cell]) -> None:
 
 @contextmanager
 def _heartbeat(store: Store, name: str) -> Iterator[None]:
-    """Keep the claims of a run alive while it lasts, and give them up at its end."""
+    """Send heartbeats that keep the claims of a run alive, and release the claims at its end."""
     try:
         with repeated(partial(store.record_heartbeat, name), seconds=LEASE / 6):
             yield
@@ -179,7 +182,7 @@ def _heartbeat(store: Store, name: str) -> Iterator[None]:
 
 @contextmanager
 def _workers(jobs: int, cluster: str | None, say: Callable[[str], None]) -> Iterator[Callable[..., Iterator[Any]]]:
-    """Yield a function that maps another over tuples of arguments, in parallel and in any order."""
+    """Yield a `starmap(function, tasks)` of the cluster, of local processes, or of this process; see `processes`."""
     if cluster is not None:
         with workers_of(cluster, say) as starmap:
             yield starmap

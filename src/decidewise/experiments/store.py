@@ -1,12 +1,12 @@
-"""Rows on disk: one SQLite file that any number of runs may write to, and that no crash can spoil.
+"""Rows on disk: one SQLite file, safe for several runs at once and against crashes.
 
-A row is one transaction, so it is stored whole or not at all. Its primary key is that of its cell, a hash of everything
-that decides the result; rows of another plan, seed, code or library have other keys and are never read for this one.
+Each row is one transaction, so it is stored whole or not at all. Its primary key is the key of its cell, a hash of
+everything that determines the result; rows of another plan, seed, code or library have other keys.
 
-So that two runs can share the work, a cell is claimed before it is computed. A claim lasts as long as its run: another
-run takes it over when the process no longer exists on this machine, or has sent no heartbeat for `LEASE` seconds.
+Several runs can share the work, because a run claims a cell before it computes it. Another run takes over the claim if
+the process has ended on this machine, or if it has sent no heartbeat for `LEASE` seconds.
 
-A row that is to be computed anew is set aside: it stays, under another key, and is read until its successor is stored.
+A row to be computed again is set aside: it gets another key, and is still read until the new row is stored.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from decidewise.errors import InputError
 from decidewise.experiments.cells import Cell
 from decidewise.experiments.rows import COLUMNS, Row
 
-#: Seconds after which a run that sends no heartbeat has lost its claims.
+#: Seconds without a heartbeat after which a run loses its claims.
 LEASE = 60.0
-#: Changed with the tables below, so that an old file is refused rather than misread.
+#: The version of the tables below; raise it with every change to them, so that an old file is refused, not misread.
 _FORMAT = 2
-#: How long a connection waits for others to finish their (very short) transactions.
-_PATIENCE = 60.0
-#: Before the key of a row that is set aside.
+#: Seconds that a connection waits for the (very short) transactions of others.
+_TIMEOUT = 60.0
+#: The prefix of the key of a row that is set aside.
 _ASIDE = "aside:"
-#: What to do, by the beginning of SQLite's name for what went wrong.
+#: What to do about an error, by the beginning of SQLite's name for it.
 _ADVICE = {
-    "SQLITE_FULL": "Make room on the disk; the rows so far are kept, and the same command continues.",
+    "SQLITE_FULL": "Free some disk space; the rows so far are kept, and the same command continues.",
     "SQLITE_IOERR": "The disk may be full or broken; the rows so far are kept, and the same command continues.",
-    "SQLITE_BUSY": "Another process holds it; try again when that is done.",
-    "SQLITE_READONLY": "Ask for the right to write to it, or choose another file.",
-    "SQLITE_CANTOPEN": "Check that the folder is there, with the right to read and write in it.",
-    "SQLITE_CORRUPT": "The file is damaged; choose another, or bring back a copy.",
+    "SQLITE_BUSY": "Another process has locked it; try again when that process is done.",
+    "SQLITE_READONLY": "Get permission to write to it, or choose another file.",
+    "SQLITE_CANTOPEN": "Check that the folder exists and that you may read and write in it.",
+    "SQLITE_CORRUPT": "The file is damaged; choose another, or restore a copy.",
 }
 
 _SQL = {str: "TEXT", int: "INTEGER", float: "REAL"}
@@ -56,12 +56,12 @@ PRAGMA user_version = {_FORMAT};
 
 @dataclass(frozen=True)
 class Store:
-    """The rows in one file; it keeps no connection, so that threads and processes may share it.
+    """The rows in one file. A store keeps no connection open, so threads and processes can share it.
 
     Parameters
     ----------
     path : Path
-        Made, with its folder, where it does not exist. It must be on a local disk.
+        The file, on a local disk. It is created, with its folder, if it does not exist.
     """
 
     path: Path
@@ -72,19 +72,19 @@ class Store:
         self._prepare()
 
     def add(self, cell: Cell, row: Row) -> None:
-        """Write a row, unless the cell has one; one that was set aside is then forgotten."""
+        """Store a row, unless the cell has one, and delete the row of the cell that was set aside, if any."""
         marks = ", ".join("?" * (1 + len(COLUMNS)))
         with self._transaction() as db:
             db.execute(f"INSERT OR IGNORE INTO rows VALUES ({marks})", (cell.key, *astuple(row)))
             db.execute("DELETE FROM rows WHERE cell = ?", (_ASIDE + cell.key,))
 
     def rows(self, cells: Sequence[Cell], *, aside: bool = True) -> list[Row]:
-        """Return the rows of those cells that have one, in the order of the cells.
+        """Return the rows of the cells that have one, in the order of the cells.
 
         Parameters
         ----------
         aside : bool
-            Whether a row that is set aside counts.
+            Whether to include rows that are set aside.
         """
         found = {key: values for key, *values in self._select("*", cells)}
         if aside:
@@ -92,12 +92,12 @@ class Store:
         return [Row(*found[cell.key]) for cell in cells if cell.key in found]
 
     def missing(self, cells: Sequence[Cell]) -> list[Cell]:
-        """Return the cells without a row, or with one that is set aside."""
+        """Return the cells that have no row, or only one that is set aside."""
         done = {key for (key,) in self._select("cell", cells)}
         return [cell for cell in cells if cell.key not in done]
 
     def set_aside(self, cells: Sequence[Cell], *, only_failed: bool = False) -> None:
-        """Have the rows of these cells, or those of them that failed, replaced; each is kept until then."""
+        """Set aside the rows of these cells, or only the failed ones, until new rows replace them."""
         failed = "AND status = 'failed'" if only_failed else ""
         with self._transaction() as db:
             db.executemany(
@@ -106,13 +106,13 @@ class Store:
             )
 
     def versions(self, plan: str) -> dict[tuple[str, str], int]:
-        """Return the number of rows of a plan by version of the code and of the libraries, whatever its settings."""
+        """Return the number of rows by the versions of code and libraries, for any settings of the plan."""
         query = "SELECT version, libraries, count(*) FROM rows WHERE plan = ? GROUP BY version, libraries"
         with self._connection() as db:
             return {(version, libraries): count for version, libraries, count in db.execute(query, (plan,))}
 
     def claim(self, cells: Sequence[Cell], run: str) -> list[Cell]:
-        """Return those cells that have no row and that no other run is at work on; they are now this run's."""
+        """Claim for this run the cells that have no row and no claim of another live run, and return them."""
         with self._transaction() as db:
             free = [cell for cell in cells if not _is_done(db, cell) and not _is_taken(db, cell, run)]
             claims = [(cell.key, run, platform.node(), os.getpid(), time.time()) for cell in free]
@@ -120,19 +120,19 @@ class Store:
         return free
 
     def drop_stale_claims(self) -> None:
-        """Remove the claims of runs that are gone."""
+        """Remove the claims of runs that have ended."""
         with self._transaction() as db:
             runs = db.execute("SELECT DISTINCT run, host, pid, heard FROM claims").fetchall()
             stale = [(run, heard) for run, host, pid, heard in runs if not _is_alive(host, pid, heard)]
             db.executemany("DELETE FROM claims WHERE run = ? AND heard = ?", stale)
 
     def record_heartbeat(self, run: str) -> None:
-        """Note that a run is alive."""
+        """Record that a run is alive."""
         with self._connection() as db:
             db.execute("UPDATE claims SET heard = ? WHERE run = ?", (time.time(), run))
 
     def release(self, run: str, cells: Iterable[Cell] | None = None) -> None:
-        """Give up a run's claims on some cells, or all of them."""
+        """Remove the claims of a run, on these cells or on all."""
         with self._transaction() as db:
             if cells is None:
                 db.execute("DELETE FROM claims WHERE run = ?", (run,))
@@ -141,25 +141,25 @@ class Store:
 
     @contextmanager
     def held_open(self) -> Iterator[None]:
-        """Hold one connection open: each time the last one is closed, SQLite merges its log, which takes time."""
+        """Hold one connection open for speed: SQLite merges its log each time the last connection closes."""
         with self._connection() as db:
             db.execute("SELECT count(*) FROM claims").fetchone()
             yield
 
     def _prepare(self) -> None:
         with self._connection() as db:
-            # In one statement, for another process may be setting up the file.
+            # One statement, because another process may be creating the tables at the same time.
             found, tables = db.execute(
                 "SELECT (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)"
             ).fetchone()
             if 0 < found < _FORMAT:
                 raise InputError(
                     f"{self.path} holds rows of an earlier decidewise (format {found}, not {_FORMAT}), which cannot be "
-                    "compared with new ones. Choose another file, or remove this one and compute its rows anew."
+                    "compared with new ones. Choose another file, or remove this one and compute its rows again."
                 )
             if found not in (0, _FORMAT) or (found == 0 and tables):
                 raise InputError(
-                    f"{self.path} is a database, but no store of this decidewise (format {found}, not {_FORMAT}). "
+                    f"{self.path} is a database, but not a store of this decidewise (format {found}, not {_FORMAT}). "
                     "Choose another file."
                 )
             if found == 0:
@@ -174,10 +174,10 @@ class Store:
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        """Connect with every statement a transaction of its own; what SQLite complains of becomes a sentence."""
+        """Connect in autocommit mode; turn an error of SQLite into an `InputError` that says what to do."""
         try:
-            with closing(sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)) as db:
-                db.execute("PRAGMA synchronous = NORMAL")  # whole after any crash; without power the last may be lost
+            with closing(sqlite3.connect(self.path, timeout=_TIMEOUT, isolation_level=None)) as db:
+                db.execute("PRAGMA synchronous = NORMAL")  # a power cut may lose the last rows, but no others
                 yield db
         except sqlite3.Error as error:
             name = getattr(error, "sqlite_errorname", "")
@@ -204,12 +204,12 @@ def _is_taken(db: sqlite3.Connection, cell: Cell, run: str) -> bool:
 
 
 def _is_alive(host: str, pid: int, heard: float) -> bool:
-    """Whether a run has sent a heartbeat lately, and its process has not ended on this machine."""
+    """Whether a run has sent a heartbeat in the last `LEASE` seconds, and its process has not ended on this machine."""
     return time.time() - heard < LEASE and not (host == platform.node() and _is_gone(pid))
 
 
 def _is_gone(pid: int) -> bool:
-    """Whether no process of this machine has that id; where that cannot be asked, the lease decides alone."""
+    """Whether no process of this machine has this id; False if the system cannot tell, so the lease decides."""
     if os.name != "posix":
         return False
     try:
@@ -222,8 +222,8 @@ def _is_gone(pid: int) -> bool:
 
 
 def _retry_while_locked(act: Callable[[], object]) -> None:
-    """Act, and again while another process sets up the same file: SQLite does not wait for that by itself."""
-    deadline = time.monotonic() + _PATIENCE
+    """Call a function until no other process is setting up the same file; SQLite's own timeout does not cover this."""
+    deadline = time.monotonic() + _TIMEOUT
     while True:
         try:
             act()

@@ -1,4 +1,4 @@
-"""What made a row: the code, as a fingerprint of the source that decides results, and the libraries it uses."""
+"""The versions behind a row: a fingerprint of the source that determines results, and the versions of libraries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import decidewise
 from decidewise.errors import InputError
 
-#: What a result depends on. The store, the displays, the report and the command line may change under old rows.
+#: The source that determines results. The store, the display, the report and the command line are not part of it.
 PARTS = (
     "checks.py",
     "measure.py",
@@ -30,7 +30,7 @@ PARTS = (
     "experiments/cells.py",
     "paper/same_model.py",
 )
-#: The libraries that compute results, with the names they are installed by.
+#: The libraries that compute results, with the names of their packages.
 LIBRARIES = {
     "NumPy": "numpy",
     "SciPy": "scipy",
@@ -43,31 +43,31 @@ LIBRARIES = {
 
 @cache
 def library_versions() -> str:
-    """Return the installed versions of the libraries, such as "NumPy 2.3.1, SciPy 1.16.0, ..."; none is imported."""
-    return _written({name: version(package) for name, package in LIBRARIES.items()})
+    """Return the installed versions as "NumPy 2.3.1, SciPy 1.16.0, ..."; no library is imported."""
+    return _joined({name: version(package) for name, package in LIBRARIES.items()})
 
 
 def with_libraries(changes: str) -> str:
-    """Return the installed versions of the libraries but for some, named as in "NumPy 2.2.6, SciPy 1.15.0"."""
+    """Return the installed versions with some of them replaced, given as "NumPy 2.2.6, SciPy 1.15.0"."""
     found = _versions(library_versions())
     for name, number in _versions(changes).items():
         if name not in found or not number:
             raise InputError(
-                f'expected libraries and versions such as "NumPy 2.2.6, SciPy 1.15.0", of {", ".join(found)}; got '
+                f'expected versions such as "NumPy 2.2.6, SciPy 1.15.0", of the libraries {", ".join(found)}; got '
                 f"{changes!r}."
             )
         found[name] = number
-    return _written(found)
+    return _joined(found)
 
 
 def other_libraries(libraries: str) -> str:
-    """Return those of some versions that are not the installed ones.
+    """Return the versions that differ from the installed ones.
 
     >>> other_libraries(library_versions()), other_libraries(with_libraries("NumPy 2.0.0"))
     ('', 'NumPy 2.0.0')
     """
     installed = _versions(library_versions())
-    return _written({name: it for name, it in _versions(libraries).items() if it != installed.get(name)})
+    return _joined({name: it for name, it in _versions(libraries).items() if it != installed.get(name)})
 
 
 def _versions(text: str) -> dict[str, str]:
@@ -75,15 +75,15 @@ def _versions(text: str) -> dict[str, str]:
     return {name: number for name, _, number in parts}
 
 
-def _written(versions: Mapping[str, str]) -> str:
+def _joined(versions: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {number}" for name, number in versions.items())
 
 
 @cache
 def code_version(modules: tuple[str, ...] = (), folder: str = "") -> str:
-    """Return the version of decidewise and of other modules together, such as "0.1.0+3f2a90c41d77".
+    """Return one version for decidewise and the modules together, such as "0.1.0+3f2a90c41d77".
 
-    Modules are found as an import finds them, or else in the folder, but nothing is imported.
+    Modules are looked up as an import would, then in the folder, but nothing is imported.
     """
     package = Path(decidewise.__file__).parent
     ours = [file for part in PARTS for file in _files(package / part)]
@@ -93,7 +93,7 @@ def code_version(modules: tuple[str, ...] = (), folder: str = "") -> str:
 
 
 def _find(module: str, folder: str) -> ModuleSpec | None:
-    """Find a module; `importlib.util.find_spec` would import, and so execute, the packages around it."""
+    """Find a module without importing; `importlib.util.find_spec` would import, and so execute, its parent packages."""
     top, *parts = module.split(".")
     finders = (getattr(finder, "find_spec", None) for finder in sys.meta_path)
     spec = next(filter(None, (find(top, None) for find in finders if find)), None)
@@ -106,7 +106,7 @@ def _find(module: str, folder: str) -> ModuleSpec | None:
 
 
 def fingerprint(files: Iterable[Path]) -> str:
-    """Return a hash of what the files do: layout, comments and docstrings do not count."""
+    """Return a hash of the code in the files, without layout, comments and docstrings."""
     digest = hashlib.sha256()
     for file in files:
         digest.update(file.name.encode())
@@ -121,10 +121,10 @@ def _files(part: Path) -> list[Path]:
 
 @cache
 def _code(source: bytes) -> bytes:
-    """Return a hash of what a source does."""
+    """Return a hash of a source without layout, comments and docstrings."""
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError):  # a run will say what is wrong with it
+    except (SyntaxError, ValueError):  # a run reports the error when it imports the file
         return source
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and _documented(node):

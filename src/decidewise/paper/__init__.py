@@ -1,12 +1,12 @@
-"""One paper: its plans, its published numbers, and how ours compare with them.
+"""The paper: its plans, its published numbers, and how our results compare with them.
 
-- `plans/`: what to run, as `decidewise paper run` does; `published/`: the numbers of the paper's tables
+- `plans/`: the plans of `decidewise paper run`; `published/`: the numbers of the paper's tables
 - `verdicts`, `misses`: which published cells are reproduced, and what is known about the others
-- `contest`: rows of models that are to decide better than any published one
+- `contest`: our models against the best published method of each row
 - `illustrations`: the paper's drawings
-- `text_figure`: the figure of the paper's text
-- `report`: the report of the rows with all of that
-- `same_model`: SPO+ on the model that the contest's choice ends with
+- `text_figure`: the figure in the paper's text
+- `report`: the report that shows all of these
+- `same_model`: the model that WISE CV chooses, trained on SPO+
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ PLANS = Path(__file__).parent / "plans"
 PUBLISHED = Path(__file__).parent / "published"
 #: The plans that repeat a table of the paper.
 TABLES = ("shortest_path", "knapsack", "portfolio")
-#: The plans that do not repeat published cells but are measured against the best of them, row by row.
+#: The plans that repeat no published cells; each of their rows is compared with its best published method.
 CONTESTS = ("better", "travelling_salesman")
-#: The problems by their titles in the paper, in its order.
+#: The titles of the problems, in the order of the paper.
 TITLES = {
     "shortest_path": "Shortest path",
     "knapsack": "2D knapsack",

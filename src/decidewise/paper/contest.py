@@ -1,8 +1,8 @@
-"""Deciding better than published: the choice among solver-free models against the best published method of each row.
+"""The contest: WISE CV, which chooses among solver-free models, against the best published method of each row.
 
-A row is won when the mean regret of the choice is at most that of the best published method plus a margin. The same
-model trained on SPO+ is shown beside it: its gain over the published SPO+ comes from the model, its start and its
-learning rate, and the difference between our two methods comes from the loss.
+A row is won if the mean regret of WISE CV is at most that of the best published method plus a margin. The same model
+trained on SPO+ is shown beside it. Its gain over the published SPO+ comes from the model, its start and its learning
+rate; the difference between our two methods comes from the loss.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from decidewise.report.results import Board, Column, Setting, Summary, Trials, d
 from decidewise.report.tables import digits_of
 
 CHOICE, FAIR = Column("WISE CV", "cv"), Column("SPO+ same model", "cv")
-#: Points by which a mean may exceed the best published one.
+#: Points by which a mean may exceed the best published one, in general and by problem.
 MARGIN, MARGINS = 0.1, {"portfolio": 0.02, "travelling_salesman": 0.0}
-#: Where a log link should show: below the best published one by this many points, in rows of this degree or higher.
+#: Where a log link should help most: this many points below the best published method, from this degree on.
 CLEAR_GAP, CLEAR_PROBLEM, CLEAR_DEGREE = 0.3, "shortest_path", 4
-#: Excess over the floor in percent of the floor that is allowed, from this number of samples on and below it.
+#: The allowed excess over the floor, in percent of the floor: with at least this many samples, and with fewer.
 MANY_SAMPLES, EXCESS_MANY, EXCESS_FEW = 800, 15.0, 30.0
 _ROUNDING = 1e-9
 _BEYOND = (
-    "The floor itself is above the published number by more than the margin: on our instances not even the true "
-    "expected costs decide as well as published, so no prediction can on average."
+    "The floor exceeds the published number by more than the margin. On our instances even the true expected costs do "
+    "not decide as well as published, so on average no prediction can."
 )
-_WITHIN = "The floor does not rule these rows out: a better prediction could win them."
+_WITHIN = "The floor does not rule these rows out; a better prediction could win them."
 
 
 def is_contest(board: Board) -> bool:
-    """Whether a board is measured against the best published method of each row, instead of cell by cell."""
+    """Whether a board is compared with the best published method of each row, not cell by cell."""
     return board.plan in CONTESTS and bool(board.published)
 
 
 @dataclass(frozen=True)
 class Match:
-    """One row: the best published method, and ours; and the table in which the published methods are repeated."""
+    """One row of the contest: the best published method against ours; `table` repeats the published methods."""
 
     board: Board
     setting: Setting
@@ -48,7 +48,7 @@ class Match:
 
     @property
     def in_paper(self) -> bool:
-        """Whether it is a row of the paper's own tables; a problem that the paper does not have is a plan by itself."""
+        """Whether this is a row of the paper's tables; a problem outside the paper has a plan of the same name."""
         return self.board.plan != self.board.problem
 
     @cached_property
@@ -60,7 +60,7 @@ class Match:
 
     @cached_property
     def repeated(self) -> tuple[str, float]:
-        """The best method of the table, exact fits included, on the same trials, with its mean; NaN where none is."""
+        """The best method of `table` on the same trials, exact fits included, and its mean; "" and NaN if none."""
         cells = self.table.cells if self.table else {}
         means = {
             column.label: cell.regret.mean
@@ -72,17 +72,17 @@ class Match:
 
     @property
     def ours(self) -> Trials:
-        """The choice."""
+        """The trials of WISE CV."""
         return self.board.cells.get((self.setting, CHOICE), Trials())
 
     @property
     def fair(self) -> Trials:
-        """The same model trained on SPO+."""
+        """The trials of the same model trained on SPO+."""
         return self.board.cells.get((self.setting, FAIR), Trials())
 
     @property
     def floor(self) -> float:
-        """The regret of the true expected costs, not a number where it is not known."""
+        """The regret of the true expected costs, NaN if unknown."""
         return self.board.floors.get(self.setting, nan)
 
     @property
@@ -92,7 +92,7 @@ class Match:
 
     @property
     def margin(self) -> float:
-        """What the difference may be."""
+        """The largest difference with which the row is won."""
         return MARGINS.get(self.board.problem, MARGIN)
 
     @property
@@ -102,38 +102,38 @@ class Match:
 
     @property
     def excess_limit(self) -> float:
-        """What the excess may be."""
+        """The largest excess that meets the goal."""
         return EXCESS_MANY if self.setting.samples >= MANY_SAMPLES else EXCESS_FEW
 
     @property
     def won(self) -> bool | None:
-        """Whether the difference is within the margin, None before there is one."""
+        """Whether the difference is within the margin, None if the row has not been run."""
         return _at_most(self.difference, self.margin)
 
     @property
     def holds(self) -> bool | None:
-        """Whether our mean is within the margin of the best method as repeated here."""
+        """Whether our mean is within the margin of the best repeated method, None if one of the two is missing."""
         return _at_most(self.ours.regret.mean - self.repeated[1], self.margin)
 
     @property
     def near_floor(self) -> bool | None:
-        """Whether the excess is within its limit, None also where there is no such goal."""
+        """Whether the excess is within its limit, None if it is unknown or the row has no such goal."""
         return _at_most(self.excess, self.excess_limit) if self.in_paper else None
 
     @property
     def fair_is_lower(self) -> bool | None:
-        """Whether SPO+ on the same model has the lower mean."""
+        """Whether SPO+ on the same model has the lower mean, None if one of the two is missing."""
         gap = self.fair.regret.mean - self.ours.regret.mean
         return gap < 0 if isfinite(gap) else None
 
     @property
     def out_of_reach(self) -> bool:
-        """Whether the true expected costs themselves would not win."""
+        """Whether even the true expected costs would lose."""
         return self.floor > self.rival[1] + self.margin + _ROUNDING
 
 
 class Count(NamedTuple):
-    """In how many of the rows that have been run something holds."""
+    """The number of rows in which a statement holds, of those that could be judged and of all."""
 
     text: str
     held: int
@@ -146,7 +146,7 @@ class Count(NamedTuple):
 
 
 class ContestEntry(NamedTuple):
-    """A cell of the table: its text, whether it is the lower one of its row, and whether it misses a goal."""
+    """An entry of the table: its text, whether it is the lower of our two means, and whether it misses a goal."""
 
     text: str
     best: bool = False
@@ -158,12 +158,12 @@ class Contest:
     """All rows of the contests, problem by problem."""
 
     boards: Sequence[Board]
-    tables: Mapping[str, Board] = field(default_factory=dict)  # by problem, where the paper's methods are repeated
-    name: ClassVar[str] = "better"  # of its files, and of its place on the page
+    tables: Mapping[str, Board] = field(default_factory=dict)  # by problem: the boards that repeat the paper's tables
+    name: ClassVar[str] = "better"  # the name of its files, and its id on the page
 
     @classmethod
     def among(cls, boards: Iterable[Board]) -> Contest:
-        """Return the contests among boards, in the order of their problems."""
+        """Return the contest of those boards that belong to it, in the order of the paper's problems."""
         boards = list(boards)
         found = [board for board in boards if is_contest(board)]
         order = in_order((board.problem for board in found), first=tuple(TITLES))
@@ -172,7 +172,7 @@ class Contest:
 
     @cached_property
     def matches(self) -> list[Match]:
-        """One for each row with a published number."""
+        """One match per row with a published number."""
         return [
             Match(board, setting, self.tables.get(board.problem))
             for board in self.boards
@@ -186,13 +186,13 @@ class Contest:
 
     @property
     def headline(self) -> str:
-        """The line that says it all."""
+        """The result in one line."""
         count = _count("", self.paper or self.matches, lambda match: match.won)
         return f"{count} rows within a margin of the best published"
 
     @property
     def counts(self) -> list[Count]:
-        """What was aimed at, row by row, and in how many of them SPO+ is ahead."""
+        """The number of rows that meet each goal, and the number in which SPO+ has the lower mean."""
         clear = [m for m in self.paper if m.board.problem == CLEAR_PROBLEM and (m.setting.degree or 0) >= CLEAR_DEGREE]
         others = [match for match in self.matches if not match.in_paper]
         counts = [
@@ -202,15 +202,16 @@ class Contest:
                 self.paper,
                 lambda match: match.won,
             ),
-            _count("of these, without the margin", self.paper, lambda match: _at_most(match.difference, 0.0)),
+            _count("The same without the margin", self.paper, lambda match: _at_most(match.difference, 0.0)),
             _count(
-                "The paper's rows at or below the best of all methods as repeated here, on the same instances and "
-                "trials, within the same margins",
+                "The paper's rows at or below the best of all methods repeated here, on the same instances and trials, "
+                "within the same margins",
                 [match for match in self.paper if match.table],
                 lambda match: match.holds,
             ),
             _count(
-                f"Rows of the shortest path, degree {CLEAR_DEGREE} and above, below it by at least {CLEAR_GAP} points",
+                f"Rows of the shortest path, degree {CLEAR_DEGREE} and above, at least {CLEAR_GAP} points below their "
+                "best published method",
                 clear,
                 lambda match: _at_most(match.difference, -CLEAR_GAP),
             ),
@@ -227,14 +228,14 @@ class Contest:
 
     @property
     def lost(self) -> list[tuple[str, list[Match]]]:
-        """The rows that are not won, under what is known about them."""
+        """The lost rows, grouped by whether the floor rules out a win."""
         lost = [match for match in self.matches if match.won is False]
         groups = [(_BEYOND, [m for m in lost if m.out_of_reach]), (_WITHIN, [m for m in lost if not m.out_of_reach])]
         return [(text, matches) for text, matches in groups if matches]
 
     @property
     def others(self) -> list[str]:
-        """What else was run on these rows, one sentence per row and method."""
+        """The results of other methods on these rows, one sentence per row and method."""
         return [
             f"{match.board.problem_title}, {match.setting.text}: {column.label} {_shown(cell, 2)} %"
             for match in self.matches
@@ -244,7 +245,7 @@ class Contest:
 
     @property
     def heads(self) -> tuple[str, ...]:
-        """The columns of the table."""
+        """The headings of the table's columns."""
         return (
             "problem", "degree", "samples", "best published", "best repeated", CHOICE.method, "difference", FAIR.method,
             "floor", "excess, %",
@@ -257,14 +258,14 @@ class Contest:
 
     @property
     def caption(self) -> str:
-        """What the table shows, and from how many trials."""
+        """The caption of the table, with the number of trials."""
         trials = max((board.n_trials for board in self.boards), default=0)
         over = f", mean ± standard deviation over {trials} trials" if trials > 1 else ", in one trial"
         return f"Normalised test regret in percent{over}"
 
 
 def contest_chart(board: Board) -> Chart | None:
-    """Return regret above the floor against samples, one panel per degree; None for a board of a single row."""
+    """Return regret above the floor against samples, one panel per degree; None unless two rows have a floor."""
     matches = [match for match in Contest([board]).matches if isfinite(match.floor)]
     if len(matches) < 2:
         return None
@@ -275,7 +276,7 @@ def contest_chart(board: Board) -> Chart | None:
     return Chart(
         f"contest_{board.name}",
         f"{board.problem_title}: regret above the floor",
-        "Mean regret minus the floor, the regret of the true expected costs, with the standard deviation over trials. "
+        "Mean regret minus the floor (the regret of the true expected costs), with the standard deviation over trials. "
         "Hollow marks are the best published method of each row.",
         Axis("training samples", "log", ticks=tuple(sorted({float(match.setting.samples) for match in matches}))),
         Axis("excess regret, points"),
@@ -287,7 +288,7 @@ def _series(matches: Sequence[Match]) -> Iterable[Series]:
     for method in dict.fromkeys(match.rival[0] for match in matches):
         theirs = [match for match in matches if match.rival[0] == method]
         yield Series(method, PUBLISHED, tuple(_mark(m, Summary(m.rival[1] - m.floor, 0.0)) for m in theirs))
-    for column in (FAIR, CHOICE):  # ours last, on top
+    for column in (FAIR, CHOICE):  # WISE CV last, so that it is drawn on top
         cells = [(match, match.board.cells.get((match.setting, column), Trials())) for match in matches]
         marks = tuple(_mark(match, cell.excess) for match, cell in cells if cell.trials)
         if marks:

@@ -1,4 +1,4 @@
-"""The contest as tables: Markdown, LaTeX and CSV."""
+"""Write the table of the contest as Markdown, LaTeX and CSV."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _COLUMNS = (
 
 
 def contest_to_markdown(contest: Contest) -> str:
-    """Write one line per row; a cross marks what misses its goal."""
+    """Write one line per row; a cross marks a missed goal."""
     lines = [[markdown_bold(markdown_text(_marked(entry)), entry.best) for entry in row] for row in contest.rows]
     return markdown_table([list(contest.heads), *lines])
 
 
 def contest_to_latex(contest: Contest) -> str:
-    """Write a floating table, a rule between problems and degrees."""
+    """Write a floating table with a rule between problems and between degrees."""
     lines = latex_head(contest.caption + ".", f"l{'r' * (len(contest.heads) - 1)}")
     lines.append(latex_line([latex_text(head) for head in contest.heads]))
     group = None
@@ -47,7 +47,7 @@ def contest_to_latex(contest: Contest) -> str:
 
 
 def contest_to_csv(contest: Contest) -> str:
-    """Write one line per row with the numbers, to six digits; empty fields where there is nothing."""
+    """Write one line per row with its numbers, to six digits; a field without a number is empty."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)

@@ -1,4 +1,4 @@
-"""The paper's three drawings, computed from their definitions: pipelines, change of measure, counterexample."""
+"""The paper's three drawings, computed from their formulas: pipelines, change of measure, counterexample."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OUTCOMES = np.array([[4.0, 0.0], [0.0, 1.0]])
 
 @dataclass(frozen=True)
 class Illustration:
-    """A drawing in one or more panels, each a function of the axes to draw on."""
+    """A drawing of one or more panels; a panel is a function that draws on given axes."""
 
     name: str
     title: str
@@ -51,7 +51,7 @@ def density(points: FloatArray) -> FloatArray:
 
 
 def direction_density(angles: FloatArray) -> FloatArray:
-    """Return the density, over angles of shape (n,), of the reweighted and projected measure.
+    """Return the density of the reweighted and projected measure at angles of shape (n,).
 
     Along a direction `u` the mass is `∫ ‖ru‖ p(ru) r dr`: the weight, the density, and the length of the arc.
     """
@@ -60,13 +60,13 @@ def direction_density(angles: FloatArray) -> FloatArray:
 
 
 def _mass(angles: FloatArray) -> FloatArray:
-    radii = np.linspace(0, 8, 801)  # seven standard deviations and more in every direction
+    radii = np.linspace(0, 8, 801)  # beyond 8 the density is negligible in every direction
     points = radii[:, None] * np.column_stack([np.cos(angles), np.sin(angles)])[:, None, :]
     return np.asarray(np.trapezoid(radii**2 * density(points), radii, axis=1))
 
 
 def estimators() -> dict[str, FloatArray]:
-    """Return the least-squares estimate under each measure of the counterexample: the mean of what it samples."""
+    """Return the least-squares estimate under each measure of the counterexample, which is its mean."""
     lengths = np.linalg.norm(OUTCOMES, axis=1)
     directions = OUTCOMES / lengths[:, None]
     weights = lengths / lengths.sum()
@@ -82,7 +82,7 @@ def _paint_density(axes: Axes, *, title: str, weighted: bool) -> None:
     grid = np.stack(np.meshgrid(np.linspace(-3, 4, 71), np.linspace(-3, 4, 71)), axis=-1)
     values = density(grid) * (np.linalg.norm(grid, axis=-1) if weighted else 1.0)
     levels = np.linspace(0.06, 1.0, 9) * values.max()
-    # One colour at rising opacity: it reads the same on a light and on a dark ground.
+    # One colour with increasing opacity looks the same on a light and on a dark background.
     shades = [to_rgba(BLUE, alpha) for alpha in np.linspace(0.08, 0.75, len(levels) - 1)]
     axes.contourf(grid[..., 0], grid[..., 1], values, levels, colors=shades)
     _paint_plane(axes, title, (-3, 4))
@@ -125,7 +125,7 @@ def _paint_counterexample(axes: Axes) -> None:
 
 
 def _paint_pipeline(axes: Axes, *, title: str, steps: tuple[tuple[str, str], ...], back_to: int) -> None:
-    """Draw boxes from top to bottom with arrows between, and the gradient's way back on the right."""
+    """Draw boxes from top to bottom with arrows between them, and the gradient as an arrow back up on the right."""
     heights = np.linspace(0.88, 0.08, len(steps))
     for (text, color), height in zip(steps, heights, strict=True):
         box = FancyBboxPatch(
@@ -159,9 +159,9 @@ ILLUSTRATIONS = (
     Illustration(
         "pipelines",
         "Three ways to train",
-        "Decision-blind training fits the costs and never hears of the decision. WISE changes the measure once, before "
-        "training, and then fits like any regression, with no solver. Decision-focused training calls the solver in "
-        "every step and sends the gradient through it.",
+        "Decision-blind training fits the costs without regard to the decision. WISE changes the measure once, before "
+        "training, and then fits a regression, with no solver. Decision-focused training calls the solver in every "
+        "step and differentiates through it.",
         (
             partial(_paint_pipeline, title="decision-blind", back_to=1, steps=(_DATA, _MODEL, ("‖ŷ − y‖²", GREEN))),
             partial(
@@ -181,10 +181,10 @@ ILLUSTRATIONS = (
     Illustration(
         "change_of_measure",
         "The change of measure on a two-dimensional Gaussian",
-        "First the costs y, with mean (0.5, 0.5), unit variances and covariance −0.3. Then the same density times ‖y‖, "
-        "so that costs near zero, which decide nothing, count for nothing. Last what is left after projection on the "
-        "unit circle, as a height above it. The arrow is the direction of the mean; the mean of the last density "
-        "points exactly along it.",
+        "Panel 1: the density of the costs y, with mean (0.5, 0.5), unit variances and covariance −0.3. Panel 2: the "
+        "same density times ‖y‖, so that costs near zero, where a wrong decision costs little, count little. Panel 3: "
+        "the density after projection on the unit circle, drawn as a height above the circle. The arrow is the "
+        "direction of the mean of y; the mean of the last density has exactly this direction.",
         (
             partial(_paint_density, title="1. costs y", weighted=False),
             partial(_paint_density, title="2. reweighted by ‖y‖", weighted=True),
@@ -194,9 +194,9 @@ ILLUSTRATIONS = (
     Illustration(
         "counterexample",
         "Neither step is enough alone",
-        "Two cost vectors, (4, 0) and (0, 1), are equally likely, and the decision is a point of the unit ball: only "
-        "the direction of the estimate matters. Reweighting alone or projecting alone turns it away from the mean, by "
-        "the angle given; both together keep it.",
+        "Two cost vectors, (4, 0) and (0, 1), are equally likely, and the decision is a point of the unit ball, so "
+        "only the direction of the estimate matters. Reweighting alone or projecting alone turns the estimate away "
+        "from the mean, by the given angle; both together keep its direction.",
         (_paint_counterexample,),
         size=(4.8, 3.3),
     ),

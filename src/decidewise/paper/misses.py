@@ -1,4 +1,4 @@
-"""What is known about the cells that were not reproduced. A miss without a reason says so."""
+"""Reasons why cells were not reproduced. The last reason is that none is known."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from decidewise.report.results import Board
 
 @dataclass(frozen=True)
 class Reason:
-    """Something known about a group of misses."""
+    """A reason for a group of misses, and a test of whether it applies to a miss."""
 
     title: str
     text: str
@@ -22,67 +22,68 @@ def _is_lower(miss: Judgement) -> bool:
     return miss.difference is not None and miss.difference < 0
 
 
-#: The first that applies is given. A new finding is one more entry.
+#: Each miss gets the first reason that applies. Add new findings here.
 REASONS = (
     Reason(
-        "Portfolio: MSE and WISE are in the other order",
-        "The order belongs to the pair, so both cells count as missed even where each mean is close to the published "
-        "one.",
+        "Portfolio: the order of MSE and WISE is reversed",
+        "The order concerns both cells, so both count as missed even if each mean is close to the published one.",
         lambda board, miss: miss.wrong_order,
     ),
     Reason(
         "Portfolio: PFY's noise and DBB's step are large for returns of 0.2",
-        "The noise of PFY has size 1, and with many samples DBB suffers from its λ of 100 in the same way: with a "
-        "hundredth of either both come close to the published numbers (`decidewise paper run perturbations`). DBB does "
-        "so also with 400 samples and a smaller learning rate (`decidewise paper run portfolio_rates`). What the "
-        "paper's trainings had is not known; the plan keeps to the text.",
+        "The noise of PFY has size 1. With many samples DBB suffers from its λ of 100 in the same way. With 1/100 of "
+        "these values both methods come close to the published numbers (`decidewise paper run perturbations`). With "
+        "400 samples a smaller learning rate also brings DBB close (`decidewise paper run portfolio_rates`). The plan "
+        "uses the values in the paper's text; which values its trainings used is not known.",
         lambda board, miss: board.problem == "portfolio" and miss.method in ("PFY", "DBB"),
     ),
     Reason(
         "Portfolio: the learning rate is not known",
-        "The plan has the rates of the shortest path, whose numbers of samples are the same. At 400 samples that is "
-        "too much for SPO+: with 0.002 in place of 0.005 it has its published numbers (`decidewise paper run "
-        "portfolio_rates`). The rates were not chosen by the cells.",
+        "The plan uses the rates of the shortest path, which has the same numbers of samples. At 400 samples the rate "
+        "is too large for SPO+: with 0.002 in place of 0.005 it reaches its published numbers (`decidewise paper run "
+        "portfolio_rates`). The rates were not tuned to match the published cells.",
         lambda board, miss: board.problem == "portfolio",
     ),
     Reason(
         "DBB ends below its published regret",
-        "A sound implementation with the paper's λ decides better than published: with few samples at every degree, "
-        "and on the shortest path from degree 4 on with any number. The published standard deviations, up to 28 "
-        "points, suggest that some of those trainings did not settle. Nothing was tuned to bring the two together.",
+        "Our implementation, with the paper's λ, decides better than published: with few samples at every degree, and "
+        "on the shortest path from degree 4 on with any number of samples. The published standard deviations, up to 28 "
+        "points, suggest that some of the published trainings did not converge. Nothing was tuned to match them.",
         lambda board, miss: miss.method == "DBB" and _is_lower(miss),
     ),
     Reason(
         "DBB does not gain from more samples",
-        "Its gradient is that of an interpolation whose width λ is fixed, and it is not consistent: with more samples "
-        "it converges to another predictor than the best one. The published regret falls with the samples, ours stays "
-        "where it was. Which detail of the paper's training makes the difference is not known.",
+        "Its gradient is that of an interpolation of fixed width λ, which is not consistent: with more samples it "
+        "converges to a predictor that is not the best one. The published regret falls with more samples; ours stays "
+        "the same. Which detail of the paper's training makes the difference is not known.",
         lambda board, miss: board.problem != "portfolio" and miss.method == "DBB",
     ),
     Reason(
         "Shortest path: LAVA ends below its published regret with few samples",
-        "All adjacent vertices are listed here (22 to 69 of a vertex of the grid); a search that stops early finds a "
-        "part of them. Training on the neighbours of a single basis raises the regret in these cells, but as much at "
-        "degree 1, where all neighbours give the published number. So this can be a part of the reason only.",
+        "Here LAVA uses all adjacent vertices (22 to 69 per vertex of the grid); a search that stops early would find "
+        "only some of them. Training on the neighbours of a single basis raises the regret in these cells, but raises "
+        "it as much at degree 1, where all neighbours give the published number. So this explains the miss only in "
+        "part.",
         lambda board, miss: board.problem == "shortest_path" and miss.method == "LAVA" and _is_lower(miss),
     ),
     Reason(
         "2D knapsack: LAVA ends above its published regret",
-        "Vertices and neighbours are those of the linear relaxation, and the margin is 0.1, its authors' default; the "
-        "paper states neither. The difference shrinks with the samples.",
+        "Here vertices and neighbours are those of the linear relaxation, and the margin is 0.1, the default of LAVA's "
+        "authors; the paper states neither. The difference shrinks with more samples.",
         lambda board, miss: board.problem == "knapsack" and miss.method == "LAVA" and not _is_lower(miss),
     ),
     Reason(
         "2D knapsack: CaVE ends below its published regret",
-        "The paper does not say which variant of CaVE it used. Of those in PyEPO and the exact projection, on the "
-        "cones at the integer optimum and at that of the relaxation, the exact projection at the relaxation's optimum "
-        "is by far the nearest (docs/experiments.md); at degree 1 with 800 samples it still decides better.",
+        "The paper does not say which variant of CaVE it used. We tried the variants of PyEPO and the exact "
+        "projection, each on the cones at the integer optimum and at the optimum of the relaxation. The exact "
+        "projection at the relaxation's optimum is by far the closest (docs/experiments.md), but it still decides "
+        "better at degree 1 with 800 samples.",
         lambda board, miss: board.problem == "knapsack" and miss.method == "CaVE" and _is_lower(miss),
     ),
     Reason(
         "2D knapsack, degree 4, 400 samples: the published row stands out",
-        "From 400 to 800 samples the published regret of PFY does not fall and that of SPO+ rises. Ours fall, and "
-        "agree with the published ones at 200 and at 800 samples.",
+        "From 400 to 800 samples the published regret of PFY does not fall, and that of SPO+ rises. Ours fall, and "
+        "agree with the published regrets at 200 and at 800 samples.",
         lambda board, miss: (
             board.problem == "knapsack"
             and miss.method in ("PFY", "SPO+")
@@ -91,14 +92,14 @@ REASONS = (
     ),
     Reason(
         "2D knapsack: published MSE is under-trained at low degrees",
-        "The given number of Adam steps cannot carry the intercept from 0 to the mean value of an item, so the cell "
-        "measures how far the optimiser came. The exact columns show where the losses lead when they are minimised.",
+        "The given number of Adam steps is too small to move the intercept from 0 to the mean value of an item, so the "
+        "cell measures how far the optimiser got. The exact columns show the regret of the minimised losses.",
         lambda board, miss: board.problem == "knapsack" and miss.method == "MSE" and miss.setting.degree in (1, 2),
     ),
     Reason(
         "No reason known",
-        "The protocol is the paper's as far as it is written down. These means are outside the tolerance, and why is "
-        "an open question.",
+        "The protocol is that of the paper, as far as the paper states it. These means are outside the tolerance for "
+        "an unknown reason.",
         lambda board, miss: True,
     ),
 )
@@ -107,7 +108,7 @@ REASONS = (
 def group_misses(
     judged: Iterable[tuple[Board, Iterable[Judgement]]],
 ) -> list[tuple[Reason, list[tuple[Board, Judgement]]]]:
-    """Return the missed cells under the first reason that applies to each; reasons without a cell are left out."""
+    """Return the missed cells, each under the first reason that applies to it; reasons without cells are omitted."""
     groups: list[tuple[Reason, list[tuple[Board, Judgement]]]] = [(reason, []) for reason in REASONS]
     for board, judgements in judged:
         for miss in judgements:

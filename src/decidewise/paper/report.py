@@ -52,18 +52,18 @@ def write_report(table: pa.Table, out: Path, published: Path) -> Path:
     Parameters
     ----------
     table : pyarrow.Table
-        The rows, of the paper's plans and of any others.
+        The rows of the paper's plans, and of any other plans.
     out : Path
-        A folder; made if it is missing.
+        A folder, created if it does not exist.
     published : Path
         The folder of the paper's numbers.
     """
-    out.mkdir(parents=True, exist_ok=True)  # before any work is done in vain
+    out.mkdir(parents=True, exist_ok=True)  # first, so that a bad path fails before the work starts
     return write_files(paper_report(table, paper_boards(table, published)), out)
 
 
 def paper_boards(table: pa.Table, folder: Path) -> list[Board]:
-    """Sort rows into boards: those of the paper's tables with verdicts, those of contests with published numbers."""
+    """Sort rows into boards: boards of the paper's tables get verdicts, boards of contests get published numbers."""
     published = read_published(folder)
     tables = {problem: numbers for problem, numbers in published.items() if problem not in CONTESTS}
     boards = []
@@ -76,7 +76,7 @@ def paper_boards(table: pa.Table, folder: Path) -> list[Board]:
 
 
 def paper_report(table: pa.Table, boards: Sequence[Board]) -> Report:
-    """Put together all that the page shows."""
+    """Return the report with all its sections."""
     repeated = [board for board in boards if not is_contest(board)]
     contest = Contest.among(boards)
     counts = count(judgement for board in repeated for judgement in judge(board).values())
@@ -112,7 +112,7 @@ def paper_report(table: pa.Table, boards: Sequence[Board]) -> Report:
 
 
 def paper_charts(board: Board) -> list[Chart | Matrix]:
-    """Return the figures of a board, with that of the paper's text after the first."""
+    """Return the figures of a board; the figure in the paper's text comes second on the shortest path."""
     charts = charts_of(board)
     if charts and board.plan == board.problem == "shortest_path" and (figure := text_figure(board)):
         charts.insert(1, figure)
@@ -172,14 +172,14 @@ def _idea_section() -> Section:
 
 def _facts(table: pa.Table, boards: Sequence[Board]) -> dict[str, str]:
     facts = facts_of(table)
-    ours, theirs = _clocks(boards)
+    ours, theirs = _total_seconds(boards)
     if facts and theirs:
         facts["Training time of the same trials"] = f"{_duration(theirs)} published, {_duration(ours)} here"
     return facts
 
 
-def _clocks(boards: Sequence[Board]) -> tuple[float, float]:
-    """Return our seconds and the published ones, over the cells that have both, for as many trials as published."""
+def _total_seconds(boards: Sequence[Board]) -> tuple[float, float]:
+    """Return our total seconds and the published ones, for `PAPER_TRIALS` trials of each cell that has both."""
     ours = theirs = 0.0
     for board in boards:
         for (setting, method), published in board.published.items():

@@ -1,4 +1,4 @@
-"""Another loss for the chosen model, to separate the effect of the model from that of the loss."""
+"""Train the chosen model on another loss, to separate the effect of the model from that of the loss."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from decidewise.problems.base import Problem
 
 
 class SameModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    """Train the model that `WiseRegressorCV` chooses on a loss with the solver in the loop.
+    """Take the model that `WiseRegressorCV` chooses, and train it on a loss with the solver in the loop.
 
     The link and the feature steps of the chosen candidate are kept; its deviance and exponent are not. Training starts
-    at least squares with that link and the candidate's ridge, not at the fit that was chosen, so that nothing of the
-    change of measure remains.
+    from a least-squares fit with this link and the candidate's ridge, not from the chosen fit, so the change of measure
+    has no effect on it.
 
     Parameters
     ----------
@@ -27,16 +27,16 @@ class SameModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
     loss : str or Loss
         As in `DecisionRegressor`, like `epochs`, `batch_size` and `learning_rate`.
     max_solves : int, optional
-        The most solver calls that choosing may take; training comes on top.
+        The largest number of solver calls of the choice; those of training are not limited.
     random_state : int, RandomState instance or None
-        With the same integer `WiseRegressorCV` makes the same choice.
+        With an integer, `WiseRegressorCV` with the same integer makes the same choice.
 
     Attributes
     ----------
     choice_ : WiseRegressorCV
-        Whose model was taken.
+        The fitted choice.
     model_ : Pipeline
-        Its feature steps and the trained `DecisionRegressor`.
+        The feature steps of the chosen model, and the trained `DecisionRegressor`.
     stopped_ : str
         Why training ended, as in `DecisionRegressor`.
 
@@ -69,7 +69,7 @@ class SameModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Choose on features X (n, p) and costs y (n, d), and train."""
+        """Choose a model on features X (n, p) and costs y (n, d), and train it."""
         choice = WiseRegressorCV(self.problem, max_solves=self.max_solves, random_state=self.random_state)
         self.choice_ = choice.fit(X, y)
         learner = self.choice_.best_estimator_.estimator_
@@ -85,7 +85,7 @@ class SameModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
         predictor = DecisionRegressor(
             self.problem,
             self.loss,
-            protocol="paper",  # its rates were chosen in the units of the costs
+            protocol="paper",  # the learning rates were chosen for unscaled costs
             init=GeneralizedLinear(link=link, alpha=last.alpha),
             link=link,
             epochs=self.epochs,

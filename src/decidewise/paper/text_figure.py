@@ -1,4 +1,4 @@
-"""The figure of the paper's text: regret against training time on the shortest path, in a few settings."""
+"""The figure in the paper's text: regret against training time on the shortest path, in a few settings."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from decidewise.report.chart import Axis, Chart, Panel
 from decidewise.report.chart_builders import at_seconds, build_chart, series_of
 from decidewise.report.results import Board
 
-#: Its degrees and sample sizes.
+#: The degrees and the numbers of samples in the figure.
 DEGREES, SAMPLES = (1, 4, 8), (400, 1600)
 
 
 def text_figure(board: Board) -> Chart | None:
-    """Return regret against training time for the settings in the paper's text, one panel per sample size."""
+    """Return regret against training time for the settings in the paper's text, one panel per number of samples."""
     panels = []
     for samples in SAMPLES:
         settings = [at for at in board.settings if at.samples == samples and at.degree in DEGREES]

@@ -1,14 +1,14 @@
-"""When a published cell counts as reproduced.
+"""The rule by which a published cell counts as reproduced.
 
-The rule compares our mean under the paper's protocol with the published mean:
+It compares our mean under the paper's protocol with the published mean:
 
 - in general they may differ by `2 * sqrt(s_ours² / n_ours + s_paper² / 20) + 0.25` points, where `s` is the standard
   deviation over trials and `n_ours` the number of trials in our rows;
-- on the portfolio, whose regrets are all below one percent, by 0.12 points. There the order of MSE and WISE must also
-  be the published one wherever the published means are more than 0.02 apart: if it is not, *both* cells are missed,
-  since the order belongs to the pair. While one of the two has not been run, the other is judged by its distance alone.
+- on the portfolio, whose regrets are all below one percent, they may differ by 0.12 points. If the published means of
+  MSE and WISE differ by more than 0.02, ours must also be in the published order; otherwise *both* cells are missed,
+  because the order concerns both. As long as one of the two has not been run, only the difference counts.
 
-A miss is always shown with its difference.
+The report shows each miss with its difference.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ PROTOCOL = DEFAULT_MODE
 
 #: Trials behind every published mean.
 PAPER_TRIALS = 20
-#: Points within which a cell counts as reproduced, where that does not depend on the spread.
+#: The tolerance in points, for problems whose tolerance does not depend on the standard deviations.
 FIXED_TOLERANCE = {"portfolio": 0.12}
-#: The published gap of MSE and WISE, in points, above which their order is looked at.
+#: The order of MSE and WISE is compared if their published means differ by more than this, in points.
 ORDER_GAP = {"portfolio": 0.02, "shortest_path": 0.3}
-#: Where a wrong order turns both cells into misses; elsewhere it is only counted.
+#: The problems in which a wrong order makes both cells misses; elsewhere wrong orders are only counted.
 ORDER_DECIDES = {"portfolio"}
-_ROUNDING = 1e-9  # published means have two decimals: a gap of 0.02 must not exceed 0.02 in binary
+_ROUNDING = 1e-9  # published means have two decimals; in binary their difference may exceed 0.02 by rounding alone
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """One published cell beside ours; `difference` is ours minus published, None where there is nothing of ours."""
+    """One published cell and ours; `difference` is ours minus published, None if ours has no finished trial."""
 
     setting: Setting
     method: str
@@ -54,7 +54,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Order:
-    """In how many of the rows with a published gap wide enough MSE and WISE are in the published order."""
+    """The numbers of rows whose published gap of MSE and WISE exceeds `gap`: in published order, judged, and all."""
 
     gap: float
     kept: int
@@ -81,7 +81,7 @@ def judge(board: Board) -> dict[tuple[Setting, str], Judgement]:
 
 
 def with_verdicts(board: Board) -> Board:
-    """Return the board with a verdict on every published cell, for tables and figures to show."""
+    """Return the board with a verdict on every published cell, which tables and figures show."""
     tones: dict[Outcome, Literal["good", "bad"]] = {"reproduced": "good", "missed": "bad"}
     verdicts = {
         key: Verdict(
@@ -102,7 +102,7 @@ def count(judgements: Iterable[Judgement]) -> dict[Outcome, int]:
 
 
 def order(board: Board) -> Order | None:
-    """Compare the order of MSE and WISE row by row, None where the published gap is never wide enough."""
+    """Compare the order of MSE and WISE row by row; None if the published gap is wide enough in no row."""
     gap = ORDER_GAP.get(board.problem)
     if gap is None:
         return None
@@ -129,13 +129,13 @@ def _judge(board: Board, setting: Setting, method: str) -> Judgement:
 
 
 def _gap(board: Board, setting: Setting) -> float:
-    """Return published MSE minus published WISE, zero where one is not published."""
+    """Return published MSE minus published WISE, zero if one is not published."""
     pair = [board.published.get((setting, method)) for method in ("MSE", "WISE")]
     return pair[0].regret.mean - pair[1].regret.mean if pair[0] and pair[1] else 0.0
 
 
 def _order_kept(board: Board, setting: Setting) -> bool | None:
-    """Tell whether ours are in the published order, None while one of them is missing."""
+    """Return whether our means are in the published order, None if one is missing."""
     pair = [board.cells.get((setting, Column(method, PROTOCOL))) for method in ("MSE", "WISE")]
     if not all(cell and cell.trials for cell in pair):
         return None

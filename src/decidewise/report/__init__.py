@@ -1,11 +1,11 @@
-"""Rows -> tables, figures and one HTML page. Everything here is a function of the rows: nothing is solved or trained.
+"""Turn rows into tables, figures and one HTML page. A report depends on the rows alone: it solves and trains nothing.
 
-- `results`, `read_results`: boards, the rows of one problem each with published numbers beside them
+- `results`, `read_results`: boards; a board holds the rows of one problem, and any published numbers for it
 - `tables`, `formats`: tables, and their Markdown, LaTeX and CSV
 - `chart`, `chart_builders`: charts as plain data; `matplotlib_charts` draws them into files
-- `sections`: the parts of a report; others can add their own, as `decidewise.paper.report` does
-- `page`: all sections on one page, where a small script draws the same charts
-- `write`: the only part that touches the disk
+- `sections`: the sections of a report; other packages can add theirs, as `decidewise.paper.report` does
+- `page`: all sections on one HTML page, whose script draws the same charts
+- `write`: the files of a report
 """
 
 from decidewise.runtime.extras import require

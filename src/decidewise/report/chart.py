@@ -1,4 +1,4 @@
-"""Charts as plain data, which `matplotlib_charts` draws into files and the page's script on the screen."""
+"""Charts as plain data. `matplotlib_charts` draws them into files, the script of the page draws them on the screen."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Literal
 
 from decidewise.report.results import Column
 
-#: The layers of a chart besides our training modes: published numbers, and the floor.
+#: The layers of a chart in addition to our training modes: published numbers, and the floor.
 PUBLISHED, FLOOR = "published", "floor"
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A point, with the note that is shown when it is pointed at."""
+    """A point, with the note that the page shows when the mouse is over it."""
 
     x: float
     y: float
@@ -24,7 +24,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Series:
-    """The marks of one method in one layer, in the order in which they are joined; the floor has no method."""
+    """The marks of one method in one layer, in the order in which a line joins them; the floor has no method."""
 
     method: str
     layer: str
@@ -41,9 +41,9 @@ class Panel:
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis; `symlog` is linear below `unit` and logarithmic above, for counts that may be zero.
+    """An axis; "symlog" is linear below `unit` and logarithmic above, for counts that may be zero.
 
-    With `names`, the axis lists them at 0, 1, 2, ...
+    If there are `names`, they label the positions 0, 1, 2, ...
     """
 
     label: str
@@ -55,7 +55,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Chart:
-    """Panels of one kind side by side."""
+    """Panels side by side, with the same axes."""
 
     name: str
     title: str
@@ -67,13 +67,13 @@ class Chart:
 
     @property
     def methods(self) -> list[str]:
-        """The methods that are drawn."""
+        """The methods in the chart."""
         return list(dict.fromkeys(series.method for panel in self.panels for series in panel.series if series.method))
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """How often each column beats each other one: `shares[i][j]` in percent, None where they never met."""
+    """How often column `i` beats column `j`: `shares[i][j]` percent of `meetings[i][j]` trials, None if no trials."""
 
     name: str
     title: str
@@ -86,5 +86,5 @@ class Matrix:
 
     @property
     def methods(self) -> list[str]:
-        """The methods that are compared."""
+        """The methods in the matrix."""
         return list(dict.fromkeys(column.method for column in self.columns))

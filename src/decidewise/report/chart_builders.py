@@ -1,4 +1,4 @@
-"""Boards -> charts: every figure that the rows are enough for."""
+"""Build the charts of a board: every figure for which it has enough rows."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from decidewise.report.results import DEFAULT_MODE, Board, Column, Published, Se
 from decidewise.report.tables import digits_of
 
 _LOG_RATIO = 4  # a linear axis hides the small values beyond this ratio
-#: Where the mark of our cell or of the published one is, None to leave it out.
+#: Returns the position of the mark of one of our cells or of a published one, None to omit the mark.
 Place = Callable[[Setting, Trials | Published], tuple[float, Summary] | None]
 
 
 def charts_of(board: Board) -> list[Chart | Matrix]:
-    """Return every figure that the rows of a board are enough for."""
+    """Return every figure for which the board has enough rows."""
     if not any(cell.trials for cell in board.cells.values()):
         return []
     candidates: list[Chart | Matrix | None]
@@ -30,7 +30,7 @@ def charts_of(board: Board) -> list[Chart | Matrix]:
             speed_up(board),
             paired_wins(board),
         ]
-    else:  # an axis of samples would have one point
+    else:  # charts against samples would have a single position
         candidates = [regret_by_method(board), regret_by_time(board), regret_by_solves(board), paired_wins(board)]
     return [chart for chart in candidates if chart is not None]
 
@@ -56,7 +56,7 @@ def regret_by_method(board: Board) -> Chart | None:
     for setting in board.settings:
         series = []
         for each in series_of(board, [setting], lambda at, cell: (0.0, cell.regret)):
-            # Published numbers have the place of the method in its default mode.
+            # A published number goes to the position of the method in its default mode.
             mode = DEFAULT_MODE if each.layer == PUBLISHED else each.layer
             x = board.columns.index(Column(each.method, mode))
             series.append(replace(each, marks=tuple(replace(mark, x=x) for mark in each.marks)))
@@ -75,14 +75,14 @@ def regret_by_method(board: Board) -> Chart | None:
 
 
 def regret_by_time(board: Board) -> Chart | None:
-    """Return regret against training time, one panel per degree, a path through the sample sizes."""
+    """Return regret against training time, one panel per degree; a line joins the sample sizes of a method."""
     several = board.has_several_sizes
     return _by_degree(
         board,
         "regret_time",
         "Regret against training time, every setting",
         "Mean regret against mean seconds of training, labels included."
-        + (" Each path goes through the sample sizes, from the smallest (fastest) to the largest." if several else ""),
+        + (" A line joins the sample sizes of each method, from the smallest (fastest) up." if several else ""),
         Axis("seconds", "log"),
         "regret, %",
         lambda setting, cell: at_seconds(cell),
@@ -90,7 +90,7 @@ def regret_by_time(board: Board) -> Chart | None:
 
 
 def regret_by_solves(board: Board) -> Chart | None:
-    """Return regret against solver calls, one panel per degree, a path through the sample sizes."""
+    """Return regret against solver calls, one panel per degree; a line joins the sample sizes of a method."""
     calls = [cell.n_solves.mean for cell in board.cells.values() if cell.n_solves.mean > 0]
     if not calls:
         return None
@@ -98,8 +98,8 @@ def regret_by_solves(board: Board) -> Chart | None:
         board,
         "regret_calls",
         "Regret against solver calls",
-        "Mean regret against the solver calls of labels and training. A solver-free method is at zero for every number "
-        "of samples.",
+        "Mean regret against mean solver calls of labels and training. A solver-free method has zero calls at every "
+        "number of samples.",
         Axis("solver calls", "symlog", unit=min(calls) / 3),
         "regret, %",
         lambda setting, cell: (cell.n_solves.mean, cell.regret) if isinstance(cell, Trials) else None,
@@ -112,7 +112,8 @@ def excess_over_floor(board: Board) -> Chart | None:
         board,
         "excess",
         "Excess over the floor",
-        "Regret minus that of the true expected costs on the same test set, trial by trial: what is left to learn.",
+        "Regret minus the floor (the regret of the true expected costs on the same test set), trial by trial: the part "
+        "of the regret that a better prediction could remove.",
         _samples_axis(board),
         "excess regret, points",
         lambda setting, cell: (setting.samples, cell.excess) if isinstance(cell, Trials) else None,
@@ -120,7 +121,7 @@ def excess_over_floor(board: Board) -> Chart | None:
 
 
 def speed_up(board: Board) -> Chart | None:
-    """Return published seconds divided by ours against samples, as geometric means over the degrees."""
+    """Return published seconds divided by ours, as geometric means over the degrees, against samples."""
     ratios: dict[tuple[Column, int], list[float]] = {}
     for (setting, column), cell in board.cells.items():
         published = board.published.get((setting, column.method))
@@ -137,7 +138,7 @@ def speed_up(board: Board) -> Chart | None:
         f"speed_up_{board.name}",
         "Speed-up over the published seconds",
         "Published training seconds divided by ours (labels included, one thread per trial), as the geometric mean "
-        "over the degrees. The machines differ; the ratios between methods do not depend on that.",
+        "over the degrees. The machines differ, which scales the speed-ups of all methods alike.",
         _samples_axis(board),
         "times faster",
         [Panel("all degrees" if board.has_degrees else "", tuple(series))],
@@ -145,24 +146,25 @@ def speed_up(board: Board) -> Chart | None:
 
 
 def paired_wins(board: Board) -> Matrix | None:
-    """Return how often each column beats each other one on the same data; a tie is half a win."""
+    """Return how often each column beats each other column on the same data; a tie counts as half a win."""
     columns = [column for column in board.columns if any(at[1] == column and c.trials for at, c in board.cells.items())]
     if len(columns) < 2:
         return None
-    duels = [[_duel(board, one, other) for other in columns] for one in columns]
+    counts = [[_count_wins(board, one, other) for other in columns] for one in columns]
     return Matrix(
         f"paired_wins_{board.name}",
         "Paired wins",
-        "How often, in percent, the method of the row has a lower regret than that of the column in the same trial: "
-        "the same data.",
+        "In percent of the trials, how often the method of the row has a lower regret than the method of the column on "
+        "the same data. A tie counts as half.",
         tuple(columns),
         tuple(column.label for column in columns),
-        tuple(tuple(100 * wins / n if n else None for wins, n in row) for row in duels),
-        tuple(tuple(n for _, n in row) for row in duels),
+        tuple(tuple(100 * wins / n if n else None for wins, n in row) for row in counts),
+        tuple(tuple(n for _, n in row) for row in counts),
     )
 
 
-def _duel(board: Board, one: Column, other: Column) -> tuple[float, int]:
+def _count_wins(board: Board, one: Column, other: Column) -> tuple[float, int]:
+    """Return the wins of one column over another, and the number of trials that both have."""
     if one == other:
         return 0.0, 0
     wins, meetings = 0.0, 0
@@ -179,7 +181,7 @@ def _duel(board: Board, one: Column, other: Column) -> tuple[float, int]:
 def series_of(
     board: Board, settings: Sequence[Setting], place: Place, size: Callable[[Setting], float] = lambda _: 1.0
 ) -> Iterator[Series]:
-    """Yield the series of each column through the settings, the published one of a method before ours."""
+    """Yield the series of each column over the settings; the published series of a method comes before ours."""
     for column in board.columns:
         if column.mode == DEFAULT_MODE:
             theirs = ((at, board.published.get((at, column.method))) for at in settings)
@@ -189,7 +191,10 @@ def series_of(
 
 
 def build_chart(name: str, title: str, caption: str, x: Axis, y: str, panels: Sequence[Panel]) -> Chart | None:
-    """Leave out what is empty, and choose a logarithmic axis where a linear one would hide the small values."""
+    """Return a chart without empty series and panels, None if none is left.
+
+    The y axis is logarithmic if a linear one would hide the small values.
+    """
     panels = [Panel(p.title, tuple(series for series in p.series if series.marks)) for p in panels]
     panels = [panel for panel in panels if any(series.layer not in (PUBLISHED, FLOOR) for series in panel.series)]
     if not panels:
@@ -201,8 +206,8 @@ def build_chart(name: str, title: str, caption: str, x: Axis, y: str, panels: Se
 
 
 def at_seconds(cell: Trials | Published) -> tuple[float, Summary] | None:
-    """Place a cell at its training time."""
-    # A clock too coarse for an exact fit reads zero, which a logarithmic axis cannot show.
+    """Return the position of a cell at its training time."""
+    # A coarse clock may measure zero seconds for an exact fit, which a logarithmic axis cannot show.
     return (cell.seconds.mean, cell.regret) if cell.seconds.mean > 0 else None
 
 
@@ -240,7 +245,7 @@ def _marks(
 
 
 def _note(board: Board, setting: Setting, column: Column) -> str:
-    """Return what is said about a cell when its mark is pointed at."""
+    """Return the note that the page shows when the mouse is over the mark of a cell."""
     digits = digits_of(board)
     place = f"{degree_text(setting.degree)}, n = {setting.samples:,}".removeprefix(", ")
     lines = [f"{column.label} · {place}"]
@@ -256,8 +261,8 @@ def _note(board: Board, setting: Setting, column: Column) -> str:
         lines.append(f"published {mean:.2f} ± {std:.2f} %{seconds}")
     if published and cell.trials:
         verdict = board.verdicts.get((setting, column.method))
-        said = f": {verdict.word}" if verdict else ""
-        lines.append(f"difference {cell.regret.mean - published.regret.mean:+.{digits}f}{said}")
+        outcome = f": {verdict.word}" if verdict else ""
+        lines.append(f"difference {cell.regret.mean - published.regret.mean:+.{digits}f}{outcome}")
     return "\n".join(lines)
 
 
@@ -265,7 +270,7 @@ def _regret_caption(board: Board) -> str:
     return (
         "Mean normalised test regret, with the standard deviation over trials."
         + (" Hollow marks are the published means." if board.published else "")
-        + (" The dotted line is the floor, the regret of the true expected costs." if board.floors else "")
+        + (" The dashed line without marks is the floor, reached by the true expected costs." if board.floors else "")
     )
 
 

@@ -1,4 +1,4 @@
-"""Tables -> Markdown and LaTeX; boards -> CSV, for whoever wants to compute with the numbers.
+"""Write tables as Markdown and LaTeX, to be read, and boards as CSV, to compute with.
 
 >>> from decidewise.report.results import Board, Trials, Column, Setting, Trial
 >>> from decidewise.report.tables import regret_table
@@ -34,7 +34,7 @@ LATEX_END = (r"\bottomrule", r"\end{tabular}}", r"\end{table}")
 
 
 def to_markdown(table: Table) -> str:
-    """Write one line per setting: ours, then in brackets the published number and the difference with any verdict."""
+    """Write one line per setting: ours, then in brackets the published number, the difference and any verdict."""
     heads = [*table.keys, *(markdown_text(column.label) for column in table.columns), "floor"]
     lines = [[*table.start(row), *(_markdown_entry(entry) for entry in row.entries), row.floor] for row in table.rows]
     width = len(heads) if table.has_floor else len(heads) - 1
@@ -42,7 +42,7 @@ def to_markdown(table: Table) -> str:
 
 
 def to_latex(table: Table, caption: str) -> str:
-    """Write a floating table with up to three lines per setting: ours, published, difference with any verdict."""
+    """Write a floating table with up to three lines per setting: ours, published, difference and any verdict."""
     heads = [*table.keys, "", *(latex_text(column.label) for column in table.columns)]
     lines = latex_head(caption, f"{'r' * len(table.keys)}l{'r' * (len(table.columns) + table.has_floor)}")
     lines.append(latex_line([*heads, *["floor"] * table.has_floor]))
@@ -54,7 +54,7 @@ def to_latex(table: Table, caption: str) -> str:
 
 
 def to_csv(board: Board) -> str:
-    """Write one line per cell with everything known about it, to six digits; empty fields where there is nothing."""
+    """Write one line per cell with all its numbers, to six digits; a field without a number is empty."""
     text = StringIO()
     columns = [name for name in _CSV_COLUMNS if board.has_degrees or name != "degree"]
     writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
@@ -86,18 +86,18 @@ def to_csv(board: Board) -> str:
 
 
 def markdown_table(lines: list[list[str]]) -> str:
-    """Return a table of lines of cells, the first of them the heads."""
+    """Return a Markdown table; the first line holds the headings of the columns."""
     written = ["| " + " | ".join(line) + " |" for line in lines]
     return "\n".join([written[0], "|" + "---:|" * len(lines[0]), *written[1:]]) + "\n"
 
 
 def markdown_text(text: str) -> str:
-    """Return text that Markdown, and the HTML it is turned into, show as it is."""
+    """Return the text escaped, so that Markdown and the HTML made from it show it literally."""
     return re.sub(r"([\\`*_\[\]|~$])", r"\\\1", escape(text, quote=False))
 
 
 def csv_text(text: str) -> str:
-    """Return text that no spreadsheet takes for a formula."""
+    """Return the text, with a ' before it if a spreadsheet would take it for a formula."""
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
@@ -142,12 +142,12 @@ def _relation(entry: TableEntry) -> str:
 
 
 def markdown_bold(text: str, bold: bool) -> str:
-    """Return Markdown, in bold or as it is."""
+    """Return the Markdown, in bold if asked for."""
     return f"**{text}**" if bold else text
 
 
 def latex_bold(text: str, bold: bool) -> str:
-    """Return text as LaTeX, in bold or plain."""
+    """Return the text escaped for LaTeX, in bold if asked for."""
     return rf"\textbf{{{latex_text(text)}}}" if bold else latex_text(text)
 
 
@@ -157,7 +157,7 @@ def latex_line(cells: list[str]) -> str:
 
 
 def latex_text(text: str) -> str:
-    """Return text that LaTeX shows as it is."""
+    """Return the text escaped, so that LaTeX shows it literally."""
     return "".join(_LATEX.get(character, character) for character in text)
 
 

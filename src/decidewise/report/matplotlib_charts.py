@@ -1,4 +1,4 @@
-"""Charts -> PNG and SVG, drawn by Matplotlib for papers and slides; the page draws the same charts by itself."""
+"""Draw charts into PNG and SVG files with Matplotlib, for papers and slides; the page draws its charts by script."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from decidewise.report.results import DEFAULT_MODE, MODES, in_order
 from decidewise.report.style import INK, LIGHT, Style
 
 _SETTINGS: dict[Any, Any] = {
-    "svg.fonttype": "none",  # text stays text: small files, and it can be searched and restyled
-    "text.parse_math": False,  # a name with dollars in it is a name
+    "svg.fonttype": "none",  # keep text as text: small files that can be searched and restyled
+    "text.parse_math": False,  # show a $ in a name as it is
     "font.size": 9,
     "text.color": INK,
     "axes.labelcolor": INK,
@@ -45,8 +45,8 @@ _SETTINGS: dict[Any, Any] = {
     "ytick.color": INK,
 }
 _COLUMNS = 3
-#: Letters of a label, beyond which it would leave no room for the figure.
-_LONGEST_LABEL = 40
+#: The most letters of a label; a longer one is shortened, to leave room for the figure.
+_MAX_LABEL = 40
 
 
 def render(draw: Callable[[], Figure], name: str) -> dict[str, bytes]:
@@ -55,18 +55,18 @@ def render(draw: Callable[[], Figure], name: str) -> dict[str, bytes]:
     Parameters
     ----------
     draw : callable
-        Makes the figure; called inside the house settings.
+        Returns the figure; it is called with the Matplotlib settings of the report.
     name : str
-        Enters the identifiers inside the SVG, so that two figures can live on one page.
+        Makes the identifiers inside the SVG unique, so that several figures fit on one page.
     """
     png, svg = BytesIO(), BytesIO()
     with mpl.rc_context({**_SETTINGS, "svg.hashsalt": name}), warnings.catch_warnings():
-        # Not every font has every letter, nor every figure room for all of its labels: no news to whoever chose them.
+        # A font may lack a letter, and a figure may lack room for long labels: the figure is still useful.
         warnings.filterwarnings("ignore", "Glyph|constrained_layout", UserWarning)
         figure = draw()
         figure.dpi = 150
         FigureCanvasAgg(figure).print_png(png)
-        figure.set_layout_engine("none")  # laid out once, for the two of them
+        figure.set_layout_engine("none")  # the SVG keeps the layout of the PNG
         FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None})
     return {"png": png.getvalue(), "svg": svg.getvalue()}
 
@@ -95,7 +95,7 @@ def draw_chart(chart: Chart, styles: Mapping[str, Style]) -> Figure:
 
 
 def draw_matrix(matrix: Matrix) -> Figure:
-    """Draw wins in blue and losses in orange, the stronger the further from a draw."""
+    """Draw wins in blue and losses in orange; the further from 50 %, the stronger the colour."""
     size = len(matrix.labels)
     figure = Figure(figsize=(1.6 + 0.62 * size, 1.2 + 0.5 * size), layout="constrained")
     axes = figure.subplots()
@@ -124,12 +124,12 @@ def _draw_series(axes: Axes, chart: Chart, series: Series, styles: Mapping[str, 
         axes.plot(x, y, **_look(series.layer, None), marker="_" if len(x) == 1 else "none", markersize=20)
         return
     look = _look(series.layer, styles[series.method])
-    # Moved apart by a point or so a method, so that whiskers at the same number of samples do not cover each other.
+    # Shift each method by about a point, so that whiskers at the same number of samples do not overlap.
     step = min(1.6, 16 / len(styles)) / 72 if chart.x.ticks and not chart.x.names else 0.0
     shift = step * (list(styles).index(series.method) - (len(styles) - 1) / 2)
     shifted = axes.transData + ScaledTranslation(shift, 0, axes.figure.dpi_scale_trans)
-    low = np.maximum(y - spread, y / 2) if y.min() > 0 else y - spread  # a whisker must not leave a log axis
-    # A percent of room on all sides: values that differ by rounding alone leave Matplotlib without a scale.
+    low = np.maximum(y - spread, y / 2) if y.min() > 0 else y - spread  # a whisker must stay positive on a log axis
+    # Add one percent of room on all sides: Matplotlib finds no scale for values that differ only by rounding.
     axes.update_datalim(np.column_stack([[*(0.99 * x), *(1.01 * x)], [*(0.99 * low), *(1.01 * (y + spread))]]))
     axes.plot(x, y, transform=shifted, **look | {"marker": "none"})
     sizes = [(look["markersize"] * mark.size) ** 2 for mark in series.marks]
@@ -173,7 +173,7 @@ def _locator(spec: Axis, low: float, high: float) -> Locator:
         factors = (1, 2, 5) if high < 200 * spec.unit else (1,)
         return FixedLocator([0, *(tick for power in powers for f in factors if (tick := f * power) >= spec.unit)])
     if high < 6 * low:
-        return MaxNLocator(4)  # too narrow for a power of ten and its parts
+        return MaxNLocator(4)  # the range is too narrow for ticks at 1, 2 and 5 times powers of ten
     return LogLocator(subs=(1, 2, 5) if high < 200 * low else (1,), numticks=6)
 
 
@@ -188,4 +188,4 @@ def _legend(chart: Chart, styles: Mapping[str, Style]) -> list[Line2D]:
 
 
 def _short(label: str) -> str:
-    return label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 1]}…"
+    return label if len(label) <= _MAX_LABEL else f"{label[: _MAX_LABEL - 1]}…"

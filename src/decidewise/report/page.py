@@ -1,4 +1,4 @@
-"""A report -> one HTML page that needs nothing else: styles, script and data are inside, nothing is fetched."""
+"""Render a report as one self-contained HTML page: styles, script and data are inside, and nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from decidewise.report.style import DARK, INK, LIGHT, Style
 
 
 def render_page(report: Report, looks: Mapping[str, Style]) -> str:
-    """Return the page; `looks` are those of the methods in its charts."""
+    """Return the page as HTML; `looks` holds the style of each method in its charts."""
     return render_template(
         "report.html.j2",
         report=report,
@@ -32,11 +32,11 @@ def render_page(report: Report, looks: Mapping[str, Style]) -> str:
 
 
 def inline_svg(svg: bytes, label: str) -> Markup:
-    """Return a Matplotlib SVG as an element of the page: no prologue, no fixed size, ink in the colour of the text."""
+    """Return a Matplotlib SVG as an element of the page: no prologue, no fixed size, colours that follow the theme."""
     text = svg.decode()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r'<g id="[^"]*"', "<g", text)  # names like patch_1 repeat from drawing to drawing
+    text = re.sub(r'<g id="[^"]*"', "<g", text)  # ids such as patch_1 occur in every drawing
     colors = {INK: "currentColor", "#ffffff": "transparent"} | {c: f"var(--c{i})" for i, c in enumerate(LIGHT)}
     for fixed, themed in colors.items():
         text = text.replace(fixed, themed)
@@ -62,7 +62,7 @@ def _layers(charts: Iterable[Chart | Matrix]) -> list[str]:
 
 
 def _data(looks: Mapping[str, Style], charts: Sequence[Chart | Matrix]) -> dict[str, Any]:
-    """Return what the script draws; marks are short arrays, and a note that several charts share is stored once."""
+    """Return the data for the script; marks are short arrays, and a note shared by several charts is stored once."""
     notes: dict[str, int] = {}
 
     def encode(chart: Chart | Matrix) -> dict[str, Any]:

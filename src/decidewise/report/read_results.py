@@ -1,4 +1,4 @@
-"""Rows and published numbers -> boards."""
+"""Read rows and published numbers into boards."""
 
 from __future__ import annotations
 
@@ -40,19 +40,24 @@ Numbers = Mapping[tuple[Setting, str], Published]
 def read_boards(
     table: pa.Table, published: Mapping[str, Numbers] | None = None, conventions: Conventions = PLAIN
 ) -> list[Board]:
-    """Sort rows into boards; a board whose plan and problem bear the name of published numbers is compared with them.
+    """Sort rows into boards, one for each problem of each plan.
+
+    A board whose plan and problem have the same name gets the published numbers of that name.
 
     Parameters
     ----------
     table : pyarrow.Table
         One row per (plan, problem, degree, samples, method, mode, trial).
     published : mapping, optional
-        Published numbers by problem, as `read_published` returns them. Those without rows are boards too, on which
-        everything is yet to be run, unless all rows belong to other plans: then there is nothing to compare.
+        Published numbers by problem, as returned by `read_published`. A published problem without rows gets a board of
+        its own, with all cells not run; but if no row belongs to any published problem, there are no such boards.
     """
     missing = [column for column in COLUMNS if column not in table.column_names]
     if missing:
-        raise ValueError(f"the table of rows lacks the columns {missing}; it has {table.column_names}.")
+        raise ValueError(
+            f"the table of rows lacks the columns {missing}; it has {table.column_names}. Pass a table as returned by "
+            "decidewise.experiments.as_table."
+        )
     cells: dict[tuple[str, str], dict[tuple[Setting, Column], Trials]] = {}
     for row in table.to_pylist():
         found = cells.setdefault((row["plan"], row["problem"]), {})
@@ -71,7 +76,7 @@ def read_boards(
 
 
 def compare_with(board: Board, published: Numbers) -> Board:
-    """Put published numbers beside those of a board, under the names that its rows give to the methods."""
+    """Return the board with published numbers, under the method names of its rows."""
     spelling = {column.method.casefold(): column.method for _, column in board.cells}  # CaVE and CAVE are one method
     spelled = {(at, spelling.get(method.casefold(), method)): value for (at, method), value in published.items()}
     return replace(board, published=spelled)
@@ -81,7 +86,7 @@ def _add(cell: Trials, row: Mapping[str, Any]) -> None:
     trial = row["trial"]
     if trial in cell.trials or trial in (failure.trial for failure in cell.failures):
         where = ", ".join(f"{name}={row[name]!r}" for name in COLUMNS[:7])
-        raise InputError(f"two rows are the same trial of the same cell ({where}); report one version at a time.")
+        raise InputError(f"two rows are of the same trial of the same cell ({where}); report one version at a time.")
     regret = _number(row["regret"])
     if row["status"] == "ok" and isfinite(regret):
         seconds = _number(row["label_seconds"]) + _number(row["train_seconds"])
@@ -95,13 +100,13 @@ def _number(value: float | None) -> float:
 
 
 def read_published(folder: Path) -> dict[str, Numbers]:
-    """Read published numbers by problem: one CSV file for each, named after it.
+    """Read published numbers by problem, from one CSV file per problem, named after it.
 
-    Columns are samples, method, regret_mean and, where known, degree, regret_std, seconds_mean and seconds_std.
+    The columns are samples, method, regret_mean and, if known, degree, regret_std, seconds_mean and seconds_std.
     """
     files = sorted(folder.glob("*.csv"))
     if not files:
-        raise InputError(f"no published numbers in {folder}: a folder with CSV files was expected.")
+        raise InputError(f"no published numbers in {folder}; name a folder with one CSV file per problem.")
     return {file.stem: _read_numbers(file) for file in files}
 
 
@@ -111,7 +116,7 @@ def _read_numbers(file: Path) -> Numbers:
         try:
             return dict(_published(line) for line in lines)
         except KeyError as missing:
-            raise InputError(f"{file}: there is no column {missing}; the first line must name it.") from missing
+            raise InputError(f"{file}: column {missing} is missing; the first line must name all columns.") from missing
         except UnicodeDecodeError as reason:
             raise InputError(f"{file} is not a text file in UTF-8: {reason}.") from reason
         except (TypeError, ValueError, csv.Error) as reason:

@@ -1,4 +1,4 @@
-"""Boards: one problem of one plan each, with every trial of every cell and the published numbers beside it."""
+"""Boards: a board holds one problem of one plan, with every trial of every cell and any published numbers."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from hashlib import sha256
 from math import isfinite, nan, sqrt
 from typing import Literal, NamedTuple
 
-#: The mode of a plan's method unless it names another. Labels leave it out, and published numbers are compared with it.
+#: The mode of a method if the plan gives none. Labels omit it, and published numbers are compared with it.
 DEFAULT_MODE = "adam"
-#: Modes in the order of tables and legends; others follow in the order of their rows.
+#: The order of modes in tables and legends; other modes follow in the order of their rows.
 MODES = (DEFAULT_MODE, "exact")
-#: What every page has besides its boards: no board may take these names.
+#: Names of other elements of every page, which no board may have.
 _RESERVED = ("main", "summary", "failures", "tip", "data")
-#: Bytes of a stem; file systems allow 255 for a whole name.
-_LONGEST_STEM = 120
+#: The most bytes of a stem; file systems allow 255 for a whole file name.
+_MAX_STEM = 120
 
 
 @dataclass(frozen=True)
 class Conventions:
-    """What a report calls things and in which order; the default goes by the names and the order of the rows.
+    """The titles of a report and the order of its problems and methods; by default those of the rows.
 
     Parameters
     ----------
     titles : mapping
-        Titles of problems. Published problems appear in this order.
+        Titles of problems by name. Published problems appear in this order.
     methods : tuple of str
-        Methods that come first, in this order and with the same look in every report.
+        Methods that come first, in this order and with the same style in every report.
     reserved : tuple of str
-        Names on the page and of files that no board may take.
+        Names of elements of the page and of files that no board may have.
     """
 
     titles: Mapping[str, str] = field(default_factory=dict)
@@ -40,12 +40,12 @@ class Conventions:
     reserved: tuple[str, ...] = ()
 
 
-#: Those of a report that says nothing else.
+#: The default conventions.
 PLAIN = Conventions()
 
 
 class Trial(NamedTuple):
-    """One finished row: regret and floor in percent, seconds of labels and training, solver calls of both."""
+    """One finished row: regret and floor in percent, then the seconds and the solver calls of labels and training."""
 
     regret: float
     floor: float
@@ -61,14 +61,14 @@ class Failure(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """Mean and standard deviation (of the sample; 0 for a single value)."""
+    """Mean and sample standard deviation (0 for a single value)."""
 
     mean: float
     std: float
 
     @classmethod
     def of(cls, values: Iterable[float]) -> Summary:
-        """Summarise the finite values; NaN where there are none.
+        """Summarise the finite values; NaN if there are none.
 
         >>> Summary.of([1.0, 3.0])
         Summary(mean=2.0, std=1.4142135623730951)
@@ -93,7 +93,7 @@ class Column(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """One row of a table: how misspecified a linear model is (None for data without degrees), and how many samples."""
+    """One row of a table: the degree of the data (None if they have none) and the number of training samples."""
 
     degree: int | None
     samples: int
@@ -127,7 +127,7 @@ class Trials:
 
     @cached_property
     def seconds(self) -> Summary:
-        """Labels and training together."""
+        """Seconds of labels and training together."""
         return Summary.of(trial.seconds for trial in self.trials.values())
 
     @cached_property
@@ -137,14 +137,14 @@ class Trials:
 
 
 class Published(NamedTuple):
-    """One published cell; `seconds` is NaN where no time is published."""
+    """One published cell; `seconds` is NaN if no time is published."""
 
     regret: Summary
     seconds: Summary
 
 
 class Verdict(NamedTuple):
-    """What is said about our cell beside a published one: a word, a mark for it, and how far apart they may be."""
+    """The verdict on our cell against a published one: a word, its mark, and the tolerated difference."""
 
     word: str
     mark: str
@@ -163,9 +163,9 @@ class Board:
     published : mapping
         The published numbers, by setting and method.
     verdicts : mapping
-        What whoever judges our cells says about them, by setting and method; a report works without.
+        Verdicts on our cells, by setting and method; optional.
     stem : str
-        Begins the names of its files; among several boards `stems` keeps them apart.
+        The beginning of the names of its files; `stems` makes it unique among several boards.
     """
 
     plan: str
@@ -178,24 +178,24 @@ class Board:
 
     @property
     def problem_title(self) -> str:
-        """What a reader calls the problem."""
+        """The title of the problem."""
         plain = re.fullmatch(r"[\w -]+", self.problem)
         by_name = self.problem.replace("_", " ").capitalize() if plain else self.problem
         return self.conventions.titles.get(self.problem, by_name)
 
     @property
     def title(self) -> str:
-        """What a reader calls the board."""
+        """The title of the board: that of its problem, with the plan unless both have the same name."""
         return self.problem_title if self.plan == self.problem else f"{self.problem_title} ({self.plan})"
 
     @property
     def name(self) -> str:
-        """The stem of its files, and its place on the page."""
+        """The stem of its files, and its id on the page."""
         return self.stem or _plain_stem(self.plan, self.problem)
 
     @cached_property
     def settings(self) -> list[Setting]:
-        """All rows of the table, run or only published."""
+        """All settings of the table, run or only published."""
         return in_sequence(setting for setting, _ in [*self.cells, *self.published])
 
     @cached_property
@@ -210,7 +210,7 @@ class Board:
 
     @property
     def has_several_sizes(self) -> bool:
-        """Whether there are several numbers of samples."""
+        """Whether the board has several numbers of samples."""
         return len({setting.samples for setting in self.settings}) > 1
 
     @cached_property
@@ -230,8 +230,8 @@ class Board:
 
     @cached_property
     def floors(self) -> dict[Setting, float]:
-        """The mean regret of the true expected costs over the trials of each setting, where it is known."""
-        # Every column of a trial sees the same test set, so any of them knows its floor.
+        """The regret of the true expected costs, as the mean over the trials of each setting; only where known."""
+        # All columns of a trial have the same test set, so the floor of any of them will do.
         by_trial: dict[Setting, dict[int, float]] = {}
         for (setting, _), cell in self.cells.items():
             by_trial.setdefault(setting, {}).update((number, trial.floor) for number, trial in cell.trials.items())
@@ -240,7 +240,7 @@ class Board:
 
 
 def stems(places: Iterable[tuple[str, str]], reserved: Sequence[str] = ()) -> dict[tuple[str, str], str]:
-    """Return a stem for the files of each plan and problem; no two of them share a file, on any file system.
+    """Return a stem for the files of each plan and problem, distinct on every file system.
 
     >>> list(stems([("mine", "x_y"), ("mine", "x y"), ("mine_x", "y"), ("y", "y")]).values())
     ['mine_x_y', 'mine_x_y-96c719fb', 'mine_x_y-2f993d0e', 'y']
@@ -249,26 +249,26 @@ def stems(places: Iterable[tuple[str, str]], reserved: Sequence[str] = ()) -> di
     taken = {*_RESERVED, *reserved}
     for place in places:
         stem = _plain_stem(*place)
-        if _footprint(stem) & taken:
+        if _names_taken(stem) & taken:
             stem = f"{stem}-{sha256(repr(place).encode()).hexdigest()[:8]}"
-        taken |= _footprint(stem)
+        taken |= _names_taken(stem)
         chosen[place] = stem
     return chosen
 
 
 def _plain_stem(plan: str, problem: str) -> str:
     stem = re.sub(r"[^\w-]+", "_", problem if plan == problem else f"{plan}_{problem}")
-    return stem.encode()[:_LONGEST_STEM].decode(errors="ignore")
+    return stem.encode()[:_MAX_STEM].decode(errors="ignore")
 
 
-def _footprint(stem: str) -> set[str]:
-    """Return the names that a board takes, written so that equal ones are those that a file system may confuse."""
+def _names_taken(stem: str) -> set[str]:
+    """Return the names that a board takes, normalised: equal if a file system may take them for the same."""
     names = (stem, f"{stem}_seconds", f"{stem}-title")
     return {unicodedata.normalize("NFC", name).casefold() for name in names}
 
 
 def in_order(names: Iterable[str], first: Sequence[str]) -> list[str]:
-    """Return the distinct names: known ones in their known order, then the others as they come.
+    """Return the distinct names: those in `first` in its order, then the others in their own order.
 
     >>> in_order(["mine", "LAVA", "WISE", "mine"], first=("MSE", "WISE", "LAVA"))
     ['WISE', 'LAVA', 'mine']
@@ -279,10 +279,10 @@ def in_order(names: Iterable[str], first: Sequence[str]) -> list[str]:
 
 
 def in_sequence(settings: Iterable[Setting]) -> list[Setting]:
-    """Return the distinct settings, ascending; one without a degree comes before all degrees."""
+    """Return the distinct settings in ascending order, those without a degree first."""
     return sorted(set(settings), key=lambda at: (at.degree is not None, at.degree or 0, at.samples))
 
 
 def degree_text(degree: int | None) -> str:
-    """Return "degree 4", or nothing for data without degrees."""
+    """Return text such as "degree 4", empty for data without degrees."""
     return "" if degree is None else f"degree {degree}"

@@ -1,6 +1,6 @@
-"""What a report is made of: sections, each with some HTML, charts and files. A report is any list of them.
+"""Sections of a report: each has HTML, charts and files. A report is a list of sections.
 
-`board_section` and `failures_section` are those of every report; whoever knows more about the rows adds sections.
+Every report has the sections of its boards and of failures, if any; other packages can add their own.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from decidewise.report.tables import regret_table, seconds_table
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page.
+    """One section of the page.
 
     Parameters
     ----------
     name : str
-        Its place on the page, `#name`.
+        The id of the section on the page, as in the link `#name`.
     title : str
-        Its heading.
+        The heading.
     label : str
-        What the navigation calls it; the title unless given.
+        The text of its link in the navigation; by default the title.
     body : Markup
         The HTML below the heading.
     charts : sequence of Chart or Matrix
-        Drawn below the body, and into files.
+        Charts to draw below the body and into files.
     files : mapping
-        What the body links to: content by path inside the folder of the report.
+        The files that the body links to: content by path inside the folder of the report.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Section:
 
 
 class Share(NamedTuple):
-    """A part of the bar beside the headline: a number of cells, its colour, and the section that lists them."""
+    """One part of the bar beside the headline: a number of cells, a colour, and the section that lists the cells."""
 
     label: str
     n: int
@@ -58,20 +58,20 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """All that a page shows.
+    """The contents of a page.
 
     Parameters
     ----------
     headline : str
         The result in one line; also the title of the window.
     facts : mapping
-        What is said about the rows in the summary, by name.
+        Facts about the rows for the summary, by name.
     summary : Markup
         HTML above the facts.
     shares : sequence of Share
-        The parts of the bar beside the headline; the headline itself says how many are good.
+        The parts of the bar beside the headline. The headline itself gives the number of good cells.
     methods : sequence of str
-        Methods that come first and look alike in every report.
+        Methods that come first and have the same style in every report.
     """
 
     title: str
@@ -116,7 +116,7 @@ def board_section(board: Board, charts: Sequence[Chart | Matrix]) -> Section:
 
 
 def failures_section(boards: Sequence[Board]) -> list[Section]:
-    """Return the section that lists failed trials with their reasons, in a list that is empty if none failed."""
+    """Return a list with the section of failed trials and their reasons; the list is empty if none failed."""
     failures = list(_failures(boards))
     if not failures:
         return []
@@ -126,7 +126,7 @@ def failures_section(boards: Sequence[Board]) -> list[Section]:
 
 
 def facts_of(table: pa.Table) -> dict[str, str]:
-    """Return what the rows say about themselves: how many they are, and which code and machine made them."""
+    """Return facts about the rows: their number, and the code, the libraries and the machines that computed them."""
     if not table.num_rows:
         return {}
     facts = {"Trials": f"{table.num_rows:,}"}
@@ -139,7 +139,7 @@ def facts_of(table: pa.Table) -> dict[str, str]:
 
 
 def regret_caption(board: Board) -> str:
-    """Return what a table of regrets shows, and from how many trials."""
+    """Return the caption of a table of regrets, with the number of trials."""
     if board.n_trials == 1:
         return "Normalised test regret in percent, in one trial"
     counted = f" over {board.n_trials} trials" if board.n_trials else ""
@@ -147,12 +147,12 @@ def regret_caption(board: Board) -> str:
 
 
 def render_template(template: str, *, package: str = "decidewise.report", **context: Any) -> Markup:
-    """Return the HTML of a template in the folder `templates` of a package, which may use those of this one."""
+    """Return the HTML of a template in the folder `templates` of a package; it may include templates of the report."""
     loaders = [PackageLoader(name) for name in dict.fromkeys((package, "decidewise.report"))]
     environment = Environment(
         loader=ChoiceLoader(loaders), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.policies["json.dumps_kwargs"] = {"sort_keys": False}  # the order of methods is the order of the legend
+    environment.policies["json.dumps_kwargs"] = {"sort_keys": False}  # keep the order of the methods for the legend
     return Markup(environment.get_template(template).render(context))
 
 

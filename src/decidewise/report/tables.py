@@ -1,4 +1,4 @@
-"""Boards -> tables, laid out but without a syntax: `formats` writes them to files, the page as HTML."""
+"""Lay out boards as tables, independent of any format: `formats` writes Markdown and LaTeX, the page HTML."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from decidewise.report.results import DEFAULT_MODE, Board, Column, Setting, Summ
 
 @dataclass(frozen=True)
 class TableEntry:
-    """One column in one row; strings are empty where there is nothing to say, `absent` where we have no trial."""
+    """One entry of a table; a string is empty if there is nothing to show, `absent` is true if we have no trial."""
 
     ours: str
     published: str
@@ -25,7 +25,7 @@ class TableEntry:
 
 @dataclass(frozen=True)
 class TableRow:
-    """One setting."""
+    """One row of a table: the entries of one setting."""
 
     setting: Setting
     entries: tuple[TableEntry, ...]
@@ -34,14 +34,14 @@ class TableRow:
 
 @dataclass(frozen=True)
 class Table:
-    """A table before it has a syntax."""
+    """A table, independent of any format."""
 
     columns: tuple[Column, ...]
     rows: tuple[TableRow, ...]
 
     @property
     def keys(self) -> list[str]:
-        """The heads of the columns that say which setting a row is; without degrees there is no column for them."""
+        """The headings of the columns that identify the setting; without degrees only "samples"."""
         return [name for name in Setting._fields if any(getattr(row.setting, name) is not None for row in self.rows)]
 
     def start(self, row: TableRow) -> list[str]:
@@ -51,18 +51,18 @@ class Table:
 
     @property
     def has_floor(self) -> bool:
-        """Whether any row knows its floor."""
+        """Whether any row has a floor."""
         return any(row.floor for row in self.rows)
 
     @property
     def has_published(self) -> bool:
-        """Whether any entry has a published number beside ours."""
+        """Whether any entry has a published number."""
         return any(entry.published for row in self.rows for entry in row.entries)
 
 
 @dataclass(frozen=True)
 class _Quantity:
-    """What a table shows: an attribute of our cells and of the published ones, and how to write it."""
+    """The quantity in a table: an attribute of our cells and of the published ones, and how to format it."""
 
     attribute: str
     show: Callable[[Summary], str]
@@ -71,7 +71,7 @@ class _Quantity:
 
 
 def regret_table(board: Board) -> Table:
-    """Lay out regret in percent: mean ± standard deviation, difference and any verdict; the floor at the end."""
+    """Return the table of regret in percent: mean ± standard deviation, difference and any verdict; the floor last."""
     digits = digits_of(board)
     quantity = _Quantity(
         "regret",
@@ -83,7 +83,7 @@ def regret_table(board: Board) -> Table:
 
 
 def seconds_table(board: Board) -> Table:
-    """Lay out seconds of labels and training together; the relation to the published ones is the speed-up."""
+    """Return the table of seconds of labels and training together, with the speed-up over the published seconds."""
     quantity = _Quantity(
         "seconds",
         lambda moments: f"{moments.mean:.3g} ± {moments.std:.1g}",
@@ -94,7 +94,7 @@ def seconds_table(board: Board) -> Table:
 
 
 def digits_of(board: Board) -> int:
-    """Return the decimals of a regret: the published two, and one more where most regrets are below one percent."""
+    """Return the decimals of regrets: two, as published, or three if the median regret is below one percent."""
     means = sorted(cell.regret.mean for cell in board.cells.values() if cell.trials)
     return 3 if means and means[len(means) // 2] < 1 else 2
 
@@ -131,7 +131,7 @@ def _table(
 
 
 def _best(means: Mapping[Column, float]) -> set[Column]:
-    """Return the lowest columns of each mode, where there are several to choose from: modes do not compete."""
+    """Return the columns with the lowest mean of their mode, for modes of at least two columns."""
     best = set()
     for mode in {column.mode for column in means}:
         rivals = {column: mean for column, mean in means.items() if column.mode == mode}

@@ -1,4 +1,4 @@
-"""Reports -> files: the one place of the report that touches the disk."""
+"""Write reports: the only module of the report that writes files."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def write_report(table: pa.Table, out: Path, published: Path | None = None) -> P
     table : pyarrow.Table
         One row per (plan, problem, degree, samples, method, mode, trial); any subset will do.
     out : Path
-        A folder; made if it is missing. Files of an earlier report are replaced.
+        A folder, created if it does not exist. Files of an earlier report are replaced.
     published : Path, optional
         A folder of published numbers to show beside ours, one CSV file per problem; see `read_published`.
     """
-    out.mkdir(parents=True, exist_ok=True)  # before any work is done in vain
+    out.mkdir(parents=True, exist_ok=True)  # first, so that a bad path fails before the work starts
     boards = read_boards(table, read_published(published) if published else None)
     return write_files(benchmark_report(table, boards), out)
 
 
 def benchmark_report(table: pa.Table, boards: Sequence[Board]) -> Report:
-    """Put together what the page shows of any rows: each board, and what failed."""
+    """Return the report of any rows: one section per board, and one of the failures."""
     sections = [board_section(board, charts_of(board)) for board in boards]
     return Report(
         title="Benchmark",
@@ -51,7 +51,7 @@ def benchmark_report(table: pa.Table, boards: Sequence[Board]) -> Report:
 def write_files(report: Report, out: Path) -> Path:
     """Write the page of a report and its files into a folder, and return the page's path.
 
-    All files are replaced together, when every one of them has been written: an error leaves the old report.
+    Old files are replaced only after all new ones have been written; an error before that leaves the old report.
     """
     looks = styles((method for chart in report.charts for method in chart.methods), first=report.methods)
     files = {out / path: content for section in report.sections for path, content in section.files.items()}

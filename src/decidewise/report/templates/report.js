@@ -1,4 +1,4 @@
-// Draws every chart of the page from the data embedded in it, and again whenever a method is switched or the width changes.
+// Draws every chart of the page from the embedded data; draws again when a method or layer is switched or the width changes.
 (() => {
   "use strict";
 
@@ -7,7 +7,7 @@
   const NAMESPACE = "http://www.w3.org/2000/svg";
   const MARGIN = { left: 52, right: 14, top: 8, bottom: 38 };
 
-  // Marker outlines of radius one, under Matplotlib's letters.
+  // Marker outlines of radius one, by Matplotlib's letters.
   const polygon = (corners, inner = 1, turn = -90) => {
     const points = Array.from({ length: corners }, (_, i) => {
       const angle = ((turn + (360 * i) / corners) * Math.PI) / 180;
@@ -51,7 +51,7 @@
   };
   const isVisible = (series) => isShown("method", series.method) && isShown("layer", series.layer);
 
-  // How a layer looks: the default mode is solid, the published numbers hollow, the floor and other modes dashed.
+  // The style of a layer: the default mode is solid, published numbers are hollow, the floor and other modes are dashed.
   const lookOf = (layer) => ({ [data.default]: "solid", published: "hollow", floor: "floor" })[layer] ?? "dashed";
 
   const paint = (node, method) => {
@@ -101,7 +101,7 @@
   const label = (value) =>
     value >= 1e6 ? `${+(value / 1e6).toPrecision(3)}M` : value >= 1e4 ? `${+(value / 1e3).toPrecision(3)}k` : `${+value.toPrecision(3)}`;
 
-  // Names below an axis are slanted: they need room, some of it to the left of the first.
+  // Names below an axis are slanted, so they need room below it and to the left of the first one.
   const shorten = (name) => (name.length > 32 ? `${name.slice(0, 31)}…` : name);
   const bottomOf = (chart) => Math.max(MARGIN.bottom, ...chart.x.names.map((name) => 26 + 4.2 * shorten(name).length));
   const leftOf = (chart) => Math.max(MARGIN.left, ...chart.x.names.slice(0, 1).map((name) => 4.2 * shorten(name).length));
@@ -125,7 +125,7 @@
 
   const whiskerOf = (chart, [, y, spread]) => [chart.y.scale === "log" ? Math.max(y - spread, y / 2) : y - spread, y + spread];
 
-  // A single point is a short dash, or a floor of one setting could not be seen.
+  // A single point is drawn as a short dash; otherwise the floor of a single setting would be invisible.
   const lineThrough = (points) =>
     points.length > 1
       ? `M${points.map((point) => point.map((value) => value.toFixed(1))).join("L")}`
@@ -134,7 +134,7 @@
   const drawSeries = (svg, chart, series, x, y) => {
     const group = create(svg, "g", { class: `series ${lookOf(series.layer)}`, "data-method": series.method, "data-layer": series.layer });
     const marker = paint(group, series.method);
-    // A little apart, so that whiskers at the same number of samples do not cover each other.
+    // Shifted a little, so that whiskers at the same number of samples do not overlap.
     const drawn = new Set(chart.panels.flatMap((panel) => panel.series.map((other) => other.method)));
     const methods = Object.keys(data.styles).filter((method) => drawn.has(method));
     const step = chart.x.ticks.length && !chart.x.names.length && marker ? Math.min(2.5, 40 / methods.length) : 0;
@@ -164,7 +164,7 @@
     tip.style.top = `${below + box.height > innerHeight ? event.clientY - box.height - 12 : below}px`;
   };
 
-  // Points at the nearest mark: small marks are easy to reach, with a finger too.
+  // Selects the nearest mark, so that small marks are easy to reach, even with a finger.
   const explain = (svg, points) => {
     let last = null;
     const leave = () => {
@@ -254,7 +254,7 @@
       container.replaceChildren();
       if (chart.kind === "matrix") drawMatrix(addPanel(container, "", chart.title), chart);
       else {
-        // All panels first: how wide each of them is depends on how many there are.
+        // Add all panels first, because their number determines their width.
         const canvases = chart.panels.map((panel) => addPanel(container, panel.title, chart.title));
         canvases.forEach((svg, i) => drawPanel(svg, chart, chart.panels[i]));
       }
