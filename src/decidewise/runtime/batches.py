@@ -58,8 +58,12 @@ def in_parts(solve: Callable[[FloatArray, FloatArray], object], costs: FloatArra
     array([[-1.],
            [-2.]])
     """
-    size = max(1, FIRST_PART // costs.shape[1])
     decisions = np.zeros(costs.shape)
+    if costs.size <= FIRST_PART:  # a batch of a training step
+        check_time()
+        solve(_writable(costs), decisions)
+        return decisions
+    size = max(1, FIRST_PART // costs.shape[1])
     start = 0
     while start < len(costs):
         check_time()

@@ -90,6 +90,8 @@ def choose_packs(values: FloatArray, decisions: FloatArray, packs: FloatArray) -
         largest = 0.0
         for item in range(n_items):
             largest = max(largest, values[row, item])
+        if largest == 0.0:
+            continue  # no item is worth packing
         unit = safe_unit(largest)
         total = 0.0
         for pack in range(n_packs):
