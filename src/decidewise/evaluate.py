@@ -302,9 +302,8 @@ class Hindsight:
     Attributes
     ----------
     problem : Problem
-        Without known costs: if the problem has some, its lifted view.
     costs : ndarray of shape (n, d)
-        The costs of that view.
+        If the problem has known costs, the costs of its lifted view.
     best : ndarray of shape (n,)
         The optimal values.
     """
@@ -318,9 +317,9 @@ class Hindsight:
         """Solve for the optimal decisions of realised costs (n, d)."""
         costs = as_matrix(costs, n_columns=as_problem(problem).n_costs, owner=type(problem).__name__)
         check_rows(problem, len(costs))
-        problem = problem.lifted
-        costs = problem.lift(costs)
-        return cls(problem, costs, _values(costs, problem.solve(costs)))
+        lifted = problem.lifted
+        costs = lifted.lift(costs)
+        return cls(problem, costs, _values(costs, lifted.solve(costs)))
 
     def take(self, rows: Any) -> Hindsight:
         """Return the hindsight of the given rows, a slice or an array of row numbers, which may repeat."""
@@ -328,16 +327,15 @@ class Hindsight:
 
     def regret(self, prediction: Any, *, name: str = "prediction", unambiguous: bool = False) -> FloatArray:
         """Return the regret of each row of a prediction (n, d); see `decision_regret`."""
-        problem, costs = self.problem, self.costs
+        problem, lifted, costs = self.problem, self.problem.lifted, self.costs
         unambiguous = as_flag(unambiguous, name="unambiguous")
-        n_columns = problem.n_costs - problem.is_lifted
-        prediction = as_matrix(prediction, name=name, n_columns=n_columns, owner=type(problem).__name__)
+        prediction = as_matrix(prediction, name=name, n_columns=problem.n_costs, owner=type(problem).__name__)
         check_same_rows(**{name: prediction, "costs": costs})
-        prediction = problem.lift(prediction)
-        regret = self._excess(problem.solve(prediction))
+        prediction = lifted.lift(prediction)
+        regret = self._excess(lifted.solve(prediction))
         if unambiguous:
             # After subtracting the costs, the worst of the tied decisions is the optimum, for either sense.
-            adverse = problem.solve(unit_largest(prediction) - TIE_TOLERANCE * unit_largest(costs))
+            adverse = lifted.solve(unit_largest(prediction) - TIE_TOLERANCE * unit_largest(costs))
             regret = np.maximum(regret, self._excess(adverse))
         return regret
 

@@ -50,15 +50,15 @@ class Wrapper(Problem):
 
     @property
     def lifted(self) -> Problem:
-        """This wrapper around the lifted view of the problem inside."""
+        """The same wrapper around the lifted view of the problem inside."""
         return self._around(self.problem.lifted) if self.has_known else self
 
     def in_unit(self, unit: float) -> Problem:
-        """Return this wrapper around the problem inside in another unit."""
+        """Return the same wrapper around the problem inside in another unit."""
         return self._around(self.problem.in_unit(unit)) if self.has_known else self
 
     def take(self, rows: Any) -> Problem:
-        """Return this wrapper around some rows of the problem inside."""
+        """Return the same wrapper around some rows of the problem inside."""
         return self if self.n_rows is None else self._around(self.problem.take(rows))
 
     def _around(self, problem: Problem) -> Problem:

@@ -11,7 +11,7 @@ from decidewise.problems.wrappers.base import Wrapper
 
 
 class InUnit(Wrapper):
-    """Divide all costs, predicted and known, by a unit: `minimize(costs / unit)` is `minimize(costs)` of the one inside.
+    """The same problem with all costs, predicted and known, divided by a unit.
 
     Parameters
     ----------
