@@ -188,6 +188,9 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 safe=self.protocol == "safe",
                 verbose=self.verbose,
             )
+            held_out = None
+            if len(held):
+                held_out = problem.take(held), units.features(held_X), held_costs / units.cost
             label_rng = rng.spawn(1)[0]  # so that random labels do not change the random numbers of training
             before = perf_counter()
             with time_limit(deadline):
@@ -207,8 +210,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                     label_rng=label_rng,
                 )
                 with time_limit(deadline):  # also inside a long batch
-                    held_out = (problem.take(held), units.features(held_X), held_costs / units.cost)
-                    loop.run(training, held_out if len(held) else None, rng)
+                    loop.run(training, held_out, rng)
         finally:
             # Also if training diverged or a solver failed: the best model so far can be used.
             parameters = units.leave(loop.parameters, self.link)

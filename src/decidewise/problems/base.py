@@ -106,7 +106,7 @@ class Problem(ABC):
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         for method in ("minimize", "minimize_relaxation", "minimize_lifted"):
-            if method in vars(cls):
+            if method in vars(cls) and cls._checks_costs:
                 setattr(cls, method, _checked(vars(cls)[method]))
 
     def __init__(self, *, sense: Sense = "min") -> None:

@@ -19,10 +19,7 @@ class Wrapper(Problem):
         The problem inside.
     """
 
-    _checks_costs = False
-
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        super(Problem, cls).__init_subclass__(**keywords)  # no check of `minimize`: the problem inside has one
+    _checks_costs = False  # the problem inside does
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(sense=as_problem(problem).sense)

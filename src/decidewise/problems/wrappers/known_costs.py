@@ -17,7 +17,8 @@ from decidewise.problems.wrappers.base import Wrapper
 class KnownCosts(Wrapper):
     """Add known costs to the predicted ones, entry by entry: the objective is `(c + known)·w`.
 
-    The rule for ties is that of the problem inside, for the sum of the costs.
+    The rule for ties is that of the problem inside, for the sum of the costs. Sums are rounded, so that decisions which
+    cost the same in exact arithmetic may not be tied in float64.
 
     Parameters
     ----------
