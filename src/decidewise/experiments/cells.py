@@ -201,7 +201,8 @@ def _warm_up(cell: Cell, train: Dataset) -> None:
     """Load and compile, once per process, what would otherwise count as time of the first fit."""
     kind = (cell.data, cell.method.loss, cell.method.mode)
     if kind not in _warm:
-        _estimator(cell, train.problem, epochs=1).fit(train.X[:_WARM_UP_ROWS], train.costs[:_WARM_UP_ROWS])
+        few = train[:_WARM_UP_ROWS]
+        _estimator(cell, few.problem, epochs=1).fit(few.X, few.costs)
         raise_noted()  # interrupted, a training keeps what it has and returns
         _warm.add(kind)
 
