@@ -270,7 +270,9 @@ class Loss(ABC):
             )
         if self.needs_polyhedron and self._seen(problem).polyhedron is None:
             lacks = "has no polyhedron"
-            if problem.n_rows is not None:
+            if problem.no_polyhedron is not None:
+                lacks += f" ({problem.no_polyhedron})"
+            elif problem.n_rows is not None:
                 lacks = "differs by row, so there is no polyhedron for all rows"
             elif problem.has_known and problem.polyhedron is not None:
                 lacks = "has one only for its decisions, without the known part of its costs"

@@ -139,6 +139,13 @@ class Problem(ABC):
         decisions = self.minimize(-batch if self.sense == "max" else batch)
         return decisions[0] if vector else decisions
 
+    def solution(self, costs: Any) -> dict[str, Any]:
+        """Return the whole solution by name, for costs as in `solve`: here only the decision, of the shape of costs.
+
+        A problem with more variables than costs returns these.
+        """
+        return {"decision": self.solve(costs)}
+
     @abstractmethod
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return a minimiser of `costs[i]·w` for each row `i`: (n, n_costs) -> (n, n_costs).
@@ -214,6 +221,11 @@ class Problem(ABC):
     @property
     def polyhedron(self) -> Polyhedron | None:
         """The region as linear constraints and bounds, or None if it is not polyhedral."""
+        return None
+
+    @property
+    def no_polyhedron(self) -> str | None:
+        """Why there is no polyhedron, for the message of a loss that needs one; None if there is nothing to add."""
         return None
 
     def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Polyhedron | None:

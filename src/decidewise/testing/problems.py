@@ -64,7 +64,16 @@ def check_problem(problem: Problem, *, costs: Any = None, tolerance: float = 1e-
         _check_rows(problem, costs, tolerance)
     if problem.has_known:
         _check_lifted(problem, costs, tolerance)
-        problem, costs = problem.lifted, problem.lifted.lift(costs)
+        try:
+            _check_plain(problem.lifted, problem.lifted.lift(costs), tolerance)
+        except AssertionError as error:
+            raise AssertionError(f"the lifted view of {type(problem).__name__}: {error}") from error
+    else:
+        _check_plain(problem, costs, tolerance)
+
+
+def _check_plain(problem: Problem, costs: FloatArray, tolerance: float) -> None:
+    """Check a problem without known costs."""
     decisions = _check_decisions(problem, costs)
     _check_region(problem, decisions)
     _check_relaxation(problem, costs)

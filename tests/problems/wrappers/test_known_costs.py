@@ -51,6 +51,15 @@ def test_decisions_are_those_of_the_sum(inside):
 
 
 @on_every_problem
+def test_the_whole_solution_is_that_of_the_sum(inside):
+    costs, known = draw(inside)
+    for problem in (KnownCosts(inside, known), CountedProblem(KnownCosts(inside, known))):
+        np.testing.assert_array_equal(problem.solution(costs)["decision"], problem.solve(costs))
+        alone = problem.take([3]).solution(costs[3])["decision"]
+        np.testing.assert_array_equal(alone, problem.take([3]).solve(costs[3]))
+
+
+@on_every_problem
 def test_the_lifted_value_is_the_whole_objective(inside):
     costs, known = draw(inside)
     for problem in (KnownCosts(inside, known), KnownCosts(CountedProblem(inside), known)):

@@ -45,6 +45,10 @@ class Wrapper(Problem):
         decisions: FloatArray = getattr(self.problem, method)(costs)
         return decisions
 
+    def solution(self, costs: Any) -> dict[str, Any]:
+        """Return the whole solution of the problem inside."""
+        return self.problem.solution(costs)
+
     @property
     def lifted(self) -> Problem:
         """The same wrapper around the lifted view of the problem inside."""
@@ -68,6 +72,11 @@ class Wrapper(Problem):
     def polyhedron(self) -> Polyhedron | None:
         """The polyhedron of the problem inside."""
         return self.problem.polyhedron
+
+    @property
+    def no_polyhedron(self) -> str | None:
+        """Why the problem inside has no polyhedron."""
+        return self.problem.no_polyhedron
 
     def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Polyhedron | None:
         """Return `polyhedron_at` of the problem inside."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from decidewise.checks import FloatArray
+from decidewise.checks import FloatArray, as_array
 from decidewise.problems.base import Problem
 from decidewise.problems.lifted import Lifted
 from decidewise.problems.wrappers.base import Wrapper
@@ -38,6 +40,10 @@ class InUnit(Wrapper):
         units = np.append(np.full(self.n_costs, self.unit), 1.0)
         decisions = self.problem.minimize_lifted(costs * units)
         return decisions / np.append(np.ones(self.n_costs), self.unit)
+
+    def solution(self, costs: Any) -> dict[str, Any]:
+        """Return the whole solution of the problem inside for costs in its own unit."""
+        return self.problem.solution(as_array(costs, name="costs") * self.unit)
 
     @property
     def lifted(self) -> Problem:

@@ -79,6 +79,14 @@ class KnownCosts(Wrapper):
         """Minimise the sum of the predicted and the known costs over the relaxation."""
         return self.problem.minimize_relaxation(costs + self.known_for(costs))
 
+    def solution(self, costs: Any) -> dict[str, Any]:
+        """Return the whole solution of the problem inside for the sum of the costs."""
+        costs = as_array(costs, name="costs")
+        known = self.known_for(np.atleast_2d(costs))
+        if costs.ndim == 1 and known.ndim == 2:
+            known = known[0]
+        return self.problem.solution(costs - known if self.sense == "max" else costs + known)
+
     def minimize_lifted(self, costs: FloatArray) -> FloatArray:
         """Minimise the predicted costs plus the last one times the known costs."""
         return self.minimize_lifted_by("minimize", costs)
