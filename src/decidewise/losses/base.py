@@ -265,8 +265,9 @@ class Loss(ABC):
             )
         if self.compares_rows and problem.n_rows is not None:
             raise ValueError(
-                f"{name} compares each row with decisions of other rows, and {its} differs by row, so they may not be "
-                "feasible there. Choose a loss that solves each row by itself, such as SpoPlus or Pfy."
+                f"{name} compares each row with decisions of other rows, and {its} differs by row, so there they may "
+                "not be feasible, or not cost the same. Choose a loss that solves each row by itself, such as SpoPlus "
+                "or Pfy."
             )
         if self.needs_polyhedron and self._seen(problem).polyhedron is None:
             lacks = "has no polyhedron"

@@ -218,7 +218,8 @@ def _check_rows(problem: Problem, costs: FloatArray, tolerance: float) -> None:
 
 def _check_optimal(problem: Problem, costs: FloatArray, decisions: FloatArray) -> None:
     if problem.n_rows is not None:
-        return  # the decision of another row may not be feasible
+        _check_optimal_by_row(problem, costs, decisions)
+        return
     values = _sign(problem) * costs @ decisions.T  # entry (i, j): the cost of decision j for row i
     own, best = np.diag(values), values.argmin(axis=1)
     excess = own - values.min(axis=1)
@@ -229,6 +230,24 @@ def _check_optimal(problem: Problem, costs: FloatArray, decisions: FloatArray) -
             f"own, by {excess[row]:.2g}. minimize must return a decision of least cost, whatever the sense. Does it "
             "maximise, or stop before the optimum?"
         ),
+    )
+
+
+def _check_optimal_by_row(problem: Problem, costs: FloatArray, decisions: FloatArray) -> None:
+    """Check that no row gets a better decision with the costs of another; decisions of other rows may be infeasible."""
+    for shift in range(1, min(4, len(costs))):
+        others = _solve(problem, np.roll(costs, shift, axis=0))
+        excess = _sign(problem) * (costs * (decisions - others)).sum(axis=1)
+        require_rows(
+            excess <= _OPTIMALITY * (1e-12 + (np.abs(costs) * np.maximum(abs(decisions), abs(others))).sum(axis=1)),
+            partial(_better_with_other_costs, type(problem).__name__, excess),
+        )
+
+
+def _better_with_other_costs(name: str, excess: FloatArray, row: int) -> str:
+    return (
+        f"{name} returns a better decision for this row with other costs, by {excess[row]:.2g}. minimize must return a "
+        "decision of least cost, whatever the sense. Does it maximise, or stop before the optimum?"
     )
 
 
