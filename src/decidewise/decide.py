@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from decidewise.checks import FloatArray, as_matrix, check_same_rows
+from decidewise.evaluate import check_in_units
 from decidewise.problems.base import Problem, as_problem
 
 
@@ -17,6 +18,7 @@ def decide(model: Any, problem: Problem, X: Any) -> FloatArray:
         Any object whose `predict(X)` returns costs of shape (n, d): those of `decidewise.models`, of scikit-learn, or
         your own.
     problem : Problem
+        If it differs by row, row `i` of the problem belongs to row `i` of `X`.
     X : array-like or frame of shape (n, p)
         Features, in any form that the model accepts.
 
@@ -28,7 +30,8 @@ def decide(model: Any, problem: Problem, X: Any) -> FloatArray:
     Raises
     ------
     ValueError
-        If the prediction is not finite, or not of shape (n, problem.n_costs).
+        If the prediction is not finite, or not of shape (n, problem.n_costs); or if the problem has known costs and the
+        model predicts directions, as `WiseRegressor` does without `rescale`.
     SolverError
         If a row could not be solved.
 
@@ -46,6 +49,7 @@ def decide(model: Any, problem: Problem, X: Any) -> FloatArray:
     as_problem(problem)
     if not callable(getattr(model, "predict", None)):
         raise TypeError(f"model must have a method predict(X), as fitted estimators do; got {type(model).__name__}.")
+    check_in_units(model, problem)
     prediction = as_matrix(
         model.predict(X), name="model.predict(X)", n_columns=problem.n_costs, owner=type(problem).__name__
     )

@@ -17,7 +17,7 @@ from decidewise.evaluate import Interval, compare_regrets
 from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor, default_candidates
 from decidewise.models.selection.out_of_fold import OutOfFold, Rows, affordable, folds
 from decidewise.models.selection.scores import CandidateScores, reasons
-from decidewise.problems.base import Problem, as_problem
+from decidewise.problems.base import Problem, as_problem, check_rows
 
 _N_RESAMPLES = 10
 _EPOCHS = 10
@@ -102,6 +102,7 @@ def diagnose(
     Parameters
     ----------
     problem : Problem
+        If it differs by row, row `i` belongs to row `i` of `X` and `costs`.
     X : array-like or frame of shape (n, p)
         Numeric features.
     costs : array-like or frame of shape (n, d)
@@ -141,8 +142,9 @@ def diagnose(
     X = as_matrix(X, name="X")
     costs = as_matrix(costs, n_columns=problem.n_costs, owner=type(problem).__name__)
     check_same_rows(X=X, costs=costs)
+    check_rows(problem, len(costs))
     splits = folds(cv, X, costs, None, rng)
-    candidates = default_candidates(X, costs)
+    candidates = default_candidates(X, costs, rescale=problem.has_known)
     n_training = _N_PASSES * sum(len(train) for train, _ in splits)
     trains = max_solves is None or n_training <= max_solves / 2
     budget = None if max_solves is None else max_solves - trains * n_training
@@ -252,9 +254,10 @@ def _flips(
     problem: Problem, model: Any, X: FloatArray, costs: FloatArray, rows: Rows, rng: np.random.Generator
 ) -> float:
     """Return the share of decisions that change when the model is fitted on rows drawn with replacement."""
+    scored = problem.take(rows)
 
     def decide(sample: Any) -> FloatArray:
-        return problem.solve(clone(model).fit(X[sample], costs[sample]).predict(X[rows]))
+        return scored.solve(clone(model).fit(X[sample], costs[sample]).predict(X[rows]))
 
     decisions = decide(slice(None))
     tolerance = _SAME_DECISION * np.abs(decisions).max(axis=1)

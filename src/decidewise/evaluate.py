@@ -38,7 +38,7 @@ from decidewise.checks import (
     check_same_rows,
 )
 from decidewise.errors import OptimalityWarning
-from decidewise.problems.base import Problem, as_problem
+from decidewise.problems.base import Problem, as_problem, check_rows
 from decidewise.progress import tracked
 from decidewise.scaling import unit_largest
 
@@ -56,10 +56,13 @@ N_GROUPS = 2**16
 def decision_regret(problem: Problem, prediction: Any, costs: Any, *, unambiguous: bool = False) -> FloatArray:
     """Return the regret of each row: `c·w(ĉ) - c·w(c)` for a minimisation, `c·w(c) - c·w(ĉ)` for a maximisation.
 
+    If the problem has known costs, regret counts the whole objective, with the known part. Predictions must then be in
+    the units of the costs.
+
     Parameters
     ----------
     problem : Problem
-        The problem that both the predictions and the costs are solved with.
+        The problem that both the predictions and the costs are solved with. If it differs by row, it has n rows.
     prediction, costs : array-like of shape (n, d)
         Predicted and realised costs.
     unambiguous : bool
@@ -243,9 +246,37 @@ class RegretScorer:
 
     problem: Problem
 
-    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
-        """Score a fitted estimator on features `X` and realised costs `y` of shape (n, d)."""
-        return -normalized_regret(self.problem, estimator.predict(X), y)
+    def __call__(self, estimator: Any, X: Any, y: Any, *, rows: Any = None) -> float:
+        """Score a fitted estimator on features `X` and realised costs `y` of shape (n, d).
+
+        If the problem differs by row, `rows` are the rows of the problem that `X` and `y` belong to; by default all.
+        A search of scikit-learn does not pass them: there, use `WiseRegressorCV`.
+        """
+        check_in_units(estimator, self.problem)
+        problem = self.problem if rows is None else self.problem.take(rows)
+        return -normalized_regret(problem, estimator.predict(X), y)
+
+
+def check_in_units(model: Any, problem: Problem) -> None:
+    """Raise if the problem has known costs and the model says, by `predicts_directions`, that it predicts directions.
+
+    The last step of a pipeline and the best model of a search are asked too.
+    """
+    if not problem.has_known:
+        return
+    while not hasattr(model, "predicts_directions"):
+        if hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        elif hasattr(model, "steps"):
+            model = model.steps[-1][1]
+        else:
+            return
+    if model.predicts_directions:
+        raise ValueError(
+            f"{model!r} predicts directions, which cannot be added to the known costs of {type(problem).__name__}. "
+            "Use a model that predicts in the units of the costs, such as WiseRegressor(rescale=True) or "
+            "WiseRegressorCV(problem)."
+        )
 
 
 def regret_scorer(problem: Problem) -> RegretScorer:
@@ -266,7 +297,16 @@ def regret_scorer(problem: Problem) -> RegretScorer:
 
 @dataclass(frozen=True)
 class Hindsight:
-    """Realised costs and the values of their optimal decisions, solved once to score any number of predictions."""
+    """Realised costs and the values of their optimal decisions, solved once to score any number of predictions.
+
+    Attributes
+    ----------
+    problem : Problem
+    costs : ndarray of shape (n, d)
+        If the problem has known costs, the costs of its lifted view.
+    best : ndarray of shape (n,)
+        The optimal values.
+    """
 
     problem: Problem
     costs: FloatArray
@@ -276,18 +316,26 @@ class Hindsight:
     def of(cls, problem: Problem, costs: Any) -> Hindsight:
         """Solve for the optimal decisions of realised costs (n, d)."""
         costs = as_matrix(costs, n_columns=as_problem(problem).n_costs, owner=type(problem).__name__)
-        return cls(problem, costs, _values(costs, problem.solve(costs)))
+        check_rows(problem, len(costs))
+        lifted = problem.lifted
+        costs = lifted.lift(costs)
+        return cls(problem, costs, _values(costs, lifted.solve(costs)))
+
+    def take(self, rows: Any) -> Hindsight:
+        """Return the hindsight of the given rows, a slice or an array of row numbers, which may repeat."""
+        return Hindsight(self.problem.take(rows), self.costs[rows], self.best[rows])
 
     def regret(self, prediction: Any, *, name: str = "prediction", unambiguous: bool = False) -> FloatArray:
         """Return the regret of each row of a prediction (n, d); see `decision_regret`."""
-        problem, costs = self.problem, self.costs
+        problem, lifted, costs = self.problem, self.problem.lifted, self.costs
         unambiguous = as_flag(unambiguous, name="unambiguous")
         prediction = as_matrix(prediction, name=name, n_columns=problem.n_costs, owner=type(problem).__name__)
         check_same_rows(**{name: prediction, "costs": costs})
-        regret = self._excess(problem.solve(prediction))
+        prediction = lifted.lift(prediction)
+        regret = self._excess(lifted.solve(prediction))
         if unambiguous:
             # After subtracting the costs, the worst of the tied decisions is the optimum, for either sense.
-            adverse = problem.solve(unit_largest(prediction) - TIE_TOLERANCE * unit_largest(costs))
+            adverse = lifted.solve(unit_largest(prediction) - TIE_TOLERANCE * unit_largest(costs))
             regret = np.maximum(regret, self._excess(adverse))
         return regret
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from decidewise.losses import Loss, Target, registry
-from decidewise.problems import Assignment, Ball, Knapsack, ShortestPath, TopK, TravellingSalesman
+from decidewise.problems import Assignment, Ball, Knapsack, KnownCosts, ShortestPath, TopK, TravellingSalesman
 from decidewise.testing import check_loss
 
 PROBLEMS = {
@@ -15,6 +15,9 @@ PROBLEMS = {
     "top": TopK(6, 2),
     "ball": Ball(4),
     "tour": TravellingSalesman(6),
+    "tolls": KnownCosts(ShortestPath(3, 3), np.linspace(-1, 1, 12) ** 2),
+    "tolls, max": KnownCosts(TopK(6, 2, sense="max"), np.linspace(-1, 1, 6)),
+    "tolls by row": KnownCosts(TopK(6, 2), np.sin(np.arange(20 * 6)).reshape(20, 6)),
 }
 N = 20
 

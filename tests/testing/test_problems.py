@@ -162,7 +162,78 @@ class ForgetsItsItems(Cheapest):
         return np.roll(super().minimize(costs), self.shift, axis=1)
 
 
+class Tolled(Cheapest):
+    """Right: one of the items has a toll."""
+
+    is_integer, polyhedron, has_known = False, None, True
+    tolls = np.array([0.0, 0.5, 0.0, 0.0])
+
+    def minimize(self, costs):
+        return super().minimize(costs + self.tolls)
+
+    def minimize_lifted(self, costs):
+        chosen = super().minimize(costs[:, :-1] + costs[:, -1:] * self.tolls)
+        return np.column_stack([chosen, chosen @ self.tolls])
+
+
+class ForgetsTheToll(Tolled):
+    def minimize(self, costs):
+        return Cheapest.minimize(self, costs)
+
+
+class MiscountsTheToll(Tolled):
+    def minimize_lifted(self, costs):
+        return super().minimize_lifted(costs) * [1, 1, 1, 1, -3]
+
+
+class NoLifted(Cheapest):
+    has_known = True
+
+
+class Forbidden(Cheapest):
+    """Right: one item, which differs by row, is forbidden."""
+
+    is_integer, polyhedron = False, None
+
+    def __init__(self, forbidden=(0, 1, 2, 3, 0, 0), *, sense="min"):
+        super().__init__(sense=sense)
+        self.forbidden = np.asarray(forbidden)
+        self.n_rows = len(self.forbidden)
+
+    def take(self, rows):
+        return type(self)(self.forbidden[rows], sense=self.sense)
+
+    def minimize(self, costs):
+        return np.eye(4)[np.where(np.arange(4) == self.forbidden[:, None], np.inf, costs).argmin(axis=1)]
+
+
+class TakesOthers(Forbidden):
+    def take(self, rows):
+        return Forbidden(np.sort(self.forbidden[rows])[::-1], sense=self.sense)
+
+
+class TakesAll(Forbidden):
+    def take(self, rows):
+        return self
+
+
+class NoTake(Cheapest):
+    n_rows = 6
+
+
+class DearestByRow(Forbidden):
+    def minimize(self, costs):
+        return super().minimize(-costs)
+
+
 BROKEN = {
+    "ForgetsTheToll.minimize(costs) must return the same as minimize_lifted for the costs and a": ForgetsTheToll(),
+    "the lifted view of MiscountsTheToll: row 0: the decision that Lifted returns for row": MiscountsTheToll(),
+    "NoLifted is not a valid problem: TypeError: NoLifted sets has_known = True, so it must write": NoLifted(),
+    "TakesOthers returns another decision for some rows, after take(rows), than for all rows together": TakesOthers(),
+    "7 rows of TakesAll have n_rows = 6. Set n_rows in what take returns.": TakesAll(),
+    "NoTake cannot take some of its rows: TypeError: NoTake sets n_rows = 6, so it must write take(rows)": NoTake(),
+    "row 0: DearestByRow returns a better decision for this row with other costs, by": DearestByRow(),
     "str is not a valid problem: TypeError: problem must be a decidewise problem": "shortest path",
     "NoCosts is not a valid problem: TypeError: NoCosts must set n_costs": NoCosts(),
     "WrongShape.solve must return float64 decisions of the shape of the costs, (40, 4); it returned an array of shape "
@@ -198,7 +269,9 @@ def test_what_is_broken_is_named(sentence, problem):
         check_problem(problem)
 
 
-@pytest.mark.parametrize("problem", [Cheapest(), Cheapest(sense="max"), Halfway()])
+@pytest.mark.parametrize(
+    "problem", [Cheapest(), Cheapest(sense="max"), Halfway(), Tolled(), Tolled(sense="max"), Forbidden()]
+)
 def test_what_is_right_passes(problem):
     check_problem(problem, tolerance=0.0)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from decidewise.checks import FloatArray, as_integer, check_same_rows
-from decidewise.problems.base import Problem, as_problem
+from decidewise.problems.base import Problem, as_problem, check_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +20,7 @@ class Dataset:
     costs : ndarray of shape (n, d)
         The realised costs; the problem minimises or maximises them, as its `sense` says.
     problem : Problem
-        The problem that these costs belong to.
+        The problem that these costs belong to. If it differs by row, it has n rows.
     mean_costs : ndarray of shape (n, d), optional
         `E[costs | X]`, if known. No prediction from `X` decides better on average, so the regret of `mean_costs` is the
         floor. It is None for observed data.
@@ -47,6 +48,7 @@ class Dataset:
         as_problem(self.problem)
         known = {} if self.mean_costs is None else {"mean_costs": self.mean_costs}
         check_same_rows(X=self.X, costs=self.costs, **known)
+        check_rows(self.problem, len(self.costs))
 
     def __len__(self) -> int:
         return len(self.X)
@@ -60,8 +62,9 @@ class Dataset:
             raise ValueError(
                 f"n_train must leave at least one row on each side, so lie in 1..{len(self) - 1}; got {n_train}."
             )
-        return self._rows(slice(None, n_train)), self._rows(slice(n_train, None))
+        return self[:n_train], self[n_train:]
 
-    def _rows(self, rows: slice) -> Dataset:
+    def __getitem__(self, rows: Any) -> Dataset:
+        """Return the given rows, a slice or an array of row numbers; also of the problem, if it differs by row."""
         mean_costs = None if self.mean_costs is None else self.mean_costs[rows]
-        return Dataset(self.X[rows], self.costs[rows], self.problem, mean_costs)
+        return Dataset(self.X[rows], self.costs[rows], self.problem.take(rows), mean_costs)

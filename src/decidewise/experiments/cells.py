@@ -201,7 +201,8 @@ def _warm_up(cell: Cell, train: Dataset) -> None:
     """Fit once per process, untimed, so that imports and compilation do not count towards the first timed fit."""
     kind = (cell.data, cell.method.loss, cell.method.mode)
     if kind not in _warm:
-        _estimator(cell, train.problem, epochs=1).fit(train.X[:_WARM_UP_ROWS], train.costs[:_WARM_UP_ROWS])
+        few = train[:_WARM_UP_ROWS]
+        _estimator(cell, few.problem, epochs=1).fit(few.X, few.costs)
         raise_noted()  # an interrupted training returns early without raising
         _warm.add(kind)
 

@@ -89,7 +89,7 @@ class Aimle(Loss):
         self, prediction: FloatArray, target: AdaptiveTarget, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Return regrets and surrogate gradient for one draw of the noise, then adapt the step."""
-        noise = sum_of_gamma(rng, (self.n_samples, *prediction.shape), kappa=self.kappa)
+        noise = target.predicted_only(sum_of_gamma(rng, (self.n_samples, *prediction.shape), kappa=self.kappa))
         perturbed = prediction + self.sigma * noise
         cost_norm = np.linalg.norm(target.costs)
         lambd = target.step.alpha * np.linalg.norm(prediction) / cost_norm if cost_norm > 0 else 0.0

@@ -6,6 +6,10 @@ A new loss is one file with one class. Its methods see a minimisation, whatever 
 - `label(problem, costs, X, rng)` computes, once, the target that `evaluate` needs: by default the optimal decisions;
 - `refresh(prediction, target, rng)` replaces the target during training, if the loss sets `refresh_every`.
 
+If the problem has known costs, these methods see its lifted view: one more cost, which is 1, in costs and predictions,
+and one more entry, the known part, in decisions. The gradient in that cost is cut off. So a loss need not know of
+them. It solves by `target.minimize`, which also knows which rows of the problem a batch has.
+
 A loss has no optimiser, no cache, no reduction over the batch and no random state. Its class attributes declare what it
 needs and what kind of gradient it returns. `decidewise.testing.check_loss` checks that a loss keeps this contract.
 """
@@ -20,12 +24,14 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from decidewise.checks import FloatArray, all_finite, as_matrix, as_rng, check_same_rows
 from decidewise.errors import SolverError
-from decidewise.problems.base import Problem, as_problem
+from decidewise.problems.base import Problem, as_problem, check_rows
 from decidewise.progress import tracked
 
+IndexArray = npt.NDArray[np.intp]
 #: Marks a field of a target that all rows share: `pool: Pool = field(metadata=SHARED)`.
 SHARED: Mapping[str, bool] = MappingProxyType({"decidewise.shared": True})
 # Labels are solved in parts this small, so that the progress bar moves even if the solver is slow.
@@ -42,7 +48,7 @@ class Target:
     Parameters
     ----------
     problem : Problem
-        Solve it by `target.minimize` or `problem.minimize`, whatever its sense.
+        Solve it by `target.minimize`, whatever its sense. If its regions differ by row, it has the rows of the target.
     costs : ndarray of shape (n, d)
         To be minimised: if the problem maximises, these are minus its costs.
 
@@ -89,6 +95,8 @@ class Target:
             part[name] = whole[name][rows]
         for name in shared:
             part[name] = whole[name]
+        if self.problem.n_rows is not None:
+            part["problem"] = self.problem.take(rows)
         return batch
 
     @classmethod
@@ -98,19 +106,31 @@ class Target:
         shared = {field.name: field.metadata.keys() >= SHARED.keys() for field in fields(cls)}
         return [name for name in shared if not shared[name]], [name for name in shared if shared[name]]
 
-    def minimize(self, costs: FloatArray) -> FloatArray:
+    def minimize(self, costs: FloatArray, rows: IndexArray | None = None) -> FloatArray:
         """Return an optimal decision for each row of costs to be minimised, all in one batch: (..., b, d) -> same.
 
-        Call it in `evaluate`: errors name the row of the batch, whatever the leading axes.
+        Call it in `evaluate`: errors name the row of the target, whatever the leading axes. `rows` (b,) are the rows of
+        the target that the costs belong to; by default all of them.
         """
-        rows = np.ascontiguousarray(costs).reshape(-1, costs.shape[-1])
+        batch = np.ascontiguousarray(costs).reshape(-1, costs.shape[-1])
+        problem = self.problem
+        if problem.n_rows is not None and (rows is not None or costs.ndim > 2):
+            rows = np.arange(len(self)) if rows is None else rows
+            problem = problem.take(np.tile(rows, len(batch) // len(rows)))
         try:
-            return self.problem.minimize(rows).reshape(costs.shape)
+            return problem.minimize(batch).reshape(costs.shape)
         except SolverError as error:
-            raise error.at(error.row % costs.shape[-2]) from error
+            row = error.row % costs.shape[-2]
+            raise error.at(row if rows is None else int(rows[row])) from error
         except ValueError:
             _check_range(costs, "the costs that the loss solves for")
             raise
+
+    def predicted_only(self, noise: FloatArray) -> FloatArray:
+        """Set noise (..., b, d) for predictions to zero in the cost of the known part, if there is one, in place."""
+        if self.problem.is_lifted:
+            noise[..., -1] = 0.0
+        return noise
 
 
 @dataclass(frozen=True)
@@ -123,20 +143,21 @@ class DecisionTarget(Target):
     @classmethod
     def of(cls, problem: Problem, costs: FloatArray) -> Self:
         """Label every row of costs with its optimal decision."""
-        decisions = solve_labels(problem.minimize, costs)
+        decisions = solve_labels(problem, costs)
         return cls(problem, costs, decisions, row_dot(costs, decisions))
 
 
-def solve_labels(minimize: Callable[[FloatArray], FloatArray], costs: FloatArray) -> FloatArray:
-    """Return `minimize(costs)`, (n, d) -> (n, d), with a progress bar if it takes long.
+def solve_labels(problem: Problem, costs: FloatArray, *, relaxed: bool = False) -> FloatArray:
+    """Return optimal decisions for costs to be minimised, (n, d) -> (n, d), with a progress bar if it takes long.
 
-    `minimize` is `problem.minimize` or `problem.minimize_relaxation`.
+    They are those of `problem.minimize` or, if `relaxed`, of `problem.minimize_relaxation`.
     """
     decisions = np.empty_like(costs)
     for first in tracked(range(0, len(costs), _ROWS_PER_PART), "Solving for the labels"):
         rows = slice(first, first + _ROWS_PER_PART)
+        part = problem.take(rows)
         try:
-            decisions[rows] = minimize(costs[rows])
+            decisions[rows] = (part.minimize_relaxation if relaxed else part.minimize)(costs[rows])
         except SolverError as error:
             raise error.at(first + error.row) from error
     return decisions
@@ -156,6 +177,8 @@ class Loss(ABC):
     random: ClassVar[bool] = False
     #: Whether the loss works only on problems that have a `polyhedron`.
     needs_polyhedron: ClassVar[bool] = False
+    #: Whether `evaluate` uses decisions of other rows, which must then be feasible in every row.
+    compares_rows: ClassVar[bool] = False
     #: Whether `label` uses the features.
     needs_features: ClassVar[bool] = False
     #: Whether the best predictions are directions, of length at most one, rather than of the size of the costs.
@@ -193,7 +216,9 @@ class Loss(ABC):
             features = as_matrix(X, name="X")
             check_same_rows(X=features, costs=costs)
         rng = np.random.default_rng(0) if rng is None else as_rng(rng)
-        target = self.label(problem, _sign(problem) * costs, features, rng)
+        check_rows(problem, len(costs))
+        problem = self._seen(problem)
+        target = self.label(problem, _sign(problem) * problem.lift(costs), features, rng)
         return self._checked_target(target, len(costs), "label")
 
     def value_and_grad(
@@ -215,6 +240,10 @@ class Loss(ABC):
         self, prediction: FloatArray, target: Target, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Return the same as `value_and_grad`, without checks: the prediction must be finite and of the right shape."""
+        if target.problem.is_lifted:
+            sign = _sign(target.problem)
+            values, gradient = self.evaluate(sign * target.problem.lift(prediction), target, rng)
+            return values, sign * gradient[:, :-1]
         if target.problem.sense == "min":
             return self.evaluate(prediction, target, rng)
         values, gradient = self.evaluate(-prediction, target, rng)
@@ -223,17 +252,39 @@ class Loss(ABC):
     def refreshed(self, prediction: Any, target: Target, rng: np.random.Generator) -> Target:
         """Call `refresh` with a prediction (n, d) in the problem's own sense, and check the target that it returns."""
         prediction = self._checked_prediction(prediction, target)
-        refreshed = self.refresh(_sign(target.problem) * prediction, target, as_rng(rng))
+        refreshed = self.refresh(_sign(target.problem) * target.problem.lift(prediction), target, as_rng(rng))
         return self._checked_target(refreshed, len(target), "refresh")
 
     def check(self, problem: Problem) -> None:
         """Raise an error that says what to do if this loss does not work on this problem."""
-        as_problem(problem)
-        if self.needs_polyhedron and problem.polyhedron is None:
+        name, its = type(self).__name__, type(as_problem(problem)).__name__
+        if self.directions and problem.has_known:
             raise ValueError(
-                f"{type(self).__name__} needs linear constraints, and {type(problem).__name__} has no polyhedron. "
-                "Choose a loss that works on any region, such as Wise, SpoPlus or Pfy."
+                f"{name} predicts directions, which cannot be added to the known costs of {its}. Choose a loss whose "
+                "predictions are costs, such as SpoPlus or Mse, or fit WiseRegressor(rescale=True)."
             )
+        if self.compares_rows and problem.n_rows is not None:
+            raise ValueError(
+                f"{name} compares each row with decisions of other rows, and {its} differs by row, so there they may "
+                "not be feasible, or not cost the same. Choose a loss that solves each row by itself, such as SpoPlus "
+                "or Pfy."
+            )
+        if self.needs_polyhedron and self._seen(problem).polyhedron is None:
+            lacks = "has no polyhedron"
+            if problem.no_polyhedron is not None:
+                lacks += f" ({problem.no_polyhedron})"
+            elif problem.n_rows is not None:
+                lacks = "differs by row, so there is no polyhedron for all rows"
+            elif problem.has_known and problem.polyhedron is not None:
+                lacks = "has one only for its decisions, without the known part of its costs"
+            raise ValueError(
+                f"{name} needs linear constraints, and {its} {lacks}. Choose a loss that works on any region, such as "
+                f"{'' if problem.has_known else 'Wise, '}SpoPlus or Pfy."
+            )
+
+    def _seen(self, problem: Problem) -> Problem:
+        """Return the problem as the loss sees it: lifted, unless the loss is a function of predictions and costs."""
+        return problem.lifted if self.native is None else problem
 
     def label(self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator) -> Target:
         """Return the target of the costs: by default `target_type.of(problem, costs)`.
@@ -277,7 +328,8 @@ class Loss(ABC):
                 f"target must be what {type(self).__name__}().prepare(problem, costs) returns; got an object of type "
                 f"{type(target).__name__}."
             )
-        prediction = as_matrix(prediction, name="prediction", n_columns=target.costs.shape[1], owner="the target")
+        n_columns = target.costs.shape[1] - target.problem.is_lifted
+        prediction = as_matrix(prediction, name="prediction", n_columns=n_columns, owner="the target")
         if len(prediction) != len(target):
             raise ValueError(
                 f"prediction has {len(prediction)} rows and the target {len(target)}; take the same rows of both."

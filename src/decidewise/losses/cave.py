@@ -49,10 +49,10 @@ class _ConeAligned(Loss):
     def label(self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator) -> ConeTarget:
         """Solve every row once and find the constraints that bind there."""
         if self.relaxed:
-            decisions = solve_labels(problem.minimize_relaxation, costs)
+            decisions = solve_labels(problem, costs, relaxed=True)
             polyhedron = problem.polyhedron
         else:
-            decisions = solve_labels(problem.minimize, costs)
+            decisions = solve_labels(problem, costs)
             polyhedron = problem.polyhedron_at(costs, decisions)
         cones = NormalCones(polyhedron)
         return ConeTarget(problem, costs, decisions, row_dot(costs, decisions), cones.binding(decisions), cones)

@@ -60,7 +60,7 @@ class Dpo(Loss):
         self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Return regrets and score-function gradient for one draw of the noise."""
-        noise = rng.standard_normal((self.n_samples, *prediction.shape))
+        noise = target.predicted_only(rng.standard_normal((self.n_samples, *prediction.shape)))
         sampled = target.minimize(prediction + self.sigma * noise)
         sampled_costs = np.einsum("ij,sij->si", target.costs, sampled)
         values = sampled_costs.mean(axis=0) - target.values

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from decidewise.checks import FloatArray
 from decidewise.errors import SolverError
-from decidewise.losses.base import row_dot
+from decidewise.losses.base import IndexArray, row_dot
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,23 +40,24 @@ class Projection:
 
 
 def project_on_hull(
-    minimize: Callable[[FloatArray], FloatArray], targets: FloatArray, *, max_iter: int, tol: float
+    minimize: Callable[[FloatArray, IndexArray], FloatArray], targets: FloatArray, *, max_iter: int, tol: float
 ) -> Projection:
     """Return the points nearest to `targets` `(n, d)` in the convex hull of the region that `minimize` solves over.
 
+    `minimize(costs, rows)` returns decisions for costs `(b, d)` of some rows `(b,)`, as `Target.minimize` does.
     The Frank–Wolfe gap bounds half the squared distance to the exact projection. A row is finished when its gap is at
     most `tol` or within rounding; only unfinished rows are solved again.
     """
-    origin = minimize(-targets)
+    rows = np.arange(len(targets))
+    origin = minimize(-targets, rows)
     targets = targets - origin
     points, atoms = np.zeros_like(targets), np.zeros((len(targets), 1, targets.shape[1]))
     gram, inner, weights = np.zeros((len(targets), 1, 1)), np.zeros(atoms.shape[:2]), np.ones(atoms.shape[:2])
-    rows = np.arange(len(targets))
     for _ in range(max_iter):
         if len(rows) == 0:
             break
         residual = points[rows] - targets[rows]
-        decisions = minimize(residual)
+        decisions = minimize(residual, rows)
         vertices = decisions - origin[rows]
         rounding = 1e-14 * row_dot(np.abs(residual), np.abs(decisions) + np.abs(origin[rows]))
         is_open = row_dot(residual, points[rows] - vertices) > np.maximum(tol, rounding)

@@ -73,7 +73,7 @@ class Imle(Loss):
         self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Return regrets and surrogate gradient for one draw of the noise."""
-        noise = sum_of_gamma(rng, (self.n_samples, *prediction.shape), kappa=self.kappa)
+        noise = target.predicted_only(sum_of_gamma(rng, (self.n_samples, *prediction.shape), kappa=self.kappa))
         perturbed = prediction + self.sigma * noise
         mean = target.minimize(perturbed).mean(axis=0)
         shifted_mean = target.minimize(perturbed + self.lambd * target.costs).mean(axis=0)

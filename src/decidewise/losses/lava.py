@@ -71,7 +71,7 @@ class Lava(Loss):
 
     def label(self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator) -> EdgeTarget:
         """Find the optimal vertex of each row, and the neighbours of each distinct vertex."""
-        decisions = solve_labels(problem.minimize_relaxation, costs)
+        decisions = solve_labels(problem, costs, relaxed=True)
         _, first, vertex = np.unique(decisions.round(9), axis=0, return_index=True, return_inverse=True)
         cones = NormalCones(problem.polyhedron, tolerance=1e-7)
         differences = [

@@ -54,7 +54,8 @@ class Pfy(Loss):
         self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Return values and subgradient for one draw of the noise."""
-        perturbed = prediction + self.sigma * rng.standard_normal((self.n_samples, *prediction.shape))
+        noise = target.predicted_only(rng.standard_normal((self.n_samples, *prediction.shape)))
+        perturbed = prediction + self.sigma * noise
         sampled = target.minimize(perturbed)
         smoothed_minimum = np.einsum("sij,sij->i", perturbed, sampled) / self.n_samples
         return row_dot(prediction, target.decisions) - smoothed_minimum, target.decisions - sampled.mean(axis=0)

@@ -54,3 +54,4 @@ class PoolLoss(Loss):
 
     target_type = PoolTarget
     solves = False
+    compares_rows = True

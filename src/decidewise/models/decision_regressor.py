@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import Any, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -33,8 +34,10 @@ from decidewise.models.training.initial import start
 from decidewise.models.training.label_smoothing import neighbor_costs
 from decidewise.models.training.loop import Epoch, TrainingLoop
 from decidewise.models.training.step import Training
-from decidewise.problems.base import Problem, as_problem
+from decidewise.problems.base import Problem, as_problem, check_rows
 from decidewise.runtime.batches import time_limit
+
+Rows = npt.NDArray[np.intp]
 
 
 class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -43,7 +46,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Parameters
     ----------
     problem : Problem
-        The feasible region and its sense.
+        The feasible region and its sense. If it differs by row, row `i` belongs to row `i` of the data of `fit`.
     loss : str or Loss
         A name from `decidewise.losses.registry`, or a loss with parameters of your own, such as `Pfy(n_samples=3)`.
         With `protocol="safe"` the loss sees costs and predictions divided by a typical cost, so its parameters that
@@ -163,19 +166,19 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             loss = self._check_parameters()
             X, costs = self._read(X, y)
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-            X, costs, held_out = self._set_aside(X, costs, rng)
+            kept, held = self._set_aside(len(X), rng)
+            held_X, held_costs = X[held], costs[held]
+            X, costs = X[kept], costs[kept]
             units = self._units(X, costs, loss)
             features = units.features(X) * units.varies
             if self.n_neighbors is not None:
                 costs = neighbor_costs(features, costs, self.n_neighbors, self.neighbor_weight)
                 units = self._units(X, costs, loss)
-            if held_out is not None:
-                held_out = units.features(held_out[0]), held_out[1] / units.cost
             design = np.column_stack([np.ones(len(X)), features])
             parameters = start(self.init, X, costs, units=units, link=self.link, directions=loss.directions, rng=rng)
             units.leave(parameters, self.link)  # raises now if the start cannot be expressed in the caller's units
             deadline = clock + (self.max_seconds or np.inf)
-            problem = Budget(self.problem, self.max_solves, deadline)
+            problem = Budget(self.problem.in_unit(units.cost), self.max_solves, deadline)
             loop = TrainingLoop(
                 problem,
                 parameters,
@@ -185,11 +188,13 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 safe=self.protocol == "safe",
                 verbose=self.verbose,
             )
+            held_out = None
+            if len(held):
+                held_out = problem.take(held), units.features(held_X), held_costs / units.cost
             label_rng = rng.spawn(1)[0]  # so that random labels do not change the random numbers of training
             before = perf_counter()
             with time_limit(deadline):
-                n_held_out = 0 if held_out is None else len(held_out[0])
-                target = self._label(loss, features, costs / units.cost, loop, n_held_out, label_rng)
+                target = self._label(loss, problem.take(kept), features, costs / units.cost, loop, len(held), label_rng)
             label_solves, label_seconds = problem.n_solves, perf_counter() - before
         try:
             if target is not None:
@@ -208,8 +213,8 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                     loop.run(training, held_out, rng)
         finally:
             # Also if training diverged or a solver failed: the best model so far can be used.
-            kept = units.leave(loop.parameters, self.link)
-            self.intercept_, self.coef_ = kept[0], kept[1:].T
+            parameters = units.leave(loop.parameters, self.link)
+            self.intercept_, self.coef_ = parameters[0], parameters[1:].T
             self.label_solves_, self.label_seconds_ = label_solves, label_seconds
             self.history_: list[Epoch] = loop.history
             self.stopped_, self.n_solves_ = loop.stopped, problem.n_solves
@@ -228,6 +233,11 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if sample_weight is not None:
             raise ValueError("regret is not weighted; leave sample_weight out.")
         return -normalized_regret(self.problem, self.predict(X), y)
+
+    @property
+    def predicts_directions(self) -> bool:
+        """Whether predictions are directions, which cannot be added to known costs."""
+        return as_loss(self.loss).directions
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -265,6 +275,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         X = validate_data(self, X, dtype=np.float64)
         costs = as_matrix(y, n_columns=self.problem.n_costs, owner=type(self.problem).__name__)
         check_same_rows(X=X, costs=costs)
+        check_rows(self.problem, len(costs))
         if self.link == "log":
             if costs.min() <= 0:
                 row, column = np.argwhere(costs <= 0)[0]
@@ -284,6 +295,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _label(
         self,
         loss: Loss,
+        problem: Problem,
         features: FloatArray,
         costs: FloatArray,
         loop: TrainingLoop,
@@ -292,7 +304,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     ) -> Target | None:
         """Return the target of the training rows, or None if `max_seconds` were over before."""
         try:
-            target = loss.prepare(loop.problem, costs, X=features, rng=rng)
+            target = loss.prepare(problem, costs, X=features, rng=rng)
             # The rows held out are solved twice: for their costs, and for the predictions of the start.
             loop.problem.check_calls(2 * n_held_out)
         except OutOfBudget:
@@ -310,17 +322,15 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return None
         return target
 
-    def _set_aside(
-        self, X: FloatArray, costs: FloatArray, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray] | None]:
+    def _set_aside(self, n_rows: int, rng: np.random.Generator) -> tuple[slice | Rows, Rows]:
+        """Return the rows to train on and the rows to validate on, of which there may be none."""
         if not self.early_stopping:
-            return X, costs, None
-        n_validation = round(self.validation_fraction * len(X))
-        if not 0 < n_validation < len(X):
+            return slice(None), np.arange(0)
+        n_validation = round(self.validation_fraction * n_rows)
+        if not 0 < n_validation < n_rows:
             raise ValueError(
-                f"validation_fraction={self.validation_fraction} sets aside {n_validation} of {len(X)} rows; at least "
+                f"validation_fraction={self.validation_fraction} sets aside {n_validation} of {n_rows} rows; at least "
                 "one row must be set aside and one kept. Pass more rows, another fraction, or early_stopping=False."
             )
-        order = rng.permutation(len(X))
-        held, kept = order[:n_validation], order[n_validation:]
-        return X[kept], costs[kept], (X[held], costs[held])
+        order = rng.permutation(n_rows)
+        return order[n_validation:], order[:n_validation]

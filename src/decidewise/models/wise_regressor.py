@@ -181,6 +181,11 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         directions = self._directions(X) / back_from(self._unit, self.exponent)
         return float(r2_score(targets, directions, sample_weight=weights, multioutput="variance_weighted"))
 
+    @property
+    def predicts_directions(self) -> bool:
+        """Whether predictions are directions, which cannot be added to known costs."""
+        return self.exponent > 0 and not self.rescale
+
     def _learner(self) -> Any:
         return GeneralizedLinear() if self.estimator is None else self.estimator
 

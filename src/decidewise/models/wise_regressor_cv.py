@@ -11,13 +11,13 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from decidewise.checks import FloatArray, as_integer, as_matrix, check_same_rows
-from decidewise.evaluate import normalized_regret
+from decidewise.evaluate import check_in_units, normalized_regret
 from decidewise.models.candidates import default_candidates
 from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.models.estimator.traits import refuse_masked
 from decidewise.models.selection.out_of_fold import OutOfFold, affordable, folds
 from decidewise.models.selection.scores import CandidateScores, named, reasons, table
-from decidewise.problems.base import Problem, as_problem
+from decidewise.problems.base import Problem, as_problem, check_rows
 
 
 class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -31,10 +31,11 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Parameters
     ----------
     problem : Problem
-        The feasible set and its sense.
+        The feasible set and its sense. If it differs by row, row `i` belongs to row `i` of the data of `fit`.
     candidates : mapping of str to estimator, or list of estimators, optional
         Regressors of many outputs, such as `WiseRegressor(learner)`, from the simplest to the most complex. The default
-        is `decidewise.models.default_candidates(X, y)`, a dictionary that can be changed and passed here.
+        is `decidewise.models.default_candidates(X, y)`, a dictionary that can be changed and passed here. If the
+        problem has known costs, candidates must predict in the units of the costs, and the default ones do.
     cv : int, splitter or iterable of splits
         As in scikit-learn. A number makes folds of shuffled rows, or of whole groups if `fit` gets groups.
         `TimeSeriesSplit` respects the order of time; rows that are never held out are not scored.
@@ -105,7 +106,13 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
             costs = as_matrix(y, n_columns=self.problem.n_costs, owner=type(self.problem).__name__)
             X = self._read(X, reset=True)
             check_same_rows(X=X, costs=costs)
-            candidates = named(default_candidates(X, costs) if self.candidates is None else self.candidates)
+            check_rows(self.problem, len(costs))
+            candidates = self.candidates
+            if candidates is None:
+                candidates = default_candidates(X, costs, rescale=self.problem.has_known)
+            candidates = named(candidates)
+            for candidate in candidates.values():
+                check_in_units(candidate, self.problem)
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
             splits = folds(self.cv, X, costs, groups, rng)
             rows = affordable(splits, len(candidates), self.max_solves, rng)

@@ -10,7 +10,7 @@ from decidewise.problems.readers import from_pyepo
 from decidewise.problems.shortest_path import ShortestPath
 from decidewise.problems.topk import TopK
 from decidewise.problems.travelling_salesman import TravellingSalesman
-from decidewise.problems.wrappers import CachedProblem, CountedProblem, ParallelProblem
+from decidewise.problems.wrappers import CachedProblem, CountedProblem, KnownCosts, ParallelProblem
 
 __all__ = [
     "Assignment",
@@ -19,6 +19,7 @@ __all__ = [
     "CountedProblem",
     "Ellipsoid",
     "Knapsack",
+    "KnownCosts",
     "ParallelProblem",
     "Polyhedron",
     "Portfolio",

@@ -1,7 +1,9 @@
 """The contract of a problem: a feasible region `S`, and exact solutions of `min (or max) c·w over w in S`, in batch.
 
 A new problem is one file with one class: set `n_costs`, write `minimize` and, if the region has one, `polyhedron`.
-`decidewise.testing.check_problem` checks that a problem keeps this contract.
+A problem whose objective has a known part sets `has_known` and writes `minimize_lifted`; a problem whose region or
+known costs differ by row sets `n_rows` and writes `take`. `decidewise.testing.check_problem` checks that a problem
+keeps this contract.
 
 >>> import numpy as np
 >>> class Interval(Problem):
@@ -40,10 +42,13 @@ MAX_COSTS = 10**8
 def _checked(minimize: Callable[[Any, FloatArray], FloatArray]) -> Callable[[Any, FloatArray], FloatArray]:
     """Return `minimize` with a check of its costs, because bad ones could crash a solver, and of its decisions."""
     returned = f"what {minimize.__name__} returns"
+    n_known = 1 if minimize.__name__ == "minimize_lifted" else 0
 
     @wraps(minimize)
     def checked(self: Any, costs: FloatArray) -> FloatArray:
-        costs = as_matrix(costs, n_columns=self.n_costs, owner=type(self).__name__)
+        costs = as_matrix(costs, n_columns=self.n_costs + n_known, owner=type(self).__name__)
+        if self.n_rows is not None:
+            check_rows(self, len(costs))
         decisions = as_array(minimize(self, costs), name=returned)
         if decisions.shape != costs.shape:
             raise ValueError(
@@ -59,7 +64,7 @@ def _checked(minimize: Callable[[Any, FloatArray], FloatArray]) -> Callable[[Any
 
 
 class Problem(ABC):
-    """A linear objective over a fixed, bounded feasible region.
+    """A linear objective over a bounded feasible region.
 
     Subclasses set `n_costs` and write `minimize`; this class does the rest, and checks the costs and the decisions of
     every call of `minimize`. A problem can be pickled and, unless it sets `keeps_state`, no call changes it. It is
@@ -70,6 +75,17 @@ class Problem(ABC):
     ----------
     sense : {"min", "max"}
         Whether `solve` minimises or maximises; `minimize` always minimises.
+
+    Notes
+    -----
+    *Known costs.* If `has_known`, the objective is `c·(M w) + b·w`: the costs `c` are predicted, and `b` is known when
+    deciding. A decision is `M w`. The known part is one more cost, which is 1 in every row: `lifted` is the problem of
+    the costs `(c, 1)` and the decisions `(M w, b·w)`, on which every loss and metric holds unchanged. `b` belongs to
+    the minimisation, so a problem that maximises `c·(M w) + g·w` has `b = -g`. Multiplying the predicted costs alone
+    changes the optimum, so there `solve(a * c)` may differ from `solve(c)`; the rule holds for the lifted problem.
+
+    *Regions by row.* If `n_rows` is a number, the region or the known costs differ by row. Such a problem solves
+    exactly `n_rows` rows of costs, and `take(rows)` is the problem of some of its rows.
     """
 
     #: The number of costs in a row, and of entries in a decision.
@@ -78,13 +94,19 @@ class Problem(ABC):
     is_integer: bool = False
     #: Whether solving changes the object, as with a cache or a counter, so that a copy in another process would differ.
     keeps_state: bool = False
+    #: Whether the objective has a known part beside the predicted costs; then `minimize_lifted` must be written.
+    has_known: bool = False
+    #: Whether this is the lifted view of a problem with known costs, whose last cost is that of the known part.
+    is_lifted: bool = False
+    #: The number of rows, if the region or the known costs differ by row; then `take` must be written.
+    n_rows: int | None = None
     #: Whether `minimize` checks that costs are finite; if not, `solve` does.
     _checks_costs: ClassVar[bool] = True
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        for method in ("minimize", "minimize_relaxation"):
-            if method in vars(cls):
+        for method in ("minimize", "minimize_relaxation", "minimize_lifted"):
+            if method in vars(cls) and cls._checks_costs:
                 setattr(cls, method, _checked(vars(cls)[method]))
 
     def __init__(self, *, sense: Sense = "min") -> None:
@@ -117,13 +139,64 @@ class Problem(ABC):
         decisions = self.minimize(-batch if self.sense == "max" else batch)
         return decisions[0] if vector else decisions
 
+    def solution(self, costs: Any) -> dict[str, Any]:
+        """Return the whole solution by name, for costs as in `solve`: here only the decision, of the shape of costs.
+
+        A problem with more variables than costs returns these.
+        """
+        return {"decision": self.solve(costs)}
+
     @abstractmethod
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return a minimiser of `costs[i]·w` for each row `i`: (n, n_costs) -> (n, n_costs).
 
         The costs are finite, float64 and C-contiguous, and must not be written to. Decisions that are not finite, or
-        not of the shape of the costs, raise an error.
+        not of the shape of the costs, raise an error. A problem with known costs counts the known part once: it returns
+        `minimize_lifted` of the costs and a column of ones, without the last column.
         """
+
+    def minimize_lifted(self, costs: FloatArray) -> FloatArray:
+        """Return a minimiser with the cost of the known part given: (n, n_costs + 1) -> (n, n_costs + 1).
+
+        It minimises `costs[:, :-1]·(M w) + costs[:, -1] · (b·w)`. The last entry of a decision is `b·w`, the others are
+        `M w`. Only a problem with `has_known` has it.
+        """
+        raise ValueError(f"{type(self).__name__} has no known costs, so it has no minimize_lifted. Call minimize.")
+
+    @property
+    def lifted(self) -> Problem:
+        """The problem of the costs `(c, 1)` and the decisions `(M w, b·w)`; the problem itself without known costs."""
+        if not self.has_known:
+            return self
+        from decidewise.problems.lifted import Lifted  # noqa: PLC0415  (it derives from this class)
+
+        return Lifted(self)
+
+    def lift(self, costs: FloatArray) -> FloatArray:
+        """Return costs (n, d) in the problem's own sense, with the cost of the known part appended if `is_lifted`.
+
+        The cost of the known part is 1, or -1 for a maximisation: the known part belongs to the minimisation.
+        """
+        if not self.is_lifted:
+            return costs
+        return np.concatenate([costs, np.full((len(costs), 1), -1.0 if self.sense == "max" else 1.0)], axis=1)
+
+    def in_unit(self, unit: float) -> Problem:
+        """Return the problem whose costs, predicted and known, are divided by `unit`; itself without known costs."""
+        if not self.has_known or unit == 1:
+            return self
+        from decidewise.problems.wrappers.in_unit import InUnit  # noqa: PLC0415  (it derives from this class)
+
+        return InUnit(self, unit)
+
+    def take(self, rows: Any) -> Problem:
+        """Return the problem of the given rows, a slice or an array of row numbers, which may repeat.
+
+        A problem that is the same for every row returns itself.
+        """
+        if self.n_rows is None:
+            return self
+        raise TypeError(f"{type(self).__name__} sets n_rows = {self.n_rows}, so it must write take(rows).")
 
     @_checked
     def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
@@ -134,10 +207,11 @@ class Problem(ABC):
         """
         if not self.is_integer:
             return self.minimize(costs)
-        polyhedron = self.polyhedron
+        polyhedron = None if self.has_known else self.polyhedron  # which knows nothing of the known part
         if polyhedron is None:
+            why = "with known costs" if self.has_known else "without a polyhedron"
             raise ValueError(
-                f"{type(self).__name__} is an integer problem without a polyhedron, so its relaxation is unknown. "
+                f"{type(self).__name__} is an integer problem {why}, so its relaxation is unknown. "
                 "Write its polyhedron or minimize_relaxation, or choose a loss that needs neither, such as SpoPlus."
             )
         from decidewise.polyhedra.highs import relaxed_vertices  # noqa: PLC0415  (the base imports no solver)
@@ -147,6 +221,11 @@ class Problem(ABC):
     @property
     def polyhedron(self) -> Polyhedron | None:
         """The region as linear constraints and bounds, or None if it is not polyhedral."""
+        return None
+
+    @property
+    def no_polyhedron(self) -> str | None:
+        """Why there is no polyhedron, for the message of a loss that needs one; None if there is nothing to add."""
         return None
 
     def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Polyhedron | None:
@@ -178,7 +257,18 @@ def as_problem(problem: Any) -> Problem:
             f"{type(problem).__name__} must have the sense 'min' or 'max': call super().__init__(sense=sense) in its "
             f"__init__; got {problem!r}."
         )
+    if problem.has_known and type(problem).minimize_lifted is Problem.minimize_lifted:
+        raise TypeError(f"{type(problem).__name__} sets has_known = True, so it must write minimize_lifted(costs).")
     return problem
+
+
+def check_rows(problem: Problem, n_rows: int) -> None:
+    """Raise if the region or the known costs of a problem differ by row and it has another number of rows."""
+    if problem.n_rows is not None and problem.n_rows != n_rows:
+        raise ValueError(
+            f"{type(problem).__name__} differs by row and has {problem.n_rows} rows, and there are {n_rows} rows of "
+            "costs; row i of both must belong to the same sample. Take the rows of these costs: problem.take(rows)."
+        )
 
 
 def as_n_costs(n_costs: int) -> int:

@@ -30,14 +30,16 @@ def check_loss(loss: Loss, problem: Problem, *, costs: Any = None, X: Any = None
 
     It checks shapes and types; gradients by finite differences, unless they are declared as surrogates; the sense; that
     no row depends on the other rows of its batch; that random numbers and solver calls are used exactly if declared;
-    that inputs and targets are not changed; slicing and pickling; and `refresh` and `native` if the loss has them.
+    that inputs and targets are not changed; slicing and pickling; and `refresh` and `native` if the loss has them. The
+    problem may have known costs or differ by row.
 
     Parameters
     ----------
     loss : Loss
     problem : Problem
     costs : array-like of shape (n, n_costs), optional
-        At least four rows, in the problem's own sense; by default 12 rows of numbers between 0.5 and 2.
+        At least four rows, in the problem's own sense; by default 12 rows of numbers between 0.5 and 2. A problem that
+        differs by row needs as many rows as it has, and gets as many by default.
     X : array-like of shape (n, p), optional
         Features, for a loss that needs them; by default four columns of normal numbers.
     seed : int
@@ -75,7 +77,7 @@ class _Trial:
     def __init__(self, loss: Loss, problem: Problem, costs: Any, X: Any, seed: int) -> None:
         rng = np.random.default_rng(seed + 1)  # another seed than that of the noise, which must be independent
         self.loss, self.problem, self.seed, self.name = loss, problem, seed, type(loss).__name__
-        costs = rng.uniform(0.5, 2.0, size=(12, problem.n_costs)) if costs is None else costs
+        costs = rng.uniform(0.5, 2.0, size=(problem.n_rows or 12, problem.n_costs)) if costs is None else costs
         self.costs = as_matrix(costs, n_columns=problem.n_costs)
         self.prediction = rng.normal(scale=0.3, size=self.costs.shape)
         self.X = rng.normal(size=(len(self.costs), 4)) if X is None else as_matrix(X, name="X")
@@ -103,17 +105,22 @@ class _Trial:
             f"{self.name}.refresh_every must be a number of epochs, at least 1, or None; it is {every!r}.",
         )
 
+    def as_seen(self, target: Target) -> FloatArray:
+        """Return a copy of the prediction as `evaluate` sees it: to be minimised, and lifted beside known costs."""
+        sign = -1.0 if self.problem.sense == "max" else 1.0
+        return sign * target.problem.lift(self.prediction)
+
     def check_shapes(self) -> None:
         target = self.prepare()
         with require_no_error(self.loss, "cannot be evaluated"):
-            found = self.loss.evaluate(self.prediction, target, np.random.default_rng(self.seed))
+            found = self.loss.evaluate(self.as_seen(target), target, np.random.default_rng(self.seed))
         require(
             isinstance(found, tuple) and len(found) == 2,
             f"{self.name}.evaluate must return the values and the gradient; it returned {described(found)}.",
         )
         for what, array, shape in (
-            ("values", found[0], self.costs.shape[:1]),
-            ("a gradient", found[1], self.costs.shape),
+            ("values", found[0], target.costs.shape[:1]),
+            ("a gradient", found[1], target.costs.shape),
         ):
             require(
                 isinstance(array, np.ndarray) and array.shape == shape and array.dtype == np.float64,
@@ -123,14 +130,14 @@ class _Trial:
             require(all_finite(array), f"{self.name}.evaluate returned {what} with numbers that are not finite.")
 
     def check_inputs(self) -> None:
-        prediction, costs, X = self.prediction.copy(), self.costs.copy(), self.X.copy()
+        costs, X = self.costs.copy(), self.X.copy()
         with require_no_error(self.loss, "cannot prepare its labels"):
             target = self.loss.prepare(self.problem, costs, X=X, rng=np.random.default_rng(self.seed))
-        labelled = target.costs.copy()
+        labelled, prediction = target.costs.copy(), self.as_seen(target)
         with require_no_error(self.loss, "cannot be evaluated"):
             self.loss.evaluate(prediction, target, np.random.default_rng(self.seed))
         for what, given, before in (
-            ("prediction", prediction, self.prediction),
+            ("prediction", prediction, self.as_seen(target)),
             ("costs", costs, self.costs),
             ("features", X, self.X),
             ("costs of the target", target.costs, labelled),

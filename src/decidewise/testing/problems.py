@@ -34,7 +34,8 @@ def check_problem(problem: Problem, *, costs: Any = None, tolerance: float = 1e-
     It checks shapes and types; that decisions are finite; that the same costs have the same decision, alone or in a
     batch, at any scale and with ties; the sense; that decisions are integers if `is_integer`, lie in the polyhedron and
     are never worse than the decision for another row; that relaxations are optimal over the polyhedron; and pickling
-    and copies.
+    and copies. If the problem has known costs, all this is checked on its lifted view too, in which a scale applies to
+    predicted and known costs alike; if it differs by row, that `take` gives the same decisions.
 
     The decisions of a problem with `keeps_state` may depend on earlier calls, so only its shapes, feasibility and
     pickling are checked.
@@ -43,7 +44,8 @@ def check_problem(problem: Problem, *, costs: Any = None, tolerance: float = 1e-
     ----------
     problem : Problem
     costs : array-like of shape (n, n_costs), optional
-        Costs that suit the problem; by default 20 rows of normal numbers and 20 of small integers, with many ties.
+        Costs that suit the problem; by default 20 rows of normal numbers and 20 of small integers, with many ties. A
+        problem that differs by row needs as many rows as it has, and gets as many by default.
     tolerance : float
         Two decisions count as the same if they differ by at most this, relative to their largest entry; use 0 if
         decisions come from a finite set.
@@ -58,6 +60,20 @@ def check_problem(problem: Problem, *, costs: Any = None, tolerance: float = 1e-
     with require_no_error(problem, "is not a valid problem"):
         as_problem(problem)
     costs = _costs_for(problem, seed) if costs is None else as_matrix(costs, n_columns=problem.n_costs)
+    if problem.n_rows is not None:
+        _check_rows(problem, costs, tolerance)
+    if problem.has_known:
+        _check_lifted(problem, costs, tolerance)
+        try:
+            _check_plain(problem.lifted, problem.lifted.lift(costs), tolerance)
+        except AssertionError as error:
+            raise AssertionError(f"the lifted view of {type(problem).__name__}: {error}") from error
+    else:
+        _check_plain(problem, costs, tolerance)
+
+
+def _check_plain(problem: Problem, costs: FloatArray, tolerance: float) -> None:
+    """Check a problem without known costs."""
     decisions = _check_decisions(problem, costs)
     _check_region(problem, decisions)
     _check_relaxation(problem, costs)
@@ -81,7 +97,8 @@ def _costs_for(problem: Problem, seed: int) -> FloatArray:
     normal = rng.normal(size=(20, problem.n_costs))
     tied = rng.integers(-2, 3, size=(20, problem.n_costs)).astype(float)
     tied[0] = 0.0
-    return np.vstack([normal, tied])
+    both = np.vstack([normal, tied])
+    return both if problem.n_rows is None else np.resize(both, (problem.n_rows, problem.n_costs))
 
 
 def _solve(problem: Problem, costs: FloatArray) -> FloatArray:
@@ -96,7 +113,8 @@ def _sign(problem: Problem) -> float:
 def _check_decisions(problem: Problem, costs: FloatArray) -> FloatArray:
     name, given = type(problem).__name__, costs.copy()
     decisions = _solve(problem, given)
-    for solved, shape in ((decisions, costs.shape), (_solve(problem, given[0]), costs.shape[1:])):
+    first = _solve(problem.take([0]), given[0])
+    for solved, shape in ((decisions, costs.shape), (first, costs.shape[1:])):
         require(
             isinstance(solved, np.ndarray) and solved.shape == shape and solved.dtype == np.float64,
             f"{name}.solve must return float64 decisions of the shape of the costs, {shape}; it returned "
@@ -116,8 +134,9 @@ def _check_region(problem: Problem, decisions: FloatArray, *, relaxed: bool = Fa
     """Check that decisions are integers if the problem says so, and lie in its polyhedron if it has one."""
     name = type(problem).__name__
     if problem.is_integer and not relaxed:
+        integers = decisions[:, :-1] if problem.is_lifted else decisions  # the known part may be any number
         require_rows(
-            np.abs(decisions - decisions.round()) <= ROUNDING,
+            np.abs(integers - integers.round()) <= ROUNDING,
             lambda row: f"{name} sets is_integer = True but returned {shown_row(decisions, row)}. Set False, or round.",
         )
     region = problem.polyhedron
@@ -162,7 +181,45 @@ def _check_relaxation(problem: Problem, costs: FloatArray) -> None:
     )
 
 
+def _check_lifted(problem: Problem, costs: FloatArray, tolerance: float) -> None:
+    """Check that `minimize` counts the known part once, as the lifted view does."""
+    lifted, name = problem.lifted, type(problem).__name__
+    require(
+        (lifted.is_lifted, lifted.has_known, lifted.n_costs) == (True, False, problem.n_costs + 1),
+        f"the lifted view of {name} must have is_lifted, no known costs and one cost more; it is {lifted!r}.",
+    )
+    if not problem.keeps_state:
+        require_same(
+            _solve(problem, costs),
+            _solve(lifted, lifted.lift(costs))[:, :-1],
+            tolerance,
+            f"{name}.minimize(costs) must return the same as minimize_lifted for the costs and a column of ones, "
+            "without the last column.",
+        )
+
+
+def _check_rows(problem: Problem, costs: FloatArray, tolerance: float) -> None:
+    """Check that the problem of some rows decides them as the whole problem does, and knows its number of rows."""
+    name = type(problem).__name__
+    rows = np.random.default_rng(0).integers(len(costs), size=len(costs) + 1)
+    for chosen in (rows, slice(1, None) if len(costs) > 1 else slice(None)):
+        with require_no_error(problem, "cannot take some of its rows"):
+            part = problem.take(chosen)
+        require(
+            part.n_rows == len(costs[chosen]),
+            f"{len(costs[chosen])} rows of {name} have n_rows = {part.n_rows}. Set n_rows in what take returns.",
+        )
+        if not problem.keeps_state:
+            sentence = f"{name} returns another decision for some rows, after take(rows), than for all rows together."
+            require_same(_solve(part, costs[chosen]), _solve(problem, costs)[chosen], tolerance, sentence)
+    sentence = f"{name} has {problem.n_rows} rows, and must refuse another number of rows of costs with a ValueError"
+    require_refusal(ValueError, problem.solve, np.vstack([costs, costs[:1]]), sentence=sentence)
+
+
 def _check_optimal(problem: Problem, costs: FloatArray, decisions: FloatArray) -> None:
+    if problem.n_rows is not None:
+        _check_optimal_by_row(problem, costs, decisions)
+        return
     values = _sign(problem) * costs @ decisions.T  # entry (i, j): the cost of decision j for row i
     own, best = np.diag(values), values.argmin(axis=1)
     excess = own - values.min(axis=1)
@@ -173,6 +230,24 @@ def _check_optimal(problem: Problem, costs: FloatArray, decisions: FloatArray) -
             f"own, by {excess[row]:.2g}. minimize must return a decision of least cost, whatever the sense. Does it "
             "maximise, or stop before the optimum?"
         ),
+    )
+
+
+def _check_optimal_by_row(problem: Problem, costs: FloatArray, decisions: FloatArray) -> None:
+    """Check that no row gets a better decision with the costs of another; decisions of other rows may be infeasible."""
+    for shift in range(1, min(4, len(costs))):
+        others = _solve(problem, np.roll(costs, shift, axis=0))
+        excess = _sign(problem) * (costs * (decisions - others)).sum(axis=1)
+        require_rows(
+            excess <= _OPTIMALITY * (1e-12 + (np.abs(costs) * np.maximum(abs(decisions), abs(others))).sum(axis=1)),
+            partial(_better_with_other_costs, type(problem).__name__, excess),
+        )
+
+
+def _better_with_other_costs(name: str, excess: FloatArray, row: int) -> str:
+    return (
+        f"{name} returns a better decision for this row with other costs, by {excess[row]:.2g}. minimize must return a "
+        "decision of least cost, whatever the sense. Does it maximise, or stop before the optimum?"
     )
 
 
@@ -189,7 +264,7 @@ def _check_deterministic(problem: Problem, costs: FloatArray, decisions: FloatAr
             f"{name} returns another decision when called again. Keep no state, or set keeps_state = True.",
         )
     require_same(
-        np.array([_solve(problem, row) for row in costs]),
+        np.array([_solve(problem.take([i]), row) for i, row in enumerate(costs)]),
         decisions,
         tolerance,
         f"{name} returns another decision for a row alone than in a batch. Break ties by a rule that depends only on "

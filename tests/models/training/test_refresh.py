@@ -27,7 +27,7 @@ class GrowingCmap(Cmap):
 
     def refresh(self, prediction, target, rng):
         some = rng.random(len(prediction)) < self.solve_ratio
-        known = np.vstack([target.pool.decisions, target.problem.minimize(prediction[some])])
+        known = np.vstack([target.pool.decisions, target[some].minimize(prediction[some])])
         self.sizes.append(len(target.pool))
         return replace(target, pool=Pool(np.unique(known, axis=0)))
 

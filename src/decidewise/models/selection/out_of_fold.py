@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing
 
 from decidewise.checks import FloatArray, as_integer
 from decidewise.errors import TrainingWarning
-from decidewise.evaluate import Hindsight
+from decidewise.evaluate import Hindsight, check_in_units
 from decidewise.models.linear.units import cost_unit
 from decidewise.problems.base import Problem
 
@@ -68,6 +68,14 @@ def affordable(splits: Splits, n_models: int, max_solves: int | None, rng: np.ra
     return rows
 
 
+def for_rows(estimator: Any, rows: Rows) -> Any:
+    """Return an unfitted copy of an estimator; any problem among its parameters that differs by row has these rows."""
+    twin = clone(estimator)
+    parameters = twin.get_params(deep=True)
+    by_row = {name: value for name, value in parameters.items() if isinstance(value, Problem) and value.n_rows}
+    return twin.set_params(**{name: problem.take(rows) for name, problem in by_row.items()})
+
+
 @dataclass(frozen=True)
 class OutOfFold:
     """Rows held out in one or more folds, and predicted by models fitted on the training rows of these folds.
@@ -81,6 +89,8 @@ class OutOfFold:
         The rows to score.
     truth : Hindsight
         The best decisions for these rows, with their costs in some unit.
+    unit : float
+        What predictions are divided by before they decide.
     """
 
     X: Any
@@ -88,6 +98,7 @@ class OutOfFold:
     splits: Splits
     rows: Rows
     truth: Hindsight
+    unit: float
 
     @classmethod
     def of(cls, problem: Problem, X: Any, costs: FloatArray, splits: Splits, rows: Rows) -> Self:
@@ -96,7 +107,9 @@ class OutOfFold:
         kept = [(train, test) for train, test in kept if len(test)]
         # Keeps squares of regrets in range. The unit does not matter, since regrets are reported in percent.
         unit = cost_unit(costs[rows], power=2.0)
-        return cls(X, costs, kept, rows, Hindsight.of(problem, costs[rows] / unit))
+        truth = Hindsight.of(problem.take(rows).in_unit(unit), costs[rows] / unit)
+        # Only known costs have a unit that predictions must share.
+        return cls(X, costs, kept, rows, truth, unit if problem.has_known else 1.0)
 
     @property
     def n_solves(self) -> int:
@@ -107,8 +120,9 @@ class OutOfFold:
         """Fit a copy of the estimator for each fold; return the regret of each row, averaged over its folds."""
         prediction = np.concatenate([self._predict(estimator, train, test) for train, test in self.splits])
         held = np.searchsorted(self.rows, np.concatenate([test for _, test in self.splits]))
-        truth = Hindsight(self.truth.problem, self.truth.costs[held], self.truth.best[held])
-        return np.bincount(held, truth.regret(prediction)) / np.bincount(held)
+        if self.unit != 1:
+            prediction = prediction / self.unit
+        return np.bincount(held, self.truth.take(held).regret(prediction)) / np.bincount(held)
 
     def halved(self, rng: np.random.Generator) -> Self:
         """Return the same rows with each fold twice, once with each half of its training rows."""
@@ -121,7 +135,8 @@ class OutOfFold:
             # Silenced here, since bad training shows in the regret; the chosen model is refitted with warnings on.
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", TrainingWarning)
-            model = clone(estimator).fit(_safe_indexing(self.X, train), self.costs[train])
+            model = for_rows(estimator, train).fit(_safe_indexing(self.X, train), self.costs[train])
+        check_in_units(model, self.truth.problem)
         if getattr(model, "stopped_", None) == "interrupted":
             raise KeyboardInterrupt  # a model whose training was interrupted must not be scored
         return np.reshape(model.predict(_safe_indexing(self.X, test)), (len(test), -1))

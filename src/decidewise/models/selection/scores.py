@@ -143,7 +143,7 @@ class CandidateScores:
         order = rng.permutation(len(regrets))
         for part in np.array_split(order, n_parts):
             others = np.delete(np.arange(len(regrets)), part)
-            truth = Hindsight(self.truth.problem, self.truth.costs[others], self.truth.best[others])
+            truth = self.truth.take(others)
             regrets[part] = self.regrets[replace(self, truth=truth, regrets=self.regrets[:, others]).choice, part]
         return regrets
 

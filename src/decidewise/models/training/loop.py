@@ -28,6 +28,10 @@ _SHARE_FOR_THE_START = 0.1
 _ROUNDING = 1e-9
 
 
+#: The rows set aside, in the units of training: their problem, whose solver calls are counted, features and costs.
+HeldOut = tuple[Problem, FloatArray, FloatArray]
+
+
 class Epoch(NamedTuple):
     """One pass over the data; solver calls and seconds are counted from the start of the fit, labels included."""
 
@@ -135,7 +139,7 @@ class TrainingLoop:
         self.remark = ""
         self.first_loss: float | None = None
 
-    def run(self, training: Training, held_out: tuple[FloatArray, FloatArray] | None, rng: np.random.Generator) -> None:
+    def run(self, training: Training, held_out: HeldOut | None, rng: np.random.Generator) -> None:
         """Train, and leave the model to keep in `parameters`."""
         self.training = training
         try:
@@ -151,13 +155,13 @@ class TrainingLoop:
         except TimeLimitReached:
             self.stopped = "max_seconds"
 
-    def _begin(self, held_out: tuple[FloatArray, FloatArray] | None, rng: np.random.Generator) -> None:
+    def _begin(self, held_out: HeldOut | None, rng: np.random.Generator) -> None:
         """Score the start: by its regret on the rows held out, if any, otherwise by its loss if `safe`."""
         self.validation: Validation | None = None
         self.starting_loss: StartingLoss | None = None
         self.score_of_start = np.inf
         if held_out is not None:
-            self.validation = Validation.of(self.problem, *held_out)
+            self.validation = Validation.of(*held_out)
             self.score_of_start = self.validation.regret(self.start, self.training.link)
         elif self.safe:
             self.starting_loss = StartingLoss(self.training, self.problem, rng)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 from decidewise.checks import FloatArray
@@ -10,7 +11,7 @@ from decidewise.problems.base import Problem, as_problem
 
 
 class Wrapper(Problem):
-    """Delegates to the problem inside; subclasses write `minimize` and may override `minimize_relaxation`.
+    """Delegates to the problem inside; subclasses write `_call`, through which every batch goes.
 
     Attributes
     ----------
@@ -18,26 +19,64 @@ class Wrapper(Problem):
         The problem inside.
     """
 
-    _checks_costs = False
-
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        super(Problem, cls).__init_subclass__(**keywords)  # no check of `minimize`: the problem inside has one
+    _checks_costs = False  # the problem inside does
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(sense=as_problem(problem).sense)
         self.problem = problem
-        self.n_costs = problem.n_costs
-        self.is_integer = problem.is_integer
+        self.n_costs, self.n_rows = problem.n_costs, problem.n_rows
+        self.is_integer, self.has_known, self.is_lifted = problem.is_integer, problem.has_known, problem.is_lifted
         self.keeps_state = self.keeps_state or problem.keeps_state
+
+    def minimize(self, costs: FloatArray) -> FloatArray:
+        """Return the decisions of the problem inside."""
+        return self._call("minimize", costs)
 
     def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
         """Return the optimal vertices of the relaxation of the problem inside."""
-        return self.problem.minimize_relaxation(costs)
+        return self._call("minimize_relaxation", costs)
+
+    def minimize_lifted(self, costs: FloatArray) -> FloatArray:
+        """Return the lifted decisions of the problem inside."""
+        return self._call("minimize_lifted", costs)
+
+    def _call(self, method: str, costs: FloatArray) -> FloatArray:
+        """Return what a method of the problem inside, such as "minimize", returns for a batch of costs."""
+        decisions: FloatArray = getattr(self.problem, method)(costs)
+        return decisions
+
+    def solution(self, costs: Any) -> dict[str, Any]:
+        """Return the whole solution of the problem inside."""
+        return self.problem.solution(costs)
+
+    @property
+    def lifted(self) -> Problem:
+        """The same wrapper around the lifted view of the problem inside."""
+        return self._around(self.problem.lifted) if self.has_known else self
+
+    def in_unit(self, unit: float) -> Problem:
+        """Return the same wrapper around the problem inside in another unit."""
+        return self._around(self.problem.in_unit(unit)) if self.has_known else self
+
+    def take(self, rows: Any) -> Problem:
+        """Return the same wrapper around some rows of the problem inside."""
+        return self if self.n_rows is None else self._around(self.problem.take(rows))
+
+    def _around(self, problem: Problem) -> Problem:
+        twin = copy(self)
+        Wrapper.__init__(twin, problem)
+        twin.sense = self.sense
+        return twin
 
     @property
     def polyhedron(self) -> Polyhedron | None:
         """The polyhedron of the problem inside."""
         return self.problem.polyhedron
+
+    @property
+    def no_polyhedron(self) -> str | None:
+        """Why the problem inside has no polyhedron."""
+        return self.problem.no_polyhedron
 
     def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Polyhedron | None:
         """Return `polyhedron_at` of the problem inside."""

@@ -6,12 +6,16 @@ Predict-and-Optimize", IJCAI 2021.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from decidewise.checks import FloatArray, as_integer, as_number
 from decidewise.errors import SolverError
 from decidewise.problems.base import Problem
+from decidewise.problems.lifted import Lifted
 from decidewise.problems.wrappers.base import Wrapper
+from decidewise.problems.wrappers.in_unit import InUnit
 
 
 class CachedProblem(Wrapper):
@@ -26,6 +30,7 @@ class CachedProblem(Wrapper):
     Parameters
     ----------
     problem : Problem
+        Its region must be the same for every row: a decision of the pool may not be feasible for another row.
     solve_ratio : float
         The probability, from 0 to 1, that a row is solved. With 1 the decisions are those of the problem inside.
     rng : numpy.random.Generator or int
@@ -47,27 +52,53 @@ class CachedProblem(Wrapper):
 
     def __init__(self, problem: Problem, solve_ratio: float, rng: np.random.Generator | int) -> None:
         super().__init__(problem)
+        if problem.n_rows is not None:
+            raise ValueError(
+                f"{type(problem).__name__} differs by row, so a decision of one row may not be feasible, or cost the "
+                "same, in another. Use it without a cache."
+            )
         self.solve_ratio = as_number(solve_ratio, name="solve_ratio", at_least=0, at_most=1)
         if not isinstance(rng, np.random.Generator):
             seed = as_integer(rng, name="rng, where it is not a numpy.random.Generator,", minimum=0)
             rng = np.random.default_rng(seed)
         self._rng = rng
         self._known: set[bytes] = set()
-        self._pool = np.empty((0, self.n_costs))
+        self._pool = np.empty((0, problem.lifted.n_costs))
 
     @property
     def pool(self) -> FloatArray:
-        """The distinct decisions known so far, in the order they were found: (m, n_costs), read-only."""
+        """The distinct decisions known so far, in the order they were found: (m, n_costs), read-only.
+
+        Decisions of a problem with known costs have one more entry, the known part `b·w`.
+        """
         return self._pool
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Solve the rows drawn, then choose from the pool for the others; ties go to the decision found first."""
+        if not self.has_known:
+            return self._choose(self.problem.minimize, costs)
+        return self.minimize_lifted(np.column_stack([costs, np.ones(len(costs))]))[:, :-1]
+
+    def minimize_lifted(self, costs: FloatArray) -> FloatArray:
+        """Do the same for lifted costs, which have the same pool."""
+        return self._choose(self.problem.minimize_lifted, costs)
+
+    @property
+    def lifted(self) -> Problem:
+        """The lifted view, with the same pool."""
+        return Lifted(self) if self.has_known else self
+
+    def in_unit(self, unit: float) -> Problem:
+        """Return the problem in another unit, with the same pool."""
+        return InUnit(self, unit) if self.has_known else self
+
+    def _choose(self, minimize: Callable[[FloatArray], FloatArray], costs: FloatArray) -> FloatArray:
         drawn = self._rng.random(len(costs)) < self.solve_ratio
         solved = np.flatnonzero(drawn | (len(self._pool) == 0))
         decisions = np.empty_like(costs)
         if len(solved):
             try:
-                decisions[solved] = self.problem.minimize(costs[solved])
+                decisions[solved] = minimize(costs[solved])
             except SolverError as error:
                 raise error.at(int(solved[error.row])) from error
             self._remember(decisions[solved])

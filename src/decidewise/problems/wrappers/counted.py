@@ -48,18 +48,28 @@ class CountedProblem(Wrapper):
         """Add to `n_solves`; called before the rows are solved."""
         self.n_solves += n_solves
 
-    def minimize(self, costs: FloatArray) -> FloatArray:
-        """Count the rows and solve them."""
-        return self._counted(self.problem.minimize, costs)
+    def _call(self, method: str, costs: FloatArray) -> FloatArray:
+        return self.counted(getattr(self.problem, method), costs)
 
-    def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
-        """Count the rows and solve their relaxations: these are solver calls too."""
-        return self._counted(self.problem.minimize_relaxation, costs)
-
-    def _counted(self, minimize: Callable[[FloatArray], FloatArray], costs: FloatArray) -> FloatArray:
+    def counted(self, minimize: Callable[[FloatArray], FloatArray], costs: FloatArray) -> FloatArray:
+        """Count the rows of a batch and solve them."""
         self.count(len(costs))
         start = perf_counter()
         try:
             return minimize(costs)
         finally:
             self.seconds += perf_counter() - start
+
+    def _around(self, problem: Problem) -> Problem:
+        return _View(self, problem)
+
+
+class _View(Wrapper):
+    """Some rows of a counted problem, or its lifted view: what it solves counts there."""
+
+    def __init__(self, owner: CountedProblem, problem: Problem) -> None:
+        super().__init__(problem)
+        self.owner, self.sense, self.keeps_state = owner, owner.sense, True
+
+    def _call(self, method: str, costs: FloatArray) -> FloatArray:
+        return self.owner.counted(getattr(self.problem, method), costs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +9,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from decidewise.checks import FloatArray, as_integer
 from decidewise.errors import SolverError
-from decidewise.problems.base import Problem
+from decidewise.problems.base import Problem, check_rows
 from decidewise.problems.wrappers.base import Wrapper
 
 
@@ -50,29 +49,24 @@ class ParallelProblem(Wrapper):
             raise ValueError("n_jobs must be the number of workers, or -1 for one per core; got n_jobs=0.")
         self.rows_per_job = as_integer(rows_per_job, name="rows_per_job")
 
-    def minimize(self, costs: FloatArray) -> FloatArray:
-        """Solve the rows in the workers."""
-        return self._in_workers(self.problem.minimize, costs)
-
-    def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
-        """Solve the relaxations of the rows in the workers."""
-        return self._in_workers(self.problem.minimize_relaxation, costs)
-
-    def _in_workers(self, minimize: Callable[[FloatArray], FloatArray], costs: FloatArray) -> FloatArray:
+    def _call(self, method: str, costs: FloatArray) -> FloatArray:
         """Cut the batch into equal blocks, one per worker, and join the decisions in order."""
+        check_rows(self, len(costs))
         n_blocks = min(effective_n_jobs(self.n_jobs), len(costs) // self.rows_per_job)
         if n_blocks < 2:
-            return minimize(costs)
+            return super()._call(method, costs)
         bounds = [len(costs) * block // n_blocks for block in range(n_blocks + 1)]
         # Send arrays by copy: joblib would map large ones as read-only files, for which kernels would compile again.
         blocks = Parallel(n_jobs=n_blocks, max_nbytes=None)(
-            delayed(_minimize_block)(minimize, costs[start:stop], start) for start, stop in pairwise(bounds)
+            delayed(_solve_block)(self.problem.take(slice(start, stop)), method, costs[start:stop], start)
+            for start, stop in pairwise(bounds)
         )
         return np.concatenate(blocks)
 
 
-def _minimize_block(minimize: Callable[[FloatArray], FloatArray], costs: FloatArray, start: int) -> FloatArray:
+def _solve_block(problem: Problem, method: str, costs: FloatArray, start: int) -> FloatArray:
     try:
-        return minimize(costs)
+        decisions: FloatArray = getattr(problem, method)(costs)
+        return decisions
     except SolverError as error:
         raise error.at(start + error.row) from error
