@@ -16,6 +16,7 @@ from decidewise.problems import (
     Portfolio,
     Problem,
     ShortestPath,
+    Storage,
     TopK,
     TravellingSalesman,
 )
@@ -72,6 +73,16 @@ def random_in_ellipsoid(matrix, radius, rng):
     return point * rng.uniform() * radius / np.sqrt(point @ matrix @ point)
 
 
+def random_trades(store, rng):
+    """Trade at random within the limits of each period, on a store that need not be full at the end."""
+    sales, level = np.empty(store.n_costs), store.initial
+    for period in range(store.n_costs):
+        sales[period] = rng.choice([rng.uniform(-store.power, min(store.power, level)), -store.power, 0.0])
+        gained = -sales[period] * (store.efficiency if sales[period] < 0 else 1.0)
+        level = min(level + gained, store.energy)
+    return sales
+
+
 EDGES = {"tails": [0, 0, 2, 2, 5, 5, 5, 2, 3], "heads": [2, 5, 5, 9, 9, 9, 7, 7, 0], "source": 0, "target": 9}
 WEIGHTS = np.random.default_rng(0).uniform(3.0, 8.0, size=(2, 12)).round(1)
 MANY = np.random.default_rng(6).uniform(3.0, 8.0, size=(2, 30)).round(1)  # too many packs to list
@@ -90,6 +101,12 @@ CASES = {
     "knapsack-large": Case(partial(Knapsack, MANY, 2 * CAPACITIES), partial(random_items, MANY, 2 * CAPACITIES)),
     "tour": Case(partial(TravellingSalesman, 7), partial(random_tour, TravellingSalesman(7))),
     "tour-large": Case(partial(TravellingSalesman, 14), partial(random_tour, TravellingSalesman(14))),
+    "storage": Case(partial(Storage, 6, 1.0, 2.5), partial(random_trades, Storage(6, 1.0, 2.5)), tolerance=1e-9),
+    "storage-lossless": Case(
+        partial(Storage, 7, 1.5, 2.0, efficiency=1.0, initial=0.7),
+        partial(random_trades, Storage(7, 1.5, 2.0, efficiency=1.0, initial=0.7)),
+        tolerance=1e-9,
+    ),
     "portfolio": Case(partial(Portfolio, MATRIX, 0.3), partial(random_weights, MATRIX, 0.3, 1.0), tolerance=1e-9),
     "portfolio-loose": Case(
         partial(Portfolio, MATRIX, 1e3, budget=2.0), partial(random_weights, MATRIX, 1e3, 2.0), tolerance=1e-9

@@ -9,7 +9,7 @@ import os
 import numpy as np
 import pytest
 
-from decidewise.problems import Assignment, Knapsack, Portfolio, ShortestPath, TopK, TravellingSalesman
+from decidewise.problems import Assignment, Knapsack, Portfolio, ShortestPath, Storage, TopK, TravellingSalesman
 from decidewise.problems.knapsack import problem as knapsack
 
 ROUNDS = int(os.environ.get("FUZZ_ROUNDS", "2"))
@@ -103,13 +103,39 @@ def tours(rng, sense):
     return problem, np.array(sorted(decisions, reverse=True))
 
 
+def trades(rng, sense):
+    """List the plans of a store that fills by whole units: every period buys at full power or sells whole units."""
+    power = int(rng.integers(1, 3))
+    problem = Storage(
+        int(rng.integers(1, 6)),
+        power,
+        int(rng.integers(1, 4)),
+        efficiency=1 / power,
+        initial=int(rng.integers(0, 2)),
+        sense=sense,
+    )
+    found = []
+
+    def plan(sales, level):
+        if len(sales) == problem.n_costs:
+            found.append(sales)
+            return
+        for sold in range(min(power, level) + 1):
+            plan([*sales, sold], level - sold)
+        plan([*sales, -power], min(level + 1, int(problem.energy)))
+
+    plan([], int(problem.initial))
+    return problem, np.array(sorted(found, key=lambda sales: [abs(sold) for sold in sales]))
+
+
 def _subsets(n):
     """Return all subsets of n items, the lexicographically largest first."""
     return np.array(list(itertools.product((1, 0), repeat=n)))
 
 
 FAMILIES = {
-    family.__name__: family for family in (paths, assignments, top_items, small_knapsacks, large_knapsacks, tours)
+    family.__name__: family
+    for family in (paths, assignments, top_items, small_knapsacks, large_knapsacks, tours, trades)
 }
 
 

@@ -8,6 +8,7 @@ from decidewise.problems.knapsack import Knapsack
 from decidewise.problems.portfolio import Portfolio
 from decidewise.problems.readers import from_pyepo
 from decidewise.problems.shortest_path import ShortestPath
+from decidewise.problems.stock import Storage
 from decidewise.problems.topk import TopK
 from decidewise.problems.travelling_salesman import TravellingSalesman
 from decidewise.problems.wrappers import CachedProblem, CountedProblem, ParallelProblem
@@ -24,6 +25,7 @@ __all__ = [
     "Portfolio",
     "Problem",
     "ShortestPath",
+    "Storage",
     "TopK",
     "TravellingSalesman",
     "from_pyepo",
