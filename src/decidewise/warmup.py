@@ -35,9 +35,11 @@ def warm_up() -> None:
 def _tasks() -> dict[str, Callable[[], None]]:
     rng = np.random.default_rng(0)
     weights = rng.uniform(3, 8, size=(2, 40))
+    roads = ShortestPath.from_edges([0, 1, 2, 2, 1], [1, 2, 1, 3, 3], source=0, target=3)  # with a cycle
     path, tour = ShortestPath(3, 3), TravellingSalesman(8)
     return {
         "shortest paths": lambda: _solve(path),
+        "shortest paths in any graph": lambda: _solve(roads),
         "assignments": lambda: _solve(Assignment(4)),
         "small knapsacks": lambda: _solve(Knapsack(weights[:, :10], [20.0, 20.0])),
         "large knapsacks": lambda: _solve(Knapsack(weights, [60.0, 60.0])),

@@ -64,7 +64,7 @@ class Storage(Problem):
     >>> from decidewise.problems import Storage
     >>> battery = Storage(4, power=1.0, energy=2.0, efficiency=0.8)
     >>> battery.solve([[10.0, 30.0, 10.0, 40.0], [10.0, 12.0, 10.0, 10.0]])
-    array([[-1. ,  0.8, -1. ,  0.8],
+    array([[-1. ,  0.6, -1. ,  1. ],
            [ 0. ,  0. ,  0. ,  0. ]])
     """
 
