@@ -13,8 +13,10 @@ from decidewise.problems import (
     Ball,
     Ellipsoid,
     Knapsack,
+    Matching,
     Portfolio,
     Problem,
+    Ranking,
     ShortestPath,
     Storage,
     TopK,
@@ -73,6 +75,19 @@ def random_in_ellipsoid(matrix, radius, rng):
     return point * rng.uniform() * radius / np.sqrt(point @ matrix @ point)
 
 
+def random_pairs(problem, rng):
+    """Match edges in random order as long as both nodes are free; start again if a complete matching is missed."""
+    while True:
+        decision, taken = np.zeros(problem.n_costs), set()
+        for edge in rng.permutation(problem.n_costs)[: problem.n_costs if problem.complete else rng.integers(99)]:
+            ends = {("left", problem.edges[edge, 0]), ("right", problem.edges[edge, 1])}
+            if not ends & taken:
+                decision[edge] = 1.0
+                taken |= ends
+        if not problem.complete or decision.sum() == min(problem.left, problem.right):
+            return decision
+
+
 def random_trades(store, rng):
     """Trade at random within the limits of each period, on a store that need not be full at the end."""
     sales, level = np.empty(store.n_costs), store.initial
@@ -84,6 +99,7 @@ def random_trades(store, rng):
 
 
 EDGES = {"tails": [0, 0, 2, 2, 5, 5, 5, 2, 3], "heads": [2, 5, 5, 9, 9, 9, 7, 7, 0], "source": 0, "target": 9}
+PAIRS = {"edges": [[4, 0], [0, 0], [0, 3], [1, 1], [1, 2], [2, 2], [3, 2], [3, 3], [4, 1]]}
 WEIGHTS = np.random.default_rng(0).uniform(3.0, 8.0, size=(2, 12)).round(1)
 MANY = np.random.default_rng(6).uniform(3.0, 8.0, size=(2, 30)).round(1)  # too many packs to list
 CAPACITIES = np.array([20.0, 25.0])
@@ -96,6 +112,13 @@ CASES = {
     "graph": Case(partial(ShortestPath.from_edges, **EDGES), partial(random_path, ShortestPath.from_edges(**EDGES))),
     "top-k": Case(partial(TopK, 9, 4), lambda rng: rng.permutation(np.repeat([1.0, 0.0], [4, 5]))),
     "assignment": Case(partial(Assignment, 4), lambda rng: rng.permutation(np.eye(4)).ravel()),
+    "matching": Case(partial(Matching, 3, 4), partial(random_pairs, Matching(3, 4))),
+    "matching-sparse": Case(partial(Matching, 5, 4, **PAIRS), partial(random_pairs, Matching(5, 4, **PAIRS))),
+    "matching-complete": Case(
+        partial(Matching, 5, 4, complete=True, **PAIRS), partial(random_pairs, Matching(5, 4, complete=True, **PAIRS))
+    ),
+    "ranking": Case(partial(Ranking, 5), lambda rng: rng.permutation(5) + 1.0),
+    "ranking-long": Case(partial(Ranking, 12), lambda rng: rng.permutation(12) + 1.0),
     "knapsack": Case(partial(Knapsack, WEIGHTS, CAPACITIES), partial(random_items, WEIGHTS, CAPACITIES)),
     "knapsack-1d": Case(partial(Knapsack, WEIGHTS[:1], CAPACITIES[:1]), partial(random_items, WEIGHTS[:1], 20.0)),
     "knapsack-large": Case(partial(Knapsack, MANY, 2 * CAPACITIES), partial(random_items, MANY, 2 * CAPACITIES)),

@@ -9,7 +9,17 @@ import os
 import numpy as np
 import pytest
 
-from decidewise.problems import Assignment, Knapsack, Portfolio, ShortestPath, Storage, TopK, TravellingSalesman
+from decidewise.problems import (
+    Assignment,
+    Knapsack,
+    Matching,
+    Portfolio,
+    Ranking,
+    ShortestPath,
+    Storage,
+    TopK,
+    TravellingSalesman,
+)
 from decidewise.problems.knapsack import problem as knapsack
 
 ROUNDS = int(os.environ.get("FUZZ_ROUNDS", "2"))
@@ -69,6 +79,28 @@ def assignments(rng, sense):
     n = int(rng.integers(1, 6))
     columns = np.array(list(itertools.permutations(range(n))))
     return Assignment(n, sense=sense), np.eye(n, dtype=int)[columns].reshape(len(columns), -1)
+
+
+def matchings(rng, sense):
+    """List the matchings by the partner of each left node, the lowest first, being alone last."""
+    left, right, complete = int(rng.integers(1, 5)), int(rng.integers(1, 5)), bool(rng.integers(2))
+    is_edge = rng.random((left, right)) < 0.7
+    np.fill_diagonal(is_edge, True)
+    edges = rng.permutation(np.argwhere(is_edge))
+    problem = Matching(left, right, edges=edges, complete=complete, sense=sense)
+    number = {tuple(edge): k for k, edge in enumerate(edges.tolist())}
+    decisions = []
+    for partners in itertools.product(range(right + 1), repeat=left):
+        pairs = [(i, j) for i, j in enumerate(partners) if j < right]
+        is_matching = len({j for _, j in pairs}) == len(pairs) and all(pair in number for pair in pairs)
+        if is_matching and not (complete and len(pairs) < min(left, right)):
+            decisions.append(np.isin(np.arange(len(edges)), [number[pair] for pair in pairs]).astype(int))
+    return problem, np.array(decisions)
+
+
+def rankings(rng, sense):
+    n = int(rng.integers(1, 6))
+    return Ranking(n, sense=sense), np.array(list(itertools.permutations(range(1, n + 1))))
 
 
 def top_items(rng, sense):
@@ -135,7 +167,7 @@ def _subsets(n):
 
 FAMILIES = {
     family.__name__: family
-    for family in (paths, assignments, top_items, small_knapsacks, large_knapsacks, tours, trades)
+    for family in (paths, assignments, matchings, rankings, top_items, small_knapsacks, large_knapsacks, tours, trades)
 }
 
 
@@ -149,7 +181,8 @@ def whole(row):
 def check_row(problem, decisions, row, answer, *, ties):
     """Compare an answer with the best of all decisions, which stand in the order in which ties prefer them."""
     costs = whole(row if problem.sense == "min" else -row)
-    if isinstance(problem, Knapsack):  # an item that adds nothing is never packed
+    if isinstance(problem, Knapsack) or (isinstance(problem, Matching) and not problem.complete):
+        # What adds nothing is never chosen.
         decisions = decisions[(decisions[:, costs >= 0] == 0).all(axis=1)]
     values = decisions @ costs
     best = decisions[values == values.min()]

@@ -5,7 +5,9 @@ from decidewise.problems.ball import Ball
 from decidewise.problems.base import Problem
 from decidewise.problems.ellipsoid import Ellipsoid
 from decidewise.problems.knapsack import Knapsack
+from decidewise.problems.matching import Matching
 from decidewise.problems.portfolio import Portfolio
+from decidewise.problems.ranking import Ranking
 from decidewise.problems.readers import from_pyepo
 from decidewise.problems.shortest_path import ShortestPath
 from decidewise.problems.stock import Storage
@@ -20,10 +22,12 @@ __all__ = [
     "CountedProblem",
     "Ellipsoid",
     "Knapsack",
+    "Matching",
     "ParallelProblem",
     "Polyhedron",
     "Portfolio",
     "Problem",
+    "Ranking",
     "ShortestPath",
     "Storage",
     "TopK",
