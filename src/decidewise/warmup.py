@@ -10,7 +10,16 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from decidewise.models import DecisionRegressor
-from decidewise.problems import Assignment, Knapsack, Portfolio, Problem, ShortestPath, Storage, TravellingSalesman
+from decidewise.problems import (
+    Assignment,
+    Inventory,
+    Knapsack,
+    Portfolio,
+    Problem,
+    ShortestPath,
+    Storage,
+    TravellingSalesman,
+)
 from decidewise.runtime.compilation import announcer
 
 
@@ -44,6 +53,7 @@ def _tasks() -> dict[str, Callable[[], None]]:
         "small knapsacks": lambda: _solve(Knapsack(weights[:, :10], [20.0, 20.0])),
         "large knapsacks": lambda: _solve(Knapsack(weights, [60.0, 60.0])),
         "portfolios": lambda: _solve(Portfolio(np.eye(4), 0.2)),
+        "inventory": lambda: _solve(Inventory([1.0, 2.0, 1.0], 2.0)),
         "storage": lambda: _solve(Storage(4, 1.0, 2.0)),
         "tours": lambda: _solve(tour),
         "CaVE": lambda: _train(path, "cave"),

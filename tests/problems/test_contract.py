@@ -12,6 +12,7 @@ from decidewise.problems import (
     Assignment,
     Ball,
     Ellipsoid,
+    Inventory,
     Knapsack,
     Matching,
     Portfolio,
@@ -98,8 +99,21 @@ def random_trades(store, rng):
     return sales
 
 
+def random_purchases(problem, rng):
+    """Buy at random within the limits of each period, and what is needed to meet the demand to come."""
+    purchases, stock = np.empty(problem.n_costs), problem.initial
+    for period, demand in enumerate(problem.demand):
+        ahead = np.cumsum(problem.demand[period + 1 :] - problem.limit)
+        needed = demand - stock + max(0.0, ahead.max(initial=0.0))
+        most = min(problem.limit, problem.capacity + demand - stock)
+        purchases[period] = rng.choice([rng.uniform(max(needed, 0.0), most), max(needed, 0.0), most])
+        stock += purchases[period] - demand
+    return purchases
+
+
 EDGES = {"tails": [0, 0, 2, 2, 5, 5, 5, 2, 3], "heads": [2, 5, 5, 9, 9, 9, 7, 7, 0], "source": 0, "target": 9}
 PAIRS = {"edges": [[4, 0], [0, 0], [0, 3], [1, 1], [1, 2], [2, 2], [3, 2], [3, 3], [4, 1]]}
+DEMAND = np.array([0.5, 2.0, 1.0, 2.5, 0.0, 3.0])
 WEIGHTS = np.random.default_rng(0).uniform(3.0, 8.0, size=(2, 12)).round(1)
 MANY = np.random.default_rng(6).uniform(3.0, 8.0, size=(2, 30)).round(1)  # too many packs to list
 CAPACITIES = np.array([20.0, 25.0])
@@ -124,6 +138,11 @@ CASES = {
     "knapsack-large": Case(partial(Knapsack, MANY, 2 * CAPACITIES), partial(random_items, MANY, 2 * CAPACITIES)),
     "tour": Case(partial(TravellingSalesman, 7), partial(random_tour, TravellingSalesman(7))),
     "tour-large": Case(partial(TravellingSalesman, 14), partial(random_tour, TravellingSalesman(14))),
+    "inventory": Case(
+        partial(Inventory, DEMAND, 2.5, limit=2.0, initial=1.0),
+        partial(random_purchases, Inventory(DEMAND, 2.5, limit=2.0, initial=1.0)),
+        tolerance=1e-9,
+    ),
     "storage": Case(partial(Storage, 6, 1.0, 2.5), partial(random_trades, Storage(6, 1.0, 2.5)), tolerance=1e-9),
     "storage-lossless": Case(
         partial(Storage, 7, 1.5, 2.0, efficiency=1.0, initial=0.7),

@@ -11,6 +11,7 @@ import pytest
 
 from decidewise.problems import (
     Assignment,
+    Inventory,
     Knapsack,
     Matching,
     Portfolio,
@@ -160,6 +161,24 @@ def trades(rng, sense):
     return problem, np.array(sorted(found, key=lambda sales: [abs(sold) for sold in sales]))
 
 
+def purchases(rng, sense):
+    """List the whole purchases for a whole demand, smaller ones first; with whole limits no others are vertices."""
+    demand, capacity, limit = rng.integers(0, 3, size=int(rng.integers(1, 6))), int(rng.integers(0, 3)), 2
+    problem = Inventory(demand, capacity, limit=limit, sense=sense)
+    found = []
+
+    def plan(bought, stock):
+        if len(bought) == len(demand):
+            found.append(bought)
+            return
+        for amount in range(limit + 1):
+            if 0 <= stock + amount - demand[len(bought)] <= capacity:
+                plan([*bought, amount], stock + amount - demand[len(bought)])
+
+    plan([], 0)
+    return problem, np.array(found)
+
+
 def _subsets(n):
     """Return all subsets of n items, the lexicographically largest first."""
     return np.array(list(itertools.product((1, 0), repeat=n)))
@@ -167,7 +186,18 @@ def _subsets(n):
 
 FAMILIES = {
     family.__name__: family
-    for family in (paths, assignments, matchings, rankings, top_items, small_knapsacks, large_knapsacks, tours, trades)
+    for family in (
+        paths,
+        assignments,
+        matchings,
+        rankings,
+        top_items,
+        small_knapsacks,
+        large_knapsacks,
+        tours,
+        trades,
+        purchases,
+    )
 }
 
 

@@ -268,7 +268,7 @@ def test_sources_and_targets_by_row(is_cyclic):
     if not is_cyclic:
         longest = ShortestPath.from_edges(tails, heads, sources, targets, sense="max").solve(costs - 2.0)
         np.testing.assert_array_equal(longest, problem.solve(2.0 - costs))
-    with pytest.raises(ValueError, match=f"for each of {len(ends)} rows, and got 2 rows of costs"):
+    with pytest.raises(ValueError, match="2 rows of costs"):
         problem.solve(costs[:2])
 
 

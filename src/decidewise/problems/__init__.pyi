@@ -10,7 +10,7 @@ from decidewise.problems.portfolio import Portfolio
 from decidewise.problems.ranking import Ranking
 from decidewise.problems.readers import from_pyepo
 from decidewise.problems.shortest_path import ShortestPath
-from decidewise.problems.stock import Storage
+from decidewise.problems.stock import Inventory, Storage
 from decidewise.problems.topk import TopK
 from decidewise.problems.travelling_salesman import TravellingSalesman
 from decidewise.problems.wrappers import CachedProblem, CountedProblem, ParallelProblem
@@ -21,6 +21,7 @@ __all__ = [
     "CachedProblem",
     "CountedProblem",
     "Ellipsoid",
+    "Inventory",
     "Knapsack",
     "Matching",
     "ParallelProblem",

@@ -25,6 +25,9 @@ from decidewise.runtime.batches import in_parts
 
 IntArray = npt.NDArray[np.int64]
 
+#: The most matrix entries to solve together: with few edges, matrices are much larger than rows of costs.
+MOST_ENTRIES = 2**20
+
 
 class Matching(Problem):
     """Match `left` with `right` nodes in pairs, no node twice: by default the pairs of the largest total value.
@@ -84,29 +87,35 @@ class Matching(Problem):
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return a cheapest matching for each row; ties go to the lowest partner of the first node."""
-        return in_parts(self._match, costs)
+        # Rows or columns of zeros fill up the square of a complete matching. Otherwise a left node can stay alone in a
+        # column of its own, and a right node in a row.
+        n = max(self.left, self.right) if self.complete else self.left + self.right
+        n_together = max(1, MOST_ENTRIES // n**2)
 
-    def _match(self, costs: FloatArray, decisions: FloatArray) -> None:
+        def solve(rows: FloatArray, decisions: FloatArray) -> None:
+            for start in range(0, len(rows), n_together):
+                part = slice(start, start + n_together)
+                decisions[part] = self._match(rows[part], n)
+
+        return in_parts(solve, costs)
+
+    def _match(self, costs: FloatArray, n: int) -> FloatArray:
+        """Return the matchings as assignments of `n` by `n` matrices."""
         largest = np.abs(costs).max(axis=1)
         units = np.array([safe_unit(size) for size in largest])
-        costs, largest = costs * units[:, None], np.where(largest > 0.0, largest * units, 1.0)
+        costs, largest = costs * units[:, None], np.where(largest > 0.0, largest * units, 1.0)[:, None]
         left, right = self.edges.T
         if self.complete:
-            # Rows or columns without cost fill up the square. A pair that is not possible costs more than all others.
-            n = max(self.left, self.right)
-            square = np.zeros((len(costs), n, n))
-            square[:, : self.left, : self.right] = (4.0 * n * largest)[:, None, None]
-            square[:, left, right] = costs
+            barred = 4.0 * n * largest  # more than all other pairs together
         else:
-            # A node stays alone at no cost: a left one in a column of its own, a right one in a row of its own. Any
-            # positive cost then keeps a pair from being matched.
-            n = self.left + self.right
-            square = np.zeros((len(costs), n, n))
-            square[:, : self.left, : self.right] = largest[:, None, None]
-            square[:, left, right] = np.where(costs < 0.0, costs, largest[:, None])
+            barred = largest  # staying alone costs nothing, so any positive cost will do
+            costs = np.where(costs < 0.0, costs, barred)
+        square = np.zeros((len(costs), n, n))
+        square[:, : self.left, : self.right] = barred[:, :, None]
+        square[:, left, right] = costs
         assigned = np.zeros_like(square)
         assign(square, assigned)
-        decisions[:] = assigned[:, left, right]
+        return assigned[:, left, right]
 
     @property
     def polyhedron(self) -> Polyhedron:
