@@ -15,6 +15,7 @@ from decidewise.problems import (
     Inventory,
     Knapsack,
     Matching,
+    MinCostFlow,
     Portfolio,
     Problem,
     Ranking,
@@ -111,9 +112,19 @@ def random_purchases(problem, rng):
     return purchases
 
 
+def random_flow(problem, rng):
+    """Try whole flows until one meets all supplies."""
+    while True:
+        flow = rng.integers(0, problem.capacity + 1).astype(float)
+        net = np.bincount(problem.tails, flow, minlength=4) - np.bincount(problem.heads, flow, minlength=4)
+        if np.array_equal(net, problem.supply):
+            return flow
+
+
 EDGES = {"tails": [0, 0, 2, 2, 5, 5, 5, 2, 3], "heads": [2, 5, 5, 9, 9, 9, 7, 7, 0], "source": 0, "target": 9}
 PAIRS = {"edges": [[4, 0], [0, 0], [0, 3], [1, 1], [1, 2], [2, 2], [3, 2], [3, 3], [4, 1]]}
 DEMAND = np.array([0.5, 2.0, 1.0, 2.5, 0.0, 3.0])
+NETWORK = {"tails": [0, 0, 1, 1, 2, 3, 2], "heads": [1, 2, 2, 3, 3, 0, 1], "supply": [2, 1, 0, -3], "capacity": 2.0}
 WEIGHTS = np.random.default_rng(0).uniform(3.0, 8.0, size=(2, 12)).round(1)
 MANY = np.random.default_rng(6).uniform(3.0, 8.0, size=(2, 30)).round(1)  # too many packs to list
 CAPACITIES = np.array([20.0, 25.0])
@@ -131,6 +142,7 @@ CASES = {
     "matching-complete": Case(
         partial(Matching, 5, 4, complete=True, **PAIRS), partial(random_pairs, Matching(5, 4, complete=True, **PAIRS))
     ),
+    "flow": Case(partial(MinCostFlow, **NETWORK), partial(random_flow, MinCostFlow(**NETWORK)), tolerance=1e-9),
     "ranking": Case(partial(Ranking, 5), lambda rng: rng.permutation(5) + 1.0),
     "ranking-long": Case(partial(Ranking, 12), lambda rng: rng.permutation(12) + 1.0),
     "knapsack": Case(partial(Knapsack, WEIGHTS, CAPACITIES), partial(random_items, WEIGHTS, CAPACITIES)),

@@ -14,6 +14,7 @@ from decidewise.problems import (
     Inventory,
     Knapsack,
     Matching,
+    MinCostFlow,
     Portfolio,
     Ranking,
     ShortestPath,
@@ -177,6 +178,16 @@ def purchases(rng, sense):
 
     plan([], 0)
     return problem, np.array(found)
+
+
+def flows(rng, sense):
+    """List the whole flows of a small network, less flow on the first edges first."""
+    tails, heads = rng.integers(4, size=(2, 6))
+    capacity = rng.integers(0, 3, size=6)
+    every = np.array(list(itertools.product(*(range(limit + 1) for limit in capacity))))
+    leaving = every @ (np.eye(4, dtype=int)[tails] - np.eye(4, dtype=int)[heads])
+    supply = leaving[rng.integers(len(every))]
+    return MinCostFlow(tails, heads, supply, capacity=capacity, sense=sense), every[(leaving == supply).all(axis=1)]
 
 
 def _subsets(n):

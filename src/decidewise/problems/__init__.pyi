@@ -6,6 +6,7 @@ from decidewise.problems.base import Problem
 from decidewise.problems.ellipsoid import Ellipsoid
 from decidewise.problems.knapsack import Knapsack
 from decidewise.problems.matching import Matching
+from decidewise.problems.min_cost_flow import MinCostFlow
 from decidewise.problems.portfolio import Portfolio
 from decidewise.problems.ranking import Ranking
 from decidewise.problems.readers import from_pyepo
@@ -24,6 +25,7 @@ __all__ = [
     "Inventory",
     "Knapsack",
     "Matching",
+    "MinCostFlow",
     "ParallelProblem",
     "Polyhedron",
     "Portfolio",
