@@ -2,8 +2,8 @@
 
 Edges of negative cost start full, all others empty. Shortest augmenting paths then carry what is left over at some
 nodes to those that lack it; prices of nodes keep the cost of every edge, less the difference of prices, on the right
-side of zero (Ahuja, Magnanti and Orlin, "Network Flows", 1993, chapter 9). As in `Assignment`, prices are subtracted from the
-costs in twice the precision and the flow is computed again, until it is proved optimal.
+side of zero (Ahuja, Magnanti and Orlin, "Network Flows", 1993, chapter 9). As in `Assignment`, prices are subtracted
+from the costs in twice the precision and the flow is computed again, until it is proved optimal.
 
 Ties: edge 0 carries the least flow that it carries in any optimal flow; then edge 1, and so on.
 """
@@ -324,7 +324,8 @@ def _subtract_prices(
     """Turn costs into slacks in twice the precision, and round flows that are nearly zero or full.
 
     Return whether the slacks prove the flow optimal: no edge with room has a negative one, and none with flow a
-    positive one. The slacks have the same optimal flows as the costs, and keep the digits that prices of 1e15 would hide.
+    positive one. The slacks have the same optimal flows as the costs, and keep the digits that prices of 1e15 would
+    hide.
     """
     is_proved = True
     for edge in range(len(costs)):
