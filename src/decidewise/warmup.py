@@ -20,6 +20,7 @@ from decidewise.problems import (
     ShortestPath,
     Storage,
     TravellingSalesman,
+    VehicleRouting,
 )
 from decidewise.runtime.compilation import announcer
 
@@ -57,6 +58,7 @@ def _tasks() -> dict[str, Callable[[], None]]:
         "flows": lambda: _solve(MinCostFlow.transportation([1.0, 2.0], [2.0, 1.0])),
         "inventory": lambda: _solve(Inventory([1.0, 2.0, 1.0], 2.0)),
         "storage": lambda: _solve(Storage(4, 1.0, 2.0)),
+        "routes": lambda: _solve(VehicleRouting([1.0, 1.0, 1.0, 1.0], 3.0, 2)),
         "tours": lambda: _solve(tour),
         "CaVE": lambda: _train(path, "cave"),
         "CaVE+": lambda: _train(path, "cave+"),

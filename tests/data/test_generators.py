@@ -12,6 +12,7 @@ from decidewise.data import (
     make_shortest_path,
     make_storage,
     make_travelling_salesman,
+    make_vehicle_routing,
 )
 from decidewise.data.knapsack import mean_of_ceil
 from decidewise.evaluate import decision_regret
@@ -22,6 +23,7 @@ MAKERS = {
     "portfolio": make_portfolio,
     "storage": make_storage,
     "travelling salesman": partial(make_travelling_salesman, n_nodes=8),
+    "vehicle routing": partial(make_vehicle_routing, n_customers=6),
 }
 
 
@@ -52,7 +54,7 @@ def _instance(data):
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_the_conditional_mean_decides_better_than_its_distortions(make):
-    data = make(2_000, degree=4, seed=3)
+    data = make(2_000 if make is not MAKERS["vehicle routing"] else 300, degree=4, seed=3)
     floor = decision_regret(data.problem, data.mean_costs, data.costs).mean()
     distorted = data.mean_costs * np.random.default_rng(0).uniform(0.5, 1.5, data.mean_costs.shape)
     assert 0 < floor < decision_regret(data.problem, distorted, data.costs).mean()
@@ -120,6 +122,13 @@ def test_student_noise_has_the_covariance_and_heavier_tails():
     beyond = {name: (np.abs(values) > 4).mean() for name, values in deviation.items()}
     assert beyond["gaussian"] < 0.0005
     assert 0.003 < beyond["student"] < 0.01
+
+
+def test_vehicles_can_carry_what_customers_need():
+    for seed in range(5):
+        problem = make_vehicle_routing(1, degree=1, seed=seed).problem
+        assert set(problem.demands) <= set(range(1, 10))
+        assert problem.n_vehicles == np.ceil(problem.demands.sum() / 30) + 1
 
 
 @pytest.mark.parametrize("degree", [1, 3, 7])

@@ -23,6 +23,7 @@ from decidewise.problems import (
     Storage,
     TopK,
     TravellingSalesman,
+    VehicleRouting,
 )
 from decidewise.problems.wrappers.base import Wrapper
 from decidewise.testing import check_problem
@@ -63,6 +64,18 @@ def random_tour(problem, rng):
     places = rng.permutation(problem.n_nodes)
     apart = np.abs(places[problem.ends[0]] - places[problem.ends[1]])
     return np.isin(apart, [1, problem.n_nodes - 1]).astype(float)
+
+
+def random_routes(problem, rng):
+    """Cut a random order of the customers into routes of two or more, until all loads fit."""
+    n = len(problem.demands)
+    while True:
+        order = rng.permutation(n)
+        routes = np.split(order, np.sort(rng.choice(n, size=rng.integers(problem.n_vehicles), replace=False)))
+        if all(len(route) >= 2 and problem.demands[route].sum() <= problem.capacity for route in routes):
+            break
+    edges = {tuple(sorted(pair)) for route in routes for pair in zip([0, *(route + 1)], [*(route + 1), 0], strict=True)}
+    return np.array([float(tuple(pair) in edges) for pair in problem.ends.T.tolist()])
 
 
 def random_weights(covariance, risk, budget, rng):
@@ -125,6 +138,7 @@ EDGES = {"tails": [0, 0, 2, 2, 5, 5, 5, 2, 3], "heads": [2, 5, 5, 9, 9, 9, 7, 7,
 PAIRS = {"edges": [[4, 0], [0, 0], [0, 3], [1, 1], [1, 2], [2, 2], [3, 2], [3, 3], [4, 1]]}
 DEMAND = np.array([0.5, 2.0, 1.0, 2.5, 0.0, 3.0])
 NETWORK = {"tails": [0, 0, 1, 1, 2, 3, 2], "heads": [1, 2, 2, 3, 3, 0, 1], "supply": [2, 1, 0, -3], "capacity": 2.0}
+FLEET = [3.0, 1.0, 2.0, 2.0, 1.0, 2.0], 6.0, 3
 WEIGHTS = np.random.default_rng(0).uniform(3.0, 8.0, size=(2, 12)).round(1)
 MANY = np.random.default_rng(6).uniform(3.0, 8.0, size=(2, 30)).round(1)  # too many packs to list
 CAPACITIES = np.array([20.0, 25.0])
@@ -150,6 +164,7 @@ CASES = {
     "knapsack-large": Case(partial(Knapsack, MANY, 2 * CAPACITIES), partial(random_items, MANY, 2 * CAPACITIES)),
     "tour": Case(partial(TravellingSalesman, 7), partial(random_tour, TravellingSalesman(7))),
     "tour-large": Case(partial(TravellingSalesman, 14), partial(random_tour, TravellingSalesman(14))),
+    "routes": Case(partial(VehicleRouting, *FLEET), partial(random_routes, VehicleRouting(*FLEET))),
     "inventory": Case(
         partial(Inventory, DEMAND, 2.5, limit=2.0, initial=1.0),
         partial(random_purchases, Inventory(DEMAND, 2.5, limit=2.0, initial=1.0)),

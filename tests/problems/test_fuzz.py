@@ -21,6 +21,7 @@ from decidewise.problems import (
     Storage,
     TopK,
     TravellingSalesman,
+    VehicleRouting,
 )
 from decidewise.problems.knapsack import problem as knapsack
 
@@ -190,6 +191,27 @@ def flows(rng, sense):
     return MinCostFlow(tails, heads, supply, capacity=capacity, sense=sense), every[(leaving == supply).all(axis=1)]
 
 
+def routes(rng, sense):
+    """Cut every order of the customers into routes of two or more that fit."""
+    n = int(rng.integers(2, 6))
+    demands, capacity, n_vehicles = rng.integers(0, 4, size=n), float(rng.integers(6, 9)), int(rng.integers(2, 4))
+    problem = VehicleRouting(demands, capacity, n_vehicles, sense=sense)
+    edge = {tuple(ends): k for k, ends in enumerate(problem.ends.T.tolist())}
+    decisions = set()
+    for order in itertools.permutations(range(1, n + 1)):
+        for n_routes in range(1, n_vehicles + 1):
+            for cuts in itertools.combinations(range(1, n), n_routes - 1):
+                parts = [order[a:b] for a, b in itertools.pairwise((0, *cuts, n))]
+                if any(len(part) < 2 or sum(demands[i - 1] for i in part) > capacity for part in parts):
+                    continue
+                decision = [0] * problem.n_costs
+                for part in parts:
+                    for a, b in itertools.pairwise((0, *part, 0)):
+                        decision[edge[min(a, b), max(a, b)]] = 1
+                decisions.add(tuple(decision))
+    return problem, np.array(sorted(decisions, reverse=True))
+
+
 def _subsets(n):
     """Return all subsets of n items, the lexicographically largest first."""
     return np.array(list(itertools.product((1, 0), repeat=n)))
@@ -230,7 +252,7 @@ def check_row(problem, decisions, row, answer, *, ties):
     assert (decisions == answer).all(axis=1).any(), f"{answer} is not feasible"
     gap = int((answer.astype(int) @ costs) - values.min())
     compared = min(int((answer != other) @ np.abs(costs)) for other in best)
-    if isinstance(problem, TravellingSalesman):  # as it says where every tour must use huge costs
+    if isinstance(problem, TravellingSalesman | VehicleRouting):  # as it says where every tour must use huge costs
         compared += 10 * int(np.abs(costs * best[0]).max())
     assert gap * 10**10 <= compared, f"{answer} costs {gap / compared:.1e} more than {best[0]} of what they differ in"
     if ties:

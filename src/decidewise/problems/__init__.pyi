@@ -14,6 +14,7 @@ from decidewise.problems.shortest_path import ShortestPath
 from decidewise.problems.stock import Inventory, Storage
 from decidewise.problems.topk import TopK
 from decidewise.problems.travelling_salesman import TravellingSalesman
+from decidewise.problems.vehicle_routing import VehicleRouting
 from decidewise.problems.wrappers import CachedProblem, CountedProblem, ParallelProblem
 
 __all__ = [
@@ -35,5 +36,6 @@ __all__ = [
     "Storage",
     "TopK",
     "TravellingSalesman",
+    "VehicleRouting",
     "from_pyepo",
 ]
