@@ -230,6 +230,8 @@ FAMILIES = {
         tours,
         trades,
         purchases,
+        flows,
+        routes,
     )
 }
 

@@ -22,7 +22,7 @@ IntArray = npt.NDArray[np.int64]
 
 #: The number of columns to price in at a time.
 COLUMNS = 200
-#: Reduced costs above minus this, in units of the largest cost, count as not negative.
+#: Only routes with a reduced cost below minus this, in units of the largest cost, are priced in.
 NEGATIVE = 1e-9
 #: The first gap, as a fraction of the bound.
 GAP = 0.01
@@ -51,12 +51,14 @@ def dual_prices(costs: FloatArray, members: FloatArray, n_vehicles: int) -> Pric
     penalty = 2.0 * float(np.abs(costs).max()) * (n + 1) + 1.0
     for customer in range(n):
         solver.addCol(penalty, 0.0, np.inf, 1, np.array([customer], np.int32), np.ones(1))
-    prices, left_out = Prices(np.full(n, penalty), 0.0), np.ones(n)
+    prices, left_out, is_in = Prices(np.full(n, penalty), 0.0), np.ones(n), np.zeros(len(costs), np.bool_)
     while True:
         check_time()
         reduced = costs - members @ prices.customers - prices.vehicle
+        reduced[is_in] = 0.0  # where HiGHS has left a negative one, it is within its tolerance
         new = np.argpartition(reduced, min(COLUMNS, len(reduced) - 1))[:COLUMNS]
         new = new[reduced[new] < -NEGATIVE]
+        is_in[new] = True
         if len(new) == 0:
             return prices if left_out.sum() < 1e-6 else None
         # Every column has a 1 for each of its customers, and one for its vehicle.
@@ -89,15 +91,16 @@ def best_choices(
     reduced = costs - members @ prices.customers - prices.vehicle
     bound = float(prices.customers.sum()) + n_vehicles * prices.vehicle
     everything = n_vehicles * (float(reduced.max()) - prices.vehicle)
+    refund = max(0.0, -float(reduced.min())) * n_vehicles  # what further routes can take back of the reduced costs
     gap = GAP * abs(bound) + tolerance + 1e-6
     steps = np.array([MAX_STEPS])
     while True:
-        near = np.flatnonzero(reduced <= gap + NEGATIVE * n_vehicles)
+        near = np.flatnonzero(reduced <= gap + refund)
         first = np.argmax(members[near] > 0, axis=1)
         order = np.lexsort((reduced[near], first))
         starts = np.searchsorted(first[order], np.arange(members.shape[1] + 1))
         choices = np.full((max_choices, n_vehicles), -1)
-        count = _search(masks, reduced, near[order], starts, -prices.vehicle, gap, tolerance, choices, steps)
+        count = _search(masks, reduced, near[order], starts, -prices.vehicle, refund, gap, tolerance, choices, steps)
         if count < 0:
             return None
         if count > 0 or gap > everything:
@@ -113,6 +116,7 @@ def _search(
     routes: IntArray,
     starts: IntArray,
     spare: float,
+    refund: float,
     gap: float,
     tolerance: float,
     choices: IntArray,
@@ -121,7 +125,8 @@ def _search(
     """Set all choices of reduced costs within the gap, and within the tolerance of the least; return their number.
 
     Routes whose first customer is `i` are `routes[starts[i]:starts[i + 1]]`, the least reduced cost first. A vehicle
-    that stays costs `spare`. Return -1 if there are too many choices, or steps to take.
+    that stays costs `spare`; the routes that follow can reduce what is spent by `refund` at most. Return -1 if there are
+    too many choices, or steps to take.
     """
     n, n_vehicles = len(starts) - 1, choices.shape[1]
     everyone = (1 << n) - 1
@@ -143,7 +148,7 @@ def _search(
             return -1
         route = routes[i]
         cost = spent[depth] + reduced[route]
-        if cost > limit + NEGATIVE * n_vehicles:
+        if cost > limit + refund:
             depth -= 1
             continue
         if masks[route] & covered[depth]:
