@@ -10,7 +10,18 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from decidewise.models import DecisionRegressor
-from decidewise.problems import Assignment, Knapsack, Portfolio, Problem, ShortestPath, TravellingSalesman
+from decidewise.problems import (
+    Assignment,
+    Inventory,
+    Knapsack,
+    MinCostFlow,
+    Portfolio,
+    Problem,
+    ShortestPath,
+    Storage,
+    TravellingSalesman,
+    VehicleRouting,
+)
 from decidewise.runtime.compilation import announcer
 
 
@@ -35,13 +46,19 @@ def warm_up() -> None:
 def _tasks() -> dict[str, Callable[[], None]]:
     rng = np.random.default_rng(0)
     weights = rng.uniform(3, 8, size=(2, 40))
+    roads = ShortestPath.from_edges([0, 1, 2, 2, 1], [1, 2, 1, 3, 3], source=0, target=3)  # with a cycle
     path, tour = ShortestPath(3, 3), TravellingSalesman(8)
     return {
         "shortest paths": lambda: _solve(path),
+        "shortest paths in any graph": lambda: _solve(roads),
         "assignments": lambda: _solve(Assignment(4)),
         "small knapsacks": lambda: _solve(Knapsack(weights[:, :10], [20.0, 20.0])),
         "large knapsacks": lambda: _solve(Knapsack(weights, [60.0, 60.0])),
         "portfolios": lambda: _solve(Portfolio(np.eye(4), 0.2)),
+        "flows": lambda: _solve(MinCostFlow.transportation([1.0, 2.0], [2.0, 1.0])),
+        "inventory": lambda: _solve(Inventory([1.0, 2.0, 1.0], 2.0)),
+        "storage": lambda: _solve(Storage(4, 1.0, 2.0)),
+        "routes": lambda: _solve(VehicleRouting([1.0, 1.0, 1.0, 1.0], 3.0, 2)),
         "tours": lambda: _solve(tour),
         "CaVE": lambda: _train(path, "cave"),
         "CaVE+": lambda: _train(path, "cave+"),

@@ -6,7 +6,14 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from decidewise.data import make_knapsack, make_portfolio, make_shortest_path, make_travelling_salesman
+from decidewise.data import (
+    make_knapsack,
+    make_portfolio,
+    make_shortest_path,
+    make_storage,
+    make_travelling_salesman,
+    make_vehicle_routing,
+)
 from decidewise.data.knapsack import mean_of_ceil
 from decidewise.evaluate import decision_regret
 
@@ -14,7 +21,9 @@ MAKERS = {
     "shortest path": make_shortest_path,
     "knapsack": make_knapsack,
     "portfolio": make_portfolio,
+    "storage": make_storage,
     "travelling salesman": partial(make_travelling_salesman, n_nodes=8),
+    "vehicle routing": partial(make_vehicle_routing, n_customers=6),
 }
 
 
@@ -45,7 +54,7 @@ def _instance(data):
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_the_conditional_mean_decides_better_than_its_distortions(make):
-    data = make(2_000, degree=4, seed=3)
+    data = make(2_000 if make is not MAKERS["vehicle routing"] else 300, degree=4, seed=3)
     floor = decision_regret(data.problem, data.mean_costs, data.costs).mean()
     distorted = data.mean_costs * np.random.default_rng(0).uniform(0.5, 1.5, data.mean_costs.shape)
     assert 0 < floor < decision_regret(data.problem, distorted, data.costs).mean()
@@ -115,6 +124,13 @@ def test_student_noise_has_the_covariance_and_heavier_tails():
     assert 0.003 < beyond["student"] < 0.01
 
 
+def test_vehicles_can_carry_what_customers_need():
+    for seed in range(5):
+        problem = make_vehicle_routing(1, degree=1, seed=seed).problem
+        assert set(problem.demands) <= set(range(1, 10))
+        assert problem.n_vehicles == np.ceil(problem.demands.sum() / 30) + 1
+
+
 @pytest.mark.parametrize("degree", [1, 3, 7])
 def test_portfolio_formulas(degree):
     data = make_portfolio(6, degree=degree, seed=9, n_assets=5, n_features=4)
@@ -132,6 +148,23 @@ def test_portfolio_formulas(degree):
     covariance = loadings @ loadings.T + 1e-4 * np.eye(5)
     np.testing.assert_allclose(data.problem.covariance, covariance, rtol=1e-12)
     assert data.problem.risk == pytest.approx(2.25 * covariance.mean(), rel=1e-12)
+
+
+def test_storage_prices_are_centred_on_their_mean_and_spike():
+    """With a tail of index 3 the means of many rows are close to their expectation, spikes included."""
+    data = make_storage(40_000, degree=2, seed=5, spike_rate=0.05, tail=3.0)
+    ratio = data.costs / data.mean_costs
+    errors = ratio.mean(axis=0) - 1
+    assert (np.abs(errors) < 5 * ratio.std(axis=0) / np.sqrt(len(ratio))).all()
+    assert (ratio > 3).mean() == pytest.approx(0.05, abs=0.002)  # a spike is at least seven times the mean price
+    calm = make_storage(50, degree=2, seed=5, noise=0.0, spike_rate=0.0)
+    np.testing.assert_allclose(calm.costs, calm.mean_costs, rtol=1e-7)
+
+
+def test_storage_prices_have_a_daily_shape():
+    data = make_storage(2_000, degree=1, seed=1)
+    typical = np.median(data.costs, axis=0)
+    assert typical[:5].max() < typical[17:21].min()  # the night is cheaper than the evening
 
 
 @pytest.mark.parametrize("degree", [1, 3, 6])
@@ -199,6 +232,9 @@ def test_bad_arguments(make, change, message):
         (make_knapsack, {"n_items": 0}, "n_items must be at least 1"),
         (make_knapsack, {"dimension": 0}, "dimension must be at least 1"),
         (make_knapsack, {"capacity": -1.0}, "capacit"),
+        (make_storage, {"spike_rate": 1.5}, "spike_rate must be a number at least 0 and at most 1"),
+        (make_storage, {"tail": 1.0}, "tail must be a number above 1"),
+        (make_storage, {"efficiency": 0.0}, "efficiency must be a number above 0"),
         (make_travelling_salesman, {"n_nodes": 2}, "n_nodes must be at least 3"),
         (make_travelling_salesman, {"n_nodes": 5, "noise": 1.5}, r"noise must be a number at least 0 and at most 1"),
         (make_portfolio, {"n_assets": 0}, "n_assets must be at least 1"),

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from decidewise.data import make_knapsack, make_portfolio, make_shortest_path, make_travelling_salesman
+from decidewise.data import (
+    make_knapsack,
+    make_portfolio,
+    make_shortest_path,
+    make_travelling_salesman,
+    make_vehicle_routing,
+)
 
 SIZES = [(1, 3), (50, 5), (333, 7)]
 
@@ -56,6 +62,16 @@ def test_portfolio(peer, n, p, degree, seed):
 def test_travelling_salesman(peer, n, p, nodes, degree, seed):
     X, costs = peer["travelling salesman"](n, p, nodes, degree, 0.5, seed)
     data = make_travelling_salesman(n, n_nodes=nodes, degree=degree, seed=seed, n_features=p)
+    assert np.array_equal(data.X, X)
+    assert np.array_equal(data.costs, costs)
+
+
+@pytest.mark.parametrize("seed", [0, 42])
+@pytest.mark.parametrize("degree", [1, 4])
+def test_vehicle_routing(peer, degree, seed):
+    """PyEPO's routing models take the costs of its tours."""
+    X, costs = peer["travelling salesman"](50, 5, 11, degree, 0.5, seed)
+    data = make_vehicle_routing(50, n_customers=10, degree=degree, seed=seed, n_features=5)
     assert np.array_equal(data.X, X)
     assert np.array_equal(data.costs, costs)
 

@@ -12,12 +12,18 @@ from decidewise.problems import (
     Assignment,
     Ball,
     Ellipsoid,
+    Inventory,
     Knapsack,
+    Matching,
+    MinCostFlow,
     Portfolio,
     Problem,
+    Ranking,
     ShortestPath,
+    Storage,
     TopK,
     TravellingSalesman,
+    VehicleRouting,
 )
 from decidewise.problems.wrappers.base import Wrapper
 from decidewise.testing import check_problem
@@ -60,6 +66,18 @@ def random_tour(problem, rng):
     return np.isin(apart, [1, problem.n_nodes - 1]).astype(float)
 
 
+def random_routes(problem, rng):
+    """Cut a random order of the customers into routes of two or more, until all loads fit."""
+    n = len(problem.demands)
+    while True:
+        order = rng.permutation(n)
+        routes = np.split(order, np.sort(rng.choice(n, size=rng.integers(problem.n_vehicles), replace=False)))
+        if all(len(route) >= 2 and problem.demands[route].sum() <= problem.capacity for route in routes):
+            break
+    edges = {tuple(sorted(pair)) for route in routes for pair in zip([0, *(route + 1)], [*(route + 1), 0], strict=True)}
+    return np.array([float(tuple(pair) in edges) for pair in problem.ends.T.tolist()])
+
+
 def random_weights(covariance, risk, budget, rng):
     """Scale a random portfolio down to its budget and its risk."""
     weights = rng.exponential(size=len(covariance)) * rng.integers(0, 2, size=len(covariance))
@@ -72,7 +90,55 @@ def random_in_ellipsoid(matrix, radius, rng):
     return point * rng.uniform() * radius / np.sqrt(point @ matrix @ point)
 
 
+def random_pairs(problem, rng):
+    """Match edges in random order as long as both nodes are free; start again if a complete matching is missed."""
+    while True:
+        decision, taken = np.zeros(problem.n_costs), set()
+        for edge in rng.permutation(problem.n_costs)[: problem.n_costs if problem.complete else rng.integers(99)]:
+            ends = {("left", problem.edges[edge, 0]), ("right", problem.edges[edge, 1])}
+            if not ends & taken:
+                decision[edge] = 1.0
+                taken |= ends
+        if not problem.complete or decision.sum() == min(problem.left, problem.right):
+            return decision
+
+
+def random_trades(store, rng):
+    """Trade at random within the limits of each period, on a store that need not be full at the end."""
+    sales, level = np.empty(store.n_costs), store.initial
+    for period in range(store.n_costs):
+        sales[period] = rng.choice([rng.uniform(-store.power, min(store.power, level)), -store.power, 0.0])
+        gained = -sales[period] * (store.efficiency if sales[period] < 0 else 1.0)
+        level = min(level + gained, store.energy)
+    return sales
+
+
+def random_purchases(problem, rng):
+    """Buy at random within the limits of each period, and what is needed to meet the demand to come."""
+    purchases, stock = np.empty(problem.n_costs), problem.initial
+    for period, demand in enumerate(problem.demand):
+        ahead = np.cumsum(problem.demand[period + 1 :] - problem.limit)
+        needed = demand - stock + max(0.0, ahead.max(initial=0.0))
+        most = min(problem.limit, problem.capacity + demand - stock)
+        purchases[period] = rng.choice([rng.uniform(max(needed, 0.0), most), max(needed, 0.0), most])
+        stock += purchases[period] - demand
+    return purchases
+
+
+def random_flow(problem, rng):
+    """Try whole flows until one meets all supplies."""
+    while True:
+        flow = rng.integers(0, problem.capacity + 1).astype(float)
+        net = np.bincount(problem.tails, flow, minlength=4) - np.bincount(problem.heads, flow, minlength=4)
+        if np.array_equal(net, problem.supply):
+            return flow
+
+
 EDGES = {"tails": [0, 0, 2, 2, 5, 5, 5, 2, 3], "heads": [2, 5, 5, 9, 9, 9, 7, 7, 0], "source": 0, "target": 9}
+PAIRS = {"edges": [[4, 0], [0, 0], [0, 3], [1, 1], [1, 2], [2, 2], [3, 2], [3, 3], [4, 1]]}
+DEMAND = np.array([0.5, 2.0, 1.0, 2.5, 0.0, 3.0])
+NETWORK = {"tails": [0, 0, 1, 1, 2, 3, 2], "heads": [1, 2, 2, 3, 3, 0, 1], "supply": [2, 1, 0, -3], "capacity": 2.0}
+FLEET = [3.0, 1.0, 2.0, 2.0, 1.0, 2.0], 6.0, 3
 WEIGHTS = np.random.default_rng(0).uniform(3.0, 8.0, size=(2, 12)).round(1)
 MANY = np.random.default_rng(6).uniform(3.0, 8.0, size=(2, 30)).round(1)  # too many packs to list
 CAPACITIES = np.array([20.0, 25.0])
@@ -85,11 +151,31 @@ CASES = {
     "graph": Case(partial(ShortestPath.from_edges, **EDGES), partial(random_path, ShortestPath.from_edges(**EDGES))),
     "top-k": Case(partial(TopK, 9, 4), lambda rng: rng.permutation(np.repeat([1.0, 0.0], [4, 5]))),
     "assignment": Case(partial(Assignment, 4), lambda rng: rng.permutation(np.eye(4)).ravel()),
+    "matching": Case(partial(Matching, 3, 4), partial(random_pairs, Matching(3, 4))),
+    "matching-sparse": Case(partial(Matching, 5, 4, **PAIRS), partial(random_pairs, Matching(5, 4, **PAIRS))),
+    "matching-complete": Case(
+        partial(Matching, 5, 4, complete=True, **PAIRS), partial(random_pairs, Matching(5, 4, complete=True, **PAIRS))
+    ),
+    "flow": Case(partial(MinCostFlow, **NETWORK), partial(random_flow, MinCostFlow(**NETWORK)), tolerance=1e-9),
+    "ranking": Case(partial(Ranking, 5), lambda rng: rng.permutation(5) + 1.0),
+    "ranking-long": Case(partial(Ranking, 12), lambda rng: rng.permutation(12) + 1.0),
     "knapsack": Case(partial(Knapsack, WEIGHTS, CAPACITIES), partial(random_items, WEIGHTS, CAPACITIES)),
     "knapsack-1d": Case(partial(Knapsack, WEIGHTS[:1], CAPACITIES[:1]), partial(random_items, WEIGHTS[:1], 20.0)),
     "knapsack-large": Case(partial(Knapsack, MANY, 2 * CAPACITIES), partial(random_items, MANY, 2 * CAPACITIES)),
     "tour": Case(partial(TravellingSalesman, 7), partial(random_tour, TravellingSalesman(7))),
     "tour-large": Case(partial(TravellingSalesman, 14), partial(random_tour, TravellingSalesman(14))),
+    "routes": Case(partial(VehicleRouting, *FLEET), partial(random_routes, VehicleRouting(*FLEET))),
+    "inventory": Case(
+        partial(Inventory, DEMAND, 2.5, limit=2.0, initial=1.0),
+        partial(random_purchases, Inventory(DEMAND, 2.5, limit=2.0, initial=1.0)),
+        tolerance=1e-9,
+    ),
+    "storage": Case(partial(Storage, 6, 1.0, 2.5), partial(random_trades, Storage(6, 1.0, 2.5)), tolerance=1e-9),
+    "storage-lossless": Case(
+        partial(Storage, 7, 1.5, 2.0, efficiency=1.0, initial=0.7),
+        partial(random_trades, Storage(7, 1.5, 2.0, efficiency=1.0, initial=0.7)),
+        tolerance=1e-9,
+    ),
     "portfolio": Case(partial(Portfolio, MATRIX, 0.3), partial(random_weights, MATRIX, 0.3, 1.0), tolerance=1e-9),
     "portfolio-loose": Case(
         partial(Portfolio, MATRIX, 1e3, budget=2.0), partial(random_weights, MATRIX, 1e3, 2.0), tolerance=1e-9

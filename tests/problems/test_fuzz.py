@@ -9,7 +9,20 @@ import os
 import numpy as np
 import pytest
 
-from decidewise.problems import Assignment, Knapsack, Portfolio, ShortestPath, TopK, TravellingSalesman
+from decidewise.problems import (
+    Assignment,
+    Inventory,
+    Knapsack,
+    Matching,
+    MinCostFlow,
+    Portfolio,
+    Ranking,
+    ShortestPath,
+    Storage,
+    TopK,
+    TravellingSalesman,
+    VehicleRouting,
+)
 from decidewise.problems.knapsack import problem as knapsack
 
 ROUNDS = int(os.environ.get("FUZZ_ROUNDS", "2"))
@@ -71,6 +84,28 @@ def assignments(rng, sense):
     return Assignment(n, sense=sense), np.eye(n, dtype=int)[columns].reshape(len(columns), -1)
 
 
+def matchings(rng, sense):
+    """List the matchings by the partner of each left node, the lowest first, being alone last."""
+    left, right, complete = int(rng.integers(1, 5)), int(rng.integers(1, 5)), bool(rng.integers(2))
+    is_edge = rng.random((left, right)) < 0.7
+    np.fill_diagonal(is_edge, True)
+    edges = rng.permutation(np.argwhere(is_edge))
+    problem = Matching(left, right, edges=edges, complete=complete, sense=sense)
+    number = {tuple(edge): k for k, edge in enumerate(edges.tolist())}
+    decisions = []
+    for partners in itertools.product(range(right + 1), repeat=left):
+        pairs = [(i, j) for i, j in enumerate(partners) if j < right]
+        is_matching = len({j for _, j in pairs}) == len(pairs) and all(pair in number for pair in pairs)
+        if is_matching and not (complete and len(pairs) < min(left, right)):
+            decisions.append(np.isin(np.arange(len(edges)), [number[pair] for pair in pairs]).astype(int))
+    return problem, np.array(decisions)
+
+
+def rankings(rng, sense):
+    n = int(rng.integers(1, 6))
+    return Ranking(n, sense=sense), np.array(list(itertools.permutations(range(1, n + 1))))
+
+
 def top_items(rng, sense):
     n = int(rng.integers(1, 9))
     problem = TopK(n, int(rng.integers(1, n + 1)), sense=sense)
@@ -103,13 +138,101 @@ def tours(rng, sense):
     return problem, np.array(sorted(decisions, reverse=True))
 
 
+def trades(rng, sense):
+    """List the plans of a store that fills by whole units: every period buys at full power or sells whole units."""
+    power = int(rng.integers(1, 3))
+    problem = Storage(
+        int(rng.integers(1, 6)),
+        power,
+        int(rng.integers(1, 4)),
+        efficiency=1 / power,
+        initial=int(rng.integers(0, 2)),
+        sense=sense,
+    )
+    found = []
+
+    def plan(sales, level):
+        if len(sales) == problem.n_costs:
+            found.append(sales)
+            return
+        for sold in range(min(power, level) + 1):
+            plan([*sales, sold], level - sold)
+        plan([*sales, -power], min(level + 1, int(problem.energy)))
+
+    plan([], int(problem.initial))
+    return problem, np.array(sorted(found, key=lambda sales: [abs(sold) for sold in sales]))
+
+
+def purchases(rng, sense):
+    """List the whole purchases for a whole demand, smaller ones first; with whole limits no others are vertices."""
+    demand, capacity, limit = rng.integers(0, 3, size=int(rng.integers(1, 6))), int(rng.integers(0, 3)), 2
+    problem = Inventory(demand, capacity, limit=limit, sense=sense)
+    found = []
+
+    def plan(bought, stock):
+        if len(bought) == len(demand):
+            found.append(bought)
+            return
+        for amount in range(limit + 1):
+            if 0 <= stock + amount - demand[len(bought)] <= capacity:
+                plan([*bought, amount], stock + amount - demand[len(bought)])
+
+    plan([], 0)
+    return problem, np.array(found)
+
+
+def flows(rng, sense):
+    """List the whole flows of a small network, less flow on the first edges first."""
+    tails, heads = rng.integers(4, size=(2, 6))
+    capacity = rng.integers(0, 3, size=6)
+    every = np.array(list(itertools.product(*(range(limit + 1) for limit in capacity))))
+    leaving = every @ (np.eye(4, dtype=int)[tails] - np.eye(4, dtype=int)[heads])
+    supply = leaving[rng.integers(len(every))]
+    return MinCostFlow(tails, heads, supply, capacity=capacity, sense=sense), every[(leaving == supply).all(axis=1)]
+
+
+def routes(rng, sense):
+    """Cut every order of the customers into routes of two or more that fit."""
+    n = int(rng.integers(2, 6))
+    demands, capacity, n_vehicles = rng.integers(0, 4, size=n), float(rng.integers(6, 9)), int(rng.integers(2, 4))
+    problem = VehicleRouting(demands, capacity, n_vehicles, sense=sense)
+    edge = {tuple(ends): k for k, ends in enumerate(problem.ends.T.tolist())}
+    decisions = set()
+    for order in itertools.permutations(range(1, n + 1)):
+        for n_routes in range(1, n_vehicles + 1):
+            for cuts in itertools.combinations(range(1, n), n_routes - 1):
+                parts = [order[a:b] for a, b in itertools.pairwise((0, *cuts, n))]
+                if any(len(part) < 2 or sum(demands[i - 1] for i in part) > capacity for part in parts):
+                    continue
+                decision = [0] * problem.n_costs
+                for part in parts:
+                    for a, b in itertools.pairwise((0, *part, 0)):
+                        decision[edge[min(a, b), max(a, b)]] = 1
+                decisions.add(tuple(decision))
+    return problem, np.array(sorted(decisions, reverse=True))
+
+
 def _subsets(n):
     """Return all subsets of n items, the lexicographically largest first."""
     return np.array(list(itertools.product((1, 0), repeat=n)))
 
 
 FAMILIES = {
-    family.__name__: family for family in (paths, assignments, top_items, small_knapsacks, large_knapsacks, tours)
+    family.__name__: family
+    for family in (
+        paths,
+        assignments,
+        matchings,
+        rankings,
+        top_items,
+        small_knapsacks,
+        large_knapsacks,
+        tours,
+        trades,
+        purchases,
+        flows,
+        routes,
+    )
 }
 
 
@@ -123,14 +246,15 @@ def whole(row):
 def check_row(problem, decisions, row, answer, *, ties):
     """Compare an answer with the best of all decisions, which stand in the order in which ties prefer them."""
     costs = whole(row if problem.sense == "min" else -row)
-    if isinstance(problem, Knapsack):  # an item that adds nothing is never packed
+    if isinstance(problem, Knapsack) or (isinstance(problem, Matching) and not problem.complete):
+        # What adds nothing is never chosen.
         decisions = decisions[(decisions[:, costs >= 0] == 0).all(axis=1)]
     values = decisions @ costs
     best = decisions[values == values.min()]
     assert (decisions == answer).all(axis=1).any(), f"{answer} is not feasible"
     gap = int((answer.astype(int) @ costs) - values.min())
     compared = min(int((answer != other) @ np.abs(costs)) for other in best)
-    if isinstance(problem, TravellingSalesman):  # as it says where every tour must use huge costs
+    if isinstance(problem, TravellingSalesman | VehicleRouting):  # as it says where every tour must use huge costs
         compared += 10 * int(np.abs(costs * best[0]).max())
     assert gap * 10**10 <= compared, f"{answer} costs {gap / compared:.1e} more than {best[0]} of what they differ in"
     if ties:

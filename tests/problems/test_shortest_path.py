@@ -3,20 +3,24 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
+from decidewise import SolverError
 from decidewise.problems import ShortestPath
+from decidewise.testing import check_problem
 
 
 def paths(problem):
     """Every path as a decision, in the order of the tie rule: at each node the lowest-numbered edge first."""
     found = []
 
-    def walk(node, taken):
+    def walk(node, taken, visited):
         if node == problem.target:
             found.append(np.isin(np.arange(problem.n_costs), taken).astype(float))
+            return
         for edge in np.flatnonzero(problem.tails == node):
-            walk(problem.heads[edge], [*taken, edge])
+            if problem.heads[edge] not in visited:
+                walk(problem.heads[edge], [*taken, edge], {*visited, problem.heads[edge]})
 
-    walk(problem.source, [])
+    walk(problem.source, [], {problem.source})
     return np.array(found)
 
 
@@ -146,11 +150,9 @@ def test_numpy_integers_are_integers():
 @pytest.mark.parametrize(
     ("tails", "heads", "source", "target", "message"),
     [
-        ([0, 1, 2, 2], [1, 2, 1, 3], 0, 3, r"no cycle; nodes (1 -> 2 -> 1|2 -> 1 -> 2) form one"),
-        ([0, 5], [1, 5], 0, 1, "no cycle; nodes 5 -> 5"),
         ([0, 2], [1, 3], 0, 3, "no path leads from source 0 to target 3"),
         ([0, 1], [1, 2], 2, 0, "no path leads from source 2 to target 0"),
-        ([0, 1], [1, 2], 0, 8, "node 8 is the source or the target, but is not an end of any edge"),
+        ([0, 1], [1, 2], 0, 8, "node 8 is the target, but is not an end of any edge"),
         ([0, 1], [1, 2], 1, 1, "source and target are both node 1"),
         ([0, 1], [1, 2, 3], 0, 3, "tails has 2 nodes and heads 3"),
         ([0, -1], [1, 2], 0, 2, "tails must not be negative; edge 1 has -1"),
@@ -165,3 +167,137 @@ def test_numpy_integers_are_integers():
 def test_bad_edges(tails, heads, source, target, message):
     with pytest.raises(ValueError, match=message):
         ShortestPath.from_edges(tails, heads, source, target)
+
+
+def random_ends(rng, n_nodes, n_edges):
+    """Edges in all directions, among them cycles, loops and parallel ones, and a way through all nodes in turn."""
+    tails, heads = rng.integers(n_nodes, size=(2, n_edges))
+    order = rng.permutation(n_nodes)
+    mixed = rng.permutation(n_edges + n_nodes - 1)
+    tails, heads = np.append(tails, order[:-1])[mixed], np.append(heads, order[1:])[mixed]
+    return tails, heads, order[0], order[-1]
+
+
+CYCLIC = {f"cyclic{seed}": random_ends(np.random.default_rng(seed), 6, 14) for seed in range(8)}
+
+
+@pytest.fixture(params=CYCLIC.values(), ids=CYCLIC.keys())
+def cyclic(request):
+    return ShortestPath.from_edges(*request.param)
+
+
+@pytest.mark.parametrize("largest", [1, 2, 10])
+def test_cycles_that_cost_nothing_do_not_confuse_the_rule_for_ties(cyclic, largest, first_best):
+    costs = np.random.default_rng(largest).integers(0, largest + 1, size=(150, cyclic.n_costs)).astype(float)
+    costs[0] = 0.0
+    expected = first_best(paths(cyclic), costs)
+    for scale in (1e-300, 0.1, 1 / 3, 7.7, 1e300):
+        np.testing.assert_array_equal(cyclic.solve(scale * costs), expected)
+
+
+def test_negative_costs_without_a_negative_cycle(cyclic, first_best):
+    """Costs that differ from others by a potential: every cycle costs the same as before."""
+    rng = np.random.default_rng(4)
+    costs = rng.integers(0, 4, size=(100, cyclic.n_costs)).astype(float)
+    potential = rng.integers(-9, 10, size=(100, cyclic.tails.max() + 1))
+    costs += potential[:, cyclic.tails] - potential[:, cyclic.heads]
+    expected = first_best(paths(cyclic), costs)
+    for scale in (1e-8, 1 / 3, 1.0, 1e300):
+        np.testing.assert_array_equal(cyclic.solve(scale * costs), expected)
+
+
+def test_a_negative_cycle_is_an_error_with_its_row():
+    problem = ShortestPath.from_edges([0, 1, 2, 1, 5, 3], [1, 2, 1, 3, 5, 0], source=0, target=3)
+    costs = np.ones((70_000, 6))
+    costs[:, 4] = -1.0  # a loop that is on no path
+    costs[:, 5] = -9.0  # a cycle through the source and the target, where paths end
+    costs[66_000, 2] = -0.5
+    np.testing.assert_array_equal(problem.solve(costs)[66_000], [1, 0, 0, 1, 0, 0])
+    costs[66_000, 2] = -1.5
+    with pytest.raises(SolverError, match="row 66000: a cycle has a negative cost") as caught:
+        problem.solve(costs)
+    assert caught.value.row == 66_000
+
+
+def test_a_graph_with_cycles_keeps_the_contract(cyclic):
+    rng = np.random.default_rng(5)
+    costs = np.vstack([rng.exponential(size=(20, cyclic.n_costs)), rng.integers(0, 3, size=(20, cyclic.n_costs))])
+    check_problem(cyclic, costs=costs, tolerance=0.0)
+
+
+@pytest.mark.parametrize("forbidden", [1e6, 1e15])
+def test_forbidden_edges_do_not_blur_the_others(cyclic, forbidden):
+    rng = np.random.default_rng(6)
+    costs = np.where(rng.random((100, cyclic.n_costs)) < 0.4, forbidden, rng.integers(0, 99, (100, cyclic.n_costs)))
+    every = paths(cyclic)
+    values = [[sum(int(cost) for cost in row[path > 0]) for path in every] for row in costs]
+    np.testing.assert_array_equal(cyclic.solve(costs), every[np.argmin(values, axis=1)])
+
+
+def test_equals_dijkstra_on_a_road_network():
+    rng = np.random.default_rng(7)
+    tails, heads, source, target = random_ends(rng, 200, 2_401)
+    problem = ShortestPath.from_edges(tails, heads, source, target)
+    costs = rng.exponential(size=(20, problem.n_costs))
+    values = (costs * problem.solve(costs)).sum(axis=1)
+    for row, value in zip(costs, values, strict=True):
+        cheapest = np.full((200, 200), np.inf)
+        np.minimum.at(cheapest, (tails, heads), row)
+        assert value == pytest.approx(dijkstra(cheapest, indices=source)[target], rel=1e-12)
+
+
+@pytest.mark.parametrize("is_cyclic", [True, False])
+def test_sources_and_targets_by_row(is_cyclic):
+    rng = np.random.default_rng(8)
+    tails, heads, _, _ = random_ends(rng, 12, 60)
+    if not is_cyclic:
+        tails, heads = np.sort([tails, heads], axis=0)[:, tails != heads]
+    ends = [(a, b) for a in range(12) for b in range(12) if a != b and _has_path(tails, heads, a, b)]
+    sources, targets = np.array(ends).T
+    problem = ShortestPath.from_edges(tails, heads, sources, targets)
+    costs = rng.integers(0, 4, size=(len(ends), len(tails))).astype(float)
+    expected = np.array(
+        [ShortestPath.from_edges(tails, heads, *pair).solve(row) for pair, row in zip(ends, costs, strict=True)]
+    )
+    assert problem.n_rows == len(ends)
+    np.testing.assert_array_equal(problem.solve(costs), expected)
+    for rows in (np.array([5, 0, 5]), slice(3, 9), np.arange(len(ends)) % 2 == 0):
+        part = problem.take(rows)
+        assert part.n_rows == len(costs[rows])
+        np.testing.assert_array_equal(part.solve(costs[rows]), expected[rows])
+    if not is_cyclic:
+        longest = ShortestPath.from_edges(tails, heads, sources, targets, sense="max").solve(costs - 2.0)
+        np.testing.assert_array_equal(longest, problem.solve(2.0 - costs))
+    with pytest.raises(ValueError, match="2 rows of costs"):
+        problem.solve(costs[:2])
+
+
+def _has_path(tails, heads, source, target):
+    try:
+        return ShortestPath.from_edges(tails, heads, source, target) is not None
+    except ValueError:
+        return False
+
+
+def test_one_target_for_many_sources():
+    problem = ShortestPath.from_edges([0, 1], [1, 2], source=[0, 1], target=2)
+    np.testing.assert_array_equal(problem.solve(np.ones((2, 2))), [[1, 1], [0, 1]])
+    assert problem.polyhedron is None
+    fixed = ShortestPath(2, 2)
+    assert fixed.take([0]) is fixed
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        ([0, 2], [2, 0], "row 1: no path leads from source 2 to target 0"),
+        ([0, 1], [2, 1], "row 1: source and target are both node 1"),
+        ([0, 1], [2, 2, 2], "source has 2 rows and target 3"),
+        ([0, 7], 2, "node 7 is the source, but is not an end of any edge"),
+        ([0.0], [2], "source must be integers"),
+        ([[0]], [2], r"source must be a list of nodes, one for each row; got source.shape=\(1, 1\)"),
+    ],
+)
+def test_bad_ends_by_row(source, target, message):
+    with pytest.raises(ValueError, match=message):
+        ShortestPath.from_edges([0, 1], [1, 2], source, target)

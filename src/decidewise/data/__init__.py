@@ -4,6 +4,16 @@ from decidewise.data.dataset import Dataset
 from decidewise.data.knapsack import make_knapsack
 from decidewise.data.portfolio import make_portfolio
 from decidewise.data.shortest_path import make_shortest_path
+from decidewise.data.storage import make_storage
 from decidewise.data.travelling_salesman import make_travelling_salesman
+from decidewise.data.vehicle_routing import make_vehicle_routing
 
-__all__ = ["Dataset", "make_knapsack", "make_portfolio", "make_shortest_path", "make_travelling_salesman"]
+__all__ = [
+    "Dataset",
+    "make_knapsack",
+    "make_portfolio",
+    "make_shortest_path",
+    "make_storage",
+    "make_travelling_salesman",
+    "make_vehicle_routing",
+]

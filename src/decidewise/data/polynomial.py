@@ -32,7 +32,9 @@ def as_degree(value: Any) -> int:
     return as_integer(value, name="degree", maximum=MAX_DEGREE)
 
 
-def polynomial(X: FloatArray, B: npt.NDArray[np.integer], degree: int, *, scale: float = 1.0) -> FloatArray:
+def polynomial(
+    X: FloatArray, B: npt.NDArray[np.integer | np.floating], degree: int, *, scale: float = 1.0
+) -> FloatArray:
     """Return `scale / 3.5^degree · ((B x / √p + 3)^degree + 1)` for every row `x`: (n, p), (d, p) -> (n, d)."""
     with np.errstate(over="ignore"):  # `single_precision` raises if a cost is not finite
         return ((X @ B.T / np.sqrt(X.shape[1]) + 3) ** degree + 1) * scale / 3.5**degree

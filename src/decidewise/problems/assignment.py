@@ -61,10 +61,10 @@ class Assignment(Problem):
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return a cheapest assignment for each row; ties go to the first permutation in lexicographic order."""
 
-        def assign(rows: FloatArray, decisions: FloatArray) -> None:
-            _assign(rows.reshape(-1, self.n, self.n), decisions.reshape(-1, self.n, self.n))
+        def solve(rows: FloatArray, decisions: FloatArray) -> None:
+            assign(rows.reshape(-1, self.n, self.n), decisions.reshape(-1, self.n, self.n))
 
-        return in_parts(assign, costs)
+        return in_parts(solve, costs)
 
     @property
     def polyhedron(self) -> Polyhedron:
@@ -81,7 +81,7 @@ class Assignment(Problem):
 
 
 @kernel
-def _assign(costs: FloatArray, decisions: FloatArray) -> None:
+def assign(costs: FloatArray, decisions: FloatArray) -> None:
     """Mark the cheapest assignment of each matrix of shape (n, n)."""
     n = costs.shape[1]
     matrix = np.empty((n, n))

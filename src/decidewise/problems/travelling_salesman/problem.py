@@ -11,7 +11,7 @@ from decidewise.checks import FloatArray, as_integer
 from decidewise.errors import SolverError
 from decidewise.polyhedra import Polyhedron
 from decidewise.problems.base import Problem, Sense, as_n_costs
-from decidewise.problems.travelling_salesman.capped import minimize_capped
+from decidewise.problems.rounding.capped import minimize_capped
 from decidewise.problems.travelling_salesman.cuts import binding_sets
 from decidewise.problems.travelling_salesman.search import cheapest_tours
 from decidewise.runtime.batches import IntArray, search_in_parts
@@ -35,9 +35,9 @@ class TravellingSalesman(Problem):
     costs differ by less than 1e-12 times the number of nodes times the largest cost.
 
     Edges may be forbidden or demanded by costs of any size, for example 1e15, without an effect on the choice among the
-    others: costs separated from the ordinary ones by a gap do not count as the largest cost (see `capped.py`). If every
-    tour must use huge costs, and these differ, precision is limited: differences below 1e-8 of the largest cost that
-    the best tour uses may be missed.
+    others: costs separated from the ordinary ones by a gap do not count as the largest cost (see `rounding/capped.py`).
+    If every tour must use huge costs, and these differ, precision is limited: differences below 1e-8 of the largest
+    cost that the best tour uses may be missed.
 
     If very many tours are tied or nearly tied, a row takes up to a few hundred times as long. The shortest tour of 50
     points on a grid, or the longest tour of 50 points anywhere in the plane, may not be found in time.

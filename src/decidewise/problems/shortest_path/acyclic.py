@@ -1,0 +1,116 @@
+"""Shortest paths in an acyclic graph, by one pass backwards and one forwards.
+
+The recursion `value(node) = min over its edges (cost + value(head))` runs backwards from the target; one pass forwards
+then reads off the path. Both take time linear in the number of edges. Costs may be negative.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from decidewise.checks import FloatArray
+from decidewise.problems.rounding.ties import TIE, is_tie, safe_unit
+from decidewise.runtime.kernels import kernel
+
+IntArray = npt.NDArray[np.int64]
+
+
+@kernel
+def acyclic_paths(
+    costs: FloatArray, decisions: FloatArray, edges: IntArray, heads: IntArray, starts: IntArray, rounding: float
+) -> None:
+    """Mark the path of each row.
+
+    Nodes are in topological order; node `i` has the edges `edges[starts[i]:starts[i + 1]]`. Values are sums with an
+    error of up to `rounding` times the largest cost. If several edges of a node are within that error, values in twice
+    the precision decide.
+    """
+    last = len(starts) - 1
+    cost = np.empty(len(edges))
+    value = np.empty(len(starts))
+    rest = np.empty(len(starts))
+    choice = np.empty(len(starts), np.int64)
+    terms = np.empty(2 * len(starts))
+    value[last] = rest[last] = 0.0
+    for row in range(len(costs)):
+        largest = 0.0
+        for k in range(len(edges)):
+            cost[k] = costs[row, edges[k]]
+            largest = max(largest, abs(cost[k]))
+        unit = safe_unit(largest)
+        if unit != 1.0:
+            largest *= unit
+            for k in range(len(edges)):
+                cost[k] *= unit
+        for node in range(last - 1, -1, -1):
+            best = np.inf
+            for k in range(starts[node], starts[node + 1]):
+                best = min(best, cost[k] + value[heads[k]])
+            value[node] = best
+        is_exact = False
+        node = np.int64(0)  # type: ignore[assignment]  # the type of heads, so that _first_tied_edge is compiled once
+        while node != last:
+            within = value[node] + rounding * largest
+            chosen = starts[node]
+            while cost[chosen] + value[heads[chosen]] > within:
+                chosen += 1
+            rival = starts[node + 1] - 1
+            while cost[rival] + value[heads[rival]] > within:
+                rival -= 1
+            if chosen != rival:
+                if not is_exact:
+                    _set_exact_values(cost, heads, starts, value, rest, choice)
+                    is_exact = True
+                chosen = _first_tied_edge(node, within, cost, heads, starts, value, choice, terms)
+            decisions[row, edges[chosen]] = 1.0
+            node = heads[chosen]
+
+
+@kernel(inner=True)
+def _set_exact_values(
+    cost: FloatArray, heads: IntArray, starts: IntArray, value: FloatArray, rest: FloatArray, choice: IntArray
+) -> None:
+    """Set the edge that each node takes, and its value in twice the precision: the unevaluated sum `value + rest`."""
+    for node in range(len(starts) - 2, -1, -1):
+        best, best_rest = np.inf, 0.0
+        for k in range(starts[node], starts[node + 1]):
+            ahead = value[heads[k]]
+            high = cost[k] + ahead
+            part = high - ahead
+            low = (cost[k] - part) + (ahead - (high - part)) + rest[heads[k]]
+            if (high - best) + (low - best_rest) < 0.0:
+                best, best_rest, choice[node] = high, low, k
+        value[node], rest[node] = best, best_rest
+
+
+@kernel(inner=True)
+def _first_tied_edge(
+    node: int,
+    within: float,
+    cost: FloatArray,
+    heads: IntArray,
+    starts: IntArray,
+    value: FloatArray,
+    choice: IntArray,
+    terms: FloatArray,
+) -> int:
+    """Return the lowest-numbered edge of the node whose best path to the target is tied with that of its choice."""
+    for k in range(starts[node], choice[node]):
+        if cost[k] + value[heads[k]] > within:
+            continue
+        terms[0], terms[1] = cost[k], -cost[choice[node]]
+        count = 2
+        here, other = heads[k], heads[choice[node]]
+        while here != other:  # advance the path that is behind, until both meet: from there on they share their edges
+            sign = 1.0 if here < other else -1.0
+            edge = choice[min(here, other)]
+            terms[count] = sign * cost[edge]
+            count += 1
+            if here < other:
+                here = heads[edge]
+            else:
+                other = heads[edge]
+        if is_tie(terms, count, TIE):
+            return k
+    return choice[node]

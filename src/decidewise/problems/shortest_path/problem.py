@@ -1,0 +1,323 @@
+"""The shortest path in a directed graph: a grid, or any list of edges.
+
+Ties: at every node the path takes the lowest-numbered edge with which an optimal path continues.
+"""
+
+from __future__ import annotations
+
+import copy
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order
+
+from decidewise.checks import FloatArray, as_integer
+from decidewise.errors import SolverError
+from decidewise.polyhedra import Polyhedron
+from decidewise.problems.base import Problem, Sense, as_n_costs
+from decidewise.problems.rounding.ties import EPS, TIE
+from decidewise.problems.shortest_path.acyclic import acyclic_paths
+from decidewise.problems.shortest_path.any_graph import Graph, paths_in_any_graph
+from decidewise.runtime.batches import in_parts
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+class ShortestPath(Problem):
+    """Walk a grid from its north-west to its south-east node, one step east or south at a time.
+
+    Each edge has a cost. Edges are ordered by rows of the grid: for each row first the edges east,
+    `(i, j) -> (i, j + 1)`, then the edges south, `(i, j) -> (i + 1, j)`. A decision has a 1 for every edge on the path
+    and a 0 elsewhere. `from_edges` builds the same problem on any directed graph.
+
+    An acyclic graph may have costs of any sign, and be solved with `sense="max"`, for the longest path. In a graph with
+    cycles, a row of costs in which a cycle has a negative cost has no shortest path: it is a `SolverError`. A path
+    visits no node twice, even if a cycle costs nothing.
+
+    `is_integer` is false because the flow constraints of `polyhedron` are totally unimodular: all its vertices are
+    paths, in a graph with cycles also paths beside cycles.
+
+    Parameters
+    ----------
+    rows, columns : int
+        The number of nodes in each direction. A grid of 5 by 5 nodes has 40 edges.
+    sense : {"min", "max"}
+
+    Attributes
+    ----------
+    tails, heads : ndarray of shape (n_costs,)
+        The nodes that each edge leaves and enters.
+    source, target : int or ndarray of shape (n_rows,)
+    n_rows : int or None
+        The number of rows that costs must have, where each has a source and a target of its own.
+    B_S : float
+        The square root of the largest number of edges on a path; where that is not known, because there are cycles or
+        many sources and targets, of the number of nodes minus 1.
+
+    Examples
+    --------
+    >>> from decidewise.problems import ShortestPath
+    >>> grid = ShortestPath(2, 2)
+    >>> grid.tails, grid.heads
+    (array([0, 0, 1, 2]), array([1, 2, 3, 3]))
+    >>> grid.solve([[1.0, 2.0, 3.0, 1.0], [1.0, 1.0, 1.0, 1.0]])
+    array([[0., 1., 0., 1.],
+           [1., 0., 1., 0.]])
+    """
+
+    source: Any
+    target: Any
+    n_rows: int | None
+
+    def __init__(self, rows: int, columns: int, *, sense: Sense = "min") -> None:
+        super().__init__(sense=sense)
+        rows = as_integer(rows, name="rows")
+        columns = as_integer(columns, name="columns")
+        if rows * columns == 1:
+            raise ValueError("a grid of 1 by 1 nodes has no edges; rows or columns must be at least 2.")
+        as_n_costs(rows * (columns - 1) + columns * (rows - 1))
+        self._set_graph(*_grid_edges(rows, columns), source=0, target=rows * columns - 1)
+
+    @classmethod
+    def from_edges(cls, tails: Any, heads: Any, source: Any, target: Any, *, sense: Sense = "min") -> Self:
+        """Build the problem on a directed graph, which may have cycles, and several edges between two nodes.
+
+        Edge `k` goes from node `tails[k]` to node `heads[k]`; cost `k` is the cost of edge `k`. Edges that are on no
+        path from the source to the target are allowed and never taken.
+
+        Parameters
+        ----------
+        tails, heads : array-like of int, of shape (n_costs,)
+            Node numbers: any integers from 0, with or without gaps.
+        source, target : int or array-like of int, of shape (n_rows,)
+            The nodes where the path starts and ends: the same in all rows of costs, or one per row. The problem then
+            solves exactly `n_rows` rows of costs; `take` chooses among them.
+        sense : {"min", "max"}
+
+        Examples
+        --------
+        >>> from decidewise.problems import ShortestPath
+        >>> detour = ShortestPath.from_edges(tails=[0, 0, 7], heads=[7, 9, 9], source=0, target=9)
+        >>> detour.solve([[1.0, 3.0, 1.0], [1.0, 3.0, 2.5]])
+        array([[1., 0., 1.],
+               [0., 1., 0.]])
+
+        Two trips on a road that goes both ways:
+
+        >>> road = ShortestPath.from_edges([0, 1, 1, 2], [1, 0, 2, 1], source=[0, 2], target=[2, 1])
+        >>> road.solve([[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]])
+        array([[1., 0., 1., 0.],
+               [0., 0., 0., 1.]])
+        """
+        problem = cls.__new__(cls)
+        Problem.__init__(problem, sense=sense)
+        tails, heads = _as_nodes(tails, "tails", "edge"), _as_nodes(heads, "heads", "edge")
+        if len(tails) != len(heads):
+            raise ValueError(f"tails has {len(tails)} nodes and heads {len(heads)}; pass one of each for every edge.")
+        if np.ndim(source) == 0 and np.ndim(target) == 0:
+            source = as_integer(source, name="source", minimum=0)
+            target = as_integer(target, name="target", minimum=0)
+            if source == target:
+                raise ValueError(f"source and target are both node {source}; the path between them is empty.")
+            problem._set_graph(tails, heads, source, target)
+        else:
+            problem._set_graph_by_row(tails, heads, *_as_ends(source, target))
+        return problem
+
+    def _set_graph(self, tails: IntArray, heads: IntArray, source: int, target: int) -> None:
+        self.tails, self.heads, self.source, self.target = tails, heads, source, target
+        self.n_costs, self.n_rows = len(tails), None
+        # Keep only edges on a way from source to target: a huge cost elsewhere must not enlarge the tie tolerance, and
+        # a negative cycle elsewhere is no error.
+        nodes, tails, heads = self._numbered()
+        first, last = _places(nodes, source, "source"), _places(nodes, target, "target")
+        edges = np.flatnonzero((heads != first) & (tails != last))
+        useful = _reached(tails[edges], heads[edges], first, len(nodes))
+        if not useful[last]:
+            raise ValueError(f"no path leads from source {source} to target {target}; add edges or choose other ends.")
+        useful &= _reached(heads[edges], tails[edges], last, len(nodes))
+        edges = edges[useful[tails[edges]] & useful[heads[edges]]]
+        tails, heads = tails[edges], heads[edges]
+        order = _topological_order(tails, heads)
+        self._is_acyclic = order is not None
+        order = np.flatnonzero(useful) if order is None else order
+        position = np.empty(len(nodes), np.int64)
+        position[order] = np.arange(len(order))
+        self._graph = Graph.of(edges, position[tails], position[heads], len(order))
+        self._ends = position[[first, last]]
+        self._longest = _most_edges(self._graph) if self._is_acyclic else len(order) - 1
+        self.B_S = float(np.sqrt(self._longest))
+
+    def _set_graph_by_row(self, tails: IntArray, heads: IntArray, sources: IntArray, targets: IntArray) -> None:
+        self.tails, self.heads, self.source, self.target = tails, heads, sources, targets
+        self.n_costs, self.n_rows = len(tails), len(sources)
+        nodes, tails, heads = self._numbered()
+        ends = _places(nodes, sources, "source"), _places(nodes, targets, "target")
+        for source in np.unique(ends[0]):
+            rows = np.flatnonzero(ends[0] == source)
+            lost = rows[~_reached(tails, heads, source, len(nodes))[ends[1][rows]]]
+            if len(lost):
+                raise ValueError(
+                    f"row {lost[0]}: no path leads from source {sources[lost[0]]} to target {targets[lost[0]]}; add "
+                    "edges or choose other ends."
+                )
+        order = _topological_order(tails, heads)  # in which the recursion for negative costs needs one round
+        order = np.arange(len(nodes)) if order is None else order
+        position = np.argsort(order)
+        self._is_acyclic = False  # the fast recursion is for one source and one target
+        self._graph = Graph.of(np.arange(self.n_costs), position[tails], position[heads], len(nodes))
+        self._ends = position[np.array(ends)]
+        self.B_S = float(np.sqrt(len(nodes) - 1))
+
+    def _numbered(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Return the nodes in increasing order, and the places of the tails and of the heads among them."""
+        nodes, ends = np.unique(np.concatenate([self.tails, self.heads]), return_inverse=True)
+        return nodes, ends[: self.n_costs], ends[self.n_costs :]
+
+    def take(self, rows: Any) -> Self:
+        """Return the problem of some rows, with their sources and targets: an index array, a mask or a slice."""
+        if self.n_rows is None:
+            return self
+        part = copy.copy(self)
+        part.source, part.target, part._ends = self.source[rows], self.target[rows], self._ends[:, rows]
+        part.n_rows = len(part.source)
+        return part
+
+    def minimize(self, costs: FloatArray) -> FloatArray:
+        """Return a shortest path for each row; ties go to the lowest-numbered edge at the first fork."""
+        if self.n_rows not in (None, len(costs)):
+            raise ValueError(
+                f"this ShortestPath has a source and a target for each of {self.n_rows} rows, and got {len(costs)} "
+                "rows of costs. Pass as many, or choose rows of the problem by take."
+            )
+        if not self._is_acyclic:
+            return self._minimize_in_any_graph(costs)
+        # A value is a sum of up to L costs; its rounding is at most eps L² / 2 of the largest cost. A tie may differ by
+        # TIE times 2 L such costs.
+        rounding = (4 * EPS * self._longest + 2 * TIE) * self._longest
+        graph = self._graph.edges, self._graph.heads, self._graph.starts[:-1]
+        return in_parts(lambda rows, decisions: acyclic_paths(rows, decisions, *graph, rounding), costs)
+
+    def _minimize_in_any_graph(self, costs: FloatArray) -> FloatArray:
+        sources, targets = np.repeat(self._ends[:, None], len(costs), axis=1) if self.n_rows is None else self._ends
+        n_solved = 0
+
+        def solve(rows: FloatArray, decisions: FloatArray) -> None:
+            nonlocal n_solved
+            part = slice(n_solved, n_solved + len(rows))
+            row = paths_in_any_graph(rows, decisions, sources[part], targets[part], self._graph)
+            if row >= 0:
+                raise SolverError(
+                    "a cycle has a negative cost, so that no path is shortest. Pass costs that are not negative, such "
+                    "as predictions cut off at zero; remove an edge of each cycle; or mind the sense: with 'max' it is "
+                    "a cycle of positive cost.",
+                    row=row,
+                )
+            n_solved += len(rows)
+
+        return in_parts(solve, costs)
+
+    @property
+    def polyhedron(self) -> Polyhedron | None:
+        """Unit flow from source to target: out minus in is 1 at the source, -1 at the target, 0 elsewhere.
+
+        None if sources and targets differ by row: there is no single region.
+        """
+        if self.n_rows is not None:
+            return None
+        nodes, tails, heads = self._numbered()
+        edges = np.arange(self.n_costs)
+        signs = np.repeat([1.0, -1.0], self.n_costs)
+        ends = np.concatenate([tails, heads]), np.tile(edges, 2)
+        return Polyhedron(
+            A_ub=csr_array((0, self.n_costs)),
+            b_ub=np.empty(0),
+            A_eq=csr_array((signs, ends), shape=(len(nodes), self.n_costs)),
+            b_eq=(nodes == self.source) - 1.0 * (nodes == self.target),
+            lower=np.zeros(self.n_costs),
+            upper=np.isin(edges, self._graph.edges).astype(float),
+        )
+
+
+def _grid_edges(rows: int, columns: int) -> tuple[IntArray, IntArray]:
+    nodes = np.arange(rows * columns).reshape(rows, columns)
+    tails, heads = [nodes[0, :-1]], [nodes[0, 1:]]
+    for i in range(1, rows):
+        tails += [nodes[i - 1], nodes[i, :-1]]
+        heads += [nodes[i], nodes[i, 1:]]
+    return np.concatenate(tails), np.concatenate(heads)
+
+
+def _as_nodes(values: Any, name: str, owner: str) -> IntArray:
+    """Return the numbers of nodes, one for each owner: an edge or a row."""
+    try:
+        nodes = np.asarray(values)
+    except ValueError as reason:
+        raise ValueError(f"{name} must be a list of nodes, one for each {owner}; {reason}") from reason
+    if nodes.ndim != 1 or len(nodes) == 0:
+        raise ValueError(f"{name} must be a list of nodes, one for each {owner}; got {name}.shape={nodes.shape}.")
+    if nodes.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be integers, the numbers of nodes; got {name}.dtype={nodes.dtype}.")
+    if nodes.max() > np.iinfo(np.int64).max:
+        raise ValueError(
+            f"{name} must be below 2^63; {owner} {int(nodes.argmax())} has {nodes.max()}. Number the nodes from 0."
+        )
+    if nodes.min() < 0:
+        row = int(nodes.argmin())
+        raise ValueError(f"{name} must not be negative; {owner} {row} has {nodes[row]}. Number the nodes from 0.")
+    return nodes.astype(np.int64)
+
+
+def _as_ends(source: Any, target: Any) -> tuple[IntArray, IntArray]:
+    """Return the sources and the targets of all rows, of which one may be the same for all."""
+    sources, targets = (
+        _as_nodes(np.atleast_1d(source), "source", "row"),
+        _as_nodes(np.atleast_1d(target), "target", "row"),
+    )
+    sources = np.repeat(sources, len(targets)) if np.ndim(source) == 0 else sources
+    targets = np.repeat(targets, len(sources)) if np.ndim(target) == 0 else targets
+    if len(sources) != len(targets):
+        raise ValueError(f"source has {len(sources)} rows and target {len(targets)}; pass one of each for every row.")
+    if (same := np.flatnonzero(sources == targets)).size:
+        raise ValueError(f"row {same[0]}: source and target are both node {sources[same[0]]}; the path is empty.")
+    return sources, targets
+
+
+def _places(nodes: IntArray, wanted: Any, name: str) -> Any:
+    """Return where nodes stand in the sorted list of all."""
+    places = np.minimum(np.searchsorted(nodes, wanted), len(nodes) - 1)
+    if (missing := np.flatnonzero(nodes[places] != wanted)).size:
+        node = np.atleast_1d(wanted)[missing[0]]
+        raise ValueError(f"node {node} is the {name}, but is not an end of any edge.")
+    return places
+
+
+def _reached(tails: IntArray, heads: IntArray, origin: int, n_nodes: int) -> BoolArray:
+    """Return which nodes the edges reach from the origin, itself included: (n_nodes,)."""
+    graph = csr_array((np.ones(len(tails)), (tails, heads)), shape=(n_nodes, n_nodes))
+    reached = np.zeros(n_nodes, np.bool_)
+    reached[breadth_first_order(graph, origin, return_predecessors=False)] = True
+    return reached
+
+
+def _topological_order(tails: IntArray, heads: IntArray) -> IntArray | None:
+    """Return the nodes so that every edge leads forwards, or None if there is a cycle."""
+    graph = TopologicalSorter[int]()
+    for tail, head in zip(tails.tolist(), heads.tolist(), strict=True):
+        graph.add(head, tail)
+    try:
+        return np.fromiter(graph.static_order(), dtype=np.int64)
+    except CycleError:
+        return None
+
+
+def _most_edges(graph: Graph) -> int:
+    """Return the largest number of edges on a path from the first node to the last, of nodes in topological order."""
+    longest = [0] * (len(graph.starts) - 1)
+    for tail, head in zip(graph.tails.tolist(), graph.heads.tolist(), strict=True):
+        longest[head] = max(longest[head], longest[tail] + 1)
+    return longest[-1]

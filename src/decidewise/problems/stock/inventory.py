@@ -1,0 +1,192 @@
+"""Buy ahead for a known demand, at prices that are predicted, with limited storage.
+
+Ties: period by period, the smallest purchase with which an optimal plan can continue.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from decidewise.checks import FloatArray, as_number, as_vector
+from decidewise.polyhedra import Polyhedron
+from decidewise.problems.base import Problem, Sense, as_n_costs
+from decidewise.problems.rounding.ties import EPS, safe_unit
+from decidewise.problems.stock.marginal_values import length_above, merge_offers
+from decidewise.runtime.batches import in_parts
+from decidewise.runtime.kernels import kernel
+
+IntArray = npt.NDArray[np.int64]
+
+
+class Inventory(Problem):
+    """Buy for the demand `d` of several periods, some of it ahead of time.
+
+    The costs are the prices `p`. A decision has the purchases `w_t` of each period, from 0 to `limit`; the stock at the
+    end of a period is carried into the next one:
+
+        s_t = s_{t-1} + w_t - d_t,   0 <= s_t <= capacity,   s_T >= final,   s_0 = initial.
+
+    The cost `p·w + h·s` has a known part, the cost `h` of holding stock. Since the stock is what has been bought less
+    what was needed, `h·s = k·w + constant` with `k_t = h_t + ... + h_T`: holding costs raise the price of buying early.
+
+    The solver is exact. Marginal values of the stock are computed backwards in time
+    (`decidewise.problems.stock.marginal_values`): with less stock, a unit more must be bought at the price of the
+    period, or is missing later. A pass forwards buys while a unit in stock is worth more than it costs. The total cost
+    from a period on is a convex function of the stock at its start, as the least value of a linear program is of its
+    right-hand side, so that no other plan is better. This takes O(T²) steps for T periods.
+
+    Parameters
+    ----------
+    demand : array-like of shape (n_costs,)
+        What is needed in each period, not negative.
+    capacity : float
+        The largest stock at the end of a period.
+    limit : float, optional
+        The largest purchase in a period; by default there is no limit.
+    holding : float or array-like of shape (n_costs,)
+        The cost of a unit in stock at the end of each period; it belongs to the minimisation, whatever the sense.
+    initial, final : float
+        The stock before the first period, at most `capacity`; the lowest stock allowed after the last.
+    sense : {"min", "max"}
+
+    Attributes
+    ----------
+    has_known : bool
+        Whether any holding cost is not zero.
+    B_S : float
+        A bound on the norm of decisions: that of the largest possible purchases.
+
+    Examples
+    --------
+    >>> from decidewise.problems import Inventory
+    >>> Inventory(demand=[1.0, 1.0, 2.0], capacity=2.0).solve([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
+    array([[3., 1., 0.],
+           [1., 1., 2.]])
+    >>> Inventory(demand=[1.0, 1.0, 2.0], capacity=2.0, holding=0.8).solve([1.0, 2.0, 2.5])
+    array([2., 0., 2.])
+    """
+
+    def __init__(
+        self,
+        demand: Any,
+        capacity: float,
+        *,
+        limit: float | None = None,
+        holding: Any = 0.0,
+        initial: float = 0.0,
+        final: float = 0.0,
+        sense: Sense = "min",
+    ) -> None:
+        super().__init__(sense=sense)
+        self.demand = as_vector(demand, name="demand")
+        self.n_costs = as_n_costs(len(self.demand))
+        if self.n_costs == 0:
+            raise ValueError("demand is empty; pass what is needed in each period.")
+        if self.demand.min() < 0.0:
+            period = int(self.demand.argmin())
+            raise ValueError(f"demand must not be negative; period {period} has {self.demand[period]:g}.")
+        self.capacity = as_number(capacity, name="capacity", at_least=0)
+        self.limit = np.inf if limit is None else as_number(limit, name="limit", at_least=0)
+        self.holding = as_vector(
+            np.full(self.n_costs, holding) if np.ndim(holding) == 0 else holding, name="holding", length=self.n_costs
+        )
+        self.initial = as_number(initial, name="initial", at_least=0, at_most=self.capacity)
+        self.final = as_number(final, name="final", at_least=0, at_most=self.capacity)
+        self.has_known = bool(self.holding.any())
+
+        # The most that can be bought in a period, and the stock that each period must start with.
+        self._most = np.minimum(self.limit, self.capacity + self.demand)
+        self._lowest = np.full(self.n_costs + 1, self.final)
+        for period in reversed(range(self.n_costs)):
+            needed = self._lowest[period + 1] + self.demand[period] - self._most[period]
+            self._lowest[period] = max(needed, 0.0)
+            if needed > (self.capacity if period else self.initial) * (1 + EPS) + EPS * self.demand.sum():
+                raise ValueError(
+                    f"demand cannot be met from period {period} on: that needs a stock of {needed:g} at its start, and "
+                    f"there can be {self.capacity if period else self.initial:g}. Raise limit, capacity or initial."
+                )
+        self._tails = np.cumsum(self.holding[::-1])[::-1]
+        self._constant = float(self.holding @ (self.initial - np.cumsum(self.demand)))
+        self.B_S = float(np.linalg.norm(self._most))
+
+    def minimize(self, costs: FloatArray) -> FloatArray:
+        """Return the purchases that cost least, holding costs included; ties go to later purchases."""
+        return self._buy(costs + self._tails)
+
+    def minimize_lifted(self, costs: FloatArray) -> FloatArray:
+        """Return purchases and their holding cost, for prices and a weight of the holding cost: (n, n_costs + 1)."""
+        purchases = self._buy(costs[:, :-1] + costs[:, -1:] * self._tails)
+        return np.column_stack([purchases, purchases @ self._tails + self._constant])
+
+    def _buy(self, prices: FloatArray) -> FloatArray:
+        store = self.demand, self._most, self._lowest, self.capacity, self.initial
+        return in_parts(lambda rows, decisions: _stock_up(rows, decisions, *store), prices)
+
+    def solution(self, costs: FloatArray) -> dict[str, FloatArray]:
+        """Return what is bought, and the stock at the end of each period, both of the shape of costs."""
+        bought = self.solve(costs)
+        stock = self.initial + np.cumsum(bought - self.demand, axis=-1)
+        return {"bought": bought, "stock": np.clip(stock, 0.0, self.capacity)}
+
+    @property
+    def polyhedron(self) -> Polyhedron:
+        """The purchases up to each period lie between what is needed by then, and what can be stored in addition."""
+        needed = np.cumsum(self.demand) - self.initial
+        needed[-1] += self.final
+        room = np.cumsum(self.demand) - self.initial + self.capacity
+        sums = np.tri(self.n_costs)
+        return Polyhedron(
+            A_ub=csr_array(np.vstack([-sums, sums])),
+            b_ub=np.concatenate([-needed, room]),
+            A_eq=csr_array((0, self.n_costs)),
+            b_eq=np.empty(0),
+            lower=np.zeros(self.n_costs),
+            upper=self._most,
+        )
+
+
+@kernel
+def _stock_up(
+    costs: FloatArray,
+    decisions: FloatArray,
+    demand: FloatArray,
+    most: FloatArray,
+    lowest: FloatArray,
+    capacity: float,
+    initial: float,
+) -> None:
+    """Set the purchases of each row, for prices that include the costs of holding."""
+    n_periods = costs.shape[1]
+    tiny = 8 * EPS * (n_periods + 1) * (capacity + demand.max())
+    slopes = np.empty((n_periods + 1, n_periods + 1))
+    lengths = np.empty_like(slopes)
+    counts = np.empty(n_periods + 1, np.int64)
+    price = np.empty(n_periods)
+    offers, amounts = np.empty(1), np.empty(1)
+    slopes[n_periods, 0], lengths[n_periods, 0] = 0.0, capacity - lowest[n_periods]
+    counts[n_periods] = 1
+    for row in range(len(costs)):
+        largest = 0.0
+        for period in range(n_periods):
+            largest = max(largest, abs(costs[row, period]))
+        unit = safe_unit(largest)
+        for period in range(n_periods):
+            price[period] = costs[row, period] * unit
+        for period in range(n_periods - 1, 0, -1):
+            offers[0], amounts[0] = price[period], most[period]
+            skip = lowest[period] - (lowest[period + 1] + demand[period] - most[period])
+            merge_offers(slopes, lengths, counts, period, offers, amounts, skip, capacity - lowest[period], tiny)
+        stock = initial
+        for period in range(n_periods):
+            ahead = period + 1
+            worth_having = length_above(slopes[ahead], lengths[ahead], counts[ahead], price[period], False)
+            stock -= demand[period]
+            wanted = lowest[ahead] + worth_having - stock
+            if wanted > tiny:
+                decisions[row, period] = most[period] if wanted >= most[period] - tiny else wanted
+                stock += decisions[row, period]
+            stock = min(max(stock, 0.0), capacity)

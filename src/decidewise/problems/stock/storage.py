@@ -1,0 +1,192 @@
+"""A battery, or any other store, that buys at low prices and sells at high ones.
+
+Ties: period by period, the trade that is closest to zero of all trades with which an optimal plan can continue.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from decidewise.checks import FloatArray, as_integer, as_number, as_positive
+from decidewise.polyhedra import Polyhedron
+from decidewise.problems.base import Problem, Sense, as_n_costs
+from decidewise.problems.rounding.ties import EPS, safe_unit
+from decidewise.problems.stock.marginal_values import length_above, merge_offers
+from decidewise.runtime.batches import in_parts
+from decidewise.runtime.kernels import kernel
+
+IntArray = npt.NDArray[np.int64]
+
+
+class Storage(Problem):
+    """Trade with a battery: buy, store and sell energy over several periods, at one price per period.
+
+    The costs are the prices. A decision has one entry per period, the net sales `w_t`: energy sold if positive, energy
+    bought if negative, at most `power` of either. Of the energy bought, the fraction `efficiency` is stored; what is
+    stored can be sold in full. With `g(w) = -w` for sales and `g(w) = -efficiency · w` for purchases, the levels
+
+        s_0 = initial,   s_{t+1} = min(s_t + g(w_t), energy),   s_t >= 0,   s_T >= final
+
+    say which decisions are feasible. Energy that does not fit is lost, as it is in a battery that charges and
+    discharges at once; at prices that are not negative this never pays.
+
+    The solver is exact. Marginal values of the stored energy are computed backwards in time
+    (`decidewise.problems.stock.marginal_values`): in each period one unit can be bought into the store for
+    `price / efficiency`, or sold out of it for `price`. A pass forwards buys while a stored unit is worth more than it
+    costs, and sells while it is worth less than the price. All this takes O(T²) steps for T periods.
+
+    Parameters
+    ----------
+    periods : int
+        The number of periods `T`.
+    power : float
+        The largest amount of energy that can be bought, and that can be sold, in one period.
+    energy : float
+        The capacity: the largest amount that can be stored.
+    efficiency : float
+        The fraction of a purchase that can be sold again, above 0 and at most 1 (the round trip).
+    initial : float
+        The level before the first period, from 0 to `energy`.
+    final : float
+        The lowest level allowed after the last period.
+    sense : {"max", "min"}
+        "max" for prices.
+
+    Attributes
+    ----------
+    B_S : float
+        A bound on the norm of decisions, `power · sqrt(periods)`.
+
+    Examples
+    --------
+    >>> from decidewise.problems import Storage
+    >>> battery = Storage(4, power=1.0, energy=2.0, efficiency=0.8)
+    >>> battery.solve([[10.0, 30.0, 10.0, 40.0], [10.0, 12.0, 10.0, 10.0]])
+    array([[-1. ,  0.6, -1. ,  1. ],
+           [ 0. ,  0. ,  0. ,  0. ]])
+    """
+
+    def __init__(
+        self,
+        periods: int,
+        power: float,
+        energy: float,
+        *,
+        efficiency: float = 0.9,
+        initial: float = 0.0,
+        final: float = 0.0,
+        sense: Sense = "max",
+    ) -> None:
+        super().__init__(sense=sense)
+        self.n_costs = as_n_costs(as_integer(periods, name="periods"))
+        self.power, self.energy = as_positive(power, name="power"), as_positive(energy, name="energy")
+        self.efficiency = as_number(efficiency, name="efficiency", above=0, at_most=1)
+        self.initial = as_number(initial, name="initial", at_least=0, at_most=self.energy)
+        self.final = as_number(final, name="final", at_least=0, at_most=self.energy)
+        reached = self.initial + self.n_costs * self.efficiency * self.power
+        if self.final > reached * (1 + EPS):
+            raise ValueError(
+                f"final={self.final:g} cannot be reached: charging in all {self.n_costs} periods leads from "
+                f"initial={self.initial:g} to {reached:g}. Lower final, or raise power."
+            )
+        self.B_S = self.power * float(np.sqrt(self.n_costs))
+
+    def minimize(self, costs: FloatArray) -> FloatArray:
+        """Return the net sales that cost least, so at prices `-costs`; ties go to the trade closest to zero."""
+        store = self.power, self.energy, self.efficiency, self.initial, self.final
+        return in_parts(lambda rows, decisions: _trade(rows, decisions, *store), costs)
+
+    def solution(self, costs: FloatArray) -> dict[str, FloatArray]:
+        """Return what is sold, what is bought, and the level at the end of each period, all of the shape of costs."""
+        sales = self.solve(costs)
+        sold, bought = np.maximum(sales, 0.0), np.maximum(-sales, 0.0)
+        level, levels = np.full(sales.shape[:-1], self.initial), np.empty_like(sales)
+        for period in range(self.n_costs):
+            level = level + self.efficiency * bought[..., period] - sold[..., period]
+            levels[..., period] = level = np.clip(level, 0.0, self.energy)
+        return {"sold": sold, "bought": bought, "level": levels}
+
+    @property
+    def polyhedron(self) -> Polyhedron | None:
+        """For an efficiency of 1: over any run of periods, the net sales are at most what the store can release.
+
+        None for a lower efficiency: whether a period buys or sells then changes its coefficient, so that a run of `k`
+        periods needs a row for each of its `2^k` cases.
+        """
+        if self.efficiency < 1.0:
+            return None
+        periods = np.arange(self.n_costs)
+        first, last = np.triu_indices(self.n_costs)
+        releases = np.where(first == 0, self.initial, self.energy) - np.where(last == periods[-1], self.final, 0.0)
+        return Polyhedron(
+            A_ub=csr_array(((first[:, None] <= periods) & (periods <= last[:, None])).astype(float)),
+            b_ub=releases,
+            A_eq=csr_array((0, self.n_costs)),
+            b_eq=np.empty(0),
+            lower=np.full(self.n_costs, -self.power),
+            upper=np.full(self.n_costs, self.power),
+        )
+
+
+@kernel
+def _trade(
+    costs: FloatArray,
+    decisions: FloatArray,
+    power: float,
+    energy: float,
+    efficiency: float,
+    initial: float,
+    final: float,
+) -> None:
+    """Set the net sales of each row."""
+    n_periods = costs.shape[1]
+    tiny = 8 * EPS * (n_periods + 1) * energy
+    fill, drain = min(efficiency * power, energy), min(power, energy)  # the most that a period adds, and takes out
+    slopes = np.empty((n_periods + 1, 2 * n_periods + 1))
+    lengths = np.empty_like(slopes)
+    counts = np.empty(n_periods + 1, np.int64)
+    lowest = np.empty(n_periods + 1)  # the level from which the final one can still be reached
+    price = np.empty(n_periods)
+    offers = np.empty(2)
+    amounts = np.array([fill, drain])
+    slopes[n_periods, 0], lengths[n_periods, 0] = 0.0, energy - final
+    counts[n_periods], lowest[n_periods] = 1, final
+    for period in range(n_periods - 1, -1, -1):
+        lowest[period] = max(lowest[period + 1] - fill, 0.0)
+    for row in range(len(costs)):
+        largest = 0.0
+        for period in range(n_periods):
+            largest = max(largest, abs(costs[row, period]))
+        unit = safe_unit(largest)
+        for period in range(n_periods):
+            price[period] = -costs[row, period] * unit
+        for period in range(n_periods - 1, 0, -1):
+            offers[1] = max(price[period], 0.0)  # no one sells below zero: energy can be lost for free
+            offers[0] = offers[1] / efficiency
+            skip = fill - (lowest[period + 1] - lowest[period])
+            merge_offers(slopes, lengths, counts, period, offers, amounts, skip, energy - lowest[period], tiny)
+        level = initial
+        for period in range(n_periods):
+            if price[period] < 0.0:
+                decisions[row, period] = -power
+                level = min(level + fill, energy)
+                continue
+            ahead = period + 1
+            values = slopes[ahead], lengths[ahead], counts[ahead]
+            low = lowest[ahead] + length_above(*values, price[period] / efficiency, False)
+            if low - level > tiny:
+                bought = min((low - level) / efficiency, power)
+                if power - bought <= tiny:
+                    bought = power
+                decisions[row, period] = -bought
+                level = low if bought < power else level + fill
+                continue
+            high = lowest[ahead] + length_above(*values, price[period], True)
+            if level - high > tiny:
+                sold = level - high
+                if sold >= power - tiny:
+                    sold = power
+                decisions[row, period] = sold
+                level = high if sold < power else level - power
