@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from decidewise.models import DecisionRegressor
-from decidewise.problems import Assignment, Knapsack, Portfolio, Problem, ShortestPath, TravellingSalesman
+from decidewise.problems import Assignment, Knapsack, LinearProgram, Portfolio, Problem, ShortestPath, TravellingSalesman
 from decidewise.runtime.compilation import announcer
 
 
@@ -42,6 +42,7 @@ def _tasks() -> dict[str, Callable[[], None]]:
         "small knapsacks": lambda: _solve(Knapsack(weights[:, :10], [20.0, 20.0])),
         "large knapsacks": lambda: _solve(Knapsack(weights, [60.0, 60.0])),
         "portfolios": lambda: _solve(Portfolio(np.eye(4), 0.2)),
+        "linear programs": lambda: _solve(LinearProgram(weights[:, :6], [20.0, 20.0], upper=1, sense="max")),
         "tours": lambda: _solve(tour),
         "CaVE": lambda: _train(path, "cave"),
         "CaVE+": lambda: _train(path, "cave+"),

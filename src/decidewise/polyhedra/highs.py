@@ -22,7 +22,6 @@ from decidewise.scaling import unit_rows
 _BLOCK = 64  # rows that start from the vertices of the rows before them
 _MOST_STARTS, _MOST_ENTRIES = 1024, 2**23
 _PRIMAL, _DUAL = 4, 1  # strategies of HiGHS
-_AT_BOUND = 1e-11
 #: Costs of programs in whole numbers have this length: HiGHS leaves improvements below 1e-6 undone.
 _LENGTH = 1e3
 
@@ -136,7 +135,8 @@ class _Vertices(_Rows):
     """Vertices: by walks where the program is small, and otherwise by HiGHS from the best vertex known."""
 
     def __init__(self, owner: Solver) -> None:
-        super().__init__(owner, solver="simplex", presolve="off", dual_feasibility_tolerance=ZERO / 2)
+        tolerances = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": ZERO / 2}
+        super().__init__(owner, solver="simplex", presolve="off", **tolerances)
         program = owner.program
         self.n = len(program.lower)
         self.movable = np.concatenate([program.lower < program.upper, program.row_lower < program.row_upper])
@@ -154,22 +154,24 @@ class _Vertices(_Rows):
         start = self.starts[int(np.argmin(self.vertices[:known] @ unit))] if known else None
         if start is None or not self.run_from(unit, start):
             self.run_anew(unit, row)
-        vertex, duals = self.read()
+        point, duals = self.read()
         basic = self.highs.solver.getBasicVariables()[1].astype(np.int64)
         basic = np.where(basic < 0, self.n - 1 - basic, basic)  # columns, then rows counted from n
-        self.remember(vertex, basic)
+        self.remember(point, basic)
         loose = self.movable & (np.abs(duals) <= ZERO)
         loose[basic] = False
-        return self.break_tie(unit, vertex, duals, row) if loose.any() else vertex
+        return self.settle(self.break_tie(unit, point, duals, row) if loose.any() else point)[: self.n]
 
-    def remember(self, vertex: FloatArray, basic: IntArray) -> None:
+    def remember(self, point: FloatArray, basic: IntArray) -> None:
         """Keep a vertex and its basis, where others can start; the oldest gives way."""
         if self.walks is not None:
-            rows = np.array(self.highs.solver.getSolution().row_value)
-            self.walks.add(np.concatenate([vertex, rows]), basic)
+            self.walks.add(self.settle(point), basic)
         place = self.count % len(self.starts)
-        self.vertices[place], self.starts[place] = vertex, self.highs.solver.getBasis()
+        self.vertices[place], self.starts[place] = point[: self.n], self.highs.solver.getBasis()
         self.count += 1
+
+    def settle(self, point: FloatArray) -> FloatArray:
+        return point if self.walks is None else self.walks.settle(point)
 
     def run_from(self, costs: FloatArray, start: Any) -> bool:
         """Go on from a basis by the primal simplex; return whether that found an optimum."""
@@ -184,15 +186,11 @@ class _Vertices(_Rows):
             raise self.highs.error(row)
 
     def read(self) -> tuple[FloatArray, FloatArray]:
-        """Return the point (n,) and the duals of columns, then of rows (n + m,)."""
+        """Return the values and the duals of columns, then of rows, both (n + m,)."""
         solution = self.highs.solver.getSolution()
-        vertex = np.array(solution.col_value)
-        for bound in (self.owner.program.lower, self.owner.program.upper):
-            # One vertex has many bases where more constraints meet than needed, and each leaves other traces.
-            vertex = np.where(np.abs(vertex - bound) <= _AT_BOUND, bound, vertex)
-        return vertex, np.array(solution.col_dual + solution.row_dual)
+        return np.array(solution.col_value + solution.row_value), np.array(solution.col_dual + solution.row_dual)
 
-    def break_tie(self, unit: FloatArray, vertex: FloatArray, duals: FloatArray, row: int) -> FloatArray:
+    def break_tie(self, unit: FloatArray, point: FloatArray, duals: FloatArray, row: int) -> FloatArray:
         """Return the vertex that the rule chooses among the optimal ones.
 
         Whatever has a reduced cost stays at its bound in every optimal point. So it is fixed there, and the solver goes
@@ -203,7 +201,7 @@ class _Vertices(_Rows):
         costs = unit
         try:
             while True:
-                self.fix(np.abs(duals) > ZERO, vertex)
+                self.fix(np.abs(duals) > ZERO, point)
                 costs = np.where(np.abs(duals[: self.n]) > ZERO, 0.0, costs)
                 length = np.linalg.norm(costs)
                 if not 0 < length < SMALL:
@@ -211,7 +209,7 @@ class _Vertices(_Rows):
                 costs /= length
                 if not self.highs.run(costs):
                     break
-                vertex, duals = self.read()
+                point, duals = self.read()
             if self.highs.run(self.preference):
                 return self.read()[0]
         finally:
@@ -222,10 +220,10 @@ class _Vertices(_Rows):
         self.run_anew(unit, row)
         return self.read()[0]
 
-    def fix(self, fixed: Any, vertex: FloatArray) -> None:
+    def fix(self, fixed: Any, point: FloatArray) -> None:
         """Fix columns and rows at their values."""
         columns = np.flatnonzero(fixed[: self.n]).astype(np.int32)
         rows = np.flatnonzero(fixed[self.n :]).astype(np.int32)
-        values = np.array(self.highs.solver.getSolution().row_value)[rows]
-        self.highs.solver.changeColsBounds(len(columns), columns, vertex[columns], vertex[columns])
-        self.highs.solver.changeRowsBounds(len(rows), rows, values, values)
+        values = point[columns], point[self.n + rows]
+        self.highs.solver.changeColsBounds(len(columns), columns, values[0], values[0])
+        self.highs.solver.changeRowsBounds(len(rows), rows, values[1], values[1])

@@ -3,7 +3,8 @@
 Predictions of a model change little from row to row and from epoch to epoch, so the optimum of a row is a known vertex,
 or a few steps of the simplex method away from the best of them. Each vertex is kept with the whole tableau of its
 basis, from which a walk starts at once. Where a walk ends is checked against the program itself, so that rounding on
-the way cannot make an answer wrong: what fails the check is left to another solver.
+the way cannot make an answer wrong: what fails the check is left to another solver. The vertex is then computed once
+more from the bounds that it touches, so that it is the same to the last bit, whatever the way.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ _MOST_ENTRIES = 2**23  # of all tableaus
 _LARGEST_TABLEAU = 2**14  # beyond this a solver that keeps factors takes a step in less time
 _PIVOT = 1e-7  # the smallest number to divide a row by
 _ROUNDING = 1e-10
+_TOUCH = 1e-9  # a bound that is as near as this is touched
 
 
 class VertexWalks:
@@ -65,13 +67,19 @@ class VertexWalks:
             return np.arange(len(units))
         solved = np.zeros(len(units), np.bool_)
         _walk(
-            units, self._A, self._lower, self._upper, self._preference,
+            units, self._A, self._columns, self._lower, self._upper, self._preference,
             self._tableaus, self._bases, self._points, self._count, vertices, solved,
         )  # fmt: skip
         return np.flatnonzero(~solved)
 
+    def settle(self, point: FloatArray) -> FloatArray:
+        """Return a vertex, variables and rows (n + m,), as the bounds that it touches define it."""
+        point = point.copy()
+        _settle(self._columns, self._lower, self._upper, point, *_workspace(self._columns))
+        return point
+
     def add(self, point: FloatArray, basic: IntArray) -> None:
-        """Add a vertex: its variables and rows (n + m,), and which of them form its basis (m,)."""
+        """Add a settled vertex (n + m,), with the variables and rows that form its basis (m,)."""
         try:
             tableau = np.linalg.solve(self._columns[:, basic], self._columns)
         except np.linalg.LinAlgError:
@@ -81,15 +89,70 @@ class VertexWalks:
         self._count[:] = min(known + 1, len(self._bases)), (place + 1) % len(self._bases)
 
 
+def _workspace(columns: FloatArray) -> tuple[FloatArray, IntArray]:
+    m = len(columns)
+    return np.empty((m, m + 1)), np.empty(m, np.int64)
+
+
+@kernel(error_model="numpy")
+def _settle(columns, lower, upper, x, system, free):  # type: ignore[no-untyped-def]
+    """Put what touches a bound on it, and compute the rest of `columns x = 0` by elimination; return whether it can."""
+    m, size = columns.shape
+    count = 0
+    for j in range(size):
+        near = _TOUCH * (1.0 + abs(x[j]))
+        if x[j] - lower[j] <= near:
+            x[j] = lower[j]
+        elif upper[j] - x[j] <= near:
+            x[j] = upper[j]
+        elif count == m:
+            return False
+        else:
+            free[count] = j
+            count += 1
+    for i in range(m):
+        for k in range(count):
+            system[i, k] = columns[i, free[k]]
+    for i in range(m):
+        side = 0.0
+        k = 0
+        for j in range(size):
+            if k < count and free[k] == j:
+                k += 1
+            elif columns[i, j] != 0.0:
+                side -= columns[i, j] * x[j]
+        system[i, count] = side
+    for k in range(count):
+        best = k
+        for i in range(k + 1, m):
+            if abs(system[i, k]) > abs(system[best, k]):
+                best = i
+        if abs(system[best, k]) <= _PIVOT:
+            return False
+        for j in range(k, count + 1):
+            system[k, j], system[best, j] = system[best, j], system[k, j]
+        for i in range(k + 1, m):
+            factor = system[i, k] / system[k, k]
+            if factor != 0.0:
+                for j in range(k, count + 1):
+                    system[i, j] -= factor * system[k, j]
+    for k in range(count - 1, -1, -1):
+        value = system[k, count]
+        for j in range(k + 1, count):
+            value -= system[k, j] * x[free[j]]
+        x[free[k]] = value / system[k, k]
+    return True
+
+
 @kernel(error_model="numpy")
 def _walk(  # type: ignore[no-untyped-def]
-    units, A, lower, upper, preference, tableaus, bases, points, count, vertices, solved
+    units, A, columns, lower, upper, preference, tableaus, bases, points, count, vertices, solved
 ):
     m, n = A.shape
     size = n + m
     tableau, basic, x = np.empty((m, size)), np.empty(m, np.int64), np.empty(size)
     costs, reduced, held, is_basic = np.zeros(size), np.empty(size), np.empty(size, np.bool_), np.empty(size, np.bool_)
-    values = np.empty(len(bases))
+    values, system, free = np.empty(len(bases)), np.empty((m, m + 1)), np.empty(m, np.int64)
     for row in range(len(units)):
         known = count[0]
         values[:known] = 0.0
@@ -194,6 +257,8 @@ def _walk(  # type: ignore[no-untyped-def]
                 break
             if 0.0 < left < SMALL**2:
                 break
+        if done and steps > 0:
+            done = _settle(columns, lower, upper, x, system, free)
         if not done:
             continue
         for i in range(m):

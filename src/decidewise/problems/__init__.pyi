@@ -5,6 +5,7 @@ from decidewise.problems.ball import Ball
 from decidewise.problems.base import Problem
 from decidewise.problems.ellipsoid import Ellipsoid
 from decidewise.problems.knapsack import Knapsack
+from decidewise.problems.linear_program import LinearProgram
 from decidewise.problems.portfolio import Portfolio
 from decidewise.problems.readers import from_pyepo
 from decidewise.problems.shortest_path import ShortestPath
@@ -19,6 +20,7 @@ __all__ = [
     "CountedProblem",
     "Ellipsoid",
     "Knapsack",
+    "LinearProgram",
     "ParallelProblem",
     "Polyhedron",
     "Portfolio",

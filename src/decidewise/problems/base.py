@@ -50,7 +50,7 @@ def _checked(minimize: Callable[[Any, FloatArray], FloatArray]) -> Callable[[Any
                 f"{type(self).__name__}.{minimize.__name__} must return one decision for each row of costs, of shape "
                 f"{costs.shape}; it returned shape {decisions.shape}."
             )
-        if not all_finite(decisions):
+        if self.on_error == "raise" and not all_finite(decisions):
             row = int(np.flatnonzero(~np.isfinite(decisions).all(axis=1))[0])
             raise SolverError(f"{type(self).__name__} returned {decisions[row]}, which is not finite.", row=row)
         return decisions
@@ -78,6 +78,8 @@ class Problem(ABC):
     is_integer: bool = False
     #: Whether solving changes the object, as it does a cache or a counter: a copy in another process would differ.
     keeps_state: bool = False
+    #: Whether a row that cannot be solved is a `SolverError`, or a decision of NaN beside the decisions of all others.
+    on_error: Literal["raise", "nan"] = "raise"
     #: Whether `minimize` checks that costs are finite, so that `solve` need not.
     _checks_costs: ClassVar[bool] = True
 

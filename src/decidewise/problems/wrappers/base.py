@@ -28,6 +28,7 @@ class Wrapper(Problem):
         self.problem = problem
         self.n_costs = problem.n_costs
         self.is_integer = problem.is_integer
+        self.on_error = problem.on_error
         self.keeps_state = self.keeps_state or problem.keeps_state
 
     def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
