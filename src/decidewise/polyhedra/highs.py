@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from decidewise.checks import FloatArray
 from decidewise.errors import SolverError
 from decidewise.polyhedra.polyhedron import Polyhedron
 from decidewise.polyhedra.program import Highs, Program
-from decidewise.polyhedra.vertex_walks import SMALL, ZERO, IntArray, VertexWalks
+from decidewise.polyhedra.vertex_walks import CLEAR, SMALL, ZERO, IntArray, VertexWalks
 from decidewise.scaling import unit_rows
 
 _BLOCK = 64  # rows that start from the vertices of the rows before them
@@ -135,11 +136,15 @@ class _Vertices(_Rows):
     """Vertices: by walks where the program is small, and otherwise by HiGHS from the best vertex known."""
 
     def __init__(self, owner: Solver) -> None:
-        tolerances = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": ZERO / 2}
+        tolerances = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": ZERO / 2}
         super().__init__(owner, solver="simplex", presolve="off", **tolerances)
         program = owner.program
         self.n = len(program.lower)
-        self.movable = np.concatenate([program.lower < program.upper, program.row_lower < program.row_upper])
+        lower = np.concatenate([program.lower, program.row_lower])
+        upper = np.concatenate([program.upper, program.row_upper])
+        self.movable, self.numbers = lower < upper, np.arange(len(lower))
+        with np.errstate(invalid="ignore"):  # what has no bound at all is at neither
+            self.middle = (lower + upper) / 2
         self.preference = np.random.default_rng(0).uniform(1.0, 2.0, self.n)
         self.walks = VertexWalks(program, self.preference) if VertexWalks.fits(program) else None
         size = max(1, min(_MOST_STARTS, _MOST_ENTRIES // self.n))
@@ -155,12 +160,11 @@ class _Vertices(_Rows):
         if start is None or not self.run_from(unit, start):
             self.run_anew(unit, row)
         point, duals = self.read()
-        basic = self.highs.solver.getBasicVariables()[1].astype(np.int64)
-        basic = np.where(basic < 0, self.n - 1 - basic, basic)  # columns, then rows counted from n
+        basic = self.basic()
         self.remember(point, basic)
-        loose = self.movable & (np.abs(duals) <= ZERO)
-        loose[basic] = False
-        return self.settle(self.break_tie(unit, point, duals, row) if loose.any() else point)[: self.n]
+        if (self.movable & ~self.held(point, duals, CLEAR) & ~np.isin(self.numbers, basic)).any():
+            point = self.break_tie(unit, point, duals, row)
+        return self.settle(point)[: self.n]
 
     def remember(self, point: FloatArray, basic: IntArray) -> None:
         """Keep a vertex and its basis, where others can start; the oldest gives way."""
@@ -190,26 +194,37 @@ class _Vertices(_Rows):
         solution = self.highs.solver.getSolution()
         return np.array(solution.col_value + solution.row_value), np.array(solution.col_dual + solution.row_dual)
 
+    def basic(self) -> IntArray:
+        """Return the columns, and the rows counted from n, that form the basis."""
+        basic = self.highs.solver.getBasicVariables()[1].astype(np.int64)
+        return np.where(basic < 0, self.n - 1 - basic, basic)
+
+    def held(self, point: FloatArray, duals: FloatArray, least: float) -> npt.NDArray[np.bool_]:
+        """Return which columns and rows a reduced cost holds at their bound (n + m,), in every optimal point."""
+        return np.where(point <= self.middle, duals, -duals) > least
+
     def break_tie(self, unit: FloatArray, point: FloatArray, duals: FloatArray, row: int) -> FloatArray:
         """Return the vertex that the rule chooses among the optimal ones.
 
-        Whatever has a reduced cost stays at its bound in every optimal point. So it is fixed there, and the solver goes
-        on with the preference instead of the costs: or, where the costs of all else are small, first with those.
+        Whatever a reduced cost holds at its bound is there in every optimal point. So it is fixed there, and the solver
+        goes on with the preference instead of the costs: or, where the costs of all else are small, first with those.
         """
         solver, program = self.highs.solver, self.owner.program
         solver.setOptionValue("simplex_strategy", _PRIMAL)
         costs = unit
         try:
             while True:
-                self.fix(np.abs(duals) > ZERO, point)
-                costs = np.where(np.abs(duals[: self.n]) > ZERO, 0.0, costs)
-                length = np.linalg.norm(costs)
+                held = self.held(point, duals, CLEAR)
+                rest = np.where(held[: self.n], 0.0, costs)
+                length = np.linalg.norm(rest)
                 if not 0 < length < SMALL:
                     break
-                costs /= length
+                self.fix(held, point)
+                costs = rest / length
                 if not self.highs.run(costs):
                     break
                 point, duals = self.read()
+            self.fix(self.held(point, duals, ZERO), point)
             if self.highs.run(self.preference):
                 return self.read()[0]
         finally:

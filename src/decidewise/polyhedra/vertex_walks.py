@@ -21,6 +21,8 @@ IntArray = npt.NDArray[np.int64]
 
 #: Reduced costs up to this count as zero, for costs of unit length.
 ZERO = 2e-9
+#: Reduced costs above this keep their sign through all that a solver leaves undone below its tolerance.
+CLEAR = 1e-6
 #: Where the costs that could break a tie are shorter than this, there is none: they decide at their own scale.
 SMALL = 1e-3
 _MOST_VERTICES = 1024
@@ -245,17 +247,18 @@ def _walk(  # type: ignore[no-untyped-def]
             if stage == 1:
                 done = True
                 break
-            is_tied, left = False, 0.0
+            is_tied, is_clear, left = False, True, 0.0
             for j in range(size):
                 held[j] = abs(reduced[j]) > ZERO
-                if not held[j] and not is_basic[j] and lower[j] < upper[j]:
-                    is_tied = True
-                if j < n and not held[j]:
+                if not is_basic[j] and lower[j] < upper[j]:
+                    is_tied |= not held[j]
+                    is_clear &= abs(reduced[j]) > CLEAR
+                if j < n and abs(reduced[j]) <= CLEAR:
                     left += costs[j] ** 2
+            if not is_clear and 0.0 < left < SMALL**2:
+                break
             if not is_tied:
                 done = True
-                break
-            if 0.0 < left < SMALL**2:
                 break
         if done and steps > 0:
             done = _settle(columns, lower, upper, x, system, free)
