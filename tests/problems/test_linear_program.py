@@ -129,6 +129,11 @@ def test_whole_numbers_equal_scipy():
     assert np.any(np.abs(relaxed - relaxed.round()) > 1e-3)
 
 
+def test_a_mixed_program_that_the_presolve_of_highs_1_14_gets_wrong():
+    problem = LinearProgram([[2.0, 1.0]], [10.0], lower=[0, 1], upper=[4, 5], integrality=[1, 0], sense="max")
+    np.testing.assert_allclose(problem.solve([3.0, 0.5]), [4, 2])
+
+
 def test_names_patterns_and_order():
     backwards = battery(costs=[f"buy[{hour}]" for hour in range(HOURS)][::-1], sense="min", known=-SOLD.sum(axis=0))
     pattern = battery(costs="buy*", sense="min", known=-SOLD.sum(axis=0))

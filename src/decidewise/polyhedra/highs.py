@@ -123,6 +123,9 @@ class _Integers(_Rows):
 
     def __init__(self, owner: Solver) -> None:
         super().__init__(owner, mip_rel_gap=owner.gap, mip_abs_gap=0.0)
+        if self.highs.solver.version().startswith("1.14."):
+            # Its presolve calls decisions optimal that are not (ERGO-Code/HiGHS#2957), in programs of two variables.
+            self.highs.solver.setOptionValue("presolve", "off")
 
     def solve(self, unit: FloatArray, row: int) -> FloatArray:
         self.highs.solver.clearSolver()

@@ -7,7 +7,9 @@ from decidewise.problems.ellipsoid import Ellipsoid
 from decidewise.problems.knapsack import Knapsack
 from decidewise.problems.linear_program import LinearProgram
 from decidewise.problems.portfolio import Portfolio
-from decidewise.problems.readers import from_pyepo
+from decidewise.problems.readers.files import read_problem
+from decidewise.problems.readers.function import from_function
+from decidewise.problems.readers.pyepo import from_pyepo
 from decidewise.problems.shortest_path import ShortestPath
 from decidewise.problems.topk import TopK
 from decidewise.problems.travelling_salesman import TravellingSalesman
@@ -28,5 +30,7 @@ __all__ = [
     "ShortestPath",
     "TopK",
     "TravellingSalesman",
+    "from_function",
     "from_pyepo",
+    "read_problem",
 ]

@@ -1,5 +1,5 @@
 """Problems that were written with other tools."""
 
-from decidewise.problems.readers.pyepo import from_pyepo
+from decidewise.runtime.lazy import import_lazily
 
-__all__ = ["from_pyepo"]
+import_lazily(__name__)

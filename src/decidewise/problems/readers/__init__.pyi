@@ -1,0 +1,6 @@
+# What the package offers; see `decidewise.runtime.lazy`.
+from decidewise.problems.readers.files import read_problem
+from decidewise.problems.readers.function import from_function
+from decidewise.problems.readers.pyepo import from_pyepo
+
+__all__ = ["from_function", "from_pyepo", "read_problem"]
