@@ -9,6 +9,7 @@ from decidewise.problems.linear_program import LinearProgram
 from decidewise.problems.portfolio import Portfolio
 from decidewise.problems.readers.files import read_problem
 from decidewise.problems.readers.function import from_function
+from decidewise.problems.readers.gurobi import from_gurobi
 from decidewise.problems.readers.pyepo import from_pyepo
 from decidewise.problems.shortest_path import ShortestPath
 from decidewise.problems.topk import TopK
@@ -31,6 +32,7 @@ __all__ = [
     "TopK",
     "TravellingSalesman",
     "from_function",
+    "from_gurobi",
     "from_pyepo",
     "read_problem",
 ]
