@@ -7,6 +7,7 @@ from decidewise.problems.ellipsoid import Ellipsoid
 from decidewise.problems.knapsack import Knapsack
 from decidewise.problems.linear_program import LinearProgram
 from decidewise.problems.portfolio import Portfolio
+from decidewise.problems.readers.cvxpy import from_cvxpy
 from decidewise.problems.readers.files import read_problem
 from decidewise.problems.readers.function import from_function
 from decidewise.problems.readers.gurobi import from_gurobi
@@ -31,6 +32,7 @@ __all__ = [
     "ShortestPath",
     "TopK",
     "TravellingSalesman",
+    "from_cvxpy",
     "from_function",
     "from_gurobi",
     "from_pyepo",

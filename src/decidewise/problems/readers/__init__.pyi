@@ -1,7 +1,8 @@
 # What the package offers; see `decidewise.runtime.lazy`.
+from decidewise.problems.readers.cvxpy import from_cvxpy
 from decidewise.problems.readers.files import read_problem
 from decidewise.problems.readers.function import from_function
 from decidewise.problems.readers.gurobi import from_gurobi
 from decidewise.problems.readers.pyepo import from_pyepo
 
-__all__ = ["from_function", "from_gurobi", "from_pyepo", "read_problem"]
+__all__ = ["from_cvxpy", "from_function", "from_gurobi", "from_pyepo", "read_problem"]
