@@ -11,7 +11,9 @@ from decidewise.problems.readers.cvxpy import from_cvxpy
 from decidewise.problems.readers.files import read_problem
 from decidewise.problems.readers.function import from_function
 from decidewise.problems.readers.gurobi import from_gurobi
+from decidewise.problems.readers.linopy import from_linopy
 from decidewise.problems.readers.pyepo import from_pyepo
+from decidewise.problems.readers.pyomo import from_pyomo
 from decidewise.problems.shortest_path import ShortestPath
 from decidewise.problems.topk import TopK
 from decidewise.problems.travelling_salesman import TravellingSalesman
@@ -35,6 +37,8 @@ __all__ = [
     "from_cvxpy",
     "from_function",
     "from_gurobi",
+    "from_linopy",
     "from_pyepo",
+    "from_pyomo",
     "read_problem",
 ]
