@@ -10,7 +10,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from decidewise.models import DecisionRegressor
-from decidewise.problems import Assignment, Knapsack, LinearProgram, Portfolio, Problem, ShortestPath, TravellingSalesman
+from decidewise.problems import (
+    Assignment,
+    Knapsack,
+    LinearProgram,
+    Portfolio,
+    Problem,
+    ShortestPath,
+    TravellingSalesman,
+)
 from decidewise.runtime.compilation import announcer
 
 

@@ -48,5 +48,5 @@ def test_ties_depend_neither_on_other_rows_nor_on_scale():
 
 
 def test_an_empty_region_is_a_solver_error_with_its_row():
-    with pytest.raises(SolverError, match="row 0: HiGHS ended with status 'Infeasible'. No decision keeps all"):
+    with pytest.raises(SolverError, match=r"row 0: HiGHS ended with status 'Infeasible'. No decision keeps all"):
         relaxed_vertices(polyhedron(upper=0.1), np.ones((2, 8)))

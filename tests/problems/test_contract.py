@@ -107,9 +107,7 @@ CASES = {
     "program": Case(
         partial(LinearProgram, USE, STOCK, upper=2), partial(random_production, USE, STOCK), tolerance=1e-9
     ),
-    "program-integer": Case(
-        partial(LinearProgram, **BINARY), partial(random_items, WEIGHTS[:, :5], CAPACITIES / 2)
-    ),
+    "program-integer": Case(partial(LinearProgram, **BINARY), partial(random_items, WEIGHTS[:, :5], CAPACITIES / 2)),
     "ball": Case(partial(Ball, 6, 2.0), partial(random_in_ellipsoid, np.eye(6), 2.0), tolerance=1e-9),
     "ellipsoid": Case(partial(Ellipsoid, MATRIX, 2.0), partial(random_in_ellipsoid, MATRIX, 2.0), tolerance=1e-9),
 }

@@ -1,6 +1,5 @@
 """Linear programs against SciPy, which solves each row alone; ties, failures, copies, and what is refused."""
 
-import pickle
 import threading
 
 import numpy as np
@@ -12,16 +11,17 @@ from sklearn.base import clone
 from decidewise import DecisionRegressor, SolverError
 from decidewise.problems import LinearProgram, ParallelProblem
 from decidewise.testing import check_problem
+from decidewise.testing.complaints import pickled
 
 HOURS = 24
-I, LEVEL = np.eye(HOURS), np.eye(HOURS) - np.eye(HOURS, k=-1)
+UNIT, LEVEL = np.eye(HOURS), np.eye(HOURS) - np.eye(HOURS, k=-1)
 BATTERY = {
-    "A_eq": csr_array(np.hstack([-0.9 * I, I, LEVEL])),
+    "A_eq": csr_array(np.hstack([-0.9 * UNIT, UNIT, LEVEL])),
     "b_eq": np.zeros(HOURS),
     "lower": 0,
     "upper": [1] * (2 * HOURS) + [4] * HOURS,
 }
-SOLD = np.hstack([-I, I, 0 * I])
+SOLD = np.hstack([-UNIT, UNIT, 0 * UNIT])
 NAMES = [f"{what}[{hour}]" for what in ("buy", "sell", "level") for hour in range(HOURS)]
 
 
@@ -123,7 +123,9 @@ def test_whole_numbers_equal_scipy():
     for row, values in zip(costs, lifted, strict=True):
         whole = c.copy()
         whole[::2] = row
-        expected = milp(whole, **model, constraints=[LinearConstraint(A, 4, 20), LinearConstraint(np.ones((1, 12)), 5, 5)])
+        expected = milp(
+            whole, **model, constraints=[LinearConstraint(A, 4, 20), LinearConstraint(np.ones((1, 12)), 5, 5)]
+        )
         assert row @ values[:-1] + values[-1] == pytest.approx(expected.fun, abs=1e-6)
     relaxed = problem.minimize_relaxation(costs)
     assert np.any(np.abs(relaxed - relaxed.round()) > 1e-3)
@@ -158,7 +160,7 @@ def test_copies_threads_and_processes_agree():
         thread.join()
     for k in range(4):
         np.testing.assert_array_equal(found[k][:: -1 if k % 2 else 1], expected)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(problem)).solve(costs), expected)
+    np.testing.assert_array_equal(pickled(problem).solve(costs), expected)
     np.testing.assert_array_equal(ParallelProblem(problem, n_jobs=2, rows_per_job=50).solve(costs), expected)
     twin = clone(DecisionRegressor(problem, "spo+", epochs=2, learning_rate=1e-3, random_state=0))
     X = np.random.default_rng(0).normal(size=(50, 2))
@@ -183,7 +185,7 @@ def test_the_time_limit_is_that_of_a_row():
     rng = np.random.default_rng(0)
     A = rng.integers(1, 1000, size=(5, 60)).astype(float)
     hard = LinearProgram(A_eq=A, b_eq=A.sum(axis=1) // 2, upper=1, integrality=1, time_limit=0.2)
-    with pytest.raises(SolverError, match="row 0: .*'Time limit reached'. Give it a longer time_limit"):
+    with pytest.raises(SolverError, match=r"row 0: .*'Time limit reached'. Give it a longer time_limit"):
         hard.solve(np.ones((1, 60)))
 
 
@@ -194,7 +196,10 @@ def test_the_time_limit_is_that_of_a_row():
         ({"A_ub": [[1.0, np.nan]], "b_ub": [1.0]}, "A_ub must be finite; row 0, column 1 has nan"),
         ({"A_ub": [[1.0, 2.0]], "b_ub": [1.0, 2.0]}, r"b_ub must have one entry for each of the 1 rows of A_ub"),
         ({"A_ub": [[1.0, 2.0]]}, "A_ub and b_ub belong together; got only A_ub"),
-        ({"A_ub": [[1.0, 2.0]], "b_ub": [1], "A_eq": [[1.0]], "b_eq": [1]}, "A_eq must have one column for each of the 2"),
+        (
+            {"A_ub": [[1.0, 2.0]], "b_ub": [1], "A_eq": [[1.0]], "b_eq": [1]},
+            "A_eq must have one column for each of the 2",
+        ),
         ({"upper": [1.0, 2.0], "lower": [2.0, 0.0]}, "the region is empty: variable 'w0' has lower=2 and upper=1"),
         ({"upper": [1.0, np.nan]}, "upper has NaN"),
         ({"A_ub": [[1.0, 1.0]], "b_ub": [-1.0]}, "the region is empty: no decision keeps all constraints"),
@@ -205,7 +210,10 @@ def test_the_time_limit_is_that_of_a_row():
         ({"upper": [1.0, 1.0], "costs": [1, 1]}, "names the variable 'w1' more than once"),
         ({"upper": [1.0, 1.0], "costs": []}, "costs is empty"),
         ({"upper": [1.0, 1.0], "costs": [0.5]}, "costs must be indices or names of variables"),
-        ({"upper": [1.0, 1.0], "names": ["price_1", "price_2"], "costs": ["prise_2"]}, "nearest of 2 names are 'price_2'"),
+        (
+            {"upper": [1.0, 1.0], "names": ["price_1", "price_2"], "costs": ["prise_2"]},
+            "nearest of 2 names are 'price_2'",
+        ),
         ({"upper": [1.0, 1.0], "names": ["price_1", "load"], "costs": "prize_*"}, "no variable matches .*'price_1'"),
         ({"upper": [1.0, 1.0], "names": ["a", "a"]}, "names must be different; 'a'"),
         ({"upper": [1.0, 1.0], "known": [1.0]}, "known must be a vector of length 2"),

@@ -89,6 +89,11 @@ class Solver:
         return points
 
 
+def rounded(point: FloatArray, program: Program) -> FloatArray:
+    """Return a point (n,) with whole numbers where a solver came within its tolerance of them."""
+    return point if program.integrality is None else np.where(program.integrality, point.round() + 0.0, point)
+
+
 class _Rows(ABC):
     """HiGHS and what it remembers, in one thread at a time; rows come at unit length, so that scale changes nothing."""
 
@@ -132,7 +137,7 @@ class _Integers(_Rows):
         if not self.highs.run(_LENGTH * unit):
             raise self.highs.error(row)
         point = np.array(self.highs.solver.getSolution().col_value)
-        return np.where(self.owner.program.integrality, point.round() + 0.0, point)
+        return rounded(point, self.owner.program)
 
 
 class _Vertices(_Rows):
@@ -151,7 +156,8 @@ class _Vertices(_Rows):
         self.preference = np.random.default_rng(0).uniform(1.0, 2.0, self.n)
         self.walks = VertexWalks(program, self.preference) if VertexWalks.fits(program) else None
         size = max(1, min(_MOST_STARTS, _MOST_ENTRIES // self.n))
-        self.count, self.vertices, self.starts = 0, np.empty((size, self.n)), [None] * size
+        self.count, self.vertices = 0, np.empty((size, self.n))
+        self.starts: list[Any] = [None] * size
 
     def answer(self, units: FloatArray, points: FloatArray) -> Any:
         return super().answer(units, points) if self.walks is None else self.walks.minimize(units, points)

@@ -86,7 +86,7 @@ class VertexWalks:
             tableau = np.linalg.solve(self._columns[:, basic], self._columns)
         except np.linalg.LinAlgError:
             return
-        known, place = self._count
+        known, place = map(int, self._count)
         self._tableaus[place], self._bases[place], self._points[:, place] = tableau, basic, point
         self._count[:] = min(known + 1, len(self._bases)), (place + 1) % len(self._bases)
 
@@ -271,7 +271,9 @@ def _walk(  # type: ignore[no-untyped-def]
                 scale += abs(A[i, j] * x[j])
             done &= abs(total - x[n + i]) <= _ROUNDING * scale
         for j in range(size):
-            done &= lower[j] - x[j] <= _ROUNDING * (1.0 + abs(x[j])) and x[j] - upper[j] <= _ROUNDING * (1.0 + abs(x[j]))
+            done &= lower[j] - x[j] <= _ROUNDING * (1.0 + abs(x[j])) and x[j] - upper[j] <= _ROUNDING * (
+                1.0 + abs(x[j])
+            )
         if not done:
             continue
         solved[row] = True

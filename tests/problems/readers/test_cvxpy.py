@@ -1,12 +1,12 @@
 """Problems of CVXPY against its own answers."""
 
-import pickle
 import warnings
 
 import numpy as np
 import pytest
 
 from decidewise.problems import from_cvxpy
+from decidewise.testing.complaints import pickled
 
 cp = pytest.importorskip("cvxpy")
 HOURS = 6
@@ -27,7 +27,7 @@ def test_a_battery_is_worth_what_cvxpy_says(whole):
     problem = from_cvxpy(model, price)
     costs = np.random.default_rng(0).uniform(1, 9, size=(8, HOURS))
 
-    lifted = pickle.loads(pickle.dumps(problem)).minimize_lifted(np.column_stack([-costs, np.ones(8)]))
+    lifted = pickled(problem).minimize_lifted(np.column_stack([-costs, np.ones(8)]))
 
     assert problem.sense == "max"
     for row, values in zip(costs, lifted, strict=True):
@@ -49,9 +49,9 @@ def test_a_matrix_of_costs_is_written_row_by_row_and_constants_count():
 
 
 def test_what_is_refused():
-    model, price = battery()
+    model, _ = battery()
     x, c = cp.Variable(HOURS), cp.Parameter(HOURS, name="c")
-    with pytest.raises(ValueError, match="does not depend on the parameter 'c'; its parameters: .*price"):
+    with pytest.raises(ValueError, match=r"does not depend on the parameter 'c'; its parameters: .*price"):
         from_cvxpy(model, c)
     with pytest.raises(ValueError, match="the parameter 'c' is in a constraint"):
         from_cvxpy(cp.Problem(cp.Minimize(c @ x), [x >= c]), c)
@@ -67,5 +67,5 @@ def test_what_is_refused():
             from_cvxpy(cp.Problem(cp.Minimize(cp.sum(cp.multiply(c, c)) + c @ x), [x >= 0]), c)
     with pytest.raises(ValueError, match="the parameters rate have no value"):
         from_cvxpy(cp.Problem(cp.Minimize(c @ x + cp.Parameter(name="rate") * x[0]), [x >= 0]), c)
-    with pytest.raises(TypeError, match="needs a cvxpy.Problem and a cvxpy.Parameter; got Problem and ndarray"):
+    with pytest.raises(TypeError, match=r"needs a cvxpy.Problem and a cvxpy.Parameter; got Problem and ndarray"):
         from_cvxpy(model, np.ones(3))

@@ -1,12 +1,12 @@
 """Files of the kinds that tools write, and of the kinds that go wrong."""
 
 import gzip
-import pickle
 
 import numpy as np
 import pytest
 
 from decidewise.problems import read_problem
+from decidewise.testing.complaints import pickled
 
 PLAN = """NAME          PLAN
 OBJSENSE
@@ -57,7 +57,7 @@ def test_an_mps_file(tmp_path, name):
     assert solution["stock"] == pytest.approx(2.0)
     lifted = problem.minimize_lifted(np.array([[-3.0, -1.0, 1.0]]))
     assert lifted[0, -1] == pytest.approx(-(7.0 - 0.5 * 2.0))
-    twin = pickle.loads(pickle.dumps(problem))
+    twin = pickled(problem)
     np.testing.assert_array_equal(twin.solve([1.0, 0.9]), problem.solve([1.0, 0.9]))
 
 
@@ -78,15 +78,27 @@ def test_costs_by_name_in_any_order(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("plan.mps", PLAN.replace(" MI BND       stock", " UP BND       stock     -1.0"), "variable stock has the upper"),
+        (
+            "plan.mps",
+            PLAN.replace(" MI BND       stock", " UP BND       stock     -1.0"),
+            "variable stock has the upper",
+        ),
         ("plan.mps", "garbage\n1 2 3\n", "HiGHS cannot read plan.mps.* Is it a complete MPS file"),
         ("plan.mps", PLAN[:300], "HiGHS cannot read plan.mps"),
         ("plan.mps", PLAN.replace("price_a ", "price a "), "HiGHS cannot read plan.mps"),
         ("plan.mps", PLAN.replace("price_b   VALUE      1.0", "price_b   VALUE      nan"), "c must be finite; row 1"),
-        ("plan.mps", "*SENSE:Maximize\n" + PLAN.replace("OBJSENSE\n    MAX\n", ""), "only in a comment that it maximises"),
+        (
+            "plan.mps",
+            "*SENSE:Maximize\n" + PLAN.replace("OBJSENSE\n    MAX\n", ""),
+            "only in a comment that it maximises",
+        ),
         ("plan.lp", "max\n obj: x[0] + x[1]\nst\n c1: x[0] + x[1] <= 4\nend\n", r"names such as x\[0\].*Write an .mps"),
         ("plan.lp", "min\n obj: x + [ x^2 ]/2\nst\n c1: x + y <= 4\nend\n", "plan.lp has a quadratic objective"),
-        ("plan.lp", "min\n obj: x\nst\n c1: x + y >= 1\nbounds\n x <= 5\nsemi\n x\nend\n", "a semi-continuous variable"),
+        (
+            "plan.lp",
+            "min\n obj: x\nst\n c1: x + y >= 1\nbounds\n x <= 5\nsemi\n x\nend\n",
+            "a semi-continuous variable",
+        ),
         ("plan.txt", PLAN, r"'plan.txt' must end in .mps, .lp"),
         ("plan.mps", PLAN.replace("price_a", "a").replace("price_b", "b"), "no variable matches costs='price_"),
     ],
@@ -97,17 +109,17 @@ def test_what_is_refused_in_a_sentence(tmp_path, name, text, message):
 
 
 def test_a_file_that_is_not_there_and_one_that_cannot_be_unpacked(tmp_path):
-    with pytest.raises(ValueError, match="there is no file 'nowhere.mps'"):
+    with pytest.raises(ValueError, match=r"there is no file 'nowhere.mps'"):
         read_problem("nowhere.mps")
     broken = tmp_path / "plan.mps.gz"
     broken.write_bytes(gzip.compress(PLAN.encode())[:60])
-    with pytest.raises(ValueError, match="plan.mps.gz cannot be unpacked"):
+    with pytest.raises(ValueError, match=r"plan.mps.gz cannot be unpacked"):
         read_problem(broken)
 
 
 def test_what_highs_repairs_is_a_warning_in_its_words(tmp_path):
     path = written(tmp_path, PLAN.replace("RHS       VALUE     -7.0", "RHS       NOWHERE   -7.0"))
-    with pytest.warns(UserWarning, match="plan.mps: HiGHS says: .*NOWHERE"):
+    with pytest.warns(UserWarning, match=r"plan.mps: HiGHS says: .*NOWHERE"):
         read_problem(path, costs="price_*")
 
 

@@ -1,13 +1,12 @@
 """Functions as problems: CP-SAT row by row, a batch, and what goes wrong."""
 
-import pickle
-
 import numpy as np
 import pytest
 
 from decidewise import SolverError
 from decidewise.problems import Knapsack, ParallelProblem, from_function
 from decidewise.testing import check_problem
+from decidewise.testing.complaints import pickled
 
 WEIGHTS, CAPACITY = np.array([3, 4, 5, 8, 2, 6]), 13
 
@@ -42,7 +41,7 @@ def test_cp_sat_packs_as_our_knapsack_does():
     costs = np.random.default_rng(0).uniform(1, 9, size=(12, 6))
     expected = Knapsack(WEIGHTS[None], [CAPACITY]).solve(costs)
     np.testing.assert_array_equal(problem.solve(costs), expected)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(problem)).solve(costs[0]), expected[0])
+    np.testing.assert_array_equal(pickled(problem).solve(costs[0]), expected[0])
 
 
 def test_what_others_can_import_runs_in_other_processes():
@@ -60,7 +59,9 @@ def test_a_row_that_fails():
     problem = from_function(unlucky, 3, sense="min")
     with pytest.raises(SolverError, match="row 1: unlucky failed: no luck"):
         problem.solve([[1.0, 1.0, 1.0], [-1.0, 1.0, 1.0]])
-    with pytest.raises(SolverError, match=r"row 0: unlucky failed: its decision has the shape \(2,\) for costs of shape"):
+    with pytest.raises(
+        SolverError, match=r"row 0: unlucky failed: its decision has the shape \(2,\) for costs of shape"
+    ):
         problem.solve([[9.0, 1.0, 1.0]])
     patient = from_function(unlucky, 3, sense="min", on_error="nan")
     np.testing.assert_array_equal(patient.solve([[-1.0, 1.0, 1.0], [1.0, 2.0, 3.0]]), [[np.nan] * 3, [1, 2, 3]])

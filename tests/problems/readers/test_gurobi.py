@@ -1,11 +1,10 @@
 """Models of gurobipy against Gurobi's own answers; the wheel's licence is enough for these."""
 
-import pickle
-
 import numpy as np
 import pytest
 
 from decidewise.problems import from_gurobi
+from decidewise.testing.complaints import pickled
 
 gurobipy = pytest.importorskip("gurobipy")
 GRB = gurobipy.GRB
@@ -40,7 +39,7 @@ def test_decisions_are_worth_what_gurobi_says(plan, solver):
     problem = from_gurobi(model, products, solver=solver)
     costs = np.random.default_rng(1).normal(size=(10, 6)) + 0.5
 
-    lifted = pickle.loads(pickle.dumps(problem)).minimize_lifted(np.column_stack([-costs, np.ones(10)]))
+    lifted = pickled(problem).minimize_lifted(np.column_stack([-costs, np.ones(10)]))
 
     assert problem.sense == "max"
     np.testing.assert_allclose(problem.solve(costs), lifted[:, :-1], atol=1e-7)
@@ -64,7 +63,7 @@ def test_all_ways_to_name_variables(plan):
 
 
 def test_what_is_refused(plan, environment):
-    model, products, stock = plan
+    model, products, _ = plan
     other = gurobipy.Model(env=environment)
     strange = other.addVar()
     other.addGenConstrAbs(other.addVar(), strange)
@@ -74,12 +73,12 @@ def test_what_is_refused(plan, environment):
     model.addSOS(GRB.SOS_TYPE1, [products[0], products[1]])
     with pytest.raises(ValueError, match="the Gurobi model has special ordered sets"):
         from_gurobi(model)
-    with pytest.raises(TypeError, match="needs a gurobipy.Model; got str"):
+    with pytest.raises(TypeError, match=r"needs a gurobipy.Model; got str"):
         from_gurobi("model.mps")
 
 
 def test_variables_of_another_model_and_names_that_are_not_there(plan, environment):
-    model, products, _ = plan
+    model, *_ = plan
     other = gurobipy.Model(env=environment)
     strange = other.addVar()
     for _ in range(2):  # before it has a place in its own model, and after

@@ -1,11 +1,10 @@
 """Models of linopy against HiGHS as linopy calls it."""
 
-import pickle
-
 import numpy as np
 import pytest
 
 from decidewise.problems import from_linopy
+from decidewise.testing.complaints import pickled
 
 linopy = pytest.importorskip("linopy")
 pd = pytest.importorskip("pandas")
@@ -26,7 +25,7 @@ def test_decisions_are_worth_what_highs_says():
     problem = from_linopy(model, make)
     costs = np.random.default_rng(0).uniform(0, 4, size=(6, 3))
 
-    lifted = pickle.loads(pickle.dumps(problem)).minimize_lifted(np.column_stack([-costs, np.ones(6)]))
+    lifted = pickled(problem).minimize_lifted(np.column_stack([-costs, np.ones(6)]))
 
     assert problem.sense == "max"
     assert problem.names == ["make[0]", "make[1]", "make[2]", "crews"]
@@ -44,5 +43,5 @@ def test_what_is_refused():
     model.add_objective((make * make).sum(), overwrite=True)
     with pytest.raises(ValueError, match="the linopy model has a quadratic objective"):
         from_linopy(model)
-    with pytest.raises(TypeError, match="needs a linopy.Model; got str"):
+    with pytest.raises(TypeError, match=r"needs a linopy.Model; got str"):
         from_linopy("model")

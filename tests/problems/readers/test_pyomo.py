@@ -1,11 +1,10 @@
 """Models of Pyomo against its own answers."""
 
-import pickle
-
 import numpy as np
 import pytest
 
 from decidewise.problems import from_pyomo
+from decidewise.testing.complaints import pickled
 
 pyo = pytest.importorskip("pyomo.environ")
 
@@ -30,7 +29,7 @@ def test_decisions_are_worth_what_pyomo_says():
     problem = from_pyomo(model, model.make)
     costs = np.random.default_rng(0).uniform(0, 4, size=(6, 3))
 
-    lifted = pickle.loads(pickle.dumps(problem)).minimize_lifted(np.column_stack([-costs, np.ones(6)]))
+    lifted = pickled(problem).minimize_lifted(np.column_stack([-costs, np.ones(6)]))
 
     assert problem.sense == "max"
     solver = pyo.SolverFactory("appsi_highs")
@@ -47,7 +46,7 @@ def test_decisions_are_worth_what_pyomo_says():
 
 def test_what_is_refused():
     model = plan()
-    with pytest.raises(ValueError, match="the variable 'rest' is in no constraint .* or it is fixed"):
+    with pytest.raises(ValueError, match=r"the variable 'rest' is in no constraint .* or it is fixed"):
         from_pyomo(model, [model.rest])
     model.curved = pyo.Constraint(expr=model.make[0] ** 2 <= 1)
     with pytest.raises(ValueError, match="cannot be written as a linear program"):

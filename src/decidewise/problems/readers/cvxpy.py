@@ -94,7 +94,7 @@ def _compiled(problem: Any) -> dict[str, Any]:
     """Return what CVXPY would pass to HiGHS."""
     import cvxpy  # noqa: PLC0415  (an extra)
 
-    if not problem.is_dcp() or problem.is_qp() and not problem.is_lp() and not problem.is_mixed_integer():
+    if not problem.is_dcp() or (problem.is_qp() and not problem.is_lp() and not problem.is_mixed_integer()):
         raise ValueError(_NOT_LINEAR)
     try:
         data = problem.get_problem_data(cvxpy.HIGHS)[0]

@@ -16,7 +16,8 @@ from scipy.sparse import csc_array, csr_array
 
 from decidewise.errors import InputError
 from decidewise.problems.base import Sense
-from decidewise.problems.linear_program import Costs, LinearProgram
+from decidewise.problems.linear_program import LinearProgram
+from decidewise.problems.linear_program.arguments import Costs
 
 if TYPE_CHECKING:
     import highspy
@@ -122,7 +123,9 @@ def _unpacked(path: Path) -> bytes:
 def _reason(path: Path, remarks: list[str]) -> str:
     text = "" if path.suffix.lower() == ".gz" else path.read_text(encoding="utf-8", errors="replace")
     if ".lp" in path.name.lower() and re.search(r"\w\[[^\]^]*\]", text):
-        return ": names such as x[0], which Gurobi writes, are not allowed in its .lp files. Write an .mps file instead."
+        return (
+            ": names such as x[0], which Gurobi writes, are not allowed in its .lp files. Write an .mps file instead."
+        )
     said = f": {' '.join(remarks[:2])}" if remarks else "."
     return f"{said} Is it a complete {'MPS' if '.mps' in path.name.lower() else 'LP'} file, without spaces in names?"
 
@@ -146,8 +149,8 @@ def _check(model: highspy.HighsModel, path: Path) -> None:
         j = int(crossed[0])
         name = lp.col_names_[j] if lp.col_names_ else f"number {j}"
         raise InputError(
-            f"{path.name}: variable {name} has the upper bound {upper[j]:g} and no lower one, which HiGHS takes as 0 and "
-            "others as minus infinity. Write the lower bound into the file (MI for minus infinity in an MPS file)."
+            f"{path.name}: variable {name} has the upper bound {upper[j]:g} and no lower one, which HiGHS takes as 0 "
+            "and others as minus infinity. Write the lower bound into the file (MI for minus infinity in an MPS file)."
         )
 
 
@@ -155,6 +158,8 @@ def _maximises_in_a_comment(path: Path) -> bool:
     """Whether the head of an MPS file says so in the way of PuLP, and no OBJSENSE does."""
     if ".mps" not in path.name.lower():
         return False
-    with gzip.open(path, "rt", errors="replace") if path.suffix.lower() == ".gz" else path.open(errors="replace") as file:
+    with (
+        gzip.open(path, "rt", errors="replace") if path.suffix.lower() == ".gz" else path.open(errors="replace") as file
+    ):
         head = file.read(2000).upper()
     return head.startswith("*SENSE:MAX") and "OBJSENSE" not in head

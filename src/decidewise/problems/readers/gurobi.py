@@ -10,7 +10,7 @@ from scipy.optimize import Bounds, LinearConstraint
 
 from decidewise.checks import FloatArray, as_choice
 from decidewise.errors import SolverError
-from decidewise.polyhedra.highs import Solver
+from decidewise.polyhedra.highs import Solver, rounded
 from decidewise.problems.linear_program import LinearProgram
 from decidewise.runtime.batches import check_time
 from decidewise.scaling import unit_rows
@@ -77,8 +77,8 @@ def _check(model: Any) -> None:
     found = [what for what, is_there in refused.items() if is_there]
     if found:
         raise ValueError(
-            f"the Gurobi model has {' and '.join(found)}, and only linear programs, also in whole numbers, can be taken "
-            "over. Write the model linearly, or solve it by a function of your own: from_function."
+            f"the Gurobi model has {' and '.join(found)}, and only linear programs, also in whole numbers, can be "
+            "taken over. Write the model linearly, or solve it by a function of your own: from_function."
         )
     if model.NumVars == 0:
         raise ValueError("the Gurobi model has no variables.")
@@ -127,9 +127,7 @@ class GurobiSolver(Solver):
             variables.Obj = 1e3 * unit
             model.optimize()
             if model.Status == gurobipy.GRB.OPTIMAL:
-                point = np.asarray(variables.X)
-                whole = self.program.integrality
-                points[row] = point if whole is None else np.where(whole, point.round() + 0.0, point)
+                points[row] = rounded(np.asarray(variables.X), self.program)
             elif self.keep_going:
                 points[row] = np.nan
             else:

@@ -35,7 +35,9 @@ def from_linopy(model: Any, variables: Any = None, **options: Any) -> LinearProg
     kinds = np.asarray(matrices.vtypes)
     binary = kinds == "B"
     if np.isin(kinds, ("S", "N")).any():
-        raise ValueError("the linopy model has semi-continuous variables. Write them with binary ones that switch them on.")
+        raise ValueError(
+            "the linopy model has semi-continuous variables. Write them with binary ones that switch them on."
+        )
     return LinearProgram.from_milp(
         np.asarray(matrices.c, dtype=float),
         integrality=binary | (kinds == "I"),

@@ -28,25 +28,22 @@ def from_pyomo(model: Any, variables: Any = None, **options: Any) -> LinearProgr
     if not hasattr(model, "component_data_objects"):
         raise TypeError(f"from_pyomo needs a Pyomo model; got {type(model).__name__}.")
     form = _written(model)
-    lower, upper = zip(*(column.bounds for column in form.columns), strict=True)
+    lower = [-np.inf if column.lb is None else column.lb for column in form.columns]
+    upper = [np.inf if column.ub is None else column.ub for column in form.columns]
     side = np.array(form.rhs, dtype=float)
     kinds = np.array([row.bound_type for row in form.rows])
     names = [column.name for column in form.columns]
     return LinearProgram.from_milp(
         form.c.toarray()[0],
         integrality=[column.is_integer() or column.is_binary() for column in form.columns],
-        bounds=Bounds(
-            [-np.inf if bound is None else bound for bound in lower], [np.inf if bound is None else bound for bound in upper]
-        ),
-        constraints=LinearConstraint(
-            form.A, np.where(kinds > 0, -np.inf, side), np.where(kinds < 0, np.inf, side)
-        ),
+        bounds=Bounds(lower, upper),
+        constraints=LinearConstraint(form.A, np.where(kinds > 0, -np.inf, side), np.where(kinds < 0, np.inf, side)),
         costs=_names(variables, names),
         names=names,
         offset=float(form.c_offset[0]),
         sense="min" if int(form.objectives[0].sense) > 0 else "max",
         **options,
-    )  # fmt: skip
+    )
 
 
 def _written(model: Any) -> Any:

@@ -5,25 +5,34 @@ HiGHS solves it (see `decidewise.polyhedra.highs`). Only the costs change from r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
-from fnmatch import fnmatchcase
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array, eye_array, issparse, vstack
+from scipy.sparse import csr_array, vstack
 
-from decidewise.checks import FloatArray, all_finite, as_array, as_choice, as_matrix, as_number, as_positive, as_vector
+from decidewise.checks import FloatArray, as_array, as_choice, as_matrix, as_number, as_positive, as_vector
 from decidewise.errors import SolverError
 from decidewise.polyhedra import Polyhedron
 from decidewise.polyhedra.highs import Solver
 from decidewise.polyhedra.program import Program
 from decidewise.problems.base import Problem, Sense, as_n_costs
-
-#: Which variables carry predicted costs: indices, names, one pattern of names, or a map.
-Costs = Any
+from decidewise.problems.linear_program.arguments import (
+    Costs,
+    as_bound,
+    as_bounds,
+    as_constraints,
+    as_indices,
+    as_integrality,
+    as_map,
+    as_names,
+    as_rows,
+    as_two_sided,
+    count_variables,
+    is_map,
+)
 
 
 class LinearProgram(Problem):
@@ -112,15 +121,15 @@ class LinearProgram(Problem):
         on_error: Literal["raise", "nan"] = "raise",
     ) -> None:
         super().__init__(sense=sense)
-        n = _n_variables(A_ub, A_eq, lower, upper, known, names)
+        n = count_variables(A_ub, A_eq, lower, upper, known, names)
         self.n_variables = n
         self.names = [f"w{j}" for j in range(n)] if names is None else as_names(names, n)
         region = Polyhedron(
-            *_as_rows(A_ub, b_ub, n, "ub"), *_as_rows(A_eq, b_eq, n, "eq"),
-            *_as_bounds(lower, upper, n, self.names),
+            *as_rows(A_ub, b_ub, n, "ub"), *as_rows(A_eq, b_eq, n, "eq"),
+            *as_bounds(lower, upper, n, self.names),
         )  # fmt: skip
-        whole = _as_integrality(integrality, n)
-        self._map = _as_map(costs, self.names)
+        whole = as_integrality(integrality, n)
+        self._map = as_map(costs, self.names)
         self.n_costs = as_n_costs(self._map.shape[0])
         sign = -1.0 if sense == "max" else 1.0  # `minimize` must not look at the sense
         self._known = np.zeros(n) if known is None else sign * as_vector(known, name="known", length=n)
@@ -175,23 +184,22 @@ class LinearProgram(Problem):
         """
         c = as_vector(c, name="c")
         n = len(c)
-        parts = [_as_two_sided(*constraint, n) for constraint in _constraints(constraints)]
+        parts = [as_two_sided(*constraint, n) for constraint in as_constraints(constraints)]
         A = csr_array(vstack([csr_array((0, n)), *(part[0] for part in parts)], format="csr"))
         lb, ub = (np.concatenate([np.empty(0), *(part[k] for part in parts)]) for k in (1, 2))
         equal = lb == ub
         from_below, from_above = ~equal & np.isfinite(lb), ~equal & np.isfinite(ub)
-        names = options.get("names")
-        is_map = _is_map(costs)
-        chosen = [] if is_map else _as_indices(costs, [f"w{j}" for j in range(n)] if names is None else list(names))
         known = c.copy()
-        known[chosen] = 0.0
+        if not is_map(costs):
+            names = options.get("names")
+            known[as_indices(costs, [f"w{j}" for j in range(n)] if names is None else list(names))] = 0.0
         return cls(
             A_ub=vstack([A[from_above], -A[from_below]], format="csr"),
             b_ub=np.concatenate([ub[from_above], -lb[from_below]]),
             A_eq=A[equal],
             b_eq=lb[equal],
-            lower=0.0 if bounds is None else _bound(bounds, 0, n),
-            upper=np.inf if bounds is None else _bound(bounds, 1, n),
+            lower=0.0 if bounds is None else as_bound(bounds, 0, n),
+            upper=np.inf if bounds is None else as_bound(bounds, 1, n),
             integrality=integrality,
             costs=costs,
             known=known,
@@ -223,11 +231,13 @@ class LinearProgram(Problem):
 
     def solve_by(self, solver: type[Solver]) -> None:
         """Let another solver take over, for readers of models that come with one."""
-        self._solver = solver(**{key: getattr(self._solver, key) for key in ("program", "time_limit", "gap", "keep_going")})
+        self._solver = solver(
+            **{key: getattr(self._solver, key) for key in ("program", "time_limit", "gap", "keep_going")}
+        )
 
     @property
     def polyhedron(self) -> Polyhedron | None:
-        """The region (or its relaxation), where every variable has one predicted cost and nothing is known; else None."""
+        """The region (or relaxation), where every variable has one predicted cost and nothing is known; else None."""
         return None if self.no_polyhedron else self._region_of_decisions
 
     @property
@@ -285,185 +295,3 @@ class LinearProgram(Problem):
                     "added, for a sign that is the wrong way round, or for a bound that is too tight."
                 ) from error
             # A solver that stumbles without costs may not stumble with them, and says so where it does.
-
-
-def as_names(names: Iterable[str], n: int) -> list[str]:
-    """Return the names of `n` variables, all of them different."""
-    names = list(names)
-    if len(names) != n or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"names must be {n} strings, one for each variable; got {len(names)} names.")
-    if len(set(names)) < n:
-        twice = next(name for k, name in enumerate(names) if name in names[:k])
-        raise ValueError(f"names must be different; {twice!r} is there more than once.")
-    return names
-
-
-def _n_variables(A_ub: Any, A_eq: Any, lower: Any, upper: Any, known: Any, names: Any) -> int:
-    """Return the number of variables, from the first argument that tells it."""
-    for matrix in (A_ub, A_eq):
-        if matrix is not None and len(np.shape(matrix)) == 2:
-            return int(np.shape(matrix)[1])
-    for vector in (lower, upper, known, names):
-        if vector is not None and np.ndim(vector) == 1:
-            return len(vector)
-    raise ValueError(
-        "a linear program needs to know how many variables it has: pass A_ub or A_eq with one column for each, or "
-        "bounds with one entry for each."
-    )
-
-
-def _as_rows(A: Any, b: Any, n: int, kind: str) -> tuple[csr_array, FloatArray]:
-    """Return constraints as sparse rows (m, n) and their sides (m,)."""
-    if A is None and b is None:
-        return csr_array((0, n)), np.empty(0)
-    if A is None or b is None:
-        raise ValueError(f"A_{kind} and b_{kind} belong together; got only {'b' if A is None else 'A'}_{kind}.")
-    A = _as_sparse(A, name=f"A_{kind}")
-    if A.shape[1] != n:
-        raise ValueError(f"A_{kind} must have one column for each of the {n} variables; got A_{kind}.shape={A.shape}.")
-    b = as_array(b, name=f"b_{kind}")
-    if b.shape != (A.shape[0],):
-        raise ValueError(f"b_{kind} must have one entry for each of the {A.shape[0]} rows of A_{kind}; got {b.shape}.")
-    if kind == "ub" and np.isposinf(b).any():  # rows without a bound, as some tools write them
-        A, b = csr_array(A[np.isfinite(b) | (b < 0)]), b[np.isfinite(b) | (b < 0)]
-    return A, as_vector(b, name=f"b_{kind}")
-
-
-def _as_sparse(A: Any, *, name: str) -> csr_array:
-    """Return a finite sparse matrix."""
-    matrix = csr_array(A, dtype=float) if issparse(A) else csr_array(np.atleast_2d(as_array(A, name=name)))
-    if not all_finite(matrix.data):
-        entry = int(np.flatnonzero(~np.isfinite(matrix.data))[0])
-        row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
-        raise ValueError(
-            f"{name} must be finite; row {row}, column {matrix.indices[entry]} has {matrix.data[entry]}."
-        )
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    return matrix
-
-
-def _as_bounds(lower: Any, upper: Any, n: int, names: list[str]) -> tuple[FloatArray, FloatArray]:
-    bounds = []
-    for name, bound in (("lower", lower), ("upper", upper)):
-        values = as_array(bound, name=name)
-        if values.ndim > 1 or (values.ndim == 1 and len(values) != n):
-            raise ValueError(f"{name} must be a number or a vector of length {n}; got {name}.shape={values.shape}.")
-        if np.isnan(values).any():
-            raise ValueError(f"{name} has NaN. Write infinity, with its sign, where a variable has no bound.")
-        bounds.append(np.ascontiguousarray(np.broadcast_to(values, n)))
-    crossed = np.flatnonzero((bounds[0] > bounds[1]) | np.isposinf(bounds[0]) | np.isneginf(bounds[1]))
-    if len(crossed):
-        j = crossed[0]
-        raise ValueError(
-            f"the region is empty: variable {names[j]!r} has lower={bounds[0][j]:g} and upper={bounds[1][j]:g}."
-        )
-    return bounds[0], bounds[1]
-
-
-def _as_integrality(integrality: Any, n: int) -> npt.NDArray[np.bool_] | None:
-    """Return which variables are in whole numbers, or None if none is."""
-    if integrality is None:
-        return None
-    kinds = as_array(integrality, name="integrality")
-    if kinds.ndim == 0:
-        kinds = np.full(n, float(kinds))
-    if kinds.shape != (n,):
-        raise ValueError(f"integrality must have one entry for each of the {n} variables; got shape {kinds.shape}.")
-    if not np.isin(kinds, (0, 1)).all():
-        raise ValueError(
-            "integrality must be 0 or 1 for each variable; SciPy's 2 and 3, for semi-continuous ones, are not "
-            "supported. Write such a variable with a binary one that switches it on."
-        )
-    return kinds == 1 if kinds.any() else None
-
-
-def _is_map(costs: Costs) -> bool:
-    return issparse(costs) or (not isinstance(costs, str) and costs is not None and len(np.shape(costs)) == 2)
-
-
-def _as_map(costs: Costs, names: list[str]) -> csr_array:
-    """Return the map (n_costs, n) from variables to what predicted costs act on."""
-    n = len(names)
-    if _is_map(costs):
-        matrix = _as_sparse(costs, name="costs, as a map,")
-        if matrix.shape[1] != n or matrix.shape[0] == 0:
-            raise ValueError(
-                f"a map of costs must have one row for each predicted cost and one column for each of the {n} "
-                f"variables; got shape {matrix.shape}."
-            )
-        return matrix
-    return csr_array(eye_array(n, format="csr")[_as_indices(costs, names)])
-
-
-def _as_indices(costs: Costs, names: list[str]) -> npt.NDArray[np.int64]:
-    """Return the variables that indices, names or a pattern name, each of them once."""
-    if costs is None:
-        return np.arange(len(names))
-    if isinstance(costs, str):
-        chosen = [j for j, name in enumerate(names) if fnmatchcase(name, costs)]
-        if not chosen:
-            raise ValueError(f"no variable matches costs={costs!r}{_nearest(costs, names)}")
-        return np.array(chosen)
-    given = list(costs)
-    place = {name: j for j, name in enumerate(names)}
-    for item in given:
-        if isinstance(item, str) and item not in place:
-            raise ValueError(f"there is no variable {item!r}{_nearest(item, names)}")
-        if not isinstance(item, str | int | np.integer) or isinstance(item, bool):
-            raise ValueError(
-                "costs must be indices or names of variables, a pattern of names, or a map with one row for each "
-                f"cost; got an entry {item!r}."
-            )
-        if not isinstance(item, str) and not 0 <= item < len(names):
-            raise ValueError(f"costs has the index {item}, and there are {len(names)} variables, from 0 on.")
-    chosen = [place[item] if isinstance(item, str) else int(item) for item in given]
-    if not chosen:
-        raise ValueError("costs is empty: at least one variable must have a predicted cost.")
-    if len(set(chosen)) < len(chosen):
-        twice = next(names[j] for k, j in enumerate(chosen) if j in chosen[:k])
-        raise ValueError(f"costs names the variable {twice!r} more than once.")
-    return np.array(chosen)
-
-
-def _nearest(name: str, names: list[str]) -> str:
-    """Say which names come near to one that is not among them."""
-    near = get_close_matches(name.strip("*?"), names, n=3, cutoff=0.5) or names[:3]
-    return f"; the nearest of {len(names)} names are {', '.join(map(repr, near))}."
-
-
-def _constraints(constraints: Any) -> list[tuple[Any, Any, Any]]:
-    """Return SciPy's constraints, one or several, as tuples `(A, lb, ub)`."""
-    if constraints is None:
-        return []
-    if hasattr(constraints, "A"):
-        constraints = [constraints]
-    elif isinstance(constraints, tuple) and len(np.shape(constraints[0])) == 2 and not hasattr(constraints[0], "A"):
-        constraints = [constraints]
-    filled = (-np.inf, np.inf)
-    return [
-        (part.A, part.lb, part.ub) if hasattr(part, "lb") else (*part, *filled[len(part) - 1 :])[:3]
-        for part in constraints
-    ]
-
-
-def _as_two_sided(A: Any, lb: Any, ub: Any, n: int) -> tuple[csr_array, FloatArray, FloatArray]:
-    A = _as_sparse(A, name="A of a constraint")
-    if A.shape[1] != n:
-        raise ValueError(f"a constraint must have one column for each of the {n} variables; got A.shape={A.shape}.")
-    sides = []
-    for name, side in (("lb", lb), ("ub", ub)):
-        values = as_array(side, name=f"{name} of a constraint")
-        if values.ndim > 1 or (values.ndim == 1 and len(values) != A.shape[0]) or np.isnan(values).any():
-            raise ValueError(
-                f"{name} of a constraint must have one entry for each of its {A.shape[0]} rows, infinite where there "
-                f"is no bound; got {name}.shape={values.shape}."
-            )
-        sides.append(np.broadcast_to(values, A.shape[0]))
-    return A, sides[0], sides[1]
-
-
-def _bound(bounds: Any, which: int, n: int) -> FloatArray:
-    """Return the lower or the upper bounds of a `scipy.optimize.Bounds`, or of a pair of them."""
-    bound = (bounds.lb, bounds.ub)[which] if hasattr(bounds, "lb") else tuple(bounds)[which]
-    return np.broadcast_to(as_array(bound, name="bounds"), n)
