@@ -14,6 +14,7 @@ from decidewise.problems import (
     Ellipsoid,
     Inventory,
     Knapsack,
+    LinearProgram,
     Matching,
     MinCostFlow,
     Portfolio,
@@ -85,6 +86,12 @@ def random_weights(covariance, risk, budget, rng):
     return weights * min(1.0, np.sqrt(risk / max(weights @ covariance @ weights, 1e-9)))
 
 
+def random_production(A, b, rng):
+    """Scale a random plan down to what there is."""
+    plan = rng.uniform(0.0, 2.0, size=A.shape[1]) * rng.integers(0, 2, size=A.shape[1])
+    return plan * min(1.0, np.min(b / np.maximum(A @ plan, 1e-9)))
+
+
 def random_in_ellipsoid(matrix, radius, rng):
     point = rng.normal(size=len(matrix))
     return point * rng.uniform() * radius / np.sqrt(point @ matrix @ point)
@@ -144,6 +151,9 @@ MANY = np.random.default_rng(6).uniform(3.0, 8.0, size=(2, 30)).round(1)  # too 
 CAPACITIES = np.array([20.0, 25.0])
 ROOT = np.random.default_rng(1).normal(size=(6, 6))
 MATRIX = ROOT @ ROOT.T + 0.1 * np.eye(6)
+USE = np.random.default_rng(7).integers(0, 5, size=(5, 9)).astype(float)
+STOCK = np.full(5, 12.0)
+BINARY = {"A_ub": WEIGHTS[:, :5], "b_ub": CAPACITIES / 2, "upper": 1, "integrality": 1}
 
 CASES = {
     "grid": Case(partial(ShortestPath, 5, 5), partial(random_path, ShortestPath(5, 5))),
@@ -180,6 +190,10 @@ CASES = {
     "portfolio-loose": Case(
         partial(Portfolio, MATRIX, 1e3, budget=2.0), partial(random_weights, MATRIX, 1e3, 2.0), tolerance=1e-9
     ),
+    "program": Case(
+        partial(LinearProgram, USE, STOCK, upper=2), partial(random_production, USE, STOCK), tolerance=1e-9
+    ),
+    "program-integer": Case(partial(LinearProgram, **BINARY), partial(random_items, WEIGHTS[:, :5], CAPACITIES / 2)),
     "ball": Case(partial(Ball, 6, 2.0), partial(random_in_ellipsoid, np.eye(6), 2.0), tolerance=1e-9),
     "ellipsoid": Case(partial(Ellipsoid, MATRIX, 2.0), partial(random_in_ellipsoid, MATRIX, 2.0), tolerance=1e-9),
 }

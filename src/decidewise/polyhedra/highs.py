@@ -1,23 +1,36 @@
-"""Optimal vertices of a polyhedron by HiGHS: the linear relaxation of an integer problem."""
+"""Optimal points of a linear program by HiGHS, for many rows of costs: vertices, or points in whole numbers.
+
+An answer depends on its own row alone. A linear program may start from whatever basis is near, since of all optimal
+points one is chosen by a rule that the way there cannot change; a program in whole numbers starts anew for every row.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from scipy.sparse import csc_array, vstack
+import numpy.typing as npt
 
 from decidewise.checks import FloatArray
 from decidewise.errors import SolverError
 from decidewise.polyhedra.polyhedron import Polyhedron
+from decidewise.polyhedra.program import Highs, Program
+from decidewise.polyhedra.vertex_walks import CLEAR, SMALL, ZERO, IntArray, VertexWalks
 from decidewise.scaling import unit_rows
 
-if TYPE_CHECKING:
-    import highspy
+_BLOCK = 64  # rows that start from the vertices of the rows before them
+_MOST_STARTS, _MOST_ENTRIES = 1024, 2**23
+_PRIMAL, _DUAL = 4, 1  # strategies of HiGHS
+#: Costs of programs in whole numbers have this length: HiGHS leaves improvements below 1e-6 undone.
+_LENGTH = 1e3
 
 
 def relaxed_vertices(polyhedron: Polyhedron, costs: FloatArray) -> FloatArray:
     """Return a vertex of the polyhedron that minimises each row of costs: (n, d) -> (n, d).
+
+    Ties go as `Solver` says.
 
     Examples
     --------
@@ -32,43 +45,209 @@ def relaxed_vertices(polyhedron: Polyhedron, costs: FloatArray) -> FloatArray:
            [1.        , 0.66666667],
            [1.        , 0.        ]])
     """
-    from highspy import HighsModelStatus  # noqa: PLC0415  (HiGHS takes time to import, so only where it solves)
-
-    solver = _load(polyhedron)
-    columns = np.arange(costs.shape[1], dtype=np.int32)
-    solver.changeColsCost(len(columns), columns, np.zeros(len(columns)))
-    solver.run()
-    start = solver.getBasis()
-    directions, vertices = unit_rows(costs), np.empty_like(costs)
-    for row in range(len(costs)):
-        # Start every row from the same feasible basis, at unit length, so ties depend on neither other rows nor scale.
-        solver.clearSolver()
-        solver.setBasis(start)
-        solver.changeColsCost(len(columns), columns, directions[row])
-        solver.run()
-        if solver.getModelStatus() != HighsModelStatus.kOptimal:
-            status = solver.modelStatusToString(solver.getModelStatus())
-            raise SolverError(f"HiGHS ended the linear relaxation with status {status!r}", row=row)
-        vertices[row] = solver.getSolution().col_value
-    return vertices
+    return Solver(Program.of(polyhedron)).minimize(costs)
 
 
-def _load(polyhedron: Polyhedron) -> highspy.Highs:
-    import highspy  # noqa: PLC0415
+@dataclass
+class Solver:
+    """Optimal points of one program for rows of costs, from any number of threads.
 
-    matrix = csc_array(vstack([polyhedron.A_ub, polyhedron.A_eq], format="csc"))
-    program = highspy.HighsLp()
-    program.num_row_, program.num_col_ = matrix.shape
-    program.col_cost_ = np.zeros(matrix.shape[1])
-    program.col_lower_, program.col_upper_ = polyhedron.lower, polyhedron.upper
-    program.row_lower_ = np.concatenate([np.full(len(polyhedron.b_ub), -np.inf), polyhedron.b_eq])
-    program.row_upper_ = np.concatenate([polyhedron.b_ub, polyhedron.b_eq])
-    program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    program.a_matrix_.start_ = matrix.indptr
-    program.a_matrix_.index_ = matrix.indices
-    program.a_matrix_.value_ = matrix.data
-    solver = highspy.Highs()
-    for option, value in (("output_flag", False), ("solver", "simplex"), ("presolve", "off"), ("threads", 1)):
-        solver.setOptionValue(option, value)
-    solver.passModel(program)
-    return solver
+    Ties in a linear program: of all optimal vertices the one with the least `r·w`, where `r` are fixed random numbers
+    between 1 and 2. Costs count as tied where they differ by less than about 1e-9 of the length of the row. Where a few
+    costs are more than a thousand times as large as all others, and no optimal vertex has to choose among them, the
+    others decide at their own scale. Ties in a program in whole numbers: the point that HiGHS finds first.
+
+    Parameters
+    ----------
+    program : Program
+    time_limit : float, optional
+        Seconds for one row.
+    gap : float
+        For whole numbers: how far the value may be from its bound, relative to the value, for HiGHS to stop.
+    keep_going : bool
+        Whether a row that fails becomes NaN. Otherwise it is a `SolverError`.
+    """
+
+    program: Program
+    time_limit: float | None = None
+    gap: float = 0.0
+    keep_going: bool = False
+    _idle: list[_Rows] = field(default_factory=list, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_idle": []}  # HiGHS stays in its process
+
+    def minimize(self, costs: FloatArray) -> FloatArray:
+        """Return an optimal point for each row of costs: (r, n) -> (r, n)."""
+        # Each thread takes a worker of its own. One that was interrupted does not come back.
+        if self._idle:
+            worker = self._idle.pop()
+        else:
+            worker = _Vertices(self) if self.program.integrality is None else _Integers(self)
+        points = worker.minimize(costs)
+        self._idle.append(worker)
+        return points
+
+
+def rounded(point: FloatArray, program: Program) -> FloatArray:
+    """Return a point (n,) with whole numbers where a solver came within its tolerance of them."""
+    return point if program.integrality is None else np.where(program.integrality, point.round() + 0.0, point)
+
+
+class _Rows(ABC):
+    """HiGHS and what it remembers, in one thread at a time; rows come at unit length, so that scale changes nothing."""
+
+    def __init__(self, owner: Solver, **options: Any) -> None:
+        self.owner = owner
+        self.highs = Highs(owner.program, time_limit=owner.time_limit, **options)
+
+    def minimize(self, costs: FloatArray) -> FloatArray:
+        units, points = np.ascontiguousarray(unit_rows(costs)), np.empty(costs.shape)
+        for start in range(0, len(costs), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            for row in start + self.answer(units[block], points[block]):
+                try:
+                    points[row] = self.solve(units[row], row)
+                except SolverError:
+                    if not self.owner.keep_going:
+                        raise
+                    points[row] = np.nan
+        return points
+
+    def answer(self, units: FloatArray, points: FloatArray) -> Any:
+        """Write the points that need no solver, and return the rows that do."""
+        return np.arange(len(units))
+
+    @abstractmethod
+    def solve(self, unit: FloatArray, row: int) -> FloatArray:
+        """Return the point for one row (n,), or raise a `SolverError`."""
+
+
+class _Integers(_Rows):
+    """Points in whole numbers: HiGHS starts anew for every row."""
+
+    def __init__(self, owner: Solver) -> None:
+        super().__init__(owner, mip_rel_gap=owner.gap, mip_abs_gap=0.0)
+        if self.highs.solver.version().startswith("1.14."):
+            # Its presolve calls decisions optimal that are not (ERGO-Code/HiGHS#2957), in programs of two variables.
+            self.highs.solver.setOptionValue("presolve", "off")
+
+    def solve(self, unit: FloatArray, row: int) -> FloatArray:
+        self.highs.solver.clearSolver()
+        if not self.highs.run(_LENGTH * unit):
+            raise self.highs.error(row)
+        point = np.array(self.highs.solver.getSolution().col_value)
+        return rounded(point, self.owner.program)
+
+
+class _Vertices(_Rows):
+    """Vertices: by walks where the program is small, and otherwise by HiGHS from the best vertex known."""
+
+    def __init__(self, owner: Solver) -> None:
+        tolerances = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": ZERO / 2}
+        super().__init__(owner, solver="simplex", presolve="off", **tolerances)
+        program = owner.program
+        self.n = len(program.lower)
+        lower = np.concatenate([program.lower, program.row_lower])
+        upper = np.concatenate([program.upper, program.row_upper])
+        self.movable, self.numbers = lower < upper, np.arange(len(lower))
+        with np.errstate(invalid="ignore"):  # what has no bound at all is at neither
+            self.middle = (lower + upper) / 2
+        self.preference = np.random.default_rng(0).uniform(1.0, 2.0, self.n)
+        self.walks = VertexWalks(program, self.preference) if VertexWalks.fits(program) else None
+        size = max(1, min(_MOST_STARTS, _MOST_ENTRIES // self.n))
+        self.count, self.vertices = 0, np.empty((size, self.n))
+        self.starts: list[Any] = [None] * size
+
+    def answer(self, units: FloatArray, points: FloatArray) -> Any:
+        return super().answer(units, points) if self.walks is None else self.walks.minimize(units, points)
+
+    def solve(self, unit: FloatArray, row: int) -> FloatArray:
+        # A new cost leaves a basis feasible, so that the primal simplex can go on from the best vertex known.
+        known = min(self.count, len(self.starts))
+        start = self.starts[int(np.argmin(self.vertices[:known] @ unit))] if known else None
+        if start is None or not self.run_from(unit, start):
+            self.run_anew(unit, row)
+        point, duals = self.read()
+        basic = self.basic()
+        self.remember(point, basic)
+        if (self.movable & ~self.held(point, duals, CLEAR) & ~np.isin(self.numbers, basic)).any():
+            point = self.break_tie(unit, point, duals, row)
+        return self.settle(point)[: self.n]
+
+    def remember(self, point: FloatArray, basic: IntArray) -> None:
+        """Keep a vertex and its basis, where others can start; the oldest gives way."""
+        if self.walks is not None:
+            self.walks.add(self.settle(point), basic)
+        place = self.count % len(self.starts)
+        self.vertices[place], self.starts[place] = point[: self.n], self.highs.solver.getBasis()
+        self.count += 1
+
+    def settle(self, point: FloatArray) -> FloatArray:
+        return point if self.walks is None else self.walks.settle(point)
+
+    def run_from(self, costs: FloatArray, start: Any) -> bool:
+        """Go on from a basis by the primal simplex; return whether that found an optimum."""
+        self.highs.solver.setOptionValue("simplex_strategy", _PRIMAL)
+        self.highs.solver.setBasis(start)
+        return self.highs.run(costs)
+
+    def run_anew(self, costs: FloatArray, row: int) -> None:
+        self.highs.solver.clearSolver()
+        self.highs.solver.setOptionValue("simplex_strategy", _DUAL)
+        if not self.highs.run(costs):
+            raise self.highs.error(row)
+
+    def read(self) -> tuple[FloatArray, FloatArray]:
+        """Return the values and the duals of columns, then of rows, both (n + m,)."""
+        solution = self.highs.solver.getSolution()
+        return np.array(solution.col_value + solution.row_value), np.array(solution.col_dual + solution.row_dual)
+
+    def basic(self) -> IntArray:
+        """Return the columns, and the rows counted from n, that form the basis."""
+        basic = self.highs.solver.getBasicVariables()[1].astype(np.int64)
+        return np.where(basic < 0, self.n - 1 - basic, basic)
+
+    def held(self, point: FloatArray, duals: FloatArray, least: float) -> npt.NDArray[np.bool_]:
+        """Return which columns and rows a reduced cost holds at their bound (n + m,), in every optimal point."""
+        return np.where(point <= self.middle, duals, -duals) > least
+
+    def break_tie(self, unit: FloatArray, point: FloatArray, duals: FloatArray, row: int) -> FloatArray:
+        """Return the vertex that the rule chooses among the optimal ones.
+
+        Whatever a reduced cost holds at its bound is there in every optimal point. So it is fixed there, and the solver
+        goes on with the preference instead of the costs: or, where the costs of all else are small, first with those.
+        """
+        solver, program = self.highs.solver, self.owner.program
+        solver.setOptionValue("simplex_strategy", _PRIMAL)
+        costs = unit
+        try:
+            while True:
+                held = self.held(point, duals, CLEAR)
+                rest = np.where(held[: self.n], 0.0, costs)
+                length = np.linalg.norm(rest)
+                if not 0 < length < SMALL:
+                    break
+                self.fix(held, point)
+                costs = rest / length
+                if not self.highs.run(costs):
+                    break
+                point, duals = self.read()
+            self.fix(self.held(point, duals, ZERO), point)
+            if self.highs.run(self.preference):
+                return self.read()[0]
+        finally:
+            columns, rows = (np.arange(k, dtype=np.int32) for k in (self.n, len(program.row_lower)))
+            solver.changeColsBounds(len(columns), columns, program.lower, program.upper)
+            solver.changeRowsBounds(len(rows), rows, program.row_lower, program.row_upper)
+        # The optimal points go on without end: what the solver finds from nowhere depends on the row alone.
+        self.run_anew(unit, row)
+        return self.read()[0]
+
+    def fix(self, fixed: Any, point: FloatArray) -> None:
+        """Fix columns and rows at their values."""
+        columns = np.flatnonzero(fixed[: self.n]).astype(np.int32)
+        rows = np.flatnonzero(fixed[self.n :]).astype(np.int32)
+        values = point[columns], point[self.n + rows]
+        self.highs.solver.changeColsBounds(len(columns), columns, values[0], values[0])
+        self.highs.solver.changeRowsBounds(len(rows), rows, values[1], values[1])

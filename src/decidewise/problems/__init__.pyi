@@ -5,11 +5,18 @@ from decidewise.problems.ball import Ball
 from decidewise.problems.base import Problem
 from decidewise.problems.ellipsoid import Ellipsoid
 from decidewise.problems.knapsack import Knapsack
+from decidewise.problems.linear_program import LinearProgram
 from decidewise.problems.matching import Matching
 from decidewise.problems.min_cost_flow import MinCostFlow
 from decidewise.problems.portfolio import Portfolio
 from decidewise.problems.ranking import Ranking
-from decidewise.problems.readers import from_pyepo
+from decidewise.problems.readers.cvxpy import from_cvxpy
+from decidewise.problems.readers.files import read_problem
+from decidewise.problems.readers.function import from_function
+from decidewise.problems.readers.gurobi import from_gurobi
+from decidewise.problems.readers.linopy import from_linopy
+from decidewise.problems.readers.pyepo import from_pyepo
+from decidewise.problems.readers.pyomo import from_pyomo
 from decidewise.problems.shortest_path import ShortestPath
 from decidewise.problems.stock import Inventory, Storage
 from decidewise.problems.topk import TopK
@@ -26,6 +33,7 @@ __all__ = [
     "Inventory",
     "Knapsack",
     "KnownCosts",
+    "LinearProgram",
     "Matching",
     "MinCostFlow",
     "ParallelProblem",
@@ -38,5 +46,11 @@ __all__ = [
     "TopK",
     "TravellingSalesman",
     "VehicleRouting",
+    "from_cvxpy",
+    "from_function",
+    "from_gurobi",
+    "from_linopy",
     "from_pyepo",
+    "from_pyomo",
+    "read_problem",
 ]

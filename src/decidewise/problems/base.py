@@ -55,7 +55,7 @@ def _checked(minimize: Callable[[Any, FloatArray], FloatArray]) -> Callable[[Any
                 f"{type(self).__name__}.{minimize.__name__} must return one decision for each row of costs, of shape "
                 f"{costs.shape}; it returned shape {decisions.shape}."
             )
-        if not all_finite(decisions):
+        if self.on_error == "raise" and not all_finite(decisions):
             row = int(np.flatnonzero(~np.isfinite(decisions).all(axis=1))[0])
             raise SolverError(f"{type(self).__name__} returned {decisions[row]}, which is not finite.", row=row)
         return decisions
@@ -100,6 +100,8 @@ class Problem(ABC):
     is_lifted: bool = False
     #: The number of rows, if the region or the known costs differ by row; then `take` must be written.
     n_rows: int | None = None
+    #: Whether a row that cannot be solved is a `SolverError`, or a decision of NaN beside the decisions of all others.
+    on_error: Literal["raise", "nan"] = "raise"
     #: Whether `minimize` checks that costs are finite; if not, `solve` does.
     _checks_costs: ClassVar[bool] = True
 

@@ -48,6 +48,11 @@ def check_time() -> None:
         raise TimeLimitReached("the time is up")
 
 
+def seconds_left() -> float:
+    """Return the seconds until the deadline of `time_limit`, infinite if there is none."""
+    return _deadline.get() - perf_counter()
+
+
 def in_parts(solve: Callable[[FloatArray, FloatArray], object], costs: FloatArray) -> FloatArray:
     """Call `solve` on one part of the rows after another, and return the decisions for all costs: (n, d) -> (n, d).
 

@@ -1,5 +1,5 @@
 """Readers of problems written with other libraries."""
 
-from decidewise.problems.readers.pyepo import from_pyepo
+from decidewise.runtime.lazy import import_lazily
 
-__all__ = ["from_pyepo"]
+import_lazily(__name__)

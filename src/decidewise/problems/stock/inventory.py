@@ -109,7 +109,7 @@ class Inventory(Problem):
                     f"demand cannot be met from period {period} on: that needs a stock of {needed:g} at its start, and "
                     f"there can be {self.capacity if period else self.initial:g}. Raise limit, capacity or initial."
                 )
-        self._tails = np.cumsum(self.holding[::-1])[::-1]
+        self._tails = np.cumsum(self.holding[::-1])[::-1].copy()  # in memory as a pickled copy has it
         self._constant = float(self.holding @ (self.initial - np.cumsum(self.demand)))
         self.B_S = float(np.linalg.norm(self._most))
 

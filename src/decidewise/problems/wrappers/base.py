@@ -26,6 +26,7 @@ class Wrapper(Problem):
         self.problem = problem
         self.n_costs, self.n_rows = problem.n_costs, problem.n_rows
         self.is_integer, self.has_known, self.is_lifted = problem.is_integer, problem.has_known, problem.is_lifted
+        self.on_error = problem.on_error
         self.keeps_state = self.keeps_state or problem.keeps_state
 
     def minimize(self, costs: FloatArray) -> FloatArray:

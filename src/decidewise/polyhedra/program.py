@@ -1,0 +1,119 @@
+"""A linear program without its costs, and HiGHS loaded with it: the only place that sets up HiGHS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csc_array, vstack
+
+from decidewise.checks import FloatArray
+from decidewise.errors import SolverError
+from decidewise.polyhedra.polyhedron import Polyhedron
+from decidewise.runtime.batches import check_time, seconds_left
+
+if TYPE_CHECKING:
+    import highspy
+
+
+@dataclass(frozen=True)
+class Program:
+    """The set `{w : row_lower <= A w <= row_upper, lower <= w <= upper}`, and which of `w` are whole numbers.
+
+    Parameters
+    ----------
+    A : csc_array of shape (m, n)
+    row_lower, row_upper : ndarray of shape (m,)
+        Infinite where there is no bound.
+    lower, upper : ndarray of shape (n,)
+    integrality : ndarray of shape (n,), optional
+        True for a variable in whole numbers; None if there is none.
+    """
+
+    A: csc_array
+    row_lower: FloatArray
+    row_upper: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    integrality: npt.NDArray[np.bool_] | None = None
+
+    @classmethod
+    def of(cls, polyhedron: Polyhedron, integrality: npt.NDArray[np.bool_] | None = None) -> Program:
+        """Return a polyhedron as a program."""
+        return cls(
+            A=csc_array(vstack([polyhedron.A_ub, polyhedron.A_eq], format="csc")),
+            row_lower=np.concatenate([np.full(len(polyhedron.b_ub), -np.inf), polyhedron.b_eq]),
+            row_upper=np.concatenate([polyhedron.b_ub, polyhedron.b_eq]),
+            lower=polyhedron.lower,
+            upper=polyhedron.upper,
+            integrality=integrality,
+        )
+
+
+class Highs:
+    """HiGHS with one program in it, to be solved for one cost vector after another; in one thread at a time.
+
+    Parameters
+    ----------
+    program : Program
+    time_limit : float, optional
+        Seconds for one run.
+    options : dict
+        HiGHS's own options.
+    """
+
+    def __init__(self, program: Program, *, time_limit: float | None = None, **options: Any) -> None:
+        import highspy  # noqa: PLC0415  (whoever solves nothing here does not wait for HiGHS)
+
+        self.time_limit = np.inf if time_limit is None else time_limit
+        self.solver = highspy.Highs()
+        for option, value in {"output_flag": False, "threads": 1, **options}.items():
+            self.solver.setOptionValue(option, value)
+        self.solver.passModel(_as_highs(program))
+        self._columns = np.arange(len(program.lower), dtype=np.int32)
+        self._optimal = highspy.HighsModelStatus.kOptimal
+
+    def run(self, costs: FloatArray) -> bool:
+        """Minimise `costs·w` from where the solver stands; return whether it found an optimum."""
+        check_time()
+        self.solver.changeColsCost(len(costs), self._columns, costs)
+        limit = min(self.time_limit, seconds_left())
+        if np.isfinite(limit):  # HiGHS counts the seconds of all runs
+            self.solver.setOptionValue("time_limit", self.solver.getRunTime() + limit)
+        self.solver.run()
+        return bool(self.solver.getModelStatus() == self._optimal)
+
+    def error(self, row: int) -> SolverError:
+        """Return what went wrong in the last run, as an error of the row."""
+        check_time()  # if it was the deadline of the caller that stopped the run, say so instead
+        status = self.solver.modelStatusToString(self.solver.getModelStatus())
+        advice = _ADVICE.get(status, "The numbers may be hard on it: bring rows and costs to similar sizes.")
+        return SolverError(f"HiGHS ended with status {status!r}. {advice}", row=row)
+
+
+_ADVICE = {
+    "Infeasible": "No decision keeps all constraints: look for the last one added, or a bound that is too tight.",
+    "Unbounded": "The cost falls without end: bound the variables, or check the sense and the signs of the costs.",
+    "Primal infeasible or unbounded": "Bound all variables; then HiGHS can tell which of the two it is.",
+    "Time limit reached": "Give it a longer time_limit, or allow a gap.",
+}
+
+
+def _as_highs(program: Program) -> highspy.HighsLp:
+    import highspy  # noqa: PLC0415
+
+    model = highspy.HighsLp()
+    model.num_row_, model.num_col_ = program.A.shape
+    model.col_cost_ = np.zeros(program.A.shape[1])
+    model.col_lower_, model.col_upper_ = program.lower, program.upper
+    model.row_lower_, model.row_upper_ = program.row_lower, program.row_upper
+    model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    model.a_matrix_.start_ = program.A.indptr
+    model.a_matrix_.index_ = program.A.indices
+    model.a_matrix_.value_ = program.A.data
+    if program.integrality is not None:
+        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+        model.integrality_ = [kinds[int(whole)] for whole in program.integrality]
+    return model

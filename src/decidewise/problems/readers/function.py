@@ -1,0 +1,103 @@
+"""Use any function that solves as a problem: a constraint solver, a heuristic, a service, one's own code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from decidewise.checks import FloatArray, as_array, as_choice, as_flag, as_integer, shown
+from decidewise.errors import SolverError
+from decidewise.problems.base import Problem, Sense, as_n_costs
+from decidewise.runtime.batches import check_time
+
+
+def from_function(
+    function: Callable[[FloatArray], Any],
+    n_costs: int,
+    *,
+    sense: Sense,
+    batch: bool = False,
+    is_integer: bool = False,
+    on_error: Literal["raise", "nan"] = "raise",
+) -> Problem:
+    """Wrap a function from costs to a decision as a problem.
+
+    The function gets the costs as they are, in its own sense: one that maximises gets what it shall maximise. Each row
+    comes at the length that it has. Ties are up to the function, which should decide them by the costs alone; so
+    `decidewise.testing.check_problem` is worth a call. A function that a module defines can be pickled, and the problem
+    with it: then other processes can solve too.
+
+    Parameters
+    ----------
+    function : callable
+        Takes costs of shape (n_costs,) and returns an optimal decision of the same shape. Whatever it raises is a
+        `SolverError` of the row.
+    n_costs : int
+    sense : {"min", "max"}
+        What the function does.
+    batch : bool
+        Whether it takes and returns many rows, (n, n_costs), in one call.
+    is_integer : bool
+        Whether its decisions are whole numbers.
+    on_error : {"raise", "nan"}
+        Whether a row that fails is an error, or a decision of NaN beside the decisions of all others.
+
+    Examples
+    --------
+    >>> def cheapest(costs):
+    ...     return costs == costs.min()
+    >>> problem = from_function(cheapest, 3, sense="min", is_integer=True)
+    >>> problem.solve([[3.0, 1.0, 2.0], [1.0, 3.0, 2.0]])
+    array([[0., 1., 0.],
+           [1., 0., 0.]])
+    """
+    if not callable(function):
+        raise TypeError(f"from_function needs a function from costs to a decision; got {shown(function)}.")
+    return FunctionProblem(function, n_costs, sense=sense, batch=batch, is_integer=is_integer, on_error=on_error)
+
+
+class FunctionProblem(Problem):
+    """A function as a problem; see `from_function`."""
+
+    def __init__(
+        self,
+        function: Callable[[FloatArray], Any],
+        n_costs: int,
+        *,
+        sense: Sense,
+        batch: bool,
+        is_integer: bool,
+        on_error: Literal["raise", "nan"],
+    ) -> None:
+        super().__init__(sense=sense)
+        self.n_costs = as_n_costs(as_integer(n_costs, name="n_costs"))
+        self.is_integer = as_flag(is_integer, name="is_integer")
+        self.on_error = as_choice(on_error, name="on_error", choices=("raise", "nan"))
+        self._batch = as_flag(batch, name="batch")
+        self._function = function
+        self._sign = -1.0 if sense == "max" else 1.0
+
+    def minimize(self, costs: FloatArray) -> FloatArray:
+        """Call the function, for all rows at once or for each of them."""
+        costs = self._sign * costs
+        if self._batch:
+            return self._call(costs, 0)
+        decisions = np.empty_like(costs)
+        for row in range(len(costs)):
+            check_time()
+            decisions[row] = self._call(costs[row], row)
+        return decisions
+
+    def _call(self, costs: FloatArray, row: int) -> FloatArray:
+        name = getattr(self._function, "__name__", type(self._function).__name__)
+        try:
+            decision = as_array(self._function(costs.copy()), name="its decision")
+            if decision.shape != costs.shape:  # a number would be broadcast
+                raise ValueError(f"its decision has the shape {decision.shape} for costs of shape {costs.shape}.")
+        except Exception as reason:
+            if self.on_error == "nan":
+                return np.full_like(costs, np.nan)
+            raise SolverError(f"{name} failed: {reason}", row=row) from reason
+        return decision

@@ -1,0 +1,155 @@
+"""Use a model written with gurobipy as a problem. Its matrices are read once; the model itself stays as it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint
+
+from decidewise.checks import FloatArray, as_choice
+from decidewise.errors import SolverError
+from decidewise.polyhedra.highs import Solver, rounded
+from decidewise.problems.linear_program import LinearProgram
+from decidewise.runtime.batches import check_time
+from decidewise.scaling import unit_rows
+
+
+def from_gurobi(
+    model: Any, variables: Any = None, *, solver: Literal["highs", "gurobi"] = "highs", **options: Any
+) -> LinearProgram:
+    """Take the linear program of a `gurobipy.Model`.
+
+    Where a variable has a predicted cost, that of the model is left out; its other costs are known costs, and its
+    constant is the offset. The problem can be pickled, as a model cannot.
+
+    Parameters
+    ----------
+    model : gurobipy.Model
+        Linear, without special ordered sets and general constraints.
+    variables : optional
+        Which variables have predicted costs: a `Var`, a list, an `MVar` or a `tupledict` of them, or their names, or a
+        pattern of names; see `LinearProgram`. By default all of them.
+    solver : {"highs", "gurobi"}
+        Who solves. Gurobi needs a licence wherever the problem goes. It solves every row from the beginning, and ties
+        go to the decision that it finds first.
+    options
+        Others of `LinearProgram`: `time_limit`, `gap`, `on_error`.
+    """
+    as_choice(solver, name="solver", choices=("highs", "gurobi"))
+    if not all(hasattr(model, name) for name in ("getA", "getVars", "ModelSense")):
+        raise TypeError(f"from_gurobi needs a gurobipy.Model; got {type(model).__name__}.")
+    model.update()
+    _check(model)
+    columns, rows = model.getVars(), model.getConstrs()
+    sense, side = np.array(model.getAttr("Sense", rows)), np.array(model.getAttr("RHS", rows), dtype=float)
+    names = model.getAttr("VarName", columns)
+    problem = LinearProgram.from_milp(
+        np.array(model.getAttr("Obj", columns)),
+        integrality=[kind in "BI" for kind in model.getAttr("VType", columns)],
+        bounds=Bounds(*(_infinite(model.getAttr(bound, columns)) for bound in ("LB", "UB"))),
+        constraints=LinearConstraint(
+            model.getA(), np.where(sense == "<", -np.inf, side), np.where(sense == ">", np.inf, side)
+        ),
+        costs=_places(variables, columns),
+        names=names if len(set(names)) == len(names) else None,
+        offset=model.ObjCon,
+        sense="min" if model.ModelSense > 0 else "max",
+        **options,
+    )
+    if solver == "gurobi":
+        problem.solve_by(GurobiSolver)
+    return problem
+
+
+def _check(model: Any) -> None:
+    """Refuse what a linear program cannot say."""
+    refused = {
+        "a quadratic objective": model.IsQP,
+        "quadratic constraints": model.IsQCP,
+        "special ordered sets": model.NumSOS,
+        "general constraints": model.NumGenConstrs,
+        "piecewise linear costs": model.NumPWLObjVars,
+        "several objectives": model.NumObj > 1,
+        "semi-continuous variables": any(kind in "SN" for kind in model.getAttr("VType", model.getVars())),
+    }
+    found = [what for what, is_there in refused.items() if is_there]
+    if found:
+        raise ValueError(
+            f"the Gurobi model has {' and '.join(found)}, and only linear programs, also in whole numbers, can be "
+            "taken over. Write the model linearly, or solve it by a function of your own: from_function."
+        )
+    if model.NumVars == 0:
+        raise ValueError("the Gurobi model has no variables.")
+
+
+def _places(variables: Any, columns: list[Any]) -> Any:
+    """Return indices where Gurobi's own variables were given, and anything else as it is."""
+    if variables is None or isinstance(variables, str):
+        return variables
+    if hasattr(variables, "sameAs") and not hasattr(variables, "tolist"):
+        variables = [variables]
+    elif hasattr(variables, "values"):  # a dictionary of variables
+        variables = list(variables.values())
+    elif hasattr(variables, "tolist"):  # a matrix variable, or an array
+        variables = np.array(variables.tolist()).ravel().tolist()
+    variables = list(variables)
+    if not all(hasattr(variable, "sameAs") for variable in variables):
+        return variables
+    for variable in variables:
+        if not 0 <= variable.index < len(columns) or not columns[variable.index].sameAs(variable):
+            raise ValueError("variables has one that is not part of the model. Pass those of this model, or names.")
+    return [variable.index for variable in variables]
+
+
+def _infinite(bounds: Any) -> FloatArray:
+    """Return bounds with Gurobi's infinity, 1e100, as ours."""
+    values = np.array(bounds, dtype=float)
+    return np.where(np.abs(values) >= 1e100, np.copysign(np.inf, values), values)
+
+
+@dataclass
+class GurobiSolver(Solver):
+    """Optimal points by Gurobi, every row from the beginning."""
+
+    _idle: list[Any] = field(default_factory=list, repr=False, compare=False)
+
+    def minimize(self, costs: FloatArray) -> FloatArray:
+        """Return an optimal point for each row of costs: (r, n) -> (r, n)."""
+        import gurobipy  # noqa: PLC0415  (an extra)
+
+        model, variables = self._idle.pop() if self._idle else self._load()
+        points = np.empty(costs.shape)
+        for row, unit in enumerate(unit_rows(costs)):
+            check_time()
+            model.reset()
+            variables.Obj = 1e3 * unit
+            model.optimize()
+            if model.Status == gurobipy.GRB.OPTIMAL:
+                points[row] = rounded(np.asarray(variables.X), self.program)
+            elif self.keep_going:
+                points[row] = np.nan
+            else:
+                advice = {3: "No decision keeps all constraints.", 9: "Give it a longer time_limit, or allow a gap."}
+                text = advice.get(model.Status, "Bound the variables, or bring rows and costs to similar sizes.")
+                raise SolverError(f"Gurobi ended with status {model.Status}. {text}", row=row)
+        self._idle.append((model, variables))
+        return points
+
+    def _load(self) -> tuple[Any, Any]:
+        import gurobipy  # noqa: PLC0415
+
+        program = self.program
+        quiet = gurobipy.Env(params={"OutputFlag": 0, "Threads": 1, "MIPGap": self.gap, "MIPGapAbs": 0})
+        model = gurobipy.Model(env=quiet)
+        if self.time_limit is not None:
+            model.Params.TimeLimit = self.time_limit
+        kinds = "C" if program.integrality is None else np.where(program.integrality, "I", "C")
+        variables = model.addMVar(len(program.lower), lb=program.lower, ub=program.upper, vtype=kinds)
+        rows = program.A.tocsr()
+        for sign, side in ((1.0, program.row_upper), (-1.0, -program.row_lower)):
+            bounded = np.isfinite(side)
+            if bounded.any():
+                model.addMConstr(sign * rows[bounded], variables, "<", side[bounded])
+        return model, variables

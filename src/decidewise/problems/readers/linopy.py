@@ -1,0 +1,82 @@
+"""Use a model written with linopy as a problem: its matrices are read once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint
+from scipy.sparse import csr_array
+
+from decidewise.problems.linear_program import LinearProgram
+
+
+def from_linopy(model: Any, variables: Any = None, **options: Any) -> LinearProgram:
+    """Take the linear program, also with variables in whole numbers, of a linopy model.
+
+    Where a variable has a predicted cost, that of the model is left out; its other costs are known costs.
+
+    Parameters
+    ----------
+    model : linopy.Model
+    variables : optional
+        Which variables have predicted costs: a `linopy.Variable`, an array of them like any other, or a list of such,
+        or names such as `"buy[0]"`, or a pattern of names; see `LinearProgram`. By default all of them.
+    options
+        Others of `LinearProgram`: `time_limit`, `gap`, `on_error`.
+    """
+    if not hasattr(model, "matrices") or not hasattr(model, "objective"):
+        raise TypeError(f"from_linopy needs a linopy.Model; got {type(model).__name__}.")
+    if not model.objective.is_linear:
+        raise ValueError("the linopy model has a quadratic objective. Only linear ones can have predicted costs here.")
+    matrices = model.matrices
+    n = len(matrices.vlabels)
+    sense, side = np.asarray(matrices.sense), np.asarray(matrices.b, dtype=float)
+    kinds = np.asarray(matrices.vtypes)
+    binary = kinds == "B"
+    if np.isin(kinds, ("S", "N")).any():
+        raise ValueError(
+            "the linopy model has semi-continuous variables. Write them with binary ones that switch them on."
+        )
+    return LinearProgram.from_milp(
+        np.asarray(matrices.c, dtype=float),
+        integrality=binary | (kinds == "I"),
+        bounds=Bounds(
+            np.where(binary, np.maximum(matrices.lb, 0), matrices.lb),
+            np.where(binary, np.minimum(matrices.ub, 1), matrices.ub),
+        ),
+        constraints=LinearConstraint(
+            csr_array((0, n)) if matrices.A is None else matrices.A,
+            np.where(sense == "<", -np.inf, side),
+            np.where(sense == ">", np.inf, side),
+        ),
+        costs=_places(variables, np.asarray(matrices.vlabels)),
+        names=_names(model, np.asarray(matrices.vlabels)),
+        sense=model.objective.sense,
+        **options,
+    )
+
+
+def _places(variables: Any, labels: Any) -> Any:
+    """Return indices where linopy's own variables were given, and anything else as it is."""
+    if variables is None or isinstance(variables, str):
+        return variables
+    given = [variables] if hasattr(variables, "labels") else list(variables)
+    if not all(hasattr(variable, "labels") for variable in given):
+        return given
+    place = {int(label): j for j, label in enumerate(labels)}
+    wanted = [int(label) for variable in given for label in np.ravel(variable.labels.values) if label >= 0]
+    if any(label not in place for label in wanted):
+        raise ValueError("variables has one that is not part of the model. Pass those of this model, or names.")
+    return [place[label] for label in wanted]
+
+
+def _names(model: Any, labels: Any) -> list[str]:
+    """Return `x` for a number, and `x[0, 3]` by position for the entries of an array."""
+    names = {}
+    for name in model.variables:
+        values = model.variables[name].labels.values
+        for index in np.ndindex(values.shape):
+            place = ", ".join(map(str, index))
+            names[int(values[index])] = f"{name}[{place}]" if place else name
+    return [names[int(label)] for label in labels]

@@ -1,0 +1,83 @@
+"""Use a model written with Pyomo as a problem: it is written out as matrices once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint
+
+from decidewise.problems.linear_program import LinearProgram
+
+
+def from_pyomo(model: Any, variables: Any = None, **options: Any) -> LinearProgram:
+    """Take the linear program, also with variables in whole numbers, of a Pyomo model with one active objective.
+
+    Where a variable has a predicted cost, that of the model is left out; its other costs are known costs, and its
+    constant is the offset. Parameters and fixed variables keep the values that they have now.
+
+    Parameters
+    ----------
+    model : pyomo.environ.ConcreteModel
+    variables : optional
+        Which variables have predicted costs: a `Var`, indexed or not, a list of them, or their names, or a pattern of
+        names such as `"buy*"`; see `LinearProgram`. By default all that the model uses.
+    options
+        Others of `LinearProgram`: `time_limit`, `gap`, `on_error`.
+    """
+    if not hasattr(model, "component_data_objects"):
+        raise TypeError(f"from_pyomo needs a Pyomo model; got {type(model).__name__}.")
+    form = _written(model)
+    lower = [-np.inf if column.lb is None else column.lb for column in form.columns]
+    upper = [np.inf if column.ub is None else column.ub for column in form.columns]
+    side = np.array(form.rhs, dtype=float)
+    kinds = np.array([row.bound_type for row in form.rows])
+    names = [column.name for column in form.columns]
+    return LinearProgram.from_milp(
+        form.c.toarray()[0],
+        integrality=[column.is_integer() or column.is_binary() for column in form.columns],
+        bounds=Bounds(lower, upper),
+        constraints=LinearConstraint(form.A, np.where(kinds > 0, -np.inf, side), np.where(kinds < 0, np.inf, side)),
+        costs=_names(variables, names),
+        names=names,
+        offset=float(form.c_offset[0]),
+        sense="min" if int(form.objectives[0].sense) > 0 else "max",
+        **options,
+    )
+
+
+def _written(model: Any) -> Any:
+    """Return Pyomo's standard form, with the rows and the sense of the model."""
+    from pyomo.core import Objective  # noqa: PLC0415  (an extra)
+    from pyomo.core.base.PyomoModel import Model  # noqa: PLC0415
+    from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler  # noqa: PLC0415
+
+    n_objectives = len(list(model.component_data_objects(Objective, active=True)))
+    if n_objectives != 1:
+        raise ValueError(f"the Pyomo model must have one active objective; it has {n_objectives}.")
+    if isinstance(model, Model) and not model.is_constructed():
+        raise ValueError("the Pyomo model is abstract. Pass what its create_instance returns.")
+    try:
+        return LinearStandardFormCompiler().write(model, mixed_form=True, set_sense=None)
+    except Exception as reason:  # Pyomo has no one type for what it cannot write linearly
+        raise ValueError(
+            f"the Pyomo model cannot be written as a linear program: {reason} Write it linearly, or solve it by a "
+            "function of your own: from_function."
+        ) from reason
+
+
+def _names(variables: Any, known: list[str]) -> Any:
+    """Return names where Pyomo's own variables were given, and anything else as it is."""
+    if variables is None or isinstance(variables, str):
+        return variables
+    given = [variables] if hasattr(variables, "is_indexed") else list(variables)
+    if not all(hasattr(variable, "is_indexed") for variable in given):
+        return given
+    names = [part.name for variable in given for part in (variable.values() if variable.is_indexed() else [variable])]
+    unused = [name for name in names if name not in set(known)]
+    if unused:
+        raise ValueError(
+            f"the variable {unused[0]!r} is in no constraint and no objective of the model, or it is fixed, so that "
+            "nothing says what it may be. Use it, or leave it out of variables."
+        )
+    return names

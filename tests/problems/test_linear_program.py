@@ -1,0 +1,227 @@
+"""Linear programs against SciPy, which solves each row alone; ties, failures, copies, and what is refused."""
+
+import threading
+
+import numpy as np
+import pytest
+from decidewise.testing.complaints import pickled
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.sparse import csr_array
+from sklearn.base import clone
+
+from decidewise import DecisionRegressor, SolverError
+from decidewise.problems import LinearProgram, ParallelProblem
+from decidewise.testing import check_problem
+
+HOURS = 24
+UNIT, LEVEL = np.eye(HOURS), np.eye(HOURS) - np.eye(HOURS, k=-1)
+BATTERY = {
+    "A_eq": csr_array(np.hstack([-0.9 * UNIT, UNIT, LEVEL])),
+    "b_eq": np.zeros(HOURS),
+    "lower": 0,
+    "upper": [1] * (2 * HOURS) + [4] * HOURS,
+}
+SOLD = np.hstack([-UNIT, UNIT, 0 * UNIT])
+NAMES = [f"{what}[{hour}]" for what in ("buy", "sell", "level") for hour in range(HOURS)]
+
+
+def battery(**options):
+    return LinearProgram(**BATTERY, **{"costs": csr_array(SOLD), "sense": "max", "names": NAMES, **options})
+
+
+def prices(n, seed=0):
+    rng = np.random.default_rng(seed)
+    day = 50 + 20 * np.sin(np.arange(HOURS) / 4)
+    return day + rng.normal(size=(n, 3)) @ rng.normal(size=(3, HOURS)) * 8 + rng.normal(size=(n, HOURS))
+
+
+def least(costs, problem):
+    """SciPy's value for each row of costs of all variables."""
+    bounds = np.column_stack([np.zeros(3 * HOURS), BATTERY["upper"]])
+    return [linprog(row, A_eq=BATTERY["A_eq"], b_eq=BATTERY["b_eq"], bounds=bounds).fun for row in costs]
+
+
+def random_program(seed, m, n, **options):
+    rng = np.random.default_rng(seed)
+    A = np.where(rng.uniform(size=(m, n)) < 0.3, rng.uniform(0.5, 2.0, size=(m, n)), 0.0)
+    return LinearProgram(A, A.sum(axis=1) * 0.3, upper=1, **options)
+
+
+def test_a_map_with_auxiliary_variables():
+    costs, problem = prices(60), battery()
+
+    decisions = problem.solve(costs)
+
+    np.testing.assert_allclose((costs * decisions).sum(axis=1), -np.array(least(-costs @ SOLD, problem)), rtol=1e-9)
+    solution = problem.solution(costs)
+    assert list(solution) == NAMES
+    sold = [solution[f"sell[{hour}]"] - solution[f"buy[{hour}]"] for hour in range(HOURS)]
+    np.testing.assert_allclose(np.transpose(sold), decisions, atol=1e-12)
+    assert problem.polyhedron is None
+    assert "expressions of variables" in problem.no_polyhedron
+    check_problem(problem, tolerance=1e-9)
+
+
+def test_known_costs():
+    fee = np.concatenate([np.full(HOURS, 2.0), np.zeros(2 * HOURS)])
+    costs, problem = prices(40), battery(known=-fee, offset=7.0)
+
+    decisions = problem.solve(costs)
+    lifted = problem.minimize_lifted(np.column_stack([-costs, np.ones(40)]))
+
+    assert problem.has_known
+    assert not battery().has_known
+    np.testing.assert_array_equal(lifted[:, :-1], decisions)
+    np.testing.assert_allclose(
+        (-costs * decisions).sum(axis=1) + lifted[:, -1], np.array(least(-costs @ SOLD + fee, problem)) - 7, rtol=1e-9
+    )
+    assert "known costs" in problem.no_polyhedron
+    scaled = problem.minimize_lifted(3.0 * np.column_stack([-costs, np.ones(40)]))
+    np.testing.assert_allclose(scaled, lifted, atol=1e-9)
+
+
+@pytest.mark.parametrize(("m", "n"), [(30, 60), (100, 200)], ids=["walks", "highs"])
+def test_the_way_to_an_answer_cannot_be_seen(m, n):
+    """Ties and degenerate vertices: the same decisions alone, in any order, at any scale, after any other rows."""
+    problem, rng = random_program(0, m, n), np.random.default_rng(1)
+    costs = np.vstack([rng.integers(-3, 1, size=(20, n)), -rng.uniform(size=(10, n))]).astype(float)
+    together = problem.solve(costs)
+
+    alone = [random_program(0, m, n).solve(row) for row in costs]
+    np.testing.assert_allclose(alone, together, atol=1e-9)
+    problem.solve(-rng.uniform(size=(50, n)))
+    np.testing.assert_allclose(problem.solve(1e4 * costs[::-1])[::-1], together, atol=1e-9)
+    region = problem.polyhedron
+    expected = [linprog(row, A_ub=region.A_ub, b_ub=region.b_ub, bounds=(0, 1)).fun for row in costs]
+    np.testing.assert_allclose((costs * together).sum(axis=1), expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("huge", [1e6, 1e9, 1e15])
+@pytest.mark.parametrize(("m", "n"), [(30, 60), (100, 200)], ids=["walks", "highs"])
+def test_costs_that_forbid_leave_the_others_exact(m, n, huge):
+    rng = np.random.default_rng(2)
+    costs, forbidden = -rng.uniform(1, 2, size=(5, n)), np.arange(n) % 7 == 0
+    program = random_program(0, m, n)
+    without = random_program(0, m, n).polyhedron
+    closed = LinearProgram(without.A_ub, without.b_ub, upper=np.where(forbidden, 0.0, 1.0))
+
+    decisions = program.solve(np.where(forbidden, huge, costs))
+
+    np.testing.assert_allclose(decisions, closed.solve(np.where(forbidden, 0.0, costs)), atol=1e-7)
+
+
+def test_whole_numbers_equal_scipy():
+    rng = np.random.default_rng(3)
+    A, c = rng.integers(1, 9, size=(3, 12)).astype(float), rng.normal(size=12)
+    model = {"integrality": rng.integers(0, 2, size=12), "bounds": Bounds(0, 3)}
+    constraints = [LinearConstraint(A, lb=4, ub=20), (np.ones((1, 12)), 5, 5)]
+    problem = LinearProgram.from_milp(c, **model, constraints=constraints, costs=range(0, 12, 2))
+    costs = rng.normal(size=(6, 6))
+
+    lifted = problem.minimize_lifted(np.column_stack([costs, np.ones(6)]))
+
+    for row, values in zip(costs, lifted, strict=True):
+        whole = c.copy()
+        whole[::2] = row
+        expected = milp(
+            whole, **model, constraints=[LinearConstraint(A, 4, 20), LinearConstraint(np.ones((1, 12)), 5, 5)]
+        )
+        assert row @ values[:-1] + values[-1] == pytest.approx(expected.fun, abs=1e-6)
+    relaxed = problem.minimize_relaxation(costs)
+    assert np.any(np.abs(relaxed - relaxed.round()) > 1e-3)
+
+
+def test_a_mixed_program_that_the_presolve_of_highs_1_14_gets_wrong():
+    problem = LinearProgram([[2.0, 1.0]], [10.0], lower=[0, 1], upper=[4, 5], integrality=[1, 0], sense="max")
+    np.testing.assert_allclose(problem.solve([3.0, 0.5]), [4, 2])
+
+
+def test_names_patterns_and_order():
+    backwards = battery(costs=[f"buy[{hour}]" for hour in range(HOURS)][::-1], sense="min", known=-SOLD.sum(axis=0))
+    pattern = battery(costs="buy*", sense="min", known=-SOLD.sum(axis=0))
+    costs = prices(5) / 50
+    np.testing.assert_allclose(backwards.solve(costs[:, ::-1])[:, ::-1], pattern.solve(costs), atol=1e-12)
+    order = np.random.default_rng(0).permutation(9)
+    check_problem(LinearProgram(np.ones((2, 9)), [3.0, 2.5], upper=np.arange(9) / 4, costs=order), tolerance=1e-9)
+
+
+def test_copies_threads_and_processes_agree():
+    problem, costs = battery(), prices(200)
+    expected = problem.solve(costs)
+    found = [None] * 4
+
+    def work(k):
+        found[k] = problem.solve(costs[::-1] if k % 2 else costs)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for k in range(4):
+        np.testing.assert_array_equal(found[k][:: -1 if k % 2 else 1], expected)
+    np.testing.assert_array_equal(pickled(problem).solve(costs), expected)
+    np.testing.assert_array_equal(ParallelProblem(problem, n_jobs=2, rows_per_job=50).solve(costs), expected)
+    twin = clone(DecisionRegressor(problem, "spo+", epochs=2, learning_rate=1e-3, random_state=0))
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    first = DecisionRegressor(problem, "spo+", epochs=2, learning_rate=1e-3, random_state=0).fit(X, costs[:50])
+    np.testing.assert_array_equal(twin.fit(X, costs[:50]).predict(X), first.predict(X))
+
+
+def test_a_row_that_fails_is_named_and_does_not_lose_the_others():
+    open_ended = {"A_ub": [[1.0, -1.0]], "b_ub": [1.0]}
+    costs = [[1.0, 1.0], [1.0, -0.5], [-1.0, 2.0]]
+    with pytest.raises(SolverError, match=r"row 1: HiGHS ended with status 'Unbounded'. The cost falls without end: b"):
+        LinearProgram(**open_ended).solve(costs)
+    np.testing.assert_array_equal(
+        LinearProgram(**open_ended, on_error="nan").solve(costs), [[0, 0], [np.nan, np.nan], [1, 0]]
+    )
+    no_whole = LinearProgram(A_eq=[[2.0, 2.0]], b_eq=[3.0], upper=5, integrality=[1, 1])
+    with pytest.raises(SolverError, match="row 0: HiGHS ended with status 'Infeasible'"):
+        no_whole.solve([1.0, 1.0])
+
+
+def test_the_time_limit_is_that_of_a_row():
+    rng = np.random.default_rng(0)
+    A = rng.integers(1, 1000, size=(5, 60)).astype(float)
+    hard = LinearProgram(A_eq=A, b_eq=A.sum(axis=1) // 2, upper=1, integrality=1, time_limit=0.2)
+    with pytest.raises(SolverError, match=r"row 0: .*'Time limit reached'. Give it a longer time_limit"):
+        hard.solve(np.ones((1, 60)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "needs to know how many variables"),
+        ({"A_ub": [[1.0, np.nan]], "b_ub": [1.0]}, "A_ub must be finite; row 0, column 1 has nan"),
+        ({"A_ub": [[1.0, 2.0]], "b_ub": [1.0, 2.0]}, r"b_ub must have one entry for each of the 1 rows of A_ub"),
+        ({"A_ub": [[1.0, 2.0]]}, "A_ub and b_ub belong together; got only A_ub"),
+        (
+            {"A_ub": [[1.0, 2.0]], "b_ub": [1], "A_eq": [[1.0]], "b_eq": [1]},
+            "A_eq must have one column for each of the 2",
+        ),
+        ({"upper": [1.0, 2.0], "lower": [2.0, 0.0]}, "the region is empty: variable 'w0' has lower=2 and upper=1"),
+        ({"upper": [1.0, np.nan]}, "upper has NaN"),
+        ({"A_ub": [[1.0, 1.0]], "b_ub": [-1.0]}, "the region is empty: no decision keeps all constraints"),
+        ({"upper": [1.0, 1.0], "integrality": [1]}, "integrality must have one entry for each of the 2 variables"),
+        ({"upper": [1.0, 1.0], "integrality": [1, 3]}, "integrality must be 0 or 1"),
+        ({"upper": [1.0, 1.0], "costs": [[1.0, 2.0, 3.0]]}, "one column for each of the 2 variables; got shape"),
+        ({"upper": [1.0, 1.0], "costs": [2]}, "costs has the index 2, and there are 2 variables"),
+        ({"upper": [1.0, 1.0], "costs": [1, 1]}, "names the variable 'w1' more than once"),
+        ({"upper": [1.0, 1.0], "costs": []}, "costs is empty"),
+        ({"upper": [1.0, 1.0], "costs": [0.5]}, "costs must be indices or names of variables"),
+        (
+            {"upper": [1.0, 1.0], "names": ["price_1", "price_2"], "costs": ["prise_2"]},
+            "nearest of 2 names are 'price_2'",
+        ),
+        ({"upper": [1.0, 1.0], "names": ["price_1", "load"], "costs": "prize_*"}, "no variable matches .*'price_1'"),
+        ({"upper": [1.0, 1.0], "names": ["a", "a"]}, "names must be different; 'a'"),
+        ({"upper": [1.0, 1.0], "known": [1.0]}, "known must be a vector of length 2"),
+        ({"upper": [1.0, 1.0], "gap": -1}, "gap must be a number at least 0"),
+        ({"upper": [1.0, 1.0], "time_limit": 0}, "time_limit must be a number above 0"),
+        ({"upper": [1.0, 1.0], "on_error": "skip"}, "on_error must be one of 'raise', 'nan'"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        LinearProgram(**arguments)
