@@ -125,8 +125,8 @@ def _search(
     """Set all choices of reduced costs within the gap, and within the tolerance of the least; return their number.
 
     Routes whose first customer is `i` are `routes[starts[i]:starts[i + 1]]`, the least reduced cost first. A vehicle
-    that stays costs `spare`; the routes that follow can reduce what is spent by `refund` at most. Return -1 if there are
-    too many choices, or steps to take.
+    that stays costs `spare`; the routes that follow can reduce what is spent by `refund` at most. Return -1 if there
+    are too many choices, or steps to take.
     """
     n, n_vehicles = len(starts) - 1, choices.shape[1]
     everyone = (1 << n) - 1
