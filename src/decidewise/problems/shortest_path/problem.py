@@ -183,7 +183,8 @@ class ShortestPath(Problem):
         if self.n_rows is None:
             return self
         part = copy.copy(self)
-        part.source, part.target, part._ends = self.source[rows], self.target[rows], self._ends[:, rows]
+        part.source, part.target = self.source[rows], self.target[rows]
+        part._ends = np.ascontiguousarray(self._ends[:, rows])
         part.n_rows = len(part.source)
         return part
 
