@@ -243,6 +243,11 @@ class ShortestPath(Problem):
             upper=np.isin(edges, self._graph.edges).astype(float),
         )
 
+    @property
+    def no_polyhedron(self) -> str | None:
+        """Why there is no polyhedron, for the message of a loss that needs one."""
+        return None if self.n_rows is None else "sources and targets differ by row"
+
 
 def _grid_edges(rows: int, columns: int) -> tuple[IntArray, IntArray]:
     nodes = np.arange(rows * columns).reshape(rows, columns)

@@ -131,6 +131,11 @@ class Storage(Problem):
             upper=np.full(self.n_costs, self.power),
         )
 
+    @property
+    def no_polyhedron(self) -> str | None:
+        """Why there is no polyhedron, for the message of a loss that needs one."""
+        return "with an efficiency below 1 it has too many rows" if self.efficiency < 1.0 else None
+
 
 @kernel
 def _trade(
