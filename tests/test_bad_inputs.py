@@ -345,7 +345,6 @@ OTHERS = {
     "huge radius": ("radius", lambda: Ball(3, 1e200)),
     "huge budget": ("budget", lambda: Portfolio(np.eye(2), 1.0, 1e200)),
     "k above n": ("k", lambda: TopK(3, 4)),
-    "cycle": ("cycle", lambda: ShortestPath.from_edges([0, 1, 2], [1, 2, 0], 0, 2)),
     "ragged tails": ("tails", lambda: ShortestPath.from_edges([[0], [1, 2]], [1, 2], 0, 2)),
     "fractional tails": ("tails", lambda: ShortestPath.from_edges([0.5], [1], 0, 1)),
     "heads beyond int64": ("heads", lambda: ShortestPath.from_edges([0], np.array([2**63 + 5], np.uint64), 0, 7)),

@@ -192,24 +192,27 @@ def flows(rng, sense):
 
 
 def routes(rng, sense):
-    """Cut every order of the customers into routes of two or more that fit."""
-    n = int(rng.integers(2, 6))
-    demands, capacity, n_vehicles = rng.integers(0, 4, size=n), float(rng.integers(6, 9)), int(rng.integers(2, 4))
-    problem = VehicleRouting(demands, capacity, n_vehicles, sense=sense)
-    edge = {tuple(ends): k for k, ends in enumerate(problem.ends.T.tolist())}
+    """Cut every order of the customers into routes of two or more that fit; draw again if there is no way."""
+    n, n_vehicles, capacity = int(rng.integers(2, 6)), int(rng.integers(1, 4)), int(rng.integers(4, 9))
+    demands = rng.integers(0, 4, size=n)
+    edge = {pair: k for k, pair in enumerate(itertools.combinations(range(n + 1), 2))}
     decisions = set()
     for order in itertools.permutations(range(1, n + 1)):
-        for n_routes in range(1, n_vehicles + 1):
-            for cuts in itertools.combinations(range(1, n), n_routes - 1):
+        for n_cuts in range(n_vehicles):
+            for cuts in itertools.combinations(range(1, n), n_cuts):
                 parts = [order[a:b] for a, b in itertools.pairwise((0, *cuts, n))]
                 if any(len(part) < 2 or sum(demands[i - 1] for i in part) > capacity for part in parts):
                     continue
-                decision = [0] * problem.n_costs
+                decision = [0] * len(edge)
                 for part in parts:
                     for a, b in itertools.pairwise((0, *part, 0)):
                         decision[edge[min(a, b), max(a, b)]] = 1
                 decisions.add(tuple(decision))
-    return problem, np.array(sorted(decisions, reverse=True))
+    if not decisions:
+        with pytest.raises(ValueError, match="cannot serve all customers"):
+            VehicleRouting(demands, capacity, n_vehicles)
+        return routes(rng, sense)
+    return VehicleRouting(demands, capacity, n_vehicles, sense=sense), np.array(sorted(decisions, reverse=True))
 
 
 def _subsets(n):

@@ -85,3 +85,8 @@ class Ranking(Problem):
             lower=np.ones(n),
             upper=np.full(n, float(n)),
         )
+
+    @property
+    def no_polyhedron(self) -> str | None:
+        """Why there is no polyhedron, for the message of a loss that needs one."""
+        return f"with more than {MOST_LISTED} items it has too many rows" if self.n_costs > MOST_LISTED else None

@@ -183,7 +183,8 @@ class ShortestPath(Problem):
         if self.n_rows is None:
             return self
         part = copy.copy(self)
-        part.source, part.target, part._ends = self.source[rows], self.target[rows], self._ends[:, rows]
+        part.source, part.target = self.source[rows], self.target[rows]
+        part._ends = np.ascontiguousarray(self._ends[:, rows])
         part.n_rows = len(part.source)
         return part
 
@@ -241,6 +242,11 @@ class ShortestPath(Problem):
             lower=np.zeros(self.n_costs),
             upper=np.isin(edges, self._graph.edges).astype(float),
         )
+
+    @property
+    def no_polyhedron(self) -> str | None:
+        """Why there is no polyhedron, for the message of a loss that needs one."""
+        return None if self.n_rows is None else "sources and targets differ by row"
 
 
 def _grid_edges(rows: int, columns: int) -> tuple[IntArray, IntArray]:

@@ -109,7 +109,7 @@ class Inventory(Problem):
                     f"demand cannot be met from period {period} on: that needs a stock of {needed:g} at its start, and "
                     f"there can be {self.capacity if period else self.initial:g}. Raise limit, capacity or initial."
                 )
-        self._tails = np.cumsum(self.holding[::-1])[::-1].copy()  # in memory as a pickled copy has it
+        self._tails = np.ascontiguousarray(np.cumsum(self.holding[::-1])[::-1])
         self._constant = float(self.holding @ (self.initial - np.cumsum(self.demand)))
         self.B_S = float(np.linalg.norm(self._most))
 
@@ -126,7 +126,7 @@ class Inventory(Problem):
         store = self.demand, self._most, self._lowest, self.capacity, self.initial
         return in_parts(lambda rows, decisions: _stock_up(rows, decisions, *store), prices)
 
-    def solution(self, costs: FloatArray) -> dict[str, FloatArray]:
+    def solution(self, costs: Any) -> dict[str, FloatArray]:
         """Return what is bought, and the stock at the end of each period, both of the shape of costs."""
         bought = self.solve(costs)
         stock = self.initial + np.cumsum(bought - self.demand, axis=-1)

@@ -5,6 +5,8 @@ Ties: period by period, the trade that is closest to zero of all trades with whi
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
@@ -98,7 +100,7 @@ class Storage(Problem):
         store = self.power, self.energy, self.efficiency, self.initial, self.final
         return in_parts(lambda rows, decisions: _trade(rows, decisions, *store), costs)
 
-    def solution(self, costs: FloatArray) -> dict[str, FloatArray]:
+    def solution(self, costs: Any) -> dict[str, FloatArray]:
         """Return what is sold, what is bought, and the level at the end of each period, all of the shape of costs."""
         sales = self.solve(costs)
         sold, bought = np.maximum(sales, 0.0), np.maximum(-sales, 0.0)
@@ -128,6 +130,11 @@ class Storage(Problem):
             lower=np.full(self.n_costs, -self.power),
             upper=np.full(self.n_costs, self.power),
         )
+
+    @property
+    def no_polyhedron(self) -> str | None:
+        """Why there is no polyhedron, for the message of a loss that needs one."""
+        return "with an efficiency below 1 it has too many rows" if self.efficiency < 1.0 else None
 
 
 @kernel

@@ -95,7 +95,7 @@ def best_choices(
     gap = GAP * abs(bound) + tolerance + 1e-6
     steps = np.array([MAX_STEPS])
     while True:
-        near = np.flatnonzero(reduced <= gap + refund)
+        near = np.flatnonzero(reduced <= gap + tolerance + refund)
         first = np.argmax(members[near] > 0, axis=1)
         order = np.lexsort((reduced[near], first))
         starts = np.searchsorted(first[order], np.arange(members.shape[1] + 1))
@@ -125,8 +125,8 @@ def _search(
     """Set all choices of reduced costs within the gap, and within the tolerance of the least; return their number.
 
     Routes whose first customer is `i` are `routes[starts[i]:starts[i + 1]]`, the least reduced cost first. A vehicle
-    that stays costs `spare`; the routes that follow can reduce what is spent by `refund` at most. Return -1 if
-    there are too many choices, or steps to take.
+    that stays costs `spare`; the routes that follow can reduce what is spent by `refund` at most. Return -1 if there
+    are too many choices, or steps to take.
     """
     n, n_vehicles = len(starts) - 1, choices.shape[1]
     everyone = (1 << n) - 1
@@ -134,7 +134,7 @@ def _search(
     covered, spent = np.empty(n_vehicles + 1, np.int64), np.empty(n_vehicles + 1)
     chosen, totals = np.empty(n_vehicles, np.int64), np.empty(len(choices))
     best, count = np.inf, 0
-    limit = gap
+    limit = gap + tolerance  # so that no tie of a choice within the gap is missed
     depth = 0
     place[0], customer[0], covered[0], spent[0] = starts[0], 0, 0, 0.0
     while depth >= 0:
@@ -167,7 +167,7 @@ def _search(
         if cost > limit:
             continue
         if cost < best:
-            best, limit = cost, min(gap, cost + tolerance)
+            best, limit = cost, min(limit, cost + tolerance)
             count = _keep(limit, totals, choices, count)
         if count == len(choices):
             return -1
@@ -175,7 +175,7 @@ def _search(
             choices[count, k] = chosen[k] if k <= depth else -1
         totals[count] = cost
         count += 1
-    return count
+    return count if best <= gap else 0
 
 
 @kernel(inner=True)
