@@ -153,7 +153,6 @@ ROOT = np.random.default_rng(1).normal(size=(6, 6))
 MATRIX = ROOT @ ROOT.T + 0.1 * np.eye(6)
 USE = np.random.default_rng(7).integers(0, 5, size=(5, 9)).astype(float)
 STOCK = np.full(5, 12.0)
-BINARY = {"A_ub": WEIGHTS[:, :5], "b_ub": CAPACITIES / 2, "upper": 1, "integrality": 1}
 
 CASES = {
     "grid": Case(partial(ShortestPath, 5, 5), partial(random_path, ShortestPath(5, 5))),
@@ -193,7 +192,6 @@ CASES = {
     "program": Case(
         partial(LinearProgram, USE, STOCK, upper=2), partial(random_production, USE, STOCK), tolerance=1e-9
     ),
-    "program-integer": Case(partial(LinearProgram, **BINARY), partial(random_items, WEIGHTS[:, :5], CAPACITIES / 2)),
     "ball": Case(partial(Ball, 6, 2.0), partial(random_in_ellipsoid, np.eye(6), 2.0), tolerance=1e-9),
     "ellipsoid": Case(partial(Ellipsoid, MATRIX, 2.0), partial(random_in_ellipsoid, MATRIX, 2.0), tolerance=1e-9),
 }

@@ -4,7 +4,6 @@ import threading
 
 import numpy as np
 import pytest
-from decidewise.testing.complaints import pickled
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array
 from sklearn.base import clone
@@ -12,6 +11,7 @@ from sklearn.base import clone
 from decidewise import DecisionRegressor, SolverError
 from decidewise.problems import LinearProgram, ParallelProblem
 from decidewise.testing import check_problem
+from decidewise.testing.requirements import pickled
 
 HOURS = 24
 UNIT, LEVEL = np.eye(HOURS), np.eye(HOURS) - np.eye(HOURS, k=-1)
@@ -80,15 +80,15 @@ def test_known_costs():
     np.testing.assert_allclose(scaled, lifted, atol=1e-9)
 
 
-@pytest.mark.parametrize(("m", "n"), [(30, 60), (100, 200)], ids=["walks", "highs"])
+@pytest.mark.parametrize(("m", "n"), [(30, 60), (110, 220)], ids=["walks", "highs"])
 def test_the_way_to_an_answer_cannot_be_seen(m, n):
     """Ties and degenerate vertices: the same decisions alone, in any order, at any scale, after any other rows."""
     problem, rng = random_program(0, m, n), np.random.default_rng(1)
     costs = np.vstack([rng.integers(-3, 1, size=(20, n)), -rng.uniform(size=(10, n))]).astype(float)
     together = problem.solve(costs)
 
-    alone = [random_program(0, m, n).solve(row) for row in costs]
-    np.testing.assert_allclose(alone, together, atol=1e-9)
+    alone = [random_program(0, m, n).solve(row) for row in costs[::4]]
+    np.testing.assert_allclose(alone, together[::4], atol=1e-9)
     problem.solve(-rng.uniform(size=(50, n)))
     np.testing.assert_allclose(problem.solve(1e4 * costs[::-1])[::-1], together, atol=1e-9)
     region = problem.polyhedron
@@ -97,7 +97,7 @@ def test_the_way_to_an_answer_cannot_be_seen(m, n):
 
 
 @pytest.mark.parametrize("huge", [1e6, 1e9, 1e15])
-@pytest.mark.parametrize(("m", "n"), [(30, 60), (100, 200)], ids=["walks", "highs"])
+@pytest.mark.parametrize(("m", "n"), [(30, 60), (110, 220)], ids=["walks", "highs"])
 def test_costs_that_forbid_leave_the_others_exact(m, n, huge):
     rng = np.random.default_rng(2)
     costs, forbidden = -rng.uniform(1, 2, size=(5, n)), np.arange(n) % 7 == 0
@@ -129,6 +129,15 @@ def test_whole_numbers_equal_scipy():
         assert row @ values[:-1] + values[-1] == pytest.approx(expected.fun, abs=1e-6)
     relaxed = problem.minimize_relaxation(costs)
     assert np.any(np.abs(relaxed - relaxed.round()) > 1e-3)
+
+
+def test_the_contract_in_whole_numbers():
+    weights = np.random.default_rng(4).uniform(3.0, 8.0, size=(2, 5)).round(1)
+    problem = LinearProgram(weights, [9.0, 11.0], upper=1, integrality=1, sense="max")
+    costs = np.random.default_rng(5).integers(-2, 5, size=(8, 5))
+    check_problem(problem, costs=costs, tolerance=0.0)
+    packs = np.array([pack for pack in np.ndindex((2,) * 5) if np.all(weights @ pack <= [9.0, 11.0])])
+    np.testing.assert_array_equal((costs * problem.solve(costs)).sum(axis=1), (costs @ packs.T).max(axis=1))
 
 
 def test_a_mixed_program_that_the_presolve_of_highs_1_14_gets_wrong():

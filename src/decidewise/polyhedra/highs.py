@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from decidewise.scaling import unit_rows
 _BLOCK = 64  # rows that start from the vertices of the rows before them
 _MOST_STARTS, _MOST_ENTRIES = 1024, 2**23
 _PRIMAL, _DUAL = 4, 1  # strategies of HiGHS
+_DRIFT = 1e-11
 #: Costs of programs in whole numbers have this length: HiGHS leaves improvements below 1e-6 undone.
 _LENGTH = 1e3
 
@@ -103,8 +105,9 @@ class _Rows(ABC):
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         units, points = np.ascontiguousarray(unit_rows(costs)), np.empty(costs.shape)
-        for start in range(0, len(costs), _BLOCK):
-            block = slice(start, start + _BLOCK)
+        # The first row by itself: from the vertex that it finds others can start.
+        for start, stop in pairwise([0, *range(1, len(costs), _BLOCK), len(costs)]):
+            block = slice(start, stop)
             for row in start + self.answer(units[block], points[block]):
                 try:
                     points[row] = self.solve(units[row], row)
@@ -168,7 +171,7 @@ class _Vertices(_Rows):
         start = self.starts[int(np.argmin(self.vertices[:known] @ unit))] if known else None
         if start is None or not self.run_from(unit, start):
             self.run_anew(unit, row)
-        point, duals = self.read()
+        point, duals = self.read(unit)
         basic = self.basic()
         self.remember(point, basic)
         if (self.movable & ~self.held(point, duals, CLEAR) & ~np.isin(self.numbers, basic)).any():
@@ -198,9 +201,19 @@ class _Vertices(_Rows):
         if not self.highs.run(costs):
             raise self.highs.error(row)
 
-    def read(self) -> tuple[FloatArray, FloatArray]:
-        """Return the values and the duals of columns, then of rows, both (n + m,)."""
-        solution = self.highs.solver.getSolution()
+    def read(self, costs: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the values and the duals of columns, then of rows, both (n + m,), of a run with these costs."""
+        solver, program = self.highs.solver, self.owner.program
+        solution = solver.getSolution()
+        drift = np.abs(program.A @ np.array(solution.col_value) - solution.row_value).max(initial=0.0)
+        if drift > _DRIFT * (
+            1 + np.abs(solution.row_value).max(initial=0.0)
+        ):  # rounding of hundreds of steps: HiGHS computes the basis anew where it only starts there
+            basis = solver.getBasis()
+            solver.clearSolver()
+            solver.setBasis(basis)
+            self.highs.run(costs)
+            solution = solver.getSolution()
         return np.array(solution.col_value + solution.row_value), np.array(solution.col_dual + solution.row_dual)
 
     def basic(self) -> IntArray:
@@ -232,17 +245,17 @@ class _Vertices(_Rows):
                 costs = rest / length
                 if not self.highs.run(costs):
                     break
-                point, duals = self.read()
+                point, duals = self.read(costs)
             self.fix(self.held(point, duals, ZERO), point)
             if self.highs.run(self.preference):
-                return self.read()[0]
+                return self.read(self.preference)[0]
         finally:
             columns, rows = (np.arange(k, dtype=np.int32) for k in (self.n, len(program.row_lower)))
             solver.changeColsBounds(len(columns), columns, program.lower, program.upper)
             solver.changeRowsBounds(len(rows), rows, program.row_lower, program.row_upper)
         # The optimal points go on without end: what the solver finds from nowhere depends on the row alone.
         self.run_anew(unit, row)
-        return self.read()[0]
+        return self.read(unit)[0]
 
     def fix(self, fixed: Any, point: FloatArray) -> None:
         """Fix columns and rows at their values."""

@@ -41,13 +41,20 @@ class Program:
 
     @classmethod
     def of(cls, polyhedron: Polyhedron, integrality: npt.NDArray[np.bool_] | None = None) -> Program:
-        """Return a polyhedron as a program."""
+        """Return a polyhedron as a program; an inequality of one variable becomes a bound, which is cheaper to keep."""
+        A, b = polyhedron.A_ub, polyhedron.b_ub
+        lower, upper = polyhedron.lower.copy(), polyhedron.upper.copy()
+        single = np.diff(A.indptr) == 1
+        columns, factors = A[single].indices, A[single].data
+        limits = b[single] / factors
+        np.minimum.at(upper, columns[factors > 0], limits[factors > 0])
+        np.maximum.at(lower, columns[factors < 0], limits[factors < 0])
         return cls(
-            A=csc_array(vstack([polyhedron.A_ub, polyhedron.A_eq], format="csc")),
-            row_lower=np.concatenate([np.full(len(polyhedron.b_ub), -np.inf), polyhedron.b_eq]),
-            row_upper=np.concatenate([polyhedron.b_ub, polyhedron.b_eq]),
-            lower=polyhedron.lower,
-            upper=polyhedron.upper,
+            A=csc_array(vstack([A[~single], polyhedron.A_eq], format="csc")),
+            row_lower=np.concatenate([np.full(int((~single).sum()), -np.inf), polyhedron.b_eq]),
+            row_upper=np.concatenate([b[~single], polyhedron.b_eq]),
+            lower=lower,
+            upper=upper,
             integrality=integrality,
         )
 

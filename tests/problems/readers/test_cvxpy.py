@@ -4,9 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
-from decidewise.testing.complaints import pickled
 
 from decidewise.problems import from_cvxpy
+from decidewise.testing.requirements import pickled
 
 cp = pytest.importorskip("cvxpy")
 HOURS = 6

@@ -4,9 +4,9 @@ import gzip
 
 import numpy as np
 import pytest
-from decidewise.testing.complaints import pickled
 
 from decidewise.problems import read_problem
+from decidewise.testing.requirements import pickled
 
 PLAN = """NAME          PLAN
 OBJSENSE

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from decidewise.testing.complaints import pickled
 
 from decidewise import SolverError
 from decidewise.problems import Knapsack, ParallelProblem, from_function
 from decidewise.testing import check_problem
+from decidewise.testing.requirements import pickled
 
 WEIGHTS, CAPACITY = np.array([3, 4, 5, 8, 2, 6]), 13
 

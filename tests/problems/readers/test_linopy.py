@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from decidewise.testing.complaints import pickled
 
 from decidewise.problems import from_linopy
+from decidewise.testing.requirements import pickled
 
 linopy = pytest.importorskip("linopy")
 pd = pytest.importorskip("pandas")

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from decidewise.testing.complaints import pickled
 
 from decidewise.problems import from_pyomo
+from decidewise.testing.requirements import pickled
 
 pyo = pytest.importorskip("pyomo.environ")
 

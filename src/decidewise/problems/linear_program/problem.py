@@ -229,7 +229,7 @@ class LinearProgram(Problem):
         variables = self._variables(-batch if self.sense == "max" else batch, 1.0)
         return dict(zip(self.names, variables[0] if costs.ndim == 1 else variables.T, strict=True))
 
-    def solve_by(self, solver: type[Solver]) -> None:
+    def _solve_by(self, solver: type[Solver]) -> None:
         """Let another solver take over, for readers of models that come with one."""
         self._solver = solver(
             **{key: getattr(self._solver, key) for key in ("program", "time_limit", "gap", "keep_going")}

@@ -59,7 +59,7 @@ def from_gurobi(
         **options,
     )
     if solver == "gurobi":
-        problem.solve_by(GurobiSolver)
+        problem._solve_by(GurobiSolver)
     return problem
 
 
