@@ -3,8 +3,8 @@
 Run: `python speed/linear_program.py`. Targets: a program of 200 rows and 400 columns, for 1,000 rows of costs that a
 model predicts, at least 10 times as fast as `scipy.optimize.linprog` and at least 2 times as fast as a plain loop of
 `changeColsCost` and `run`, on two cores (measured here on one); programs in whole numbers no slower than HiGHS
-with the same options plus 5 %; SPO+ on a battery with 24 prices at least 5 times as fast as with a plain loop, with the
-same decisions; at least 20 times as fast as CVXPY that sets a parameter and solves.
+with the same options plus 5 %; SPO+ on a battery with 24 prices at least 5 times as fast as with a plain loop, to the
+same values; at least 20 times as fast as CVXPY that sets a parameter and solves.
 
 Processor time counts all threads, but no other processes of the machine; both sides take turns. What `ParallelProblem`
 adds on two cores is not measured here. HiGHS 1.14 runs without presolve on both sides where numbers are whole: with it
