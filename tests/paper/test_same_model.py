@@ -11,7 +11,9 @@ from decidewise.problems import CountedProblem
 
 @pytest.fixture
 def only_candidate(monkeypatch):
-    return lambda model: monkeypatch.setattr(wise_regressor_cv, "default_candidates", lambda X, costs, **_: {"mine": model})
+    return lambda model: monkeypatch.setattr(
+        wise_regressor_cv, "default_candidates", lambda X, costs, **_: {"mine": model}
+    )
 
 
 def test_it_is_spo_plus_on_the_link_of_the_choice_from_least_squares():
