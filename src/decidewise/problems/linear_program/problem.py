@@ -19,7 +19,7 @@ from decidewise.polyhedra import Polyhedron
 from decidewise.polyhedra.highs import Solver
 from decidewise.polyhedra.program import Program
 from decidewise.problems.base import Sense
-from decidewise.problems.mapped_problem import MappedProblem
+from decidewise.problems.mapped_problem import EMPTY, MappedProblem
 from decidewise.problems.mapped_problem.arguments import (
     Costs,
     as_bound,
@@ -254,8 +254,5 @@ class LinearProgram(MappedProblem):
             relaxed.minimize(np.zeros((1, self.n_variables)))
         except SolverError as error:
             if "Infeasible" in str(error):
-                raise ValueError(
-                    "the region is empty: no decision keeps all constraints and bounds. Look for the last constraint "
-                    "added, for a sign that is the wrong way round, or for a bound that is too tight."
-                ) from error
+                raise ValueError(EMPTY) from error
             # A solver that stumbles without costs may not stumble with them, and says so where it does.

@@ -12,6 +12,12 @@ from decidewise.checks import FloatArray, as_array, as_choice, as_matrix, as_num
 from decidewise.problems.base import Problem, Sense, as_n_costs
 from decidewise.problems.mapped_problem.arguments import Costs, as_map, as_names
 
+#: What to say of a region without any point.
+EMPTY = (
+    "the region is empty: no decision keeps all constraints and bounds. Look for the last constraint added, for a sign "
+    "that is the wrong way round, or for a bound that is too tight."
+)
+
 
 class MappedProblem(Problem):
     """Minimise `costs·(M w) + known·w + offset` over a region of `w`; a subclass minimises over the region.
@@ -45,9 +51,9 @@ class MappedProblem(Problem):
         self.names = [f"w{j}" for j in range(n)] if names is None else as_names(names, n)
         self._map = as_map(costs, self.names)
         self.n_costs = as_n_costs(self._map.shape[0])
-        sign = -1.0 if sense == "max" else 1.0  # `minimize` must not look at the sense
-        self._known = np.zeros(n) if known is None else sign * as_vector(known, name="known", length=n)
-        self._offset = sign * as_number(offset, name="offset")
+        self._sign = -1.0 if sense == "max" else 1.0  # `minimize` must not look at the sense
+        self._known = np.zeros(n) if known is None else self._sign * as_vector(known, name="known", length=n)
+        self._offset = self._sign * as_number(offset, name="offset")
         self.has_known = bool(self._known.any() or self._offset)
         self.on_error = as_choice(on_error, name="on_error", choices=("raise", "nan"))
 
