@@ -21,9 +21,9 @@ from decidewise.scaling import unit_rows
 #: A kind of cone: the name of Clarabel's class, and its arguments (a dimension, a size or an exponent).
 Kind = tuple[Any, ...]
 
-#: Feasibility and the gap, relative to the values that they compare. A second attempt, where the first does not get so
-#: far, takes the second number, and accepts the third.
-_FIRST, _SECOND, _ACCEPTED = 1e-9, 1e-8, 1e-6
+#: What Clarabel aims at and what is accepted if it gets no further, for feasibility and for the gap, relative to the
+#: values that they compare; one attempt after another.
+_ATTEMPTS = ((1e-10, 1e-9), (1e-9, 1e-8), (1e-8, 1e-6))
 #: The bits of a cost that count: multiplying a row by a number changes the last ones of 53.
 _BITS = 40
 
@@ -79,42 +79,44 @@ class ConicSolver:
 
     def is_empty(self) -> bool:
         """Return whether no point lies in the region, as far as Clarabel can tell."""
-        solver, clock = _Clarabel(self.region, _FIRST), _Clock(np.inf)
+        solver, clock = _Clarabel(self.region, *_ATTEMPTS[0]), _Clock(np.inf)
         solver.obey(clock)
         status, _ = in_thread(lambda: solver.run(np.zeros(self.region.A.shape[1])), clock.stop)
         return status.endswith("PrimalInfeasible")
 
     def _minimize(self, units: FloatArray, clock: _Clock) -> FloatArray:
         points = np.full(units.shape, np.nan)
-        solver = None
+        first = None
         for row, unit in enumerate(units):
-            if solver is None:
+            if first is None:
                 # Each thread takes a solver of its own. One that failed or was interrupted does not come back.
-                solver = self._idle.pop() if self._idle else _Clarabel(self.region, _FIRST)
-                solver.obey(clock)
+                first = self._idle.pop() if self._idle else _Clarabel(self.region, *_ATTEMPTS[0])
+                first.obey(clock)
             clock.start()
-            status, point = solver.run(unit)
-            if status in _HARD_OUTCOMES:
-                solver = _Clarabel(self.region, _SECOND)
-                solver.obey(clock)
-                status, point = solver.run(unit)
-                solver = None
+            status, point = first.run(unit)
+            if status not in _ANSWERS:
+                first = None
+            for attempt in _ATTEMPTS[1:]:
+                if status not in _HARD_OUTCOMES:
+                    break
+                again = _Clarabel(self.region, *attempt)
+                again.obey(clock)
+                status, point = again.run(unit)
             if clock.stopped:
                 return points
-            if status in ("Solved", "AlmostSolved"):
+            if status in _ANSWERS:
                 points[row] = point
-                continue
-            solver = None
-            if not self.keep_going:
+            elif not self.keep_going:
                 advice = _ADVICE.get(status.removeprefix("Almost"), _HARD)
                 raise SolverError(f"Clarabel ended with status {status!r}. {advice}", row=row)
-        if solver is not None:
-            self._idle.append(solver)
+        if first is not None:
+            self._idle.append(first)
         return points
 
 
-#: Of a first attempt that came near to an answer, or nowhere.
-_HARD_OUTCOMES = ("AlmostSolved", "InsufficientProgress", "NumericalError", "MaxIterations")
+_ANSWERS = ("Solved", "AlmostSolved")
+#: Of an attempt that may do better if it aims at less.
+_HARD_OUTCOMES = ("InsufficientProgress", "NumericalError", "MaxIterations")
 _HARD = "The numbers may be hard on it: bring rows and variables to similar sizes, or give the region an interior."
 _ADVICE = {
     "PrimalInfeasible": "No decision keeps all constraints: look for the last one added, or a bound that is too tight.",
@@ -145,15 +147,15 @@ class _Clock:
 class _Clarabel:
     """Clarabel with one region in it, to be solved for one cost vector after another; in one thread at a time."""
 
-    def __init__(self, region: ConicRegion, accuracy: float) -> None:
+    def __init__(self, region: ConicRegion, aim: float, accepted: float) -> None:
         import clarabel  # noqa: PLC0415  (whoever solves nothing here does not wait for it)
 
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.max_threads = 1
         settings.presolve_enable = settings.chordal_decomposition_enable = False
-        settings.tol_feas = settings.tol_gap_abs = settings.tol_gap_rel = accuracy
-        settings.reduced_tol_feas = settings.reduced_tol_gap_abs = settings.reduced_tol_gap_rel = _ACCEPTED
+        settings.tol_feas = settings.tol_gap_abs = settings.tol_gap_rel = aim
+        settings.reduced_tol_feas = settings.reduced_tol_gap_abs = settings.reduced_tol_gap_rel = accepted
         n = region.A.shape[1]
         cones = [getattr(clarabel, name)(*arguments) for name, *arguments in region.cones]
         self.solver = clarabel.DefaultSolver(csc_array((n, n)), np.zeros(n), region.A, region.b, cones, settings)

@@ -219,23 +219,31 @@ class Quadratic(Cone):
             )
         q = np.zeros(n) if self.q is None else as_vector(self.q, name="q of Quadratic", length=n)
         _set(self, Q=csr_array(Q + Q.T) / 2, q=q, r=as_number(self.r, name="r of Quadratic"))
-        if self.r < 0 and not q.any():
-            raise ValueError(f"the region is empty: wᵀQw <= {self.r:g} holds for no w, because Q is semidefinite.")
         _set(self, _root=_root(self.Q))
 
     def rows(self) -> ConeRows:
-        """Return the second-order cone, with `FᵀF = Q` and `t = r - q·w`: `‖(2 F w, s - t / s)‖ <= s + t / s`."""
-        F, n_rows = self._root, self._root.shape[0]
-        if not self.q.any():
-            if self.r == 0:
-                return ConeRows(F, np.zeros(n_rows), (("ZeroConeT", n_rows),))
-            return SecondOrder(F, d=np.sqrt(self.r)).rows()
-        scale = np.sqrt(abs(self.r)) or 1.0
-        slope = csr_array([self.q / scale])
+        """Return `‖F w + v‖² <= t`, with `FᵀF = Q` and `t = s - p·w`, where `Q p = 0`, as a second-order cone.
+
+        If `p` is zero that is `‖F w + v‖ <= sqrt(s)`, and otherwise `‖(2 (F w + v), u - t / u)‖ <= u + t / u` for any
+        `u > 0`.
+        """
+        F, lengths = self._root, self._root.multiply(self._root).sum(axis=1)
+        v = F @ self.q / (2 * lengths)
+        p, square = self.q - 2 * F.T @ v, float(v @ v)
+        p[np.abs(p) <= _ROUNDING * np.abs(self.q).max(initial=0.0)] = 0.0
+        s = self.r + square
+        if not p.any():
+            if s < -_ROUNDING * square:
+                raise ValueError(
+                    f"the region is empty: the least value of wᵀQw + q·w is {0.0 - square:g}, above r={self.r:g}."
+                )
+            if s <= np.finfo(float).eps * square:
+                return ConeRows(F, -v, (("ZeroConeT", len(v)),))
+            return SecondOrder(F, v, d=np.sqrt(s)).rows()
+        u = np.sqrt(abs(s)) or 1.0
         return SecondOrder(
-            vstack([2 * F, slope], format="csr"), np.append(np.zeros(n_rows), scale - self.r / scale),
-            -self.q / scale, scale + self.r / scale,
-        ).rows()  # fmt: skip
+            vstack([2 * F, csr_array([p / u])], format="csr"), np.append(2 * v, u - s / u), -p / u, u + s / u
+        ).rows()
 
 
 def _set(cone: Any, **values: Any) -> None:

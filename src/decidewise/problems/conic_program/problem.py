@@ -28,13 +28,13 @@ class ConicProgram(MappedProblem):
     A decision is `M w`: how much of each predicted cost is paid. The variables `w` themselves, with their names, are in
     `solution`.
 
-    *Accuracy.* Bounds hold exactly; constraints and values to about 1e-9, relative to their sizes, or to 1e-8 where
-    Clarabel gets no further (1e-6 at the worst). A unique optimal decision is found to about 1e-8 with second-order and
-    semidefinite cones, and to about 1e-5 with exponential ones. Scaled costs `a * c` have the decision of `c`: to the
+    *Accuracy.* Bounds hold exactly; constraints and values to about 1e-10, relative to their sizes, or to 1e-8 where
+    Clarabel gets no further (1e-6 at the worst). Along a curved boundary a decision is less exact than its value: to
+    about 1e-5, since a step so small changes no value by 1e-9. Scaled costs `a * c` have the decision of `c`: to the
     last bit if `a` is a power of two, and otherwise to this accuracy.
 
-    *Ties.* A strictly convex region has none. Otherwise the decision lies inside the face of all optimal ones, near its
-    analytic centre, and not at a vertex; for costs of zero, inside the region.
+    *Ties.* A strictly convex region has none. Otherwise the decision lies inside the face of all optimal ones, on the
+    way to its analytic centre, and not at a vertex; for costs of zero, inside the region.
 
     Parameters
     ----------
@@ -151,8 +151,10 @@ class ConicProgram(MappedProblem):
             return
         rows = A.toarray()
         rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(float).tiny)
+        if len(rows) > rows.shape[1]:
+            rows = np.linalg.qr(rows, mode="r")  # with the same lines
         _, values, axes = np.linalg.svd(rows)
-        lines = axes[int((values > len(axes) * np.finfo(float).eps * values[0]).sum()) :]
+        lines = axes[int((values > len(axes) * np.finfo(float).eps * values.max(initial=0.0)).sum()) :]
         seen = np.abs(lines @ self._map.T).max(axis=1, initial=0.0) > 1e-9
         if seen.any():
             j = int(np.abs(lines[seen][0]).argmax())

@@ -91,6 +91,11 @@ def _check_parameters(problem: Any, parameter: Any) -> list[Any]:
         raise ValueError(
             f"the parameter {parameter.name()!r} is in a constraint. Predicted costs must be in the objective only."
         )
+    if not problem.is_dcp():
+        raise ValueError(
+            "the problem is not convex by CVXPY's rules (problem.is_dcp()), so it cannot be turned into cones. Write "
+            "it by these rules, or solve it row by row by from_function."
+        )
     if not problem.is_dpp():
         raise ValueError(
             "the problem is not a disciplined parametrised program, so it cannot be compiled once for all costs: write "
@@ -107,11 +112,6 @@ def _compiled(problem: Any) -> dict[str, Any]:
     """Return what CVXPY would pass to HiGHS or, if that cannot take it, to Clarabel."""
     import cvxpy  # noqa: PLC0415  (an extra)
 
-    if not problem.is_dcp():
-        raise ValueError(
-            "the problem is not convex by CVXPY's rules (problem.is_dcp()), so it cannot be turned into cones. Write "
-            "it by these rules, or solve it row by row by from_function."
-        )
     try:
         data = problem.get_problem_data(cvxpy.HIGHS)[0]
     except cvxpy.error.SolverError as reason:
