@@ -3,6 +3,7 @@ from decidewise.polyhedra import Polyhedron
 from decidewise.problems.assignment import Assignment
 from decidewise.problems.ball import Ball
 from decidewise.problems.base import Problem
+from decidewise.problems.conic_program import ConicProgram, Exponential, Quadratic, SecondOrder, Semidefinite
 from decidewise.problems.ellipsoid import Ellipsoid
 from decidewise.problems.knapsack import Knapsack
 from decidewise.problems.linear_program import LinearProgram
@@ -28,8 +29,10 @@ __all__ = [
     "Assignment",
     "Ball",
     "CachedProblem",
+    "ConicProgram",
     "CountedProblem",
     "Ellipsoid",
+    "Exponential",
     "Inventory",
     "Knapsack",
     "KnownCosts",
@@ -40,7 +43,10 @@ __all__ = [
     "Polyhedron",
     "Portfolio",
     "Problem",
+    "Quadratic",
     "Ranking",
+    "SecondOrder",
+    "Semidefinite",
     "ShortestPath",
     "Storage",
     "TopK",

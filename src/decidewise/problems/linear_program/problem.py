@@ -13,21 +13,20 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
-from decidewise.checks import FloatArray, as_array, as_choice, as_matrix, as_number, as_positive, as_vector
+from decidewise.checks import FloatArray, as_number, as_positive, as_vector
 from decidewise.errors import SolverError
 from decidewise.polyhedra import Polyhedron
 from decidewise.polyhedra.highs import Solver
 from decidewise.polyhedra.program import Program
-from decidewise.problems.base import Problem, Sense, as_n_costs
-from decidewise.problems.linear_program.arguments import (
+from decidewise.problems.base import Sense
+from decidewise.problems.mapped_problem import EMPTY, MappedProblem
+from decidewise.problems.mapped_problem.arguments import (
     Costs,
     as_bound,
     as_bounds,
     as_constraints,
     as_indices,
     as_integrality,
-    as_map,
-    as_names,
     as_rows,
     as_two_sided,
     count_variables,
@@ -35,7 +34,7 @@ from decidewise.problems.linear_program.arguments import (
 )
 
 
-class LinearProgram(Problem):
+class LinearProgram(MappedProblem):
     """Minimise `costs·(M w) + known·w + offset` over `A_ub w <= b_ub`, `A_eq w = b_eq`, `lower <= w <= upper`.
 
     A decision is `M w`: how much of each predicted cost is paid. The variables `w` themselves, with their names, are in
@@ -120,24 +119,15 @@ class LinearProgram(Problem):
         gap: float | None = None,
         on_error: Literal["raise", "nan"] = "raise",
     ) -> None:
-        super().__init__(sense=sense)
         n = count_variables(A_ub, A_eq, lower, upper, known, names)
-        self.n_variables = n
-        self.names = [f"w{j}" for j in range(n)] if names is None else as_names(names, n)
+        super().__init__(n, costs=costs, known=known, offset=offset, sense=sense, names=names, on_error=on_error)
         region = Polyhedron(
             *as_rows(A_ub, b_ub, n, "ub"), *as_rows(A_eq, b_eq, n, "eq"),
             *as_bounds(lower, upper, n, self.names),
         )  # fmt: skip
         whole = as_integrality(integrality, n)
-        self._map = as_map(costs, self.names)
-        self.n_costs = as_n_costs(self._map.shape[0])
-        sign = -1.0 if sense == "max" else 1.0  # `minimize` must not look at the sense
-        self._known = np.zeros(n) if known is None else sign * as_vector(known, name="known", length=n)
-        self._offset = sign * as_number(offset, name="offset")
-        self.has_known = bool(self._known.any() or self._offset)
         # Whole numbers in part, or in expressions with fractions, are no decisions in whole numbers.
         self.is_integer = whole is not None and bool(whole[self._map.indices].all() and np.all(self._map.data % 1 == 0))
-        self.on_error = as_choice(on_error, name="on_error", choices=("raise", "nan"))
         self._region = region
         self.B_S = float(np.linalg.norm(abs(self._map) @ np.maximum(np.abs(region.lower), np.abs(region.upper))))
         self._solver = Solver(
@@ -206,28 +196,12 @@ class LinearProgram(Problem):
             **options,
         )
 
-    def minimize(self, costs: FloatArray) -> FloatArray:
-        """Return `M w` of an optimal `w` for each row, the known costs counted once: (r, n_costs) -> (r, n_costs)."""
-        return self._decisions(self._variables(costs, 1.0))
-
-    def minimize_lifted(self, costs: FloatArray) -> FloatArray:
-        """Return the lifted decisions: (r, n_costs + 1) -> (r, n_costs + 1).
-
-        The last of the costs weighs the known part; the last of the decisions is `known·w + offset`, of a minimisation.
-        """
-        variables = self._variables(costs[:, :-1], costs[:, -1:])
-        return np.column_stack([self._decisions(variables), variables @ self._known + self._offset])
-
     def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
         """Return `M w` of an optimal vertex of the linear relaxation for each row: (r, n_costs) -> (r, n_costs)."""
         return self._decisions(self._relaxation.minimize(self._objective(costs, 1.0)))
 
-    def solution(self, costs: Any) -> dict[str, Any]:
-        """Return the values of all variables by name: arrays of shape (r,), or numbers for one row of costs."""
-        costs = as_array(costs, name="costs")
-        batch = as_matrix(np.atleast_2d(costs), n_columns=self.n_costs, owner=type(self).__name__)
-        variables = self._variables(-batch if self.sense == "max" else batch, 1.0)
-        return dict(zip(self.names, variables[0] if costs.ndim == 1 else variables.T, strict=True))
+    def _minimize_variables(self, objective: FloatArray) -> FloatArray:
+        return self._solver.minimize(objective)
 
     def _solve_by(self, solver: type[Solver]) -> None:
         """Let another solver take over, for readers of models that come with one."""
@@ -273,16 +247,6 @@ class LinearProgram(Problem):
             return self._solver
         return Solver(Program.of(self._region), self._solver.time_limit, keep_going=self._solver.keep_going)
 
-    def _objective(self, costs: FloatArray, weight: Any) -> FloatArray:
-        """Return the costs of all variables: (r, n_costs) -> (r, n_variables)."""
-        return np.ascontiguousarray(costs @ self._map + weight * self._known)
-
-    def _variables(self, costs: FloatArray, weight: Any) -> FloatArray:
-        return self._solver.minimize(self._objective(costs, weight))
-
-    def _decisions(self, variables: FloatArray) -> FloatArray:
-        return np.ascontiguousarray(variables @ self._map.T)
-
     def _check_not_empty(self) -> None:
         """Raise unless the linear relaxation has a point: whether it has whole numbers too, a solve tells."""
         relaxed = Solver(Program.of(self._region))
@@ -290,8 +254,5 @@ class LinearProgram(Problem):
             relaxed.minimize(np.zeros((1, self.n_variables)))
         except SolverError as error:
             if "Infeasible" in str(error):
-                raise ValueError(
-                    "the region is empty: no decision keeps all constraints and bounds. Look for the last constraint "
-                    "added, for a sign that is the wrong way round, or for a bound that is too tight."
-                ) from error
+                raise ValueError(EMPTY) from error
             # A solver that stumbles without costs may not stumble with them, and says so where it does.

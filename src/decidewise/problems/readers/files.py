@@ -17,7 +17,7 @@ from scipy.sparse import csc_array, csr_array
 from decidewise.errors import InputError
 from decidewise.problems.base import Sense
 from decidewise.problems.linear_program import LinearProgram
-from decidewise.problems.linear_program.arguments import Costs
+from decidewise.problems.mapped_problem.arguments import Costs
 
 if TYPE_CHECKING:
     import highspy

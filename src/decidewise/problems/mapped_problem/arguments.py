@@ -1,4 +1,4 @@
-"""What a user may pass to a linear program, turned into sparse rows, bounds and maps, or into a sentence."""
+"""What a user may pass to a linear or a conic program, turned into sparse rows, bounds and maps, or into a sentence."""
 
 from __future__ import annotations
 
