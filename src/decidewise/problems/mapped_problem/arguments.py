@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, eye_array, issparse
 
-from decidewise.checks import FloatArray, all_finite, as_array, as_vector
+from decidewise.checks import FloatArray, all_finite, as_array, as_vector, nearest_names
 
 #: Which variables carry predicted costs: indices, names, one pattern of names, or a map.
 Costs = Any
@@ -133,13 +132,13 @@ def as_indices(costs: Costs, names: list[str]) -> npt.NDArray[np.int64]:
     if isinstance(costs, str):
         chosen = [j for j, name in enumerate(names) if fnmatchcase(name, costs)]
         if not chosen:
-            raise ValueError(f"no variable matches costs={costs!r}{_nearest(costs, names)}")
+            raise ValueError(f"no variable matches costs={costs!r}{nearest_names(costs, names)}")
         return np.array(chosen)
     given = list(costs)
     place = {name: j for j, name in enumerate(names)}
     for item in given:
         if isinstance(item, str) and item not in place:
-            raise ValueError(f"there is no variable {item!r}{_nearest(item, names)}")
+            raise ValueError(f"there is no variable {item!r}{nearest_names(item, names)}")
         if not isinstance(item, str | int | np.integer) or isinstance(item, bool):
             raise ValueError(
                 "costs must be indices or names of variables, a pattern of names, or a map with one row for each "
@@ -154,12 +153,6 @@ def as_indices(costs: Costs, names: list[str]) -> npt.NDArray[np.int64]:
         twice = next(names[j] for k, j in enumerate(chosen) if j in chosen[:k])
         raise ValueError(f"costs names the variable {twice!r} more than once.")
     return np.array(chosen)
-
-
-def _nearest(name: str, names: list[str]) -> str:
-    """Say which names come near to one that is not among them."""
-    near = get_close_matches(name.strip("*?"), names, n=3, cutoff=0.5) or names[:3]
-    return f"; the nearest of {len(names)} names are {', '.join(map(repr, near))}."
 
 
 def as_constraints(constraints: Any) -> list[tuple[Any, Any, Any]]:
