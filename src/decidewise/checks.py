@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from numbers import Integral, Real
 from typing import Any
 
@@ -205,6 +206,16 @@ def nearest_names(name: str, names: Collection[str]) -> str:
     near = get_close_matches(name.strip("*?"), names, n=3, cutoff=0.5) or list(names)[:3]
     which = "is" if len(near) == 1 else "are"
     return f"; the nearest of {len(names)} names {which} {', '.join(map(repr, near))}."
+
+
+def matching_names(pattern: str, names: Sequence[str]) -> list[int]:
+    """Return the places of the names that match a pattern: `*` stands for anything, `?` for one character.
+
+    >>> matching_names("x[*]", ["x[0]", "y", "x[1]"])  # brackets, which many tools write, stand for themselves
+    [0, 2]
+    """
+    pattern = pattern.replace("[", "[[]")
+    return [place for place, name in enumerate(names) if fnmatchcase(name, pattern)]
 
 
 def as_rng(rng: Any) -> np.random.Generator:

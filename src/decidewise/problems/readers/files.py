@@ -1,4 +1,4 @@
-"""Read a linear program from a file, `.mps`, `.mps.gz` or `.lp`, as any modelling tool writes it."""
+"""Read a problem from a file: `.mps`, `.mps.gz` or `.lp`, as any modelling tool writes it, or `.toml`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import re
 import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint
 from scipy.sparse import csc_array, csr_array
 
 from decidewise.errors import InputError
-from decidewise.problems.base import Sense
+from decidewise.problems.base import Problem, Sense
 from decidewise.problems.linear_program import LinearProgram
 from decidewise.problems.mapped_problem.arguments import Costs
 
@@ -26,24 +26,38 @@ _SUFFIXES = (".mps", ".lp", ".mps.gz", ".lp.gz")
 
 
 def read_problem(
-    path: str | os.PathLike[str], costs: Costs = None, *, sense: Sense | None = None, **options: Any
-) -> LinearProgram:
-    """Read a file that HiGHS can read as a problem.
+    path: str | os.PathLike[str],
+    costs: Costs = None,
+    *,
+    sense: Sense | None = None,
+    time_limit: float | None = None,
+    gap: float | None = None,
+    on_error: Literal["raise", "nan"] = "raise",
+) -> Problem:
+    """Read a problem from a file: a linear program as modelling tools write it, or a description in TOML.
 
-    Where a variable has a predicted cost, that of the file is left out. All other costs of the file are known costs,
-    and its constant is the offset. As in every solver, an integer variable of an MPS file that has no bounds is binary.
+    A `.toml` file says all about the problem (see `decidewise.problems.ProblemFile`), so there are no further
+    arguments. If it is of the kind "python", reading it executes the module that it names.
+
+    All other files are read by HiGHS, and the problem is a `LinearProgram`. Where a variable has a predicted cost, that
+    of the file is left out. All other costs of the file are known costs, and its constant is the offset. As in every
+    solver, an integer variable of an MPS file that has no bounds is binary.
 
     Parameters
     ----------
     path : str or path
-        An `.mps` or `.lp` file, also compressed as `.gz`.
+        An `.mps` or `.lp` file, also compressed as `.gz`, or a `.toml` file.
     costs : optional
-        Which variables have predicted costs: names, a pattern of names such as `"price_*"`, or a map; see
-        `LinearProgram`. By default all of them.
+        Which variables have predicted costs: names, a pattern of names such as `"price_*"`, factors of patterns, or a
+        map; see `LinearProgram`. By default all of them.
     sense : {"min", "max"}, optional
         By default that of the file.
-    options
-        Others of `LinearProgram`: `time_limit`, `gap`, `on_error`.
+    time_limit : float, optional
+        Seconds for one row.
+    gap : float, optional
+        With variables in whole numbers: how far, relative to its value, a decision may be from the optimum.
+    on_error : {"raise", "nan"}
+        Whether a row that cannot be solved is a `SolverError`, or a decision of NaN beside the decisions of all others.
 
     Examples
     --------
@@ -60,10 +74,17 @@ def read_problem(
            [0. , 0. ]])
     """
     path = Path(path)
+    options: dict[str, Any] = {"time_limit": time_limit, "gap": gap, "on_error": on_error}
+    if path.suffix.lower() == ".toml":
+        if any(given is not None for given in (costs, sense, time_limit, gap)) or on_error != "raise":
+            raise InputError(f"{path.name} says all about the problem: write costs and options into it.")
+        from decidewise.problems.readers.problem_file import ProblemFile  # noqa: PLC0415  (it reads models, too)
+
+        return ProblemFile.read(path).build()
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}. Check its name, and the folder that the program runs in.")
     if not path.name.lower().endswith(_SUFFIXES):
-        raise InputError(f"{path.name!r} must end in {', '.join(_SUFFIXES)}, which says how it is written.")
+        raise InputError(f"{path.name!r} must end in {', '.join(_SUFFIXES)} or .toml, which says how it is written.")
     model, remarks = _read(path)
     _check(model, path)
     if remarks:
