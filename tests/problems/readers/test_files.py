@@ -86,7 +86,36 @@ def test_costs_by_name_in_any_order(tmp_path):
         ("plan.mps", "garbage\n1 2 3\n", "HiGHS cannot read plan.mps.* Is it a complete MPS file"),
         ("plan.mps", PLAN[:300], "HiGHS cannot read plan.mps"),
         ("plan.mps", PLAN.replace("price_a ", "price a "), "HiGHS cannot read plan.mps"),
-        ("plan.mps", PLAN.replace("price_b   VALUE      1.0", "price_b   VALUE      nan"), "c must be finite; row 1"),
+        ("plan.mps", "", "HiGHS cannot read plan.mps. Is it a complete MPS file"),
+        ("plan.mps", PLAN.replace("WORK       10.0", "WORK       10,5"), "plan.mps, line 19: '10,5' is not a number"),
+        ("plan.mps", PLAN.replace("WORK       10.0", "WORK       ten"), "plan.mps, line 19: 'ten' is not a number"),
+        ("plan.mps", PLAN.replace("WORK       2.0", "WORK       NaN"), "plan.mps, line 12: 'NaN' is not a number"),
+        ("plan.mps", PLAN.replace("price_b    5.0", "price_b    5.0x"), "plan.mps, line 25: '5.0x' is not a number"),
+        (
+            "plan.mps",
+            PLAN.replace("BND       price_b", "BND       prize_b"),
+            "line 25: a bound of variable 'prize_b', which has no column; the nearest of 3 names .*'price_b'",
+        ),
+        ("plan.mps", PLAN.replace("MAX", "LARGEST"), "plan.mps, line 3: the sense must be MAX or MIN; got 'LARGEST'"),
+        (
+            "plan.mps",
+            PLAN.replace("RHS\n    RHS", "    price_b   WORK   1.0\nRHS\n    RHS"),
+            "line 18: variable 'price_b' is already there",
+        ),
+        ("plan.mps", PLAN.replace("WORK       10.0", "WORK       -9.0"), "plan.mps: the region is empty"),
+        (
+            "plan.mps",
+            PLAN.replace("ENDATA", "QCMATRIX WORK\n    stock stock 1.0\nENDATA"),
+            "Quadratic rows not supported",
+        ),
+        ("plan.mps", PLAN.replace("ENDATA", "SOS\n S1 s\n    price_a 1\n    stock 2\nENDATA"), "SOS not supported"),
+        ("plan.lp", "this is not\nan lp file 12 ~~ >>\n", "plan.lp has no variables"),
+        ("plan.lp", "min\n obj: x\nst\n c: nan x + y >= 3\nend\n", "plan.lp has NaN"),
+        (
+            "plan.mps",
+            PLAN.replace("price_b   VALUE      1.0", "price_b   VALUE      nan"),
+            "plan.mps, line 15: 'nan' is not a number",
+        ),
         (
             "plan.mps",
             "*SENSE:Maximize\n" + PLAN.replace("OBJSENSE\n    MAX\n", ""),
@@ -111,10 +140,24 @@ def test_what_is_refused_in_a_sentence(tmp_path, name, text, message):
 def test_a_file_that_is_not_there_and_one_that_cannot_be_unpacked(tmp_path):
     with pytest.raises(ValueError, match=r"there is no file 'nowhere.mps'"):
         read_problem("nowhere.mps")
-    broken = tmp_path / "plan.mps.gz"
-    broken.write_bytes(gzip.compress(PLAN.encode())[:60])
-    with pytest.raises(ValueError, match=r"plan.mps.gz cannot be unpacked"):
-        read_problem(broken)
+    broken, packed = tmp_path / "plan.mps.gz", gzip.compress(PLAN.encode())
+    for content in (packed[:60], PLAN.encode(), packed[:40] + b"\xff" * 9 + packed[49:], packed[:-4] + b"1234"):
+        broken.write_bytes(content)
+        with pytest.raises(ValueError, match=r"plan.mps.gz cannot be unpacked"):
+            read_problem(broken)
+    (tmp_path / "latin.mps").write_bytes(PLAN.replace("stock", "stück").encode("latin1"))
+    with pytest.raises(ValueError, match=r"latin.mps is not written in UTF-8"):
+        read_problem(tmp_path / "latin.mps")
+
+
+def test_files_that_look_strange_are_read(tmp_path):
+    """Comments, exponents of Fortran, names of sections as names, no names of sets, letters beyond ASCII."""
+    expected = read_problem(written(tmp_path, PLAN), costs="price_*").solve([3.0, 1.0])
+    odd = PLAN.replace("VALUE", "ROWS").replace("stock", "größe").replace("LEAST", "BOUNDS")
+    odd = odd.replace("10.0 ", "1.0D1").replace("BND ", "   ").replace("5.0\n", "5.0 $ at most\n* nothing here\n")
+    problem = read_problem(written(tmp_path, odd), costs="price_*")
+    np.testing.assert_array_equal(problem.solve([3.0, 1.0]), expected)
+    assert "größe" in problem.names
 
 
 def test_what_highs_repairs_is_a_warning_in_its_words(tmp_path):
