@@ -1,6 +1,7 @@
 """`decidewise problems`: the list, one kind, and the check of a file."""
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -57,6 +58,12 @@ def test_the_example_of_every_kind_can_be_checked(name, tmp_path, monkeypatch):
     assert kinds()[name].summary in text
     for argument in described["arguments"]:
         assert argument["name"] in text
+
+
+def test_the_page_of_problems_has_every_class():
+    page = (Path(__file__).parents[1] / "docs" / "problems.md").read_text(encoding="utf-8")
+    for kind in kinds().values():
+        assert f"`{kind.owner.__name__}" in page or kind.name == "python", kind
 
 
 def test_columns_by_row_come_from_a_table(tmp_path):
