@@ -179,3 +179,91 @@ def test_pulp(tmp_path):
         read_problem(tmp_path / "plan.mps")
     for name, sense in (("plan.mps", "max"), ("plan.lp", None)):
         np.testing.assert_allclose(read_problem(tmp_path / name, sense=sense).solve([1.0, 2.0]), [1, 3])
+
+
+def by_gurobi(path):
+    gurobipy = pytest.importorskip("gurobipy")
+    with gurobipy.Env(params={"OutputFlag": 0}) as environment, gurobipy.Model(env=environment) as model:
+        x = model.addVars(3, ub=[4.0, 5.0, gurobipy.GRB.INFINITY], obj=1.0, vtype=["I", "C", "C"], name="x")
+        y = model.addVar(lb=-gurobipy.GRB.INFINITY, obj=-0.5, name="y")
+        model.addConstr(2 * x[0] + x[1] + x[2] <= 10)
+        model.addRange(x[0] + x[1], 1, 7)
+        model.addConstr(x[2] - y == 1)
+        model.ModelSense = gurobipy.GRB.MAXIMIZE
+        model.ObjCon = 3.0
+        model.write(str(path))
+
+
+def by_pyomo(path):
+    pyo = pytest.importorskip("pyomo.environ")
+    model = pyo.ConcreteModel()
+    upper, kinds = (4, 5, None), (pyo.Integers, pyo.Reals, pyo.Reals)
+    model.x = pyo.Var(range(3), bounds=lambda _, k: (0, upper[k]), domain=lambda _, k: kinds[k])
+    model.y = pyo.Var()
+    model.work = pyo.Constraint(expr=2 * model.x[0] + model.x[1] + model.x[2] <= 10)
+    model.sum = pyo.Constraint(expr=(1, model.x[0] + model.x[1], 7))
+    model.equal = pyo.Constraint(expr=model.x[2] - model.y == 1)
+    income = model.x[0] + model.x[1] + model.x[2] - 0.5 * model.y + 3
+    model.value = pyo.Objective(expr=income, sense=pyo.maximize)
+    model.write(str(path), io_options={"symbolic_solver_labels": True})
+
+
+def by_ortools(path):
+    linear_solver = pytest.importorskip("ortools.linear_solver.pywraplp")
+    solver = linear_solver.Solver.CreateSolver("SCIP")
+    x = [solver.IntVar(0, 4, "x_0"), solver.NumVar(0, 5, "x_1"), solver.NumVar(0, solver.infinity(), "x_2")]
+    y = solver.NumVar(-solver.infinity(), solver.infinity(), "y")
+    solver.Add(2 * x[0] + x[1] + x[2] <= 10)
+    solver.Add(linear_solver.SumArray([x[0], x[1]]) <= 7)
+    solver.Add(linear_solver.SumArray([x[0], x[1]]) >= 1)
+    solver.Add(x[2] - y == 1)
+    solver.Maximize(x[0] + x[1] + x[2] - 0.5 * y + 3)
+    path.write_text(solver.ExportModelAsMpsFormat(fixed_format=False, obfuscate=False))
+
+
+@pytest.mark.parametrize("writer", [by_gurobi, by_pyomo, by_ortools])
+def test_mps_files_of_other_tools(tmp_path, writer):
+    """The same program by each; its best plan for the values (5, 2, 1) and -0.5 per y, by hand."""
+    writer(tmp_path / "plan.mps")
+    problem = read_problem(tmp_path / "plan.mps", costs="x*")
+    assert (problem.n_costs, problem.sense, problem.has_known) == (3, "max", True)
+    np.testing.assert_allclose(problem.solve([5.0, 2.0, 1.0]), [4, 2, 0], atol=1e-8)
+    np.testing.assert_allclose(problem.solve([-1.0, -1.0, 3.0]), [0, 1, 9], atol=1e-8)
+    lifted = problem.minimize_lifted(np.array([[-5.0, -2.0, -1.0, 1.0]]))
+    assert lifted[0, -1] == pytest.approx(-(3.0 - 0.5 * -1.0))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_programs_come_back_as_highs_wrote_them(tmp_path, seed):
+    import highspy  # noqa: PLC0415
+    from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415
+
+    rng = np.random.default_rng(seed)
+    n, m = 6, 4
+    A = rng.integers(-3, 4, size=(m, n)) * rng.uniform(0.5, 2.0, size=(m, n))
+    inside = rng.integers(0, 3, size=n)
+    low, high = A @ inside - rng.uniform(0, 3, size=m), A @ inside + rng.uniform(0, 3, size=m)
+    low[0], high[1] = -np.inf, np.inf
+    low[2] = high[2] = A[2] @ inside
+    lower, upper = inside - rng.integers(0, 3, size=n).astype(float), inside + rng.integers(0, 4, size=n).astype(float)
+    whole = rng.integers(0, 2, size=n)
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    for j in range(n):
+        solver.addVar(lower[j], upper[j])
+        solver.passColName(j, f"x{j}")
+        if whole[j]:
+            solver.changeColIntegrality(j, highspy.HighsVarType.kInteger)
+    for i in range(m):
+        solver.addRow(low[i], high[i], n, np.arange(n), A[i])
+    solver.changeObjectiveSense(highspy.ObjSense.kMaximize if seed % 2 else highspy.ObjSense.kMinimize)
+    solver.writeModel(str(tmp_path / "plan.mps"))
+
+    problem = read_problem(tmp_path / "plan.mps")
+    assert problem.sense == ("max" if seed % 2 else "min")
+    for costs in rng.normal(size=(5, n)):
+        sign = -1.0 if seed % 2 else 1.0
+        best = milp(
+            sign * costs, integrality=whole, bounds=Bounds(lower, upper), constraints=LinearConstraint(A, low, high)
+        )
+        assert costs @ problem.solve(costs) == pytest.approx(sign * best.fun, abs=1e-6)
