@@ -267,6 +267,7 @@ BAD = [
         'kind = "linear_program"\nA_ub = [[1, 1]]\nb_ub = [1]\ncosts = [[1]]',
         "a map of costs must have one row for",
     ),
+    ('kind = "conic_program"\nupper = [1]', "kind 'conic_program' takes objects that a file cannot hold"),
     ('kind = "file"', "path is missing: kind 'file' needs path"),
     ('kind = "file"\npath = 3', "path must be a string; got 3"),
     ('kind = "file"\npath = "no.mps"', "there is no file .*no.mps"),

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, eye_array, issparse
 
 from decidewise.checks import FloatArray, all_finite, as_array, as_vector, matching_names, nearest_names
-from decidewise.problems.linear_program.expressions import as_expressions
+from decidewise.problems.mapped_problem.expressions import as_expressions
 
 #: Which variables carry predicted costs: indices, names, one pattern of names, factors by pattern, or a map.
 Costs = Any
