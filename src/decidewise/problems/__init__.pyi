@@ -16,6 +16,7 @@ from decidewise.problems.readers.files import read_problem
 from decidewise.problems.readers.function import from_function
 from decidewise.problems.readers.gurobi import from_gurobi
 from decidewise.problems.readers.linopy import from_linopy
+from decidewise.problems.readers.problem_file import ProblemFile
 from decidewise.problems.readers.pyepo import from_pyepo
 from decidewise.problems.readers.pyomo import from_pyomo
 from decidewise.problems.shortest_path import ShortestPath
@@ -43,6 +44,7 @@ __all__ = [
     "Polyhedron",
     "Portfolio",
     "Problem",
+    "ProblemFile",
     "Quadratic",
     "Ranking",
     "SecondOrder",

@@ -29,6 +29,8 @@ class TopK(Problem):
 
     Attributes
     ----------
+    n_costs : int
+        `n`, one per item.
     B_S : float
         The norm of every decision, `sqrt(k)`.
 

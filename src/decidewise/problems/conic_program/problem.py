@@ -46,8 +46,8 @@ class ConicProgram(MappedProblem):
         Further constraints on all variables.
     costs : optional
         What the predicted costs act on: the indices of variables, their names, a pattern of names such as `"price_*"`,
-        or a map `M` of shape (n_costs, n), dense or sparse, whose rows are linear expressions of the variables. By
-        default every variable has a predicted cost.
+        factors of patterns such as `{"sell_*": 1, "buy_*": -1}`, or a map `M` of shape (n_costs, n), dense or sparse,
+        whose rows are linear expressions of the variables. By default every variable has a predicted cost.
     known : array-like of shape (n,), optional
         Costs of variables that are not predicted; they add to those that are.
     offset : float
@@ -63,6 +63,8 @@ class ConicProgram(MappedProblem):
 
     Attributes
     ----------
+    n_costs : int
+        One per variable, or per entry of `costs`.
     n_variables : int
     names : list of str
         `w0`, `w1` and so on where none were given.

@@ -46,6 +46,8 @@ class Knapsack(Problem):
 
     Attributes
     ----------
+    n_costs : int
+        `m`, one per item.
     B_S : float or None
         The square root of the largest number of items that fit, or None if counting them takes too long.
 

@@ -56,8 +56,9 @@ class LinearProgram(MappedProblem):
         1 (or True) for a variable in whole numbers, and 0 for any other.
     costs : optional
         What the predicted costs act on: the indices of variables, their names, a pattern of names such as `"price_*"`,
-        or a map `M` of shape (n_costs, n), dense or sparse, whose rows are linear expressions of the variables. By
-        default every variable has a predicted cost.
+        or linear expressions of variables. These are a map `M` of shape (n_costs, n), dense or sparse, or factors of
+        patterns: `{"sell_*": 1, "buy_*": -1}` has one cost for each text that the star stands for, here of what is sold
+        less what is bought. By default every variable has a predicted cost.
     known : array-like of shape (n,), optional
         Costs of variables that are not predicted; they add to those that are.
     offset : float
@@ -76,6 +77,8 @@ class LinearProgram(MappedProblem):
 
     Attributes
     ----------
+    n_costs : int
+        One per variable, or per entry of `costs`.
     n_variables : int
     names : list of str
         `w0`, `w1` and so on where none were given.
@@ -84,6 +87,10 @@ class LinearProgram(MappedProblem):
 
     Examples
     --------
+    >>> LinearProgram([[1.0, 2.0]], [4.0], upper=[3.0, 3.0], sense="max").solve([[1.0, 1.0], [1.0, 3.0]])
+    array([[3. , 0.5],
+           [0. , 2. ]])
+
     A battery buys and sells at three prices; what it sells less what it buys is `M w`.
 
     >>> charge, sell, level = np.eye(3), np.eye(3), np.eye(3) - np.eye(3, k=-1)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from difflib import get_close_matches
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, eye_array, issparse
 
-from decidewise.checks import FloatArray, all_finite, as_array, as_vector
+from decidewise.checks import FloatArray, all_finite, as_array, as_vector, matching_names, nearest_names
+from decidewise.problems.mapped_problem.expressions import as_expressions
 
-#: Which variables carry predicted costs: indices, names, one pattern of names, or a map.
+#: Which variables carry predicted costs: indices, names, one pattern of names, factors by pattern, or a map.
 Costs = Any
 
 
@@ -109,7 +108,9 @@ def as_integrality(integrality: Any, n: int) -> npt.NDArray[np.bool_] | None:
 
 def is_map(costs: Costs) -> bool:
     """Whether costs are linear expressions of variables, not variables."""
-    return issparse(costs) or (not isinstance(costs, str) and costs is not None and len(np.shape(costs)) == 2)
+    if costs is None or isinstance(costs, str | Mapping):
+        return False
+    return issparse(costs) or len(np.shape(costs)) == 2
 
 
 def as_map(costs: Costs, names: list[str]) -> csr_array:
@@ -123,23 +124,27 @@ def as_map(costs: Costs, names: list[str]) -> csr_array:
                 f"variables; got shape {matrix.shape}."
             )
         return matrix
+    if isinstance(costs, Mapping):
+        return as_expressions(costs, names)
     return csr_array(eye_array(n, format="csr")[as_indices(costs, names)])
 
 
 def as_indices(costs: Costs, names: list[str]) -> npt.NDArray[np.int64]:
-    """Return the variables that indices, names or a pattern name, each of them once."""
+    """Return the variables that indices, names, a pattern or factors by pattern name, each of them once."""
     if costs is None:
         return np.arange(len(names))
+    if isinstance(costs, Mapping):
+        return np.unique(as_expressions(costs, names).indices)
     if isinstance(costs, str):
-        chosen = [j for j, name in enumerate(names) if fnmatchcase(name, costs)]
+        chosen = matching_names(costs, names)
         if not chosen:
-            raise ValueError(f"no variable matches costs={costs!r}{_nearest(costs, names)}")
+            raise ValueError(f"no variable matches costs={costs!r}{nearest_names(costs, names)}")
         return np.array(chosen)
     given = list(costs)
     place = {name: j for j, name in enumerate(names)}
     for item in given:
         if isinstance(item, str) and item not in place:
-            raise ValueError(f"there is no variable {item!r}{_nearest(item, names)}")
+            raise ValueError(f"there is no variable {item!r}{nearest_names(item, names)}")
         if not isinstance(item, str | int | np.integer) or isinstance(item, bool):
             raise ValueError(
                 "costs must be indices or names of variables, a pattern of names, or a map with one row for each "
@@ -154,12 +159,6 @@ def as_indices(costs: Costs, names: list[str]) -> npt.NDArray[np.int64]:
         twice = next(names[j] for k, j in enumerate(chosen) if j in chosen[:k])
         raise ValueError(f"costs names the variable {twice!r} more than once.")
     return np.array(chosen)
-
-
-def _nearest(name: str, names: list[str]) -> str:
-    """Say which names come near to one that is not among them."""
-    near = get_close_matches(name.strip("*?"), names, n=3, cutoff=0.5) or names[:3]
-    return f"; the nearest of {len(names)} names are {', '.join(map(repr, near))}."
 
 
 def as_constraints(constraints: Any) -> list[tuple[Any, Any, Any]]:

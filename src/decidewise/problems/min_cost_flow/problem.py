@@ -38,6 +38,8 @@ class MinCostFlow(Problem):
 
     Attributes
     ----------
+    n_costs : int
+        One per edge.
     B_S : float
         A bound on the norm of decisions, that of the capacities.
 

@@ -43,12 +43,14 @@ class Portfolio(Problem):
 
     Attributes
     ----------
+    n_costs : int
+        `n`, one per asset.
     B_S : float
         An upper bound on the norm of a portfolio: the smaller of the budget and `sqrt(risk / smallest eigenvalue)`.
 
     Examples
     --------
-    >>> portfolio = Portfolio(np.eye(3), risk=0.5)
+    >>> portfolio = Portfolio([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], risk=0.5)
     >>> portfolio.solve([[1.0, 1.0, 0.0], [1.0, 0.0, -1.0]]).round(3)
     array([[0.5  , 0.5  , 0.   ],
            [0.707, 0.   , 0.   ]])

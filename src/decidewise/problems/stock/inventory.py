@@ -55,6 +55,8 @@ class Inventory(Problem):
 
     Attributes
     ----------
+    n_costs : int
+        One per period.
     has_known : bool
         Whether any holding cost is not zero.
     B_S : float

@@ -58,6 +58,8 @@ class Storage(Problem):
 
     Attributes
     ----------
+    n_costs : int
+        `periods`.
     B_S : float
         A bound on the norm of decisions, `power · sqrt(periods)`.
 
