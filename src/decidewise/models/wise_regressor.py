@@ -11,12 +11,25 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, MultiOutputMixin, Re
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags, check_array, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from decidewise.checks import FloatArray, as_flag, as_matrix, as_number, as_sample_weight, check_same_rows
+from decidewise.checks import (
+    FloatArray,
+    as_features,
+    as_flag,
+    as_matrix,
+    as_number,
+    as_sample_weight,
+    check_items,
+    check_same_rows,
+    is_per_item,
+)
 from decidewise.errors import CalibrationWarning
 from decidewise.measure import mean_one, resample, transform
 from decidewise.models.estimator.all_or_nothing import all_or_nothing
+from decidewise.models.estimator.cost_names import read_cost_names
+from decidewise.models.estimator.features import read_features
+from decidewise.models.estimator.items import fit_items, predict_items
 from decidewise.models.estimator.traits import (
     as_regressor,
     check_features,
@@ -67,7 +80,9 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
     estimator_ : the fitted learner
     scale_estimator_ : the learner fitted to `‖y‖^exponent`, if `rescale` is true
     n_features_in_ : int
+    n_items_in_ : int, if the features are per item
     feature_names_in_ : ndarray of str, if the features have names
+    cost_names_in_ : ndarray of str, if the costs have names
 
     Examples
     --------
@@ -90,7 +105,9 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
 
         Parameters
         ----------
-        X : array-like or frame of shape (n, p)
+        X : array-like or frame of shape (n, p), or array-like of shape (n, d, q)
+            With features of each item, (n, d, q), the learner is fitted once for all items, on one row per item of each
+            sample; all items of a sample have its weight.
         y : array-like or frame of shape (n, d)
             The costs, with one row per sample and one column per decision variable.
         sample_weight : array-like of shape (n,), optional
@@ -106,6 +123,7 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
                 stacklevel=2,
             )
         with all_or_nothing(self):
+            read_cost_names(self, y, reset=True)
             self._n_outputs = costs.shape[1]
             self._unit = cost_unit(costs[:BLOCK_ROWS], power=self.exponent)
             self._seen_with = self.exponent, self.rescale
@@ -114,11 +132,14 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
                 sizes = self._sizes(costs)
                 self._smallest_size = sizes[sizes > 0].min()
                 # E[‖y‖^exponent | x] is a plain mean: the same fit of a single cost, with exponent 0.
-                self.scale_estimator_ = self._fit(learner, X, sizes[:, None], 0.0, weights)
-            for name in ("n_features_in_", "feature_names_in_"):
+                rows, learner = _of_rows(X), _without_items(learner)
+                self.scale_estimator_ = self._fit(learner, rows, sizes[:, None], 0.0, weights)
+            for name in ("n_features_in_", "n_items_in_", "feature_names_in_"):
                 self.__dict__.pop(name, None)
                 if hasattr(self.estimator_, name):
                     setattr(self, name, getattr(self.estimator_, name))
+            if is_per_item(X):
+                self.n_items_in_, self.n_features_in_ = np.shape(X)[1:]
         return self
 
     @available_if(_has_partial_fit)
@@ -151,12 +172,14 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
                 f"rescale={self.rescale}. Set them back, or call fit to start again."
             )
         costs, weights = _read(X, y, sample_weight)
+        read_cost_names(self, y, reset=False)
         with all_or_nothing(self):
             self.estimator_ = self._add(self.estimator_, learner, X, costs, self.exponent, weights)
             if self.rescale:
                 sizes = self._sizes(costs)
                 self._smallest_size = min(self._smallest_size, sizes[sizes > 0].min(initial=np.inf))
-                self.scale_estimator_ = self._add(self.scale_estimator_, learner, X, sizes[:, None], 0.0, weights)
+                rows, learner = _of_rows(X), _without_items(learner)
+                self.scale_estimator_ = self._add(self.scale_estimator_, learner, rows, sizes[:, None], 0.0, weights)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -165,7 +188,7 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         directions = self._directions(X)
         if not self.rescale:
             return directions
-        sizes = np.reshape(self.scale_estimator_.predict(X), (-1, 1))
+        sizes = np.reshape(self.scale_estimator_.predict(_of_rows(X)), (-1, 1))
         in_units = directions / back_from(self._unit, self.exponent) * np.maximum(sizes, self._smallest_size)
         return in_units * self._unit
 
@@ -175,6 +198,7 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         To score decisions, use `decidewise.evaluate.regret_scorer`.
         """
         check_is_fitted(self)
+        read_cost_names(self, y, reset=False)
         weights, targets = transform(as_matrix(y) / self._unit, self.exponent)
         if sample_weight is not None:
             weights = weights * as_sample_weight(sample_weight, len(weights))
@@ -196,6 +220,10 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         return as_regressor(self._learner(), name="estimator")
 
     def _directions(self, X: Any) -> FloatArray:
+        if hasattr(self, "n_items_in_") or is_per_item(X):
+            X = read_features(self, X, reset=False)
+            own = hasattr(self.estimator_, "fit_blocks")  # it takes features per item itself
+            return self.estimator_.predict(X) if own else predict_items(self.estimator_, X)
         return np.reshape(self.estimator_.predict(X), (-1, self._n_outputs))
 
     def _sizes(self, costs: FloatArray) -> FloatArray:
@@ -208,7 +236,7 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
     ) -> Any:
         """Return a copy of the fitted learner with more rows added, and with the present parameters of `learner`."""
         more = copy(fitted).set_params(**learner.get_params(deep=False))
-        X = validate_data(more, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
+        X = read_features(more, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
         unit = self._unit if exponent > 0 else 1.0
         return more.partial_fit_blocks(RowBlocks(X, costs, sample_weight, exponent=exponent, unit=unit))
 
@@ -217,13 +245,15 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         unit = self._unit if exponent > 0 else 1.0
         if hasattr(learner, "fit_blocks"):
             learner = clone(learner)
-            X = validate_data(learner, X, dtype=[np.float64, np.float32], ensure_all_finite=False)
+            X = read_features(learner, X, reset=True, dtype=[np.float64, np.float32], ensure_all_finite=False)
             return learner.fit_blocks(RowBlocks(X, costs, sample_weight, exponent=exponent, unit=unit))
-        check_features(X)
+        per_item = is_per_item(X)
+        X = as_features(X) if per_item else X
+        check_features(X.reshape(-1, X.shape[2]) if per_item else X)
         costs = as_matrix(costs)
         keyword = weight_keyword(learner)
         if keyword is None:
-            X = _readable(X, allow_nan=get_tags(learner).input_tags.allow_nan)
+            X = X if per_item else _readable(X, allow_nan=get_tags(learner).input_tags.allow_nan)
             random = check_random_state(self.random_state)
             rng = np.random.default_rng(random.randint(2**31))
             X, targets = resample(X, costs / unit, len(costs), rng, exponent=exponent, sample_weight=sample_weight)
@@ -234,6 +264,8 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
             # Weights of mean 1 keep the meaning of the learner's own penalties.
             fit_arguments = {keyword: mean_one(weights)}
         targets = targets * back_from(unit, exponent)
+        if per_item:
+            return fit_items(clone(learner), X, targets, fit_arguments)
         if targets.shape[1] == 1:
             return clone(learner).fit(X, targets[:, 0], **fit_arguments)
         return clone(multi_output(learner)).fit(X, targets, **fit_arguments)
@@ -255,7 +287,18 @@ def _read(X: Any, y: Any, sample_weight: Any) -> tuple[FloatArray, FloatArray | 
     refuse_masked(X)
     costs = as_matrix(y, finite=False)
     check_same_rows(X=X, costs=costs)
+    check_items(X, costs.shape[1])
     return costs, None if sample_weight is None else as_sample_weight(sample_weight, len(costs))
+
+
+def _of_rows(X: Any) -> Any:
+    """Return features of rows, for what depends on the row and not on an item: the means over the items."""
+    return np.mean(X, axis=1) if is_per_item(X) else X
+
+
+def _without_items(learner: Any) -> Any:
+    """Return the learner for what depends on the row: there, items have no intercepts or coefficients of their own."""
+    return clone(learner).set_params(per_item="none") if hasattr(learner, "per_item") else learner
 
 
 def _readable(X: Any, *, allow_nan: bool) -> Any:

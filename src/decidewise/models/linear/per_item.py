@@ -141,6 +141,7 @@ def fit_log_linear_items(
     n_items = blocks[0].X.shape[1]
     start = np.repeat(coordinates.enter(shared.coefficients, shared.intercepts), n_items, axis=1)
     if per_item == "coefficients" and alpha == 0:
+        objective.total_weight /= n_items  # each item by itself
         parameters, n_iter, converged = minimize(objective.of_items, start, max_iter=max_iter, tol=tol)
     else:
         found = minimize(objective.joint, objective.tie(start), max_iter=max_iter, tol=tol)
