@@ -300,7 +300,9 @@ def check_same_names(names: Sequence[str] | None, others: Sequence[str] | None, 
     missing = [name for name in names if name not in set(others)]
     new = [name for name in others if name not in set(names)]
     if missing or new:
-        found = "; ".join(f"{what} {listed(some)}" for what, some in (("missing:", missing), ("not known:", new)) if some)
+        found = "; ".join(
+            f"{what} {listed(some)}" for what, some in (("missing:", missing), ("not known:", new)) if some
+        )
     elif len(names) != len(others):
         found = "some occur twice"
     else:

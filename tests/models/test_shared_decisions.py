@@ -32,7 +32,7 @@ def data():
 @pytest.mark.filterwarnings("ignore::decidewise.errors.TrainingWarning")  # a start that is optimal cannot improve
 @pytest.mark.parametrize("name", registry)
 def test_every_loss_trains_a_shared_model(name):
-    problem = ShortestPath((2, 3))
+    problem = ShortestPath(2, 3)
     X = np.random.default_rng(0).normal(size=(20, problem.n_costs, 2))
     costs = 9 + X @ [1.0, 2.0]
     model = DecisionRegressor(problem, name, epochs=2, random_state=0).fit(X, costs)
@@ -49,7 +49,9 @@ def test_training_equals_that_of_a_wide_model_with_tied_parameters(data, link, p
     costs = data.costs / data.costs.mean()
     start = np.array([0.1, 0.2, -0.1, 0.3])
     options = {"protocol": "paper", "init": start, "epochs": 1, "batch_size": N, "learning_rate": 0.1}
-    model = DecisionRegressor(data.problem, "mse", link=link, per_item=per_item, random_state=0, **options).fit(X, costs)
+    model = DecisionRegressor(data.problem, "mse", link=link, per_item=per_item, random_state=0, **options).fit(
+        X, costs
+    )
     predictor = X @ start[1:] + start[0]
     prediction = np.exp(predictor) if link == "log" else predictor
     slope = 2 * (prediction - costs) * (prediction if link == "log" else 1)
@@ -124,5 +126,5 @@ def test_wrong_items_are_refused(data):
         DecisionRegressor(data.problem, init=np.arange(24.0).reshape(4, 6)).fit(data.X, data.costs)
     with pytest.raises(ValueError, match=r"= \(4, 6\), the intercepts in the first row, or \(4,\) for all items"):
         DecisionRegressor(data.problem, init=np.zeros((3, 6))).fit(data.X, data.costs)
-    with pytest.raises(ValueError, match="per_item=\"intercept\" needs features per item"):
+    with pytest.raises(ValueError, match='per_item="intercept" needs features per item'):
         DecisionRegressor(data.problem, per_item="intercept").fit(data.X[:, 0], data.costs)

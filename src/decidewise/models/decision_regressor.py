@@ -293,8 +293,8 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         X = read_features(self, X, reset=True, dtype=np.float64)
         if X.ndim == 2 and self.per_item != "none":
             raise ValueError(
-                f'per_item="{self.per_item}" needs features per item, X of shape (n, d, q); got X.shape={X.shape}, where '
-                "every cost has its own coefficients anyway."
+                f'per_item="{self.per_item}" needs features per item, X of shape (n, d, q); got X.shape={X.shape}, '
+                "where every cost has its own coefficients anyway."
             )
         read_cost_names(self, y, reset=True)
         costs = as_matrix(y, n_columns=self.problem.n_costs, owner=type(self.problem).__name__)

@@ -46,8 +46,8 @@ def _has_partial_fit(model: GeneralizedLinear) -> bool:
 class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Generalized linear model with all outputs fitted at once.
 
-    `X` of shape (n, p) gives every output its own coefficients. `X` of shape (n, d, q) has q features of each of d items,
-    one item for each output, and all items share one model.
+    `X` of shape (n, p) gives every output its own coefficients. `X` of shape (n, d, q) has q features of each of d
+    items, one item for each output, and all items share one model.
 
     For each output, or for all items together, it minimises half the weighted mean of the deviance plus a ridge:
     `1/(2 Σw) Σ_i w_i dev(y_i, μ_i) + alpha/2 ‖b‖²`, where `μ_i` is `x_i·b + a` (identity link) or `exp(x_i·b + a)`
@@ -307,15 +307,19 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _keep(self, fit: LinearFit, n_dimensions: int) -> Self:
         if self.per_item != "none":
-            self.coef_ = fit.coefficients[:, 0] if self.per_item == "intercept" else fit.coefficients.T
-            self.intercept_, self.n_iter_ = fit.intercepts, int(fit.n_iter.max())
-            self.converged_ = bool(fit.converged.all())
-            return self
+            return self._keep_items(fit)
         flat = n_dimensions == 1
         self.coef_ = fit.coefficients[:, 0] if flat else fit.coefficients.T
         self.intercept_ = float(fit.intercepts[0]) if flat else fit.intercepts
         self.n_iter_ = int(fit.n_iter[0]) if flat else fit.n_iter
         self.converged_ = bool(fit.converged[0]) if flat else fit.converged
+        return self
+
+    def _keep_items(self, fit: LinearFit) -> Self:
+        self.coef_ = fit.coefficients[:, 0] if self.per_item == "intercept" else fit.coefficients.T
+        self.intercept_ = fit.intercepts
+        self.n_iter_ = int(fit.n_iter.max())
+        self.converged_ = bool(fit.converged.all())
         return self
 
     def _check_parameters(self) -> Deviance:
@@ -333,7 +337,9 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         as_flag(self.warm_start, name="warm_start")
         as_choice(self.per_item, name="per_item", choices=("none", "intercept", "coefficients"))
         if self.per_item == "intercept" and not self.fit_intercept:
-            raise ValueError('per_item="intercept" fits an intercept per item; set fit_intercept=True, or per_item="none".')
+            raise ValueError(
+                'per_item="intercept" fits an intercept per item; set fit_intercept=True, or per_item="none".'
+            )
         return deviance
 
     def _check_continues(self, block: Block, n_dimensions: int) -> None:

@@ -17,7 +17,7 @@ _SMALLEST_MEAN, _LARGEST_MEAN = 1e-302, 1e302
 
 
 def linear_predictor(X: FloatArray, coefficients: FloatArray, intercepts: FloatArray | float) -> FloatArray:
-    """Return `X b + a`: (n, d) or (n,) from X (n, p) and b (d, p) or (p,); (n, d) from X (n, d, q) and b (q,) or (d, q).
+    """Return `X b + a`: (n, d) or (n,) for X (n, p) and b (d, p) or (p,); (n, d) for X (n, d, q) and b (q,) or (d, q).
 
     >>> linear_predictor(np.ones((1, 3, 2)), np.array([[1.0, 2.0], [0.0, 0.0], [5.0, 5.0]]), 1.0)
     array([[ 4.,  1., 11.]])

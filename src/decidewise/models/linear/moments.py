@@ -18,6 +18,8 @@ from decidewise.models.linear.units import out_of_units, tame_unit
 _EPS = float(np.finfo(np.float64).eps)
 # Features up to this size need no unit: their products with targets and weights are well within float64.
 _TAME = 2.0**26
+# Numbers of the scaled features that are held at once: few enough for the second-level cache.
+_SCRATCH = 2**15
 # Means up to this many standard deviations need no shift: they cost a digit of sixteen.
 _NEAR_ZERO = 3.0
 
@@ -52,6 +54,7 @@ class Moments:
         """Return the moments of no rows, with a shift and units that suit the rows of a block."""
         with np.errstate(over="ignore", invalid="ignore"):
             X, targets, _ = block.long()
+            X = X[:BLOCK_ROWS]
             shift = X.mean(axis=0) if fit_intercept else np.zeros(X.shape[1])
             if block.n_items is not None and (np.abs(shift) <= _NEAR_ZERO * X.std(axis=0)).all():
                 shift = np.zeros_like(shift)
@@ -83,7 +86,8 @@ class Moments:
                     scratch = scratch or list(np.empty((2, BLOCK_ROWS, len(self.shift) + 1)))
                     part._add_block(block, *scratch)
                 else:
-                    scratch = scratch or [np.empty(block.X.shape)]
+                    size = block.X[0].size
+                    scratch = scratch or [np.empty((max(1, _SCRATCH // size), size))]
                     part._add_items(block, *scratch)
         return part
 
@@ -109,27 +113,31 @@ class Moments:
         numbers, and one product of the scaled features with themselves is the sum over rows and items.
         """
         n_rows, n_items, n_features = block.X.shape
-        lines, targets = block.X.reshape(n_rows, -1), block.targets
-        if len(scratch) < n_rows:
-            scratch = np.empty(block.X.shape)
-        own = scratch[:n_rows].reshape(n_rows, -1)
-        if self.shift.any():
-            lines = np.subtract(lines, np.tile(self.shift, n_items), out=own)
-        if (self.unit != 1).any():
-            lines = np.divide(lines, np.tile(self.unit, n_items), out=own)
-        roots = np.ones(n_rows)
+        X, targets, roots = block.X.reshape(n_rows, -1), block.targets, np.ones(n_rows)
         if block.weights is not None:
             roots = np.sqrt(block.weights)
-            lines = np.multiply(lines, roots[:, None], out=own)
             targets = targets / np.where(roots > 0, roots, 1.0)[:, None]
-        pairs = np.ascontiguousarray(lines).reshape(-1, n_features)
-        center = (roots @ lines).reshape(n_items, n_features).sum(axis=0)
+        shift = np.tile(self.shift, n_items) if self.shift.any() else None
+        unit = np.tile(self.unit, n_items) if (self.unit != 1).any() else None
+        center = np.zeros(n_items * n_features)
+        for first in range(0, n_rows, len(scratch)):
+            rows = slice(first, first + len(scratch))
+            lines, own = X[rows], scratch[: min(len(scratch), n_rows - first)]
+            if shift is not None:
+                lines = np.subtract(lines, shift, out=own)
+            if unit is not None:
+                lines = np.divide(lines, unit, out=own)
+            if block.weights is not None:
+                lines = np.multiply(lines, roots[rows, None], out=own)
+            pairs = lines.reshape(-1, n_features)
+            center += roots[rows] @ lines
+            self.gram[1:, 1:] += pairs.T @ pairs
+            self.cross[1:, 0] += targets[rows].ravel() @ pairs
+        total = center.reshape(n_items, n_features).sum(axis=0)
         self.gram[0, 0] += n_items * (roots @ roots)
-        self.gram[0, 1:] += center
-        self.gram[1:, 0] += center
-        self.gram[1:, 1:] += pairs.T @ pairs
+        self.gram[0, 1:] += total
+        self.gram[1:, 0] += total
         self.cross[0, 0] += block.targets.sum()
-        self.cross[1:, 0] += targets.ravel() @ pairs
 
     def solve(self, alpha: float, fit_intercept: bool) -> tuple[FloatArray, FloatArray]:
         """Return coefficients (p, d) and intercepts (d,) that minimise the weighted mean square plus the ridge.

@@ -218,7 +218,7 @@ class ItemObjective:
         return Derivatives(np.array([value]), (gradient + pull)[:, None], (hessian + penalty)[None])
 
     def _sum(self, task: range, parameters: FloatArray, items: IntArray) -> FloatArray:
-        """Return for each item the sums over rows of its values, gradients and Hessians, in one line (k, 1 + q + q²)."""
+        """Return for each item the sums over rows: value, gradient and Hessian, in one line (k, 1 + q + q²)."""
         size, k = parameters.shape
         sums, level = np.zeros((k, 1 + size + size**2)), np.log(self.mean)
         # A step that is too long may overflow; its value is then infinite or NaN, and the step is rejected.
