@@ -35,7 +35,7 @@ def one_hot(n=N):
     return np.tile(np.eye(D), (n, 1))
 
 
-@pytest.mark.parametrize("pairs", [2**16, 12])  # in one block, and in many
+@pytest.mark.parametrize("pairs", [2**17, 12])  # in one block, and in many
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("alpha", [0.0, 0.2])
 def test_least_squares_is_that_of_the_long_table(table, monkeypatch, pairs, fit_intercept, alpha):

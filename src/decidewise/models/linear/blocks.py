@@ -20,7 +20,7 @@ from decidewise.models.linear.units import back_from
 # A block of fifty features and a hundred costs fits into the second-level cache, so that memory is read once.
 BLOCK_ROWS = 2048
 # With features per item, a block has about this many pairs of a row and an item: they have few features each.
-_BLOCK_PAIRS = 2**16
+_BLOCK_PAIRS = 2**17
 
 Result = TypeVar("Result")
 

@@ -19,9 +19,9 @@ _EPS = float(np.finfo(np.float64).eps)
 # Features up to this size need no unit: their products with targets and weights are well within float64.
 _TAME = 2.0**26
 # Numbers of the scaled features that are held at once: few enough for the second-level cache.
-_SCRATCH = 2**15
-# Means up to this many standard deviations need no shift: they cost a digit of sixteen.
-_NEAR_ZERO = 3.0
+_SCRATCH = 2**16
+# Means up to this many standard deviations need no shift: squares lose three digits of sixteen.
+_NEAR_ZERO = 30.0
 
 
 @dataclass
