@@ -196,6 +196,12 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
             check_known_items(self, X)
         return respond(self.effective_link, linear_predictor(X, self.coef_, self.intercept_))
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the coefficient of determination, as every regressor of scikit-learn does."""
+        check_is_fitted(self)
+        read_cost_names(self, y, reset=False)
+        return float(super().score(X, y, sample_weight))
+
     @property
     def effective_link(self) -> Link:
         """The link of the model: that of the deviance where `link` is None."""
