@@ -19,6 +19,8 @@ from decidewise.models.linear.units import back_from
 
 # A block of fifty features and a hundred costs fits into the second-level cache, so that memory is read once.
 BLOCK_ROWS = 2048
+# The blocks that a thread adds up at a time.
+BLOCKS_PER_TASK = 32
 # With features per item, a block has about this many pairs of a row and an item: they have few features each.
 _BLOCK_PAIRS = 2**17
 
@@ -84,6 +86,7 @@ class RowBlocks:
         self.X, self.targets, self.sample_weight, self.exponent = X, targets, sample_weight, exponent
         self.unit, self.back = unit, 1.0 if exponent is None else back_from(unit, exponent)
         self.n_rows = BLOCK_ROWS if X.ndim == 2 else max(1, _BLOCK_PAIRS // X.shape[1])
+        self.blocks_per_task = BLOCKS_PER_TASK if X.ndim == 2 else 2
 
     def __len__(self) -> int:
         return math.ceil(len(self.X) / self.n_rows)
@@ -133,7 +136,14 @@ def weighted_block(blocks: Blocks, index: int) -> Block:
     return Block(X, targets if weights is None else targets * weights[:, None], weights)
 
 
-def map_tasks(work: Callable[[range], Result], n_blocks: int, blocks_per_task: int = 32) -> Iterator[Result]:
+def blocks_per_task(blocks: Blocks) -> int:
+    """Return how many blocks a thread should add up at a time: few if they are large."""
+    return getattr(blocks, "blocks_per_task", BLOCKS_PER_TASK)
+
+
+def map_tasks(
+    work: Callable[[range], Result], n_blocks: int, blocks_per_task: int = BLOCKS_PER_TASK
+) -> Iterator[Result]:
     """Yield the results of `work` on consecutive ranges of blocks, computed in parallel if there are several ranges.
 
     The ranges and the order of the results are always the same, so sums do not depend on the number of threads.

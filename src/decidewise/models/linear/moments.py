@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from decidewise.checks import FloatArray, check_finite
-from decidewise.models.linear.blocks import BLOCK_ROWS, Block, Blocks, map_tasks, weighted_block
+from decidewise.models.linear.blocks import BLOCK_ROWS, Block, Blocks, blocks_per_task, map_tasks, weighted_block
 from decidewise.models.linear.units import out_of_units, tame_unit
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -69,7 +69,7 @@ class Moments:
     def plus(self, blocks: Blocks) -> Moments:
         """Return the moments with the rows of all blocks added, in parallel if there are many blocks."""
         total = replace(self, gram=self.gram.copy(), cross=self.cross.copy())
-        for part in map_tasks(lambda task: self._sum(blocks, task), len(blocks)):
+        for part in map_tasks(lambda task: self._sum(blocks, task), len(blocks), blocks_per_task(blocks)):
             total.gram += part.gram
             total.cross += part.cross
         check_sums(total.gram, total.cross, blocks)

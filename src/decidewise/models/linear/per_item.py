@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from decidewise.checks import FloatArray
-from decidewise.models.linear.blocks import Block, Blocks, map_tasks, weighted_block
+from decidewise.models.linear.blocks import Block, Blocks, blocks_per_task, map_tasks, weighted_block
 from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.log_linear import Coordinates, LinearFit
 from decidewise.models.linear.moments import Moments, check_ridge, check_sums, solve_semidefinite
@@ -54,7 +54,7 @@ class ItemMoments:
     def plus(self, blocks: Blocks) -> ItemMoments:
         """Return the moments with the rows of all blocks added, in parallel if there are many blocks."""
         total = replace(self, gram=self.gram.copy(), cross=self.cross.copy())
-        for gram, cross in map_tasks(lambda task: self._sum(blocks, task), len(blocks)):
+        for gram, cross in map_tasks(lambda task: self._sum(blocks, task), len(blocks), blocks_per_task(blocks)):
             total.gram += gram
             total.cross += cross
         check_sums(total.gram, total.cross, blocks)
