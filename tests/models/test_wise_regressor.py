@@ -220,10 +220,10 @@ def test_penalties_and_tolerances_are_those_of_the_costs():
     """On targets of norm 1 this penalty removes every coefficient."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4))
-    costs = 50 + 10 * X @ rng.normal(size=(4, 6)) + rng.normal(size=(300, 6))
+    costs = 50 + 2 * X @ rng.normal(size=(4, 6)) + rng.normal(size=(300, 6))
     unit, mean = (WiseRegressor(Lasso(0.1), scale=scale).fit(X, costs) for scale in ("unit", "mean"))
     assert np.ptp(unit.predict(X), axis=0).max() == 0
-    assert mean.score(X, costs) > 0.9
+    assert mean.score(X, costs) > 0.7
 
 
 def test_a_network_is_one_learner_of_all_outputs(table):

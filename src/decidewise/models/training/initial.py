@@ -72,7 +72,7 @@ def start(
 def _named_model(init: str, link: Link) -> Any:
     if init == "mse":
         return GeneralizedLinear("squared", link=link)
-    return WiseRegressor(GeneralizedLinear("gamma" if link == "log" else "squared"))
+    return WiseRegressor(GeneralizedLinear("gamma" if link == "log" else "squared"), scale="unit")
 
 
 def _as_array(init: Any) -> FloatArray:
