@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_array, check_random_state, get_tags
 from sklearn.utils.validation import validate_data
@@ -96,19 +97,22 @@ class ChangedFit:
 
     @cached_property
     def sizes(self) -> FloatArray:
-        """The sizes `a = ‖y‖^exponent` of the costs divided by their unit, (n,)."""
+        """The sizes `a = ‖y‖^exponent` of the costs divided by their unit, (n,); if lifted, not far below their mean."""
         sizes = checked_sizes(as_matrix(self.costs) / self.unit, self.exponent)
-        return np.maximum(sizes, self._smallest_size(sizes)) if self.lifted else sizes
+        if not self.lifted:
+            return sizes
+        mean_one(np.where(self._rows, sizes, 0.0))  # raises if all are zero
+        return np.maximum(sizes, _SMALLEST * float(np.average(sizes, weights=self.sample_weight)))
 
     @cached_property
     def mean_size(self) -> float:
         """The weighted mean of the sizes."""
-        mean_one(self.sizes)  # raises if all are zero
+        mean_one(np.where(self._rows, self.sizes, 0.0))  # raises if all are zero
         return float(np.average(self.sizes, weights=self.sample_weight))
 
     def smallest_lifted(self, scale: FloatArray | float | None) -> float:
         """Return the smallest target of the cost that is always 1."""
-        return float(np.min((1.0 if scale is None else scale) / self.sizes))
+        return float(np.min(((1.0 if scale is None else scale) / self.sizes)[self._rows]))
 
     def fit(self, scale: FloatArray | float | None) -> Any:
         """Return a fitted copy of the learner; a scale of None is 1 in the caller's units."""
@@ -155,7 +159,7 @@ class ChangedFit:
     def fitted_scale(self, estimator: Any) -> PredictedScale:
         """Return the scale `E[a | x]` as a regressor predicts it; it is at least the smallest positive size."""
         sizes = replace(self, learner=estimator, costs=self.sizes[:, None], exponent=0.0, unit=1.0, lifted=False)
-        return PredictedScale(sizes.fit(1.0), float(self.sizes[self.sizes > 0].min()))
+        return PredictedScale(sizes.fit(1.0), float(self.sizes[self._rows & (self.sizes > 0)].min()))
 
     def first_iterate(self) -> PredictedScale:
         """Return the scale of the learner fitted to the costs themselves, without rows of zeros, whose weight is 0."""
@@ -177,11 +181,13 @@ class ChangedFit:
         return replace(norm, factor=factor, smallest=_SMALLEST * self.mean_size)
 
     @cached_property
+    def _rows(self) -> npt.NDArray[np.bool_]:
+        """Which rows count: those of positive sample weight."""
+        return np.ones(len(self.costs), dtype=bool) if self.sample_weight is None else self.sample_weight > 0
+
+    @cached_property
     def _power(self) -> float:
         return deviance_power(self.learner)
-
-    def _smallest_size(self, sizes: FloatArray) -> float:
-        return _SMALLEST * float(np.average(sizes, weights=self.sample_weight))
 
 
 def _readable(X: Any, *, allow_nan: bool) -> Any:
