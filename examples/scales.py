@@ -1,6 +1,6 @@
 """Least squares, WISE and WISE with an iterated scale, on real and on made data.
 
-Run: `python examples/scales.py` (some minutes). It prints the tables of `docs/scales.md`: normalised test regret in
+Run: `python examples/scales.py` (some minutes). It prints the tables of `docs/bregman.md`: normalised test regret in
 percent. Day-ahead prices of Nord Pool and Germany with two published forecasts (`epf_NP.csv` and `epf_DE.csv` of
 jeslago/epftoolbox, with columns time, price, dnn_forecast, lear_forecast) are read from the folder `--data`, by default
 `../shared/data`; without them, the tables are of made data alone. Days are split by time. No setting is

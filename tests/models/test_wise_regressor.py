@@ -27,7 +27,7 @@ from decidewise.measure import transform
         WiseRegressor(),
         WiseRegressor(scale="unit"),
         WiseRegressor(scale="iterated"),
-        WiseRegressor(scale=Ridge(), lifted=True),
+        WiseRegressor(scale=LinearRegression(), lifted=True),
         WiseRegressor(Ridge()),
         WiseRegressor(KNeighborsRegressor()),
     ]

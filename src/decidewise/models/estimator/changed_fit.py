@@ -97,7 +97,7 @@ class ChangedFit:
 
     @cached_property
     def sizes(self) -> FloatArray:
-        """The sizes `a = ‖y‖^exponent` of the costs divided by their unit, (n,); if lifted, not far below their mean."""
+        """The sizes `a = ‖y‖^exponent` of the costs in their unit, (n,); if lifted, not far below their mean."""
         sizes = checked_sizes(as_matrix(self.costs) / self.unit, self.exponent)
         if not self.lifted:
             return sizes
