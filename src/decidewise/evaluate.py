@@ -274,7 +274,7 @@ def check_in_units(model: Any, problem: Problem) -> None:
     if model.predicts_directions:
         raise ValueError(
             f"{model!r} predicts directions, which cannot be added to the known costs of {type(problem).__name__}. "
-            "Use a model that predicts in the units of the costs, such as WiseRegressor(rescale=True) or "
+            "Use a model that estimates the costs themselves, such as WiseRegressor(lifted=True) or "
             "WiseRegressorCV(problem)."
         )
 

@@ -53,7 +53,7 @@ def test_adam_reaches_the_exact_minimiser_of_solver_free_losses(data, loss):
     model = DecisionRegressor(
         train.problem, loss, init="torch", epochs=3000, batch_size=200, learning_rate=0.01, random_state=0
     ).fit(train.X, train.costs)
-    exact = WiseRegressor(exponent=float(loss == "wise")).fit(train.X, train.costs)
+    exact = WiseRegressor(exponent=float(loss == "wise"), scale="unit").fit(train.X, train.costs)
     np.testing.assert_allclose(
         model.predict(test.X), exact.predict(test.X), atol=1e-2 * np.abs(exact.predict(test.X)).max()
     )
@@ -125,7 +125,7 @@ class TestStarts:
 
     def test_wise_is_the_exact_fit_at_the_size_of_the_costs(self, data):
         train, test = data
-        exact = WiseRegressor().fit(train.X, train.costs).predict(test.X)
+        exact = WiseRegressor(scale="unit").fit(train.X, train.costs).predict(test.X)
         np.testing.assert_allclose(
             self.fitted(train, "wise").predict(test.X), exact * norms(train.costs).mean(), rtol=1e-6, atol=1e-9
         )
