@@ -11,8 +11,8 @@ array([1., 0.])
 12.5
 >>> print(compare(problem, {"honest": prediction, "perfect": costs}, costs))
 model    regret %             minus honest
-honest   12.50 [0.00, 33.33]
-perfect  0.00 [0.00, 0.00]    -12.50 [-33.33, 0.00]
+honest   12.50 [0.00, 75.00]
+perfect  0.00 [0.00, 0.00]    -12.50 [-75.00, 0.00]
 95 % bootstrap intervals over 2 rows.
 """
 

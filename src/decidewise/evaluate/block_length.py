@@ -30,7 +30,7 @@ def block_length(series: FloatArray) -> int:
     >>> rng = np.random.default_rng(0)
     >>> noise = rng.normal(size=1_000)
     >>> block_length(noise), block_length(np.convolve(noise, np.ones(30)))
-    (10, 77)
+    (10, 104)
     """
     n = len(series)
     longest = max(1, n // 4)

@@ -5,7 +5,7 @@ row depends on the one before it: the logarithms of the optimal value and of the
 tails) follow autoregressions with the given coefficient. An interval of 95 % should contain the true value in 95 of 100
 rounds. The percentile interval, for comparison, is the range of the middle 95 % of the resampled ratios.
 
-    python examples/coverage.py [--rounds 100]
+    python examples/interval_coverage.py [--rounds 100]
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def light(n: int, coefficient: float, rng: np.random.Generator) -> tuple[FloatAr
 
 
 def heavy(n: int, coefficient: float, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return lognormal optimal values and regrets that are zero in half of the rows, and lognormal with larger sizes."""
+    """Return lognormal optimal values and regrets that are zero in half of the rows, with a lognormal tail."""
     best, first, second = (autoregression(n, coefficient, rng) for _ in range(3))
     best = np.exp(best)
     return best, 0.2 * best * np.exp(first) * (first > 0), 0.15 * best * np.exp(second) * (second > 0)
