@@ -1,6 +1,6 @@
 """Show what `DecisionRegressor` reaches by default with SPO+: against its start, and against published numbers.
 
-The data are shortest paths on a 5×5 grid with the numbers of PyEPO (5 features, noise of half-width 0.5), and every trial is
+The data are shortest paths on a 5×5 grid with the numbers of PyEPO (5 features, noise of half-width 0.5); each trial is
 a new instance. The start is the exact WISE fit, and the floor is the regret of the true expected costs. The published
 numbers of SPO+ are those of its original authors' setting with 1,000 training rows.
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -77,11 +77,11 @@ class Bootstrap:
     blocks: Blocks
 
     @classmethod
-    def of(cls, level: float, n_resamples: int, rng: np.random.Generator | None, blocks: Blocks) -> Bootstrap:
+    def of(cls, level: float, n_resamples: int, rng: np.random.Generator | None, blocks: Any) -> Bootstrap:
         """Check the options, before any row is solved."""
-        if not (blocks is None or (isinstance(blocks, str) and blocks == "auto")):
-            if isinstance(blocks, str):
-                raise ValueError(f'blocks must be None, "auto" or a number of rows; got {shown(blocks)}.')
+        if isinstance(blocks, str) and blocks != "auto":
+            raise ValueError(f'blocks must be None, "auto" or a number of rows; got {shown(blocks)}.')
+        if not (blocks is None or isinstance(blocks, str)):
             blocks = as_integer(blocks, name="blocks")
         return cls(
             as_number(level, name="level", above=0, below=1),
