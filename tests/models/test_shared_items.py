@@ -64,11 +64,13 @@ def test_wise_weighs_all_items_of_a_row_by_the_norm_of_its_costs(table):
     X, costs, weights = table
     norms, directions = transform(costs)
     theirs = LinearRegression().fit(X.reshape(-1, Q), directions.ravel(), sample_weight=np.repeat(norms * weights, D))
-    ours = WiseRegressor().fit(X, costs, weights)
+    ours = WiseRegressor(scale="unit").fit(X, costs, weights)
     np.testing.assert_allclose(ours.estimator_.coef_, theirs.coef_, rtol=1e-8)
     # Any learner gets the same rows, here as another way to the same fit.
-    wrapped = WiseRegressor(make_pipeline(StandardScaler(), LinearRegression())).fit(X, costs, weights)
+    wrapped = WiseRegressor(make_pipeline(StandardScaler(), LinearRegression()), scale="unit").fit(X, costs, weights)
     np.testing.assert_allclose(wrapped.predict(X), ours.predict(X), rtol=1e-8)
+    mean = np.average(norms, weights=weights)
+    np.testing.assert_allclose(WiseRegressor().fit(X, costs, weights).predict(X), mean * ours.predict(X), rtol=1e-8)
     assert (wrapped.n_items_in_, wrapped.n_features_in_) == (D, Q)
 
 
@@ -165,8 +167,9 @@ def test_a_feature_that_is_constant_for_every_item_has_no_effect_beside_intercep
 def test_any_learner_takes_features_per_item(table, learner):
     X, costs, _ = table
     check_model(WiseRegressor(learner), X=X, costs=costs)
-    scaled = WiseRegressor(learner, rescale=True).fit(X, costs)
-    assert np.median(scaled.predict(X) / costs) == pytest.approx(1, abs=0.5)
+    for options in ({"lifted": True}, {"scale": "iterated"}, {"scale": Ridge()}):
+        prediction = WiseRegressor(learner, **options).fit(X, costs).predict(X)
+        assert np.median(prediction / costs) == pytest.approx(1, abs=0.5)
 
 
 def test_a_shared_model_predicts_any_number_of_items_and_one_with_parts_per_item_does_not(table):
