@@ -195,7 +195,7 @@ def test_a_file_says_which_extra_is_missing(problem, tmp_path, monkeypatch):
     monkeypatch.setattr("decidewise.runtime.extras.find_spec", lambda module: None)
     (tmp_path / "history.csv").write_text("a\n1\n")
     with pytest.raises(ImportError, match=r'reading history.csv needs pyarrow: pip install "decidewise\[cli\]"'):
-        columns_module.Columns.of(tmp_path / "history.csv")
+        columns_module.NamedColumns.of(tmp_path / "history.csv")
 
 
 def test_dictionaries_need_none_of_the_libraries_of_frames():

@@ -19,7 +19,7 @@ _FORMATS = ".csv, .parquet, .arrow or .feather"
 
 
 @dataclass(frozen=True)
-class Columns:
+class NamedColumns:
     """The columns of a table, by name.
 
     Attributes
@@ -29,7 +29,7 @@ class Columns:
 
     Examples
     --------
-    >>> table = Columns.of({"day": ["mon", "tue"], "x_a": [1, 2], "x_b": [3, 4]})
+    >>> table = NamedColumns.of({"day": ["mon", "tue"], "x_a": [1, 2], "x_b": [3, 4]})
     >>> table.matching("x_*", argument="features"), table.numbers(["x_b"])[:, 0]
     (['x_a', 'x_b'], array([3., 4.]))
     """
@@ -39,7 +39,7 @@ class Columns:
     read: Callable[[str], Any]
 
     @classmethod
-    def of(cls, source: Any) -> Columns:
+    def of(cls, source: Any) -> NamedColumns:
         """Return the columns of a source; its library is not imported unless the source is a file."""
         if isinstance(source, str | Path):
             source = _read_file(Path(source))
@@ -58,7 +58,7 @@ class Columns:
         )
 
     @classmethod
-    def _checked(cls, names: Iterable[Any], n_rows: int, read: Callable[[str], Any]) -> Columns:
+    def _checked(cls, names: Iterable[Any], n_rows: int, read: Callable[[str], Any]) -> NamedColumns:
         columns = list(names)
         unnamed = [name for name in columns if not isinstance(name, str)]
         if unnamed:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from decidewise.checks import FloatArray, listed
-from decidewise.data.columns import Columns
+from decidewise.data.columns import NamedColumns
 from decidewise.data.dataset import Dataset
 from decidewise.problems.base import Problem, as_problem
 
@@ -32,7 +32,7 @@ def read_table(
     with a column of sample keys (`rows`), a column of item keys (`items`), the features of the item and its cost. It is
     read into features of shape (n, d, q), for one model that all items share.
 
-    Columns are selected by name, by a pattern such as `"x_*"`, or by a list of these.
+    NamedColumns are selected by name, by a pattern such as `"x_*"`, or by a list of these.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def read_table(
         Wide: the columns of the costs, in the order of the problem. Long: the column of the cost.
     features : str, list of str, or mapping
         The columns of the features. A wide table may hold features of each item too:
-        `{"forecast": "forecast_*", "load": "load"}` beside `costs="price_*"` is read into (n, d, 2). Columns are
+        `{"forecast": "forecast_*", "load": "load"}` beside `costs="price_*"` is read into (n, d, 2). NamedColumns are
         matched to costs by what stands for the `*`; a single column is a feature that all items of a row have.
     rows : str, optional
         The column of sample keys, each once in a wide table.
@@ -77,7 +77,7 @@ def read_table(
            [30., 46.]]))
     """
     as_problem(problem)
-    table = Columns.of(source)
+    table = NamedColumns.of(source)
     if items is None:
         return _read_wide(table, problem, costs, features, rows, item_order)
     layout = _Layout.of(table, rows, items, None if item_order is None else [str(item) for item in item_order])
@@ -127,7 +127,7 @@ def read_features(
     array([[[5.],
             [7.]]])
     """
-    table = Columns.of(source)
+    table = NamedColumns.of(source)
     wanted = like.feature_names if features is None else features
     if wanted is None or like.cost_names is None:
         raise ValueError("like must be a Dataset with names, as read_table returns it, or features must be given.")
@@ -145,7 +145,7 @@ def read_features(
 
 
 def _read_wide(
-    table: Columns, problem: Problem, costs: Any, features: Any, rows: str | None, item_order: Any
+    table: NamedColumns, problem: Problem, costs: Any, features: Any, rows: str | None, item_order: Any
 ) -> Dataset:
     if item_order is not None:
         raise ValueError("item_order is for long tables; list the columns of the costs in their order instead.")
@@ -163,7 +163,7 @@ def _read_wide(
     return Dataset(X, values, problem, row_names=keys, cost_names=items, feature_names=names)
 
 
-def _wide_features(table: Columns, features: Any, items: Names) -> tuple[FloatArray, Names, Names]:
+def _wide_features(table: NamedColumns, features: Any, items: Names) -> tuple[FloatArray, Names, Names]:
     """Return features (n, p), or (n, d, q) for a mapping, their names, and the names of the items."""
     if not isinstance(features, Mapping):
         columns = table.matching(features, argument="features")
@@ -193,7 +193,7 @@ def _parts(columns: Sequence[str], pattern: Any) -> Names:
     return tuple(column[len(before) : len(column) - len(after)] for column in columns)
 
 
-def _names_of_features(table: Columns, features: Any) -> list[str]:
+def _names_of_features(table: NamedColumns, features: Any) -> list[str]:
     if isinstance(features, Mapping):
         raise ValueError("features of a long table are columns, not a mapping: pass their names or a pattern.")
     return table.matching(features, argument="features")
@@ -204,7 +204,7 @@ def _check_width(problem: Problem, found: int, what: str) -> None:
         raise ValueError(f"{what}, and {type(problem).__name__} has {problem.n_costs} costs.")
 
 
-def _row_keys(table: Columns, rows: str | None) -> npt.NDArray[Any] | None:
+def _row_keys(table: NamedColumns, rows: str | None) -> npt.NDArray[Any] | None:
     if rows is None:
         return None
     keys = table.keys(table.one(rows, argument="rows"))
@@ -240,7 +240,7 @@ class _Layout:
         self.rows, self.items, self.place, self.titles = rows, items, place, titles
 
     @classmethod
-    def of(cls, table: Columns, rows: str | None, items: str, order: list[str] | None) -> _Layout:
+    def of(cls, table: NamedColumns, rows: str | None, items: str, order: list[str] | None) -> _Layout:
         """Find samples and items; raise if a pair is missing or doubled, or an item is not in the given order."""
         if rows is None:
             raise ValueError("a long table needs the column of the sample keys as well: pass rows=...")

@@ -132,8 +132,6 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     coef_: FloatArray
     intercept_: Any
-    moments_: Moments
-
     moments_: Moments | ItemMoments
 
     def __init__(
