@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +22,8 @@ from decidewise.errors import SolverError, TimeLimitReached
 
 IntArray = npt.NDArray[np.int64]
 #: Solves rows (n, d) in at most `steps[0]` steps, counting `steps[0]` down; returns decisions and the first unsolved
-#: row, or -1.
-Search = Callable[[FloatArray, IntArray], tuple[FloatArray, int]]
+#: row, or -1. It is also given the same rows of what differs by row.
+Search = Callable[..., tuple[FloatArray, int]]
 
 #: The target duration of one part, in seconds.
 PART = 0.2
@@ -53,11 +54,12 @@ def seconds_left() -> float:
     return _deadline.get() - perf_counter()
 
 
-def in_parts(solve: Callable[[FloatArray, FloatArray], object], costs: FloatArray) -> FloatArray:
+def in_parts(solve: Callable[..., object], costs: FloatArray, *by_row: npt.NDArray[Any]) -> FloatArray:
     """Call `solve` on one part of the rows after another, and return the decisions for all costs: (n, d) -> (n, d).
 
-    `solve(rows, decisions)` treats each row independently and writes into `decisions`, which start as zeros. It writes
-    in place because allocating memory for each part would take longer than solving a fast problem.
+    `solve(rows, decisions, *parts)` treats each row independently and writes into `decisions`, which start as zeros;
+    `parts` are the same rows of the arrays `by_row`, which have one row per sample. It writes in place because
+    allocating memory for each part would take longer than solving a fast problem.
 
     >>> in_parts(np.negative, np.array([[1.0], [2.0]]))
     array([[-1.],
@@ -66,7 +68,7 @@ def in_parts(solve: Callable[[FloatArray, FloatArray], object], costs: FloatArra
     decisions = np.zeros(costs.shape)
     if costs.size <= FIRST_PART:  # a batch of a training step
         check_time()
-        solve(_writable(costs), decisions)
+        solve(_writable(costs), decisions, *map(_writable, by_row))
         return decisions
     size = max(1, FIRST_PART // costs.shape[1])
     start = 0
@@ -74,7 +76,8 @@ def in_parts(solve: Callable[[FloatArray, FloatArray], object], costs: FloatArra
         check_time()
         begin = perf_counter()
         try:
-            solve(_writable(costs[start : start + size]), decisions[start : start + size])
+            part = slice(start, start + size)
+            solve(_writable(costs[part]), decisions[part], *(_writable(values[part]) for values in by_row))
         except SolverError as error:
             raise error.at(start + error.row) from error
         start += size
@@ -83,7 +86,9 @@ def in_parts(solve: Callable[[FloatArray, FloatArray], object], costs: FloatArra
     return decisions
 
 
-def search_in_parts(search: Search, costs: FloatArray, *, steps: int, max_steps: int) -> tuple[FloatArray, int]:
+def search_in_parts(
+    search: Search, costs: FloatArray, *by_row: npt.NDArray[Any], steps: int, max_steps: int
+) -> tuple[FloatArray, int]:
     """Solve each row by a search that may take long; return decisions and the first row it gave up on, or -1.
 
     Parameters
@@ -100,10 +105,11 @@ def search_in_parts(search: Search, costs: FloatArray, *, steps: int, max_steps:
     while start < len(costs):
         check_time()
         rows = _writable(costs[start : start + size])
-        found, stuck = search(rows, np.array([min(steps, max_steps)]))
+        own = [_writable(values[start : start + size]) for values in by_row]
+        found, stuck = search(rows, np.array([min(steps, max_steps)]), *own)
         if stuck == 0:  # this row alone takes longer than one part
             rows = rows[:1]
-            found, stuck = _search_in_thread(search, rows, np.array([max_steps]))
+            found, stuck = _search_in_thread(search, rows, np.array([max_steps]), *(values[:1] for values in own))
             if stuck == 0:
                 return decisions, start
         done = stuck if stuck > 0 else len(rows)
@@ -112,14 +118,16 @@ def search_in_parts(search: Search, costs: FloatArray, *, steps: int, max_steps:
     return decisions, -1
 
 
-def _search_in_thread(search: Search, costs: FloatArray, steps: IntArray) -> tuple[FloatArray, int]:
+def _search_in_thread(
+    search: Search, costs: FloatArray, steps: IntArray, *by_row: npt.NDArray[Any]
+) -> tuple[FloatArray, int]:
     """Search in another thread; on an interrupt or at the time limit, stop it by setting its steps to -1, and raise."""
     answers: list[tuple[FloatArray, int]] = []
     errors: list[BaseException] = []
 
     def work() -> None:
         try:
-            answers.append(search(costs, steps))
+            answers.append(search(costs, steps, *by_row))
         except BaseException as error:  # raised again in the calling thread
             errors.append(error)
 
@@ -138,6 +146,6 @@ def _search_in_thread(search: Search, costs: FloatArray, steps: IntArray) -> tup
     return answers[0]
 
 
-def _writable(rows: FloatArray) -> FloatArray:
+def _writable(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return writable rows: kernels are compiled for writable arrays, although they do not write to these."""
     return rows if rows.flags.writeable else rows.copy()
