@@ -257,20 +257,21 @@ def test_rows_with_sides_and_bounds_of_their_own_are_single_programs(m, n):
     alone = [
         LinearProgram(A, sides[row], lower=lower[row], upper=upper[row]).solve(costs[row]) for row in range(len(costs))
     ]
-    for _ in range(2):  # the second time from the vertices of the first
-        np.testing.assert_allclose(problem.solve(costs), alone, atol=1e-9)
+    first, again = problem.solve(costs), problem.solve(costs)  # from the vertices of the first time
+    np.testing.assert_allclose(first, alone, atol=1e-9)
+    np.testing.assert_allclose(again, first, atol=0 if m < 100 else 1e-9)  # small programs to the last bit
     np.testing.assert_allclose(problem.take(slice(None, None, -1)).solve(costs[::-1]), alone[::-1], atol=1e-9)
 
 
 @pytest.mark.parametrize("sense", ["min", "max"])
 def test_the_contract_by_row(sense):
     rng = np.random.default_rng(3)
-    check_problem(by_row(2, 6, 9, 25, sense=sense)[0], tolerance=1e-9)
-    known = rng.normal(size=(25, 9))
-    check_problem(by_row(2, 6, 9, 25, sense=sense, known=known)[0], tolerance=1e-9)
+    check_problem(by_row(2, 6, 9, 12, sense=sense)[0], tolerance=1e-9)
+    known = rng.normal(size=(12, 9))
+    check_problem(by_row(2, 6, 9, 12, sense=sense, known=known)[0], tolerance=1e-9)
     check_problem(LinearProgram(USE, [9.0, 7.0], upper=1, known=known, sense=sense), tolerance=1e-9)
-    whole = LinearProgram(USE, rng.uniform(3, 9, size=(25, 2)), upper=1, integrality=1, sense=sense)
-    check_problem(whole, costs=rng.normal(size=(25, 9)), tolerance=0.0)
+    whole = LinearProgram(USE[:, :4], rng.uniform(2, 6, size=(6, 2)), upper=1, integrality=1, sense=sense)
+    check_problem(whole, costs=rng.normal(size=(6, 4)), tolerance=0.0)
 
 
 def test_a_battery_whose_level_and_power_differ_by_row():

@@ -19,7 +19,7 @@ from decidewise.checks import FloatArray
 from decidewise.errors import SolverError
 from decidewise.polyhedra.polyhedron import Polyhedron
 from decidewise.polyhedra.program import Highs, Program
-from decidewise.polyhedra.vertex_walks import CLEAR, SMALL, ZERO, IntArray, VertexWalks
+from decidewise.polyhedra.vertex_walks import CLEAR, SMALL, ZERO, IntArray, VertexWalks, columns_of, settled
 from decidewise.scaling import unit_rows
 
 _BLOCK = 64  # rows that start from the vertices of the rows before them
@@ -163,8 +163,9 @@ class _Vertices(_Rows):
         self.n, self.numbers = len(program.lower), np.arange(sum(program.A.shape))
         self.keep_bounds(program)
         self.preference = np.random.default_rng(0).uniform(1.0, 2.0, self.n)
-        can_walk = VertexWalks.fits(program) and not owner.by_row
-        self.walks = VertexWalks(program, self.preference) if can_walk else None
+        is_small = VertexWalks.fits(program)
+        self.columns = columns_of(program) if is_small else None
+        self.walks = VertexWalks(program, self.preference) if is_small and not owner.by_row else None
         size = max(1, min(_MOST_STARTS, _MOST_ENTRIES // self.n))
         self.count, self.vertices = 0, np.empty((0 if owner.by_row else size, self.n))
         self.starts: list[Any] = [None] * size
@@ -177,11 +178,11 @@ class _Vertices(_Rows):
     def keep_bounds(self, program: Program) -> None:
         """Keep the bounds that hold, which a tie changes for a while, and what follows from them."""
         self.bounds = program
-        lower = np.concatenate([program.lower, program.row_lower])
-        upper = np.concatenate([program.upper, program.row_upper])
-        self.movable = lower < upper
+        self.lower = np.concatenate([program.lower, program.row_lower])
+        self.upper = np.concatenate([program.upper, program.row_upper])
+        self.movable = self.lower < self.upper
         with np.errstate(invalid="ignore"):  # what has no bound at all is at neither
-            self.middle = (lower + upper) / 2
+            self.middle = (self.lower + self.upper) / 2
 
     def answer(self, units: FloatArray, points: FloatArray) -> Any:
         return super().answer(units, points) if self.walks is None else self.walks.minimize(units, points)
@@ -227,7 +228,7 @@ class _Vertices(_Rows):
         return hash(tuple(side.tobytes() for side in (bounds.lower, bounds.upper, bounds.row_lower, bounds.row_upper)))
 
     def settle(self, point: FloatArray) -> FloatArray:
-        return point if self.walks is None else self.walks.settle(point)
+        return point if self.columns is None else settled(self.columns, self.lower, self.upper, point)
 
     def run_from(self, costs: FloatArray, start: Any) -> bool:
         """Go on from a basis by the primal simplex; return whether that found an optimum."""

@@ -29,7 +29,9 @@ def as_numbers(values: Any, *, name: str, **bounds: Any) -> Any:
     else:
         values = as_vector(values, name=name)
         check_same_rows(**{name: values}, **{f"{name} {bound}": limit for bound, limit in by_row.items()})
-    inside = np.all([_COMPARE[bound](values, limit) for bound, limit in bounds.items()], axis=0)
+    inside: Any = np.True_
+    for bound, limit in bounds.items():
+        inside = inside & _COMPARE[bound](values, limit)
     if not np.all(inside):
         row = int(np.flatnonzero(~inside)[0])
         limits = {bound: limit[row] if bound in by_row else limit for bound, limit in bounds.items()}

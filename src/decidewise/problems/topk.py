@@ -49,6 +49,8 @@ class TopK(Problem):
            [1., 1., 1., 0.]])
     """
 
+    is_polytope = True
+
     def __init__(self, n: int, k: Any, *, sense: Sense = "max") -> None:
         super().__init__(sense=sense)
         self.n_costs = as_n_costs(as_integer(n, name="n"))

@@ -40,6 +40,7 @@ from decidewise.problems.linear_program.arguments import (
     count_variables,
     is_map,
 )
+from decidewise.problems.wrappers.in_variables import InVariables
 
 #: What of a region may differ by row.
 _SIDES = ("b_ub", "b_eq", "lower", "upper")
@@ -116,6 +117,8 @@ class LinearProgram(Problem):
     >>> battery.solution([10.0, 50.0, 20.0])["w6"]  # the level after the first period
     np.float64(0.9)
     """
+
+    is_polytope = True
 
     def __init__(
         self,
@@ -372,6 +375,19 @@ class LinearProgram(Problem):
     def polyhedron(self) -> Polyhedron | None:
         """The region (or relaxation), where every variable has one predicted cost and nothing is known; else None."""
         return None if self.no_polyhedron else self._region_of_decisions
+
+    @property
+    def in_variables(self) -> Problem:
+        """The program in its variables, where there is no polyhedron of its decisions: for CaVE and LAVA."""
+        if self.n_rows is not None or self.polyhedron is not None:
+            return self.lifted
+        twin = copy.copy(self)
+        for name in ("_order", "_region_of_decisions"):
+            twin.__dict__.pop(name, None)
+        twin._map, twin.n_costs = as_map(None, self.names), self.n_variables
+        twin._known, twin._offset, twin.has_known = np.zeros(self.n_variables), 0.0, False
+        twin.is_integer = self._whole is not None and bool(self._whole.all())
+        return InVariables(twin, self._map, self._known)
 
     @property
     def no_polyhedron(self) -> str | None:

@@ -58,6 +58,8 @@ class MinCostFlow(Problem):
            [0., 0., 1.]])
     """
 
+    is_polytope = True
+
     def __init__(self, tails: Any, heads: Any, supply: Any, *, capacity: Any = None, sense: Sense = "min") -> None:
         super().__init__(sense=sense)
         supply = _as_amounts(supply, "supply")

@@ -73,21 +73,20 @@ def follow_risk_price(
 def follow_risk_price_by_row(
     returns: FloatArray, S: FloatArray, *, steady: bool = False
 ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-    """Return the same for rows (n, d) with a covariance each (n, d, d)."""
-    d = S.shape[1]
-    shift = 1.0 if steady else 0.0
-    shares, certified = np.zeros_like(returns), np.ones(len(returns), np.bool_)
-    tableau, held, is_held = np.empty((FIRST + d, d)), np.empty(d, np.int64), np.empty(d, np.bool_)
-    _solve_rows_by_row(
-        returns, S, S + shift, shift, deviations(S), FLAT * np.diagonal(S, axis1=1, axis2=2),
-        tableau, held, is_held, np.empty(d), np.empty(d), shares, certified,
-    )  # fmt: skip
+    """Return the same for rows (n, d) with a covariance each (n, d, d).
+
+    The loop is in Python: it takes some microseconds per row, and a compiled one would compile all of this twice.
+    """
+    shares, certified = np.empty_like(returns), np.empty(len(returns), np.bool_)
+    for row in range(len(returns)):
+        part = slice(row, row + 1)
+        shares[part], certified[part] = follow_risk_price(returns[part], S[row], steady=steady)
     return shares, certified
 
 
 def deviations(S: FloatArray) -> FloatArray:
-    """Return the standard deviations (..., d) of assets of covariance `S` (..., d, d)."""
-    return np.sqrt(np.maximum(np.diagonal(S, axis1=-2, axis2=-1), 0.0))
+    """Return the standard deviations (d,) of assets of covariance `S` (d, d)."""
+    return np.sqrt(np.maximum(np.diag(S), 0.0))
 
 
 @compiled
@@ -111,18 +110,6 @@ def _solve_rows(  # type: ignore[no-untyped-def]
             certified[row] = _solve_row(
                 r, less, S, shifted, shift, deviation, flat, tableau, held, is_held, work, shares[row]
             )
-
-
-@compiled
-def _solve_rows_by_row(  # type: ignore[no-untyped-def]
-    returns, S, shifted, shift, deviation, flat, tableau, held, is_held, work, r, shares, certified
-):
-    for row in range(len(returns)):
-        part = slice(row, row + 1)
-        _solve_rows(
-            returns[part], S[row], shifted[row], shift, deviation[row], flat[row],
-            tableau, held, is_held, work, r, shares[part], certified[part],
-        )  # fmt: skip
 
 
 @inlined

@@ -69,6 +69,7 @@ class ShortestPath(Problem):
            [1., 0., 1., 0.]])
     """
 
+    is_polytope = True
     source: Any
     target: Any
     n_rows: int | None

@@ -77,6 +77,8 @@ class Inventory(Problem):
            [4., 0.]])
     """
 
+    is_polytope = True
+
     def __init__(
         self,
         demand: Any,

@@ -78,6 +78,8 @@ class Storage(Problem):
            [ 0.5,  1. ]])
     """
 
+    is_polytope = True
+
     def __init__(
         self,
         periods: int,
