@@ -46,6 +46,7 @@ speed: $(VENV)/.test  ## Print the benchmarks, as ratios measured in one run
 	$(BIN)/python speed/wise_fit.py
 	$(BIN)/python speed/problems.py
 	$(BIN)/python speed/linear_program.py
+	$(BIN)/python speed/conic_program.py
 	$(BIN)/python speed/generalized_linear.py
 	$(BIN)/python speed/compare.py
 

@@ -33,12 +33,19 @@ MODULES = {
 import sys
 import numpy as np
 from decidewise.data import make_shortest_path as make
+from decidewise.problems import Problem
 
 def boom(n, *, degree, seed): raise RuntimeError("two\\nlines [/of] no data")
 def wrong(n, *, degree, seed): return 5
 def few(n, *, degree, seed): return make(5, degree=degree, seed=seed)
 def exits(n, *, degree, seed): sys.exit(9)
 def presses(n, *, degree, seed): raise KeyboardInterrupt
+class Broken(Problem):
+    n_costs = 2
+
+    def minimize(self, costs):
+        return 1 / 0
+
 def large(n, *, degree, seed): return np.ones(10**15)
 def nan(n, *, degree, seed):
     data = make(n, degree=degree, seed=seed)
@@ -53,6 +60,32 @@ PUBLISHED = {
     "ragged": "degree,samples,method,regret_mean\n1\n",
     "nameless": "degree,samples,regret_mean,method\n1,20,3\n",
     "binary": "\x00\x01\xff",
+}
+PYTHON = 'kind = "python"\nobject = "sources_m:{}"\narguments = {{ n = 1, degree = 1, seed = 1 }}'
+#: Files that describe a problem, and the complaint.
+PROBLEMS = {
+    "kind": ('kind = "knapsak"', "problem_kind.toml: there is no kind 'knapsak'"),
+    "key": ('kind = "top_k"\nn = 3\nkk = 1', "problem_key.toml: kind 'top_k' has no key 'kk'"),
+    "value": ('kind = "top_k"\nn = 3\nk = 1.5', "problem_value.toml: k must be"),
+    "huge": ('kind = "assignment"\nn = 1000000', "problem_huge.toml: a problem can have at most"),
+    "unbounded": ('kind = "linear_program"\nA_ub = [[-1]]\nb_ub = [1]\nsense = "max"', "cannot be solved for random"),
+    "empty": ('kind = "linear_program"\nA_ub = [[1]]\nb_ub = [-1]', "problem_empty.toml: the region is empty"),
+    "model": ('kind = "file"\npath = "missing.mps"', "problem_model.toml: there is no file"),
+    "garbage": ('kind = "file"\npath = "garbage.mps"', "problem_garbage.toml: HiGHS cannot read garbage.mps"),
+    "array": ('kind = "knapsack"\nweights = { file = "junk.npy" }\ncapacities = 1', "weights: junk.npy cannot be read"),
+    "columns": ('kind = "top_k"\nn = 1\nk = 1\nknown = { columns = "toll" }', "takes the columns 'toll' from a table"),
+    "importing": ('kind = "python"\nobject = "importing_m:f"', "cannot import 'importing_m'"),
+    "exiting": ('kind = "python"\nobject = "exiting_m:f"', "cannot import 'exiting_m': SystemExit: 7"),
+    "raising": (
+        'kind = "python"\nobject = "sources_m:boom"\narguments = { n = 1, degree = 1, seed = 1 }',
+        "boom' failed",
+    ),
+    "nothing": ('kind = "python"\nobject = "sources_m:bom"', "has no 'bom'; the nearest of"),
+    "exits": (
+        'kind = "python"\nobject = "sources_m:exits"\narguments = { n = 1, degree = 1, seed = 1 }',
+        "SystemExit: 9",
+    ),
+    "broken": ('kind = "python"\nobject = "sources_m:Broken"', "solve failed: ZeroDivisionError"),
 }
 #: A change of the plan and the complaint, of `run` and `status` alike.
 PLANS = [
@@ -182,6 +215,27 @@ COMMANDS = [
     ("bench export ok.toml --store good.sqlite --to folder.csv", 2, "folder.csv: Is a directory"),
     ("bench export ok.toml --store good.sqlite --to ok.toml/out.csv", 2, "ok.toml/out.csv: File exists"),
     ("bench export ok.toml --store good.sqlite --to /proc/out.csv", 2, "/proc/out.csv: "),
+    ("problems knapsak", 2, "there is no kind 'knapsak'; the nearest of"),
+    ("problems --example", 2, "--example needs a kind"),
+    ("problems knapsack --foo", 2, ""),
+    ("problems knapsack top_k", 2, ""),
+    ("problems knapsack --check ok.toml", 2, "leave out KIND"),
+    ("problems --table rows.csv", 2, "--table goes with --check"),
+    ("problems --check missing.toml", 2, "cannot read the problem missing.toml: No such file"),
+    ("problems --check .", 2, "cannot read the problem .: Is a directory"),
+    ("problems --check html.toml", 2, "html.toml is not valid TOML"),
+    ("problems --check binary.toml", 2, "binary.toml is not valid TOML"),
+    ("problems --check deep.toml", 2, "deep.toml is not valid TOML"),
+    ("problems --check empty.toml", 2, "empty.toml: kind is missing"),
+    ("problems --check ok.toml", 2, "ok.toml: kind is missing"),
+    *((f"problems --check problem_{name}.toml", 2, complaint) for name, (_, complaint) in PROBLEMS.items()),
+    ("problems --check problem_columns.toml --table missing.csv", 2, "missing.csv"),
+    ("problems --check problem_columns.toml --table ok.toml", 2, "must end in .csv or .parquet"),
+    (
+        "problems --check problem_columns.toml --table problem_rows.csv",
+        2,
+        "no column 'toll'; the nearest",
+    ),
     ("bench status [/nope].toml --store good.sqlite", 2, "cannot read the plan [/nope].toml"),
 ]
 #: Data that fail, the code, and the reason.
@@ -205,6 +259,11 @@ def folder(tmp_path_factory):
     (folder / "deep.toml").write_text("a = " + "[" * 5000)
     (folder / "empty.toml").write_text("")
     (folder / "folder.csv").mkdir()
+    for name, (text, _) in PROBLEMS.items():
+        (folder / f"problem_{name}.toml").write_text(text)
+    (folder / "problem_rows.csv").write_text("tol\n1\n")
+    (folder / "garbage.mps").write_text("garbage 1 2 3")
+    (folder / "junk.npy").write_bytes(b"junk")
     for name, source in MODULES.items():
         (folder / f"{name}_m.py").write_text(source)
     for name, text in PUBLISHED.items():

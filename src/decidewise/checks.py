@@ -7,7 +7,9 @@ filled here, and the caller's array is never written to.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from numbers import Integral, Real
 from typing import Any
 
@@ -191,6 +193,29 @@ def shown(value: Any) -> str:
     """Return the text that shows a refused value, shortened if long, with its type."""
     shown = repr(value)
     return f"{shown if len(shown) <= 80 else shown[:77] + '...'} of type {type(value).__name__}"
+
+
+def nearest_names(name: str, names: Collection[str]) -> str:
+    """Return the end of a message on a name that is not among those known, which says which come near to it.
+
+    >>> "no column 'tol_1'" + nearest_names("tol_1", ["toll_1", "toll_2", "time"])
+    "no column 'tol_1'; the nearest of 3 names are 'toll_1', 'toll_2'."
+    """
+    if not names:
+        return "; there are no names at all."
+    near = get_close_matches(name.strip("*?"), names, n=3, cutoff=0.5) or list(names)[:3]
+    which = "is" if len(near) == 1 else "are"
+    return f"; the nearest of {len(names)} names {which} {', '.join(map(repr, near))}."
+
+
+def matching_names(pattern: str, names: Sequence[str]) -> list[int]:
+    """Return the places of the names that match a pattern: `*` stands for anything, `?` for one character.
+
+    >>> matching_names("x[*]", ["x[0]", "y", "x[1]"])  # brackets, which many tools write, stand for themselves
+    [0, 2]
+    """
+    pattern = pattern.replace("[", "[[]")
+    return [place for place, name in enumerate(names) if fnmatchcase(name, pattern)]
 
 
 def as_rng(rng: Any) -> np.random.Generator:

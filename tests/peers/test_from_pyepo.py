@@ -103,16 +103,50 @@ def test_only_the_row_that_fails():
         problem.solve([[-1.0, 1.0], [1.0, -1.0]])
 
 
+def modelled():
+    """Six items of which four have predicted values, in an order of their own; the others are sold at known prices."""
+    from pyepo import EPO, dsl  # noqa: PLC0415
+
+    items, extra, values = dsl.Variable(4, vtype=EPO.BINARY), dsl.Variable(2, lb=0.0, ub=1.5), dsl.Parameter(4)
+    known = np.array([0.5, 0.7]) @ extra - 2.0 * items[[1]].sum() + 3.0
+    limits = [np.array([3.0, 4.0, 2.0, 5.0]) @ items + np.array([1.0, 2.0]) @ extra <= 8.0]
+    return dsl.Problem(dsl.Maximize(values @ items[[2, 0, 3, 1]] + known), limits).compile("gurobi")
+
+
+def test_known_costs_are_those_of_pyepo():
+    model, values = modelled(), np.random.default_rng(2).uniform(0.5, 4.0, size=(25, 4)).astype(np.float32)
+    problem = from_pyepo(model)
+
+    decisions = problem.solve(values)
+    lifted = problem.minimize_lifted(np.column_stack([-values, np.ones(25)]))
+
+    assert (problem.n_costs, problem.sense, problem.has_known) == (4, "max", True)
+    np.testing.assert_allclose(lifted[:, :-1], decisions, atol=1e-9)
+    for row, decision, whole in zip(values.astype(float), decisions, lifted, strict=True):
+        model.setObj(row)
+        theirs, best = model.solve()
+        np.testing.assert_allclose(decision, theirs[model.c_pred_index], atol=1e-6)
+        assert row @ decision - whole[-1] == pytest.approx(best, abs=1e-6)
+    without = problem.minimize_lifted(np.column_stack([-values, np.zeros(25)]))  # nothing known counts
+    assert np.all((values * without[:, :-1]).sum(axis=1) >= (values * decisions).sum(axis=1) - 1e-6)
+    np.testing.assert_allclose(pickle.loads(pickle.dumps(problem)).solve(values), decisions, atol=1e-6)  # noqa: S301
+    gap = SpoPlus().value_and_grad(values[::-1], SpoPlus().prepare(problem, values), np.random.default_rng(0))[0]
+    assert np.all(gap >= -1e-6)
+    assert gap.max() > 0.1
+
+
 def test_models_that_are_not_problems():
     from pyepo import dsl  # noqa: PLC0415
 
     weights = dsl.Variable(3, lb=0.0, ub=1.0)
     prices = dsl.Parameter(3)
     whole = dsl.Problem(dsl.Minimize(prices @ weights), [weights.sum() >= 1]).compile("gurobi")
-    known = dsl.Problem(dsl.Minimize(prices @ weights + 2 * weights.sum()), [weights.sum() >= 1]).compile("gurobi")
+    quadratic = dsl.Problem(dsl.Minimize(prices @ weights + weights @ np.eye(3) @ weights), [weights.sum() >= 1])
 
-    np.testing.assert_allclose(from_pyepo(whole).solve([3.0, 1.0, 2.0]), [0.0, 1.0, 0.0])
-    with pytest.raises(ValueError, match="has known costs, a quadratic objective or"):
-        from_pyepo(known)
+    problem = from_pyepo(whole)
+    assert not problem.has_known
+    np.testing.assert_allclose(problem.solve([3.0, 1.0, 2.0]), [0.0, 1.0, 0.0])
+    with pytest.raises(ValueError, match="compiledGrbProblem has a quadratic objective, and it must be linear"):
+        from_pyepo(quadratic.compile("gurobi"))
     with pytest.raises(TypeError, match="from_pyepo needs a PyEPO optModel object; got ShortestPath"):
         from_pyepo(ShortestPath(3, 3))

@@ -11,6 +11,7 @@ from decidewise import problems
 from decidewise.problems import (
     Assignment,
     Ball,
+    ConicProgram,
     Ellipsoid,
     Inventory,
     Knapsack,
@@ -19,6 +20,7 @@ from decidewise.problems import (
     MinCostFlow,
     Portfolio,
     Problem,
+    Quadratic,
     Ranking,
     ShortestPath,
     Storage,
@@ -191,6 +193,11 @@ CASES = {
     ),
     "program": Case(
         partial(LinearProgram, USE, STOCK, upper=2), partial(random_production, USE, STOCK), tolerance=1e-9
+    ),
+    "conic": Case(
+        partial(ConicProgram, np.ones((1, 6)), [1.0], upper=1, cones=[Quadratic(MATRIX, r=0.3)]),
+        partial(random_weights, MATRIX, 0.3, 1.0),
+        tolerance=1e-5,
     ),
     "ball": Case(partial(Ball, 6, 2.0), partial(random_in_ellipsoid, np.eye(6), 2.0), tolerance=1e-9),
     "ellipsoid": Case(partial(Ellipsoid, MATRIX, 2.0), partial(random_in_ellipsoid, MATRIX, 2.0), tolerance=1e-9),

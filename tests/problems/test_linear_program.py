@@ -319,7 +319,7 @@ def test_sides_by_name():
         ({"sides": {"both": [1.0]}}, "the constraint 'both' has two sides"),
         ({"upper": {"w0": [1.0, 2.0], "w1": [1.0]}}, r"upper\['w0'\] has 2 rows, upper\['w1'\] has 1 rows"),
         ({"upper": {"w0": np.ones((2, 2))}}, r"upper\['w0'\] must have one number per row, or be one number; got"),
-        ({"upper": np.ones((4, 2))}, r"upper must be a number, a vector of length 3, or one .*shape=\(4, 2\)"),
+        ({"upper": np.ones((4, 2))}, r"upper must be a number or a vector of length 3, or have one .*shape=\(4, 2\)"),
         ({"upper": [[1.0, 1, 1], [1, np.nan, 1]]}, "upper has NaN in row 1"),
         ({"upper": [[1.0, 1, 1], [1, -2, 1]]}, "the region of row 1 is empty: variable 'w1' has lower=0 and upper=-2"),
         ({"upper": np.ones((4, 3)), "lower": np.zeros((3, 3))}, "lower has 3 rows, upper has 4 rows"),

@@ -11,6 +11,7 @@ import decidewise
 from decidewise.cli.bench import bench_commands
 from decidewise.cli.errors import Commands
 from decidewise.cli.paper import paper_commands
+from decidewise.cli.problems import problems
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
 
@@ -46,6 +47,7 @@ def warmup() -> None:
     warm_up()
 
 
+app.command()(problems)
 app.add_typer(
     paper_commands,
     name="paper",

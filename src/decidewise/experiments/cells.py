@@ -15,11 +15,11 @@ from threadpoolctl import threadpool_limits
 
 from decidewise.data import Dataset
 from decidewise.evaluate import Hindsight
-from decidewise.experiments.importable import load, resolve
 from decidewise.experiments.methods import Method
 from decidewise.experiments.plan import Plan
 from decidewise.experiments.rows import Row, machine
 from decidewise.problems import CountedProblem, Problem
+from decidewise.runtime.importable import load, resolve
 from decidewise.runtime.interrupts import is_interrupt, raise_noted
 
 #: Rows of the training that precedes the timed one: enough for every code path of a loss.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Annotated, Any
@@ -10,13 +11,19 @@ import msgspec
 
 from decidewise.checks import as_positive
 from decidewise.errors import InputError
-from decidewise.experiments.importable import check_name, check_text, resolve
 from decidewise.losses import Loss, as_loss, registry
 from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor
 from decidewise.problems.base import Problem
+from decidewise.runtime.importable import check_name, resolve
 
 #: The losses whose minimiser over linear predictors has a closed form, with its estimator.
 EXACT: dict[str, Callable[[], Any]] = {"mse": GeneralizedLinear, "wise": WiseRegressor}
+
+
+def check_text(value: str, name: str) -> None:
+    """Raise unless the value can be shown in tables, figures and file names: not blank, and no control characters."""
+    if not value.strip() or any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in value):
+        raise InputError(f"{name} must be text, not blank and without control characters; got {value!r}.")
 
 
 class Sweep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -27,7 +27,6 @@ modules, from the folder of the plan too: run only plans you trust.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -36,8 +35,9 @@ import msgspec
 
 from decidewise.checks import as_positive
 from decidewise.errors import InputError
-from decidewise.experiments.importable import check_name, check_text
-from decidewise.experiments.methods import Method, Sweep, rates_in
+from decidewise.experiments.methods import Method, Sweep, check_text, rates_in
+from decidewise.runtime.files import read_toml
+from decidewise.runtime.importable import check_name
 
 #: The largest integer in a plan: the sum of two of them still fits into the store.
 _MAX_INTEGER = 2**62
@@ -177,12 +177,7 @@ def read_plan(path: Path | str) -> Plan:
     This imports nothing that the plan names. `run` imports, and so executes, the modules: run only plans you trust.
     """
     path = Path(path)
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as reason:
-        raise InputError(f"cannot read the plan {path}: {reason.strerror}.") from reason
-    except (ValueError, RecursionError) as reason:
-        raise InputError(f"{path} is not valid TOML: {reason}.") from reason
+    table = read_toml(path, "the plan")
     check_text(path.stem, "the name of the file")
     try:
         found = msgspec.convert(table, PlanFile)

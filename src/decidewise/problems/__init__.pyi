@@ -3,6 +3,7 @@ from decidewise.polyhedra import Polyhedron
 from decidewise.problems.assignment import Assignment
 from decidewise.problems.ball import Ball
 from decidewise.problems.base import Problem
+from decidewise.problems.conic_program import ConicProgram, Exponential, Quadratic, SecondOrder, Semidefinite
 from decidewise.problems.ellipsoid import Ellipsoid
 from decidewise.problems.knapsack import Knapsack
 from decidewise.problems.linear_program import LinearProgram
@@ -15,6 +16,7 @@ from decidewise.problems.readers.files import read_problem
 from decidewise.problems.readers.function import from_function
 from decidewise.problems.readers.gurobi import from_gurobi
 from decidewise.problems.readers.linopy import from_linopy
+from decidewise.problems.readers.problem_file import ProblemFile
 from decidewise.problems.readers.pyepo import from_pyepo
 from decidewise.problems.readers.pyomo import from_pyomo
 from decidewise.problems.shortest_path import ShortestPath
@@ -28,8 +30,10 @@ __all__ = [
     "Assignment",
     "Ball",
     "CachedProblem",
+    "ConicProgram",
     "CountedProblem",
     "Ellipsoid",
+    "Exponential",
     "Inventory",
     "Knapsack",
     "KnownCosts",
@@ -40,7 +44,11 @@ __all__ = [
     "Polyhedron",
     "Portfolio",
     "Problem",
+    "ProblemFile",
+    "Quadratic",
     "Ranking",
+    "SecondOrder",
+    "Semidefinite",
     "ShortestPath",
     "Storage",
     "TopK",

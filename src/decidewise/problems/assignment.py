@@ -41,6 +41,8 @@ class Assignment(Problem):
 
     Attributes
     ----------
+    n_costs : int
+        `n²`.
     B_S : float
         The norm of every decision, `sqrt(n)`.
 

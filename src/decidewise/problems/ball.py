@@ -23,6 +23,8 @@ class Ball(Problem):
 
     Attributes
     ----------
+    n_costs : int
+        `dimension`.
     mu, L, r, g_min : float
         The constants of the level set: 2, 2, `radius²` and 0.
     B_S : float

@@ -29,6 +29,8 @@ class Ellipsoid(Problem):
 
     Attributes
     ----------
+    n_costs : int
+        One per row of `matrix`.
     mu, L : float
         Twice the smallest and twice the largest eigenvalue of `M`.
     r, g_min : float

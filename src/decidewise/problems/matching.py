@@ -49,6 +49,8 @@ class Matching(Problem):
 
     Attributes
     ----------
+    n_costs : int
+        One per possible pair: `left · right` without `edges`.
     edges : ndarray of shape (n_costs, 2)
     B_S : float
         The largest norm of a decision, `sqrt(min(left, right))` where all pairs are possible.

@@ -35,6 +35,8 @@ class Ranking(Problem):
 
     Attributes
     ----------
+    n_costs : int
+        `n`, one per item.
     B_S : float
         The norm of every decision, `sqrt(n (n + 1) (2n + 1) / 6)`.
 

@@ -33,6 +33,8 @@ class TopK(Problem):
 
     Attributes
     ----------
+    n_costs : int
+        `n`, one per item.
     n_rows : int or None
         The number of rows, if each has a `k` of its own.
     B_S : float

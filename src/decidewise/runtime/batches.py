@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ import numpy.typing as npt
 from decidewise.checks import FloatArray
 from decidewise.errors import SolverError, TimeLimitReached
 
+Answer = TypeVar("Answer")
 IntArray = npt.NDArray[np.int64]
 #: Solves rows (n, d) in at most `steps[0]` steps, counting `steps[0]` down; returns decisions and the first unsolved
 #: row, or -1. It is also given the same rows of what differs by row.
@@ -118,20 +119,24 @@ def search_in_parts(
     return decisions, -1
 
 
-def _search_in_thread(
-    search: Search, costs: FloatArray, steps: IntArray, *by_row: npt.NDArray[Any]
-) -> tuple[FloatArray, int]:
-    """Search in another thread; on an interrupt or at the time limit, stop it by setting its steps to -1, and raise."""
-    answers: list[tuple[FloatArray, int]] = []
+def in_thread(work: Callable[[], Answer], stop: Callable[[], object]) -> Answer:
+    """Return `work()`, done in another thread; on an interrupt or at the time limit, `stop` it, wait, and raise.
+
+    The work must end soon after a call of `stop`, and hold Python's global lock for fractions of a second only.
+
+    >>> in_thread(lambda: 6 * 7, stop=lambda: None)
+    42
+    """
+    answers: list[Answer] = []
     errors: list[BaseException] = []
 
-    def work() -> None:
+    def run() -> None:
         try:
-            answers.append(search(costs, steps, *by_row))
+            answers.append(work())
         except BaseException as error:  # raised again in the calling thread
             errors.append(error)
 
-    worker = threading.Thread(target=work, daemon=True)
+    worker = threading.Thread(target=run, daemon=True)
     worker.start()
     try:
         while worker.is_alive():
@@ -139,11 +144,22 @@ def _search_in_thread(
             check_time()
     finally:
         while worker.is_alive():
-            steps[0] = -1
+            stop()
             worker.join(0.01)
     if errors:
         raise errors[0]
     return answers[0]
+
+
+def _search_in_thread(
+    search: Search, costs: FloatArray, steps: IntArray, *by_row: npt.NDArray[Any]
+) -> tuple[FloatArray, int]:
+    """Search in another thread, which setting its steps to -1 stops."""
+
+    def stop() -> None:
+        steps[0] = -1
+
+    return in_thread(lambda: search(costs, steps, *by_row), stop)
 
 
 def _writable(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:

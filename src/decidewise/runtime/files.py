@@ -1,11 +1,15 @@
-"""Write files whole or not at all."""
+"""Write files whole or not at all, and read those of a user."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+from decidewise.errors import InputError
 
 
 def write_whole(files: Mapping[Path, bytes]) -> None:
@@ -38,3 +42,13 @@ def write_whole(files: Mapping[Path, bytes]) -> None:
     finally:
         for beside in written.values():
             beside.unlink(missing_ok=True)
+
+
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """Return the table in a TOML file; raise an `InputError` that names the file, and says `what` it should be."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as reason:
+        raise InputError(f"cannot read {what} {path}: {reason.strerror}.") from reason
+    except (ValueError, RecursionError) as reason:
+        raise InputError(f"{path} is not valid TOML: {reason}.") from reason

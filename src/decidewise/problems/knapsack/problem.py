@@ -48,6 +48,8 @@ class Knapsack(Problem):
 
     Attributes
     ----------
+    n_costs : int
+        `m`, one per item.
     n_rows : int or None
         The number of rows, if capacities have one row per sample.
     B_S : float or None

@@ -16,13 +16,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
-from decidewise.checks import FloatArray, as_array, as_choice, as_matrix, as_number, as_positive, as_vector
+from decidewise.checks import FloatArray, as_array, as_number, as_positive, as_vector
 from decidewise.errors import SolverError
 from decidewise.polyhedra import Polyhedron
 from decidewise.polyhedra.highs import Solver
 from decidewise.polyhedra.program import Program
-from decidewise.problems.base import Problem, Sense, as_n_costs, check_rows
-from decidewise.problems.linear_program.arguments import (
+from decidewise.problems.base import Problem, Sense
+from decidewise.problems.mapped_problem import EMPTY, MappedProblem, taken
+from decidewise.problems.mapped_problem.arguments import (
     Costs,
     SideNames,
     as_bound,
@@ -33,7 +34,6 @@ from decidewise.problems.linear_program.arguments import (
     as_integrality,
     as_known,
     as_map,
-    as_names,
     as_rows,
     as_two_sided,
     count_rows,
@@ -46,7 +46,7 @@ from decidewise.problems.wrappers.in_variables import InVariables
 _SIDES = ("b_ub", "b_eq", "lower", "upper")
 
 
-class LinearProgram(Problem):
+class LinearProgram(MappedProblem):
     """Minimise `costs·(M w) + known·w + offset` over `A_ub w <= b_ub`, `A_eq w = b_eq`, `lower <= w <= upper`.
 
     A decision is `M w`: how much of each predicted cost is paid. The variables `w` themselves, with their names, are in
@@ -69,8 +69,9 @@ class LinearProgram(Problem):
         1 (or True) for a variable in whole numbers, and 0 for any other.
     costs : optional
         What the predicted costs act on: the indices of variables, their names, a pattern of names such as `"price_*"`,
-        or a map `M` of shape (n_costs, n), dense or sparse, whose rows are linear expressions of the variables. By
-        default every variable has a predicted cost.
+        or linear expressions of variables. These are a map `M` of shape (n_costs, n), dense or sparse, or factors of
+        patterns: `{"sell_*": 1, "buy_*": -1}` has one cost for each text that the star stands for, here of what is sold
+        less what is bought. By default every variable has a predicted cost.
     known : array-like of shape (n,), optional
         Costs of variables that are not predicted; they add to those that are. They may have one row per sample.
     offset : float
@@ -89,6 +90,8 @@ class LinearProgram(Problem):
 
     Attributes
     ----------
+    n_costs : int
+        One per variable, or per entry of `costs`.
     n_variables : int
     n_rows : int or None
         The number of rows, if sides, bounds or known costs have one row per sample. Whether the region of a row is
@@ -102,6 +105,10 @@ class LinearProgram(Problem):
 
     Examples
     --------
+    >>> LinearProgram([[1.0, 2.0]], [4.0], upper=[3.0, 3.0], sense="max").solve([[1.0, 1.0], [1.0, 3.0]])
+    array([[3. , 0.5],
+           [0. , 2. ]])
+
     A battery buys and sells at three prices; what it sells less what it buys is `M w`.
 
     >>> charge, sell, level = np.eye(3), np.eye(3), np.eye(3) - np.eye(3, k=-1)
@@ -139,25 +146,20 @@ class LinearProgram(Problem):
         gap: float | None = None,
         on_error: Literal["raise", "nan"] = "raise",
     ) -> None:
-        super().__init__(sense=sense)
         n = count_variables(A_ub, A_eq, lower, upper, known, names)
-        self.n_variables = n
-        self.names = [f"w{j}" for j in range(n)] if names is None else as_names(names, n)
+        super().__init__(n, costs=costs, known=known, offset=offset, sense=sense, names=names, on_error=on_error)
         whole = as_integrality(integrality, n)
-        self._map = as_map(costs, self.names)
-        self.n_costs = as_n_costs(self._map.shape[0])
-        self._sign = -1.0 if sense == "max" else 1.0  # `minimize` must not look at the sense
-        self._offset = self._sign * as_number(offset, name="offset")
         # Whole numbers in part, or in expressions with fractions, are no decisions in whole numbers.
         self.is_integer = whole is not None and bool(whole[self._map.indices].all() and np.all(self._map.data % 1 == 0))
-        self.on_error = as_choice(on_error, name="on_error", choices=("raise", "nan"))
         self._side_names = SideNames()
         self._whole = whole
         self._set_region(
             Polyhedron(
-                *as_rows(A_ub, b_ub, n, "ub"), *as_rows(A_eq, b_eq, n, "eq"), *as_bounds(lower, upper, n, self.names)
+                *as_rows(A_ub, b_ub, n, "ub", by_row=True),
+                *as_rows(A_eq, b_eq, n, "eq", by_row=True),
+                *as_bounds(lower, upper, n, self.names, by_row=True),
             ),
-            self._sign * as_known(known, n),
+            self._known,
         )
         self._solver = Solver(
             self._program(),
@@ -176,15 +178,10 @@ class LinearProgram(Problem):
         self.n_rows = count_rows(**sides, known=known)
         by_row = count_rows(**sides)
         # Every row as bounds of columns and rows, which is what HiGHS is told.
-        self._bounds = (
-            None
-            if by_row is None
-            else Program.of(
-                replace(
-                    region, **{name: np.broadcast_to(side, (by_row, side.shape[-1])) for name, side in sides.items()}
-                )
-            )
-        )
+        self._bounds = None
+        if by_row is not None:
+            wide = {name: np.broadcast_to(side, (by_row, side.shape[-1])) for name, side in sides.items()}
+            self._bounds = Program.of(replace(region, **wide))
         size = np.maximum(np.abs(region.lower), np.abs(region.upper))
         self.B_S = float(np.linalg.norm(abs(self._map) @ (size.max(axis=0) if size.ndim == 2 else size)))
 
@@ -319,8 +316,8 @@ class LinearProgram(Problem):
         twin = copy.copy(self)
         twin._set_region(
             Polyhedron(
-                *as_rows(region.A_ub, b_ub, n, "ub"), *as_rows(region.A_eq, b_eq, n, "eq"),
-                *as_bounds(lower, upper, n, self.names),
+                *as_rows(region.A_ub, b_ub, n, "ub", by_row=True), *as_rows(region.A_eq, b_eq, n, "eq", by_row=True),
+                *as_bounds(lower, upper, n, self.names, by_row=True),
             ),
             self._sign * as_known(known, n),
         )  # fmt: skip
@@ -331,39 +328,18 @@ class LinearProgram(Problem):
 
     def take(self, rows: Any) -> Self:
         """Return the problem of some rows, with their sides, bounds and known costs."""
-        if self.n_rows is None:
-            return self
-        part = copy.copy(self)
-        part.n_rows = len(np.arange(self.n_rows)[rows])
-        part._known = _taken(self._known, rows)
-        part._region = replace(self._region, **{name: _taken(getattr(self._region, name), rows) for name in _SIDES})
-        part._bounds = None if self._bounds is None else self._bounds.take(rows)
+        part = super().take(rows)
+        if self._bounds is not None:
+            part._region = replace(self._region, **{name: taken(getattr(self._region, name), rows) for name in _SIDES})
+            part._bounds = self._bounds.take(rows)
         return part
-
-    def minimize(self, costs: FloatArray) -> FloatArray:
-        """Return `M w` of an optimal `w` for each row, the known costs counted once: (r, n_costs) -> (r, n_costs)."""
-        return self._decisions(self._variables(costs, 1.0))
-
-    def minimize_lifted(self, costs: FloatArray) -> FloatArray:
-        """Return the lifted decisions: (r, n_costs + 1) -> (r, n_costs + 1).
-
-        The last of the costs weighs the known part; the last of the decisions is `known·w + offset`, of a minimisation.
-        """
-        variables = self._variables(costs[:, :-1], costs[:, -1:])
-        known = variables @ self._known if self._known.ndim == 1 else (variables * self._known).sum(axis=1)
-        return np.column_stack([self._decisions(variables), known + self._offset])
 
     def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
         """Return `M w` of an optimal vertex of the linear relaxation for each row: (r, n_costs) -> (r, n_costs)."""
         return self._decisions(self._relaxation.minimize(self._objective(costs, 1.0), self._bounds))
 
-    def solution(self, costs: Any) -> dict[str, Any]:
-        """Return the values of all variables by name: arrays of shape (r,), or numbers for one row of costs."""
-        costs = as_array(costs, name="costs")
-        batch = as_matrix(np.atleast_2d(costs), n_columns=self.n_costs, owner=type(self).__name__)
-        check_rows(self, len(batch))
-        variables = self._variables(-batch if self.sense == "max" else batch, 1.0)
-        return dict(zip(self.names, variables[0] if costs.ndim == 1 else variables.T, strict=True))
+    def _minimize_variables(self, objective: FloatArray) -> FloatArray:
+        return self._solver.minimize(objective, self._bounds)
 
     def _solve_by(self, solver: type[Solver]) -> None:
         """Let another solver take over, for readers of models that come with one."""
@@ -429,16 +405,6 @@ class LinearProgram(Problem):
             by_row=self._bounds is not None,
         )
 
-    def _objective(self, costs: FloatArray, weight: Any) -> FloatArray:
-        """Return the costs of all variables: (r, n_costs) -> (r, n_variables)."""
-        return np.ascontiguousarray(costs @ self._map + weight * self._known)
-
-    def _variables(self, costs: FloatArray, weight: Any) -> FloatArray:
-        return self._solver.minimize(self._objective(costs, weight), self._bounds)
-
-    def _decisions(self, variables: FloatArray) -> FloatArray:
-        return np.ascontiguousarray(variables @ self._map.T)
-
     def _check_not_empty(self) -> None:
         """Raise unless the linear relaxation has a point: whether it has whole numbers too, a solve tells."""
         if self._bounds is not None:  # so many regions would take as long as solving: there a solve tells it too
@@ -448,13 +414,5 @@ class LinearProgram(Problem):
             relaxed.minimize(np.zeros((1, self.n_variables)))
         except SolverError as error:
             if "Infeasible" in str(error):
-                raise ValueError(
-                    "the region is empty: no decision keeps all constraints and bounds. Look for the last constraint "
-                    "added, for a sign that is the wrong way round, or for a bound that is too tight."
-                ) from error
+                raise ValueError(EMPTY) from error
             # A solver that stumbles without costs may not stumble with them, and says so where it does.
-
-
-def _taken(values: FloatArray, rows: Any) -> FloatArray:
-    """Return some rows of what differs by row, and anything else as it is."""
-    return values[rows] if values.ndim == 2 else values

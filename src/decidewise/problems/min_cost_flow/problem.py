@@ -40,6 +40,8 @@ class MinCostFlow(Problem):
 
     Attributes
     ----------
+    n_costs : int
+        One per edge.
     n_rows : int or None
         The number of rows, if supply or capacity differ by row; then both have one row per sample.
     B_S : float

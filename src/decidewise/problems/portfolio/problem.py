@@ -44,6 +44,8 @@ class Portfolio(Problem):
 
     Attributes
     ----------
+    n_costs : int
+        `n`, one per asset.
     n_rows : int or None
         The number of rows, if any of these is given by row; then all of them have one entry per row.
     B_S : float
@@ -51,7 +53,7 @@ class Portfolio(Problem):
 
     Examples
     --------
-    >>> portfolio = Portfolio(np.eye(3), risk=0.5)
+    >>> portfolio = Portfolio([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], risk=0.5)
     >>> portfolio.solve([[1.0, 1.0, 0.0], [1.0, 0.0, -1.0]]).round(3)
     array([[0.5  , 0.5  , 0.   ],
            [0.707, 0.   , 0.   ]])

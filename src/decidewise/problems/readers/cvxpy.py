@@ -7,14 +7,19 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csc_array, csr_array, hstack
 
+from decidewise.polyhedra.conic import Kind
+from decidewise.problems.conic_program import ConicProgram
+from decidewise.problems.conic_program.cones import ConeRows
 from decidewise.problems.linear_program import LinearProgram
 
 
-def from_cvxpy(problem: Any, parameter: Any, **options: Any) -> LinearProgram:
-    """Take a linear program, also with variables in whole numbers, whose predicted costs are a CVXPY parameter.
+def from_cvxpy(problem: Any, parameter: Any, **options: Any) -> LinearProgram | ConicProgram:
+    """Take a linear program, also with variables in whole numbers, or a conic one, with a CVXPY parameter as its costs.
 
     The decision is how much of each entry of the parameter is paid: for the objective `price @ (sell - buy)` it is
     `sell - buy`. What else the objective has is a known cost. Other parameters keep the values that they have now.
+    HiGHS solves what is linear, and Clarabel whatever CVXPY turns into cones: norms, quadratic constraints, matrices of
+    variables, exponentials, logarithms, powers.
 
     Parameters
     ----------
@@ -23,11 +28,11 @@ def from_cvxpy(problem: Any, parameter: Any, **options: Any) -> LinearProgram:
     parameter : cvxpy.Parameter
         The predicted costs, in the objective only. A matrix is written row by row.
     options
-        Others of `LinearProgram`: `time_limit`, `gap`, `on_error`.
+        Others of `LinearProgram` or `ConicProgram`: `time_limit`, `gap` (only if linear), `on_error`.
 
     Returns
     -------
-    problem : LinearProgram
+    problem : LinearProgram or ConicProgram
         With the sense of the objective. It can be pickled, and holds nothing of CVXPY.
     """
     if not hasattr(problem, "get_problem_data") or not hasattr(parameter, "is_nonneg"):
@@ -48,24 +53,32 @@ def from_cvxpy(problem: Any, parameter: Any, **options: Any) -> LinearProgram:
         rest[_places(program, other)] = np.ravel(np.asarray(_value(other), dtype=float))
     sign = -1.0 if _maximises(problem) else 1.0
     amounts, known = sign * objective[:, places].T, sign * (objective @ rest)
-    equal = data["dims"].zero
-    A = csr_array(data["A"])
+    A, b = csr_array(data["A"]), data["b"]
     lower, upper = _bounds(data, n)
+    base, names = known[:-1], _names(program, n)
     if csc_array(amounts)[:, [n]].nnz:  # a constant per cost: the amount of a variable that is always 1
         A = csr_array(hstack([A, csr_array((A.shape[0], 1))]))
         lower, upper = np.append(lower, 1.0), np.append(upper, 1.0)
-        base, names = np.append(known[:-1], 0.0), [*_names(program, n), "one"]
+        base, names = np.append(base, 0.0), [*names, "one"]
     else:
-        amounts, base, names = amounts[:, :n], known[:-1], _names(program, n)
+        amounts = amounts[:, :n]
+    arguments: dict[str, Any] = {
+        "costs": csr_array(amounts), "known": base, "offset": float(known[-1]), "names": names,
+        "sense": "max" if sign < 0 else "min",
+    }  # fmt: skip
+    cones = _cones(data["dims"])
+    equal, linear = data["dims"].zero, data["dims"].zero + data["dims"].nonneg
+    arguments |= {
+        "A_ub": A[equal:linear], "b_ub": b[equal:linear], "A_eq": A[:equal], "b_eq": b[:equal], "lower": lower,
+        "upper": upper,
+    }  # fmt: skip
+    if cones:
+        return ConicProgram(cones=[ConeRows(A[linear:], b[linear:], cones)], **arguments, **options)
     whole = np.zeros(len(lower))
     whole[[*data["bool_vars_idx"], *data["int_vars_idx"]]] = 1
     for j in data["bool_vars_idx"]:
         lower[j], upper[j] = max(lower[j], 0.0), min(upper[j], 1.0)
-    return LinearProgram(
-        A[equal:], data["b"][equal:], A[:equal], data["b"][:equal], lower, upper,
-        integrality=whole, costs=csr_array(amounts), known=base, offset=float(known[-1]), names=names,
-        sense="max" if sign < 0 else "min", **options,
-    )  # fmt: skip
+    return LinearProgram(integrality=whole, **arguments, **options)
 
 
 def _check_parameters(problem: Any, parameter: Any) -> list[Any]:
@@ -77,6 +90,11 @@ def _check_parameters(problem: Any, parameter: Any) -> list[Any]:
     if any(known.id == parameter.id for constraint in problem.constraints for known in constraint.parameters()):
         raise ValueError(
             f"the parameter {parameter.name()!r} is in a constraint. Predicted costs must be in the objective only."
+        )
+    if not problem.is_dcp():
+        raise ValueError(
+            "the problem is not convex by CVXPY's rules (problem.is_dcp()), so it cannot be turned into cones. Write "
+            "it by these rules, or solve it row by row by from_function."
         )
     if not problem.is_dpp():
         raise ValueError(
@@ -91,28 +109,44 @@ def _check_parameters(problem: Any, parameter: Any) -> list[Any]:
 
 
 def _compiled(problem: Any) -> dict[str, Any]:
-    """Return what CVXPY would pass to HiGHS."""
+    """Return what CVXPY would pass to HiGHS or, if that cannot take it, to Clarabel."""
     import cvxpy  # noqa: PLC0415  (an extra)
 
-    if not problem.is_dcp() or (problem.is_qp() and not problem.is_lp() and not problem.is_mixed_integer()):
-        raise ValueError(_NOT_LINEAR)
     try:
         data = problem.get_problem_data(cvxpy.HIGHS)[0]
     except cvxpy.error.SolverError as reason:
-        raise ValueError(f"{_NOT_LINEAR} ({reason})") from reason
-    if data["param_prob"].P is not None or len(data["dims"].soc) or len(data["dims"].psd) or data["dims"].exp:
-        raise ValueError(_NOT_LINEAR)
+        if problem.is_mixed_integer():
+            raise ValueError(
+                "the problem has both variables in whole numbers and cones, which neither HiGHS nor Clarabel solves. "
+                "Replace the norms and squares by linear constraints, or solve it row by row by from_function."
+            ) from reason
+        data = problem.get_problem_data(cvxpy.CLARABEL)[0]
+    if data["param_prob"].P is not None:
+        raise ValueError(
+            "the objective is quadratic, and it must be linear in the variables: its costs are predicted. Bound the "
+            "quadratic part by a constraint, or set the parameter and solve row by row by from_function."
+        )
     return dict(data)
 
 
-_NOT_LINEAR = (
-    "only linear programs, also in whole numbers, can be taken over from CVXPY: the objective or a constraint is "
-    "quadratic or needs a cone. Set the parameter and solve row by row instead, by from_function."
-)
+def _cones(dims: Any) -> tuple[Kind, ...]:
+    """Return the cones of the rows after the linear ones, in the order that CVXPY writes them for Clarabel."""
+    return (
+        *(("SecondOrderConeT", size) for size in dims.soc),
+        *(("PSDTriangleConeT", size) for size in dims.psd),
+        *(("ExponentialConeT",) for _ in range(dims.exp)),
+        *(("PowerConeT", exponent) for exponent in dims.p3d),
+        *(("GenPowerConeT", exponents, 1) for exponents in dims.pnd),
+    )
 
 
 def _places(program: Any, parameter: Any) -> Any:
     """Return where the entries of a parameter stand, row by row; CVXPY writes them column by column."""
+    if parameter.id not in program.param_id_to_col:  # CVXPY has put another one in its place
+        raise ValueError(
+            f"the parameter {parameter.name()!r} is declared as symmetric, diagonal, sparse or the like. Declare it "
+            "with its shape alone."
+        )
     order = np.arange(parameter.size).reshape(parameter.shape, order="F")
     return program.param_id_to_col[parameter.id] + order.ravel()
 

@@ -1,4 +1,4 @@
-"""Read a linear program from a file, `.mps`, `.mps.gz` or `.lp`, as any modelling tool writes it."""
+"""Read a problem from a file: `.mps`, `.mps.gz` or `.lp`, as any modelling tool writes it, or `.toml`."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ import gzip
 import os
 import re
 import warnings
+import zlib
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint
 from scipy.sparse import csc_array, csr_array
 
 from decidewise.errors import InputError
-from decidewise.problems.base import Sense
+from decidewise.problems.base import Problem, Sense
 from decidewise.problems.linear_program import LinearProgram
-from decidewise.problems.linear_program.arguments import Costs
+from decidewise.problems.mapped_problem.arguments import Costs
+from decidewise.problems.readers.mps import check_mps
 
 if TYPE_CHECKING:
     import highspy
@@ -26,24 +28,38 @@ _SUFFIXES = (".mps", ".lp", ".mps.gz", ".lp.gz")
 
 
 def read_problem(
-    path: str | os.PathLike[str], costs: Costs = None, *, sense: Sense | None = None, **options: Any
-) -> LinearProgram:
-    """Read a file that HiGHS can read as a problem.
+    path: str | os.PathLike[str],
+    costs: Costs = None,
+    *,
+    sense: Sense | None = None,
+    time_limit: float | None = None,
+    gap: float | None = None,
+    on_error: Literal["raise", "nan"] = "raise",
+) -> Problem:
+    """Read a problem from a file: a linear program as modelling tools write it, or a description in TOML.
 
-    Where a variable has a predicted cost, that of the file is left out. All other costs of the file are known costs,
-    and its constant is the offset. As in every solver, an integer variable of an MPS file that has no bounds is binary.
+    A `.toml` file says all about the problem (see `decidewise.problems.ProblemFile`), so there are no further
+    arguments. If it is of the kind "python", reading it executes the module that it names.
+
+    All other files are read by HiGHS, and the problem is a `LinearProgram`. Where a variable has a predicted cost, that
+    of the file is left out. All other costs of the file are known costs, and its constant is the offset. As in every
+    solver, an integer variable of an MPS file that has no bounds is binary.
 
     Parameters
     ----------
     path : str or path
-        An `.mps` or `.lp` file, also compressed as `.gz`.
+        An `.mps` or `.lp` file, also compressed as `.gz`, or a `.toml` file.
     costs : optional
-        Which variables have predicted costs: names, a pattern of names such as `"price_*"`, or a map; see
-        `LinearProgram`. By default all of them.
+        Which variables have predicted costs: names, a pattern of names such as `"price_*"`, factors of patterns, or a
+        map; see `LinearProgram`. By default all of them.
     sense : {"min", "max"}, optional
         By default that of the file.
-    options
-        Others of `LinearProgram`: `time_limit`, `gap`, `on_error`.
+    time_limit : float, optional
+        Seconds for one row.
+    gap : float, optional
+        With variables in whole numbers: how far, relative to its value, a decision may be from the optimum.
+    on_error : {"raise", "nan"}
+        Whether a row that cannot be solved is a `SolverError`, or a decision of NaN beside the decisions of all others.
 
     Examples
     --------
@@ -60,17 +76,29 @@ def read_problem(
            [0. , 0. ]])
     """
     path = Path(path)
+    options: dict[str, Any] = {"time_limit": time_limit, "gap": gap, "on_error": on_error}
+    if path.suffix.lower() == ".toml":
+        if any(given is not None for given in (costs, sense, time_limit, gap)) or on_error != "raise":
+            raise InputError(f"{path.name} says all about the problem: write costs and options into it.")
+        from decidewise.problems.readers.problem_file import ProblemFile  # noqa: PLC0415  (it reads models, too)
+
+        return ProblemFile.read(path).build()
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}. Check its name, and the folder that the program runs in.")
     if not path.name.lower().endswith(_SUFFIXES):
-        raise InputError(f"{path.name!r} must end in {', '.join(_SUFFIXES)}, which says how it is written.")
-    model, remarks = _read(path)
+        raise InputError(f"{path.name!r} must end in {', '.join(_SUFFIXES)} or .toml, which says how it is written.")
+    text = _text(path)
+    if ".mps" in path.name.lower():
+        check_mps(text, path.name)
+    elif re.search(r"(?<![\w.])nan(?![\w.])", text, flags=re.IGNORECASE):
+        raise InputError(f"{path.name} has NaN, which is not a number.")  # HiGHS would leave such an entry out
+    model, remarks = _read(path, text)
     _check(model, path)
     if remarks:
         warnings.warn(f"{path.name}: HiGHS says: {' '.join(remarks[:3])}", stacklevel=2)
     lp = model.lp_
     found: Sense = "max" if "Max" in str(lp.sense_) else "min"
-    if sense is None and _maximises_in_a_comment(path):
+    if sense is None and _maximises_in_a_comment(path, text):
         raise InputError(
             f"{path.name} says only in a comment that it maximises, as PuLP writes it, and no solver reads that. Pass "
             "sense='max'; or sense='min', if its costs were negated."
@@ -78,21 +106,37 @@ def read_problem(
     matrix = lp.a_matrix_
     kind = csc_array if "Col" in str(matrix.format_) else csr_array
     A = kind((np.array(matrix.value_), np.array(matrix.index_), np.array(matrix.start_)), (lp.num_row_, lp.num_col_))
-    return LinearProgram.from_milp(
-        np.array(lp.col_cost_),
-        integrality=[int(whole) for whole in lp.integrality_] or None,
-        bounds=Bounds(np.array(lp.col_lower_), np.array(lp.col_upper_)),
-        constraints=LinearConstraint(A, np.array(lp.row_lower_), np.array(lp.row_upper_)),
-        costs=costs,
-        names=list(lp.col_names_) or None,
-        constraint_names=list(lp.row_names_),
-        offset=lp.offset_,
-        sense=found if sense is None else sense,
-        **options,
-    )
+    try:
+        return LinearProgram.from_milp(
+            np.array(lp.col_cost_),
+            integrality=[int(whole) for whole in lp.integrality_] or None,
+            bounds=Bounds(np.array(lp.col_lower_), np.array(lp.col_upper_)),
+            constraints=LinearConstraint(A, np.array(lp.row_lower_), np.array(lp.row_upper_)),
+            costs=costs,
+            names=list(lp.col_names_) or None,
+            constraint_names=list(lp.row_names_),
+            offset=lp.offset_,
+            sense=found if sense is None else sense,
+            **options,
+        )
+    except InputError:
+        raise
+    except ValueError as reason:
+        raise InputError(f"{path.name}: {reason}") from reason
 
 
-def _read(path: Path) -> tuple[highspy.HighsModel, list[str]]:
+def _text(path: Path) -> str:
+    """Return the text of a file, unpacked."""
+    try:
+        data = path.read_bytes()
+        return (gzip.decompress(data) if path.suffix.lower() == ".gz" else data).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path.name} is not written in UTF-8 ({error.reason}). Save it in UTF-8.") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path.name} cannot be unpacked: {error}. Is it complete, and compressed by gzip?") from error
+
+
+def _read(path: Path, text: str) -> tuple[highspy.HighsModel, list[str]]:
     """Let HiGHS read the file, and return what it read and what it remarked."""
     import highspy  # noqa: PLC0415  (whoever reads no file does not wait for HiGHS)
 
@@ -101,7 +145,7 @@ def _read(path: Path) -> tuple[highspy.HighsModel, list[str]]:
         log, plain = Path(folder) / "log", path
         if path.suffix.lower() == ".gz":  # not every build of HiGHS can
             plain = Path(folder) / path.stem.lower()
-            plain.write_bytes(_unpacked(path))
+            plain.write_text(text, encoding="utf-8")
         solver.setOptionValue("log_to_console", False)
         solver.setOptionValue("log_file", str(log))
         status = solver.readModel(str(plain))
@@ -110,24 +154,19 @@ def _read(path: Path) -> tuple[highspy.HighsModel, list[str]]:
         said = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     remarks = re.findall(r"^(?:WARNING|ERROR): *(.*\S)", said, flags=re.MULTILINE)
     if status == highspy.HighsStatus.kError:
-        raise InputError(f"HiGHS cannot read {path.name}{_reason(path, remarks)}")
+        raise InputError(f"HiGHS cannot read {path.name}{_reason(path, text, remarks)}")
     return solver.getModel(), remarks
 
 
-def _unpacked(path: Path) -> bytes:
-    try:
-        return gzip.decompress(path.read_bytes())
-    except (OSError, EOFError) as error:
-        raise InputError(f"{path.name} cannot be unpacked: {error}. Is it complete, and compressed by gzip?") from error
-
-
-def _reason(path: Path, remarks: list[str]) -> str:
-    text = "" if path.suffix.lower() == ".gz" else path.read_text(encoding="utf-8", errors="replace")
+def _reason(path: Path, text: str, remarks: list[str]) -> str:
     if ".lp" in path.name.lower() and re.search(r"\w\[[^\]^]*\]", text):
         return (
             ": names such as x[0], which Gurobi writes, are not allowed in its .lp files. Write an .mps file instead."
         )
-    said = f": {' '.join(remarks[:2])}" if remarks else "."
+    if ".lp" in path.name.lower() and "->" in text:
+        return ": it has indicator constraints (->). Write them with a large constant, or as a problem of your own."
+    told = [remark for remark in remarks if not remark.startswith("Parser error reading")]
+    said = f": {'; '.join(' '.join(remark.split()).rstrip('.') for remark in told[:2])}." if told else "."
     return f"{said} Is it a complete {'MPS' if '.mps' in path.name.lower() else 'LP'} file, without spaces in names?"
 
 
@@ -155,12 +194,7 @@ def _check(model: highspy.HighsModel, path: Path) -> None:
         )
 
 
-def _maximises_in_a_comment(path: Path) -> bool:
+def _maximises_in_a_comment(path: Path, text: str) -> bool:
     """Whether the head of an MPS file says so in the way of PuLP, and no OBJSENSE does."""
-    if ".mps" not in path.name.lower():
-        return False
-    with (
-        gzip.open(path, "rt", errors="replace") if path.suffix.lower() == ".gz" else path.open(errors="replace") as file
-    ):
-        head = file.read(2000).upper()
-    return head.startswith("*SENSE:MAX") and "OBJSENSE" not in head
+    head = text[:2000].upper()
+    return ".mps" in path.name.lower() and head.startswith("*SENSE:MAX") and "OBJSENSE" not in head

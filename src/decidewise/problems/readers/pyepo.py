@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from decidewise.checks import FloatArray, all_finite, as_array, as_integer
 from decidewise.errors import SolverError
-from decidewise.problems.base import Problem
+from decidewise.problems.base import Problem, Sense
+from decidewise.problems.mapped_problem import MappedProblem
+from decidewise.runtime.batches import check_time
 
 
 def from_pyepo(optmodel: Any) -> Problem:
@@ -18,10 +21,13 @@ def from_pyepo(optmodel: Any) -> Problem:
     before. Costs are rounded to float32 if the model's `setObj` rounds them, as PyEPO's models do. Pickling rebuilds
     the model from the arguments of its constructor and its added constraints, so Gurobi models can be pickled too.
 
+    A model of PyEPO's modelling language (`pyepo.dsl`) may have costs that are not predicted. They become known costs
+    of the problem, its constant included, and a decision is what the predicted costs pay for.
+
     Parameters
     ----------
     optmodel : pyepo.model.opt.optModel
-        A model with a linear objective in which every variable has a predicted cost.
+        A model with a linear objective.
 
     Returns
     -------
@@ -47,63 +53,91 @@ def from_pyepo(optmodel: Any) -> Problem:
     needed = ("modelSense", "num_cost", "setObj", "solve", "copy")
     if isinstance(optmodel, type) or not all(hasattr(optmodel, name) for name in needed):
         raise TypeError(f"from_pyepo needs a PyEPO optModel object; got {type(optmodel).__name__}.")
-    if getattr(optmodel, "c_pred_index", None) is not None and not _is_plain(optmodel.problem):
+    if getattr(optmodel, "c_pred_index", None) is None:
+        return PyepoProblem(_RowByRow(optmodel.copy()))
+    if optmodel.problem.obj_Q is not None:
         raise ValueError(
-            f"{type(optmodel).__name__} has known costs, a quadratic objective or costs in another order than its "
-            "variables. Give each variable one predicted cost and nothing else, or write a Problem of your own."
+            f"{type(optmodel).__name__} has a quadratic objective, and it must be linear: its costs are predicted. "
+            "Bound the quadratic part by a constraint, or write a Problem of your own."
         )
-    return PyepoProblem(optmodel.copy())
+    return PyepoMappedProblem(_RowByRow(optmodel.copy()))
 
 
 class PyepoProblem(Problem):
-    """A PyEPO model as a problem; see `from_pyepo`."""
+    """A PyEPO model in which every variable has a predicted cost; see `from_pyepo`."""
 
-    def __init__(self, optmodel: Any) -> None:
-        if optmodel.modelSense not in (1, -1):
-            raise ValueError(
-                f"modelSense of {type(optmodel).__name__} must be 1, to minimise, or -1, to maximise; got "
-                f"{optmodel.modelSense!r}."
-            )
-        self._sign = float(optmodel.modelSense)
-        super().__init__(sense="min" if self._sign > 0 else "max")
-        self.n_costs = as_integer(optmodel.num_cost, name="num_cost")
-        self._model = optmodel
+    def __init__(self, solver: _RowByRow) -> None:
+        super().__init__(sense=solver.sense)
+        self.n_costs = as_integer(solver.model.num_cost, name="num_cost")
+        self._solver = solver
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Solve the model with each row as its objective; if the model fails, raise a `SolverError`."""
-        decisions = np.empty_like(costs)
-        for row, objective in enumerate(self._sign * costs):
+        return self._solver.minimize(costs, "setObj")
+
+
+class PyepoMappedProblem(MappedProblem):
+    """A model of PyEPO's modelling language, in which some variables may have known costs only; see `from_pyepo`."""
+
+    def __init__(self, solver: _RowByRow) -> None:
+        compiled = solver.model.problem
+        places = np.asarray(compiled.c_pred_index)
+        super().__init__(
+            compiled.num_vars,
+            costs=csr_array((np.ones(len(places)), (np.arange(len(places)), places)), (len(places), compiled.num_vars)),
+            known=compiled.fixed_cost,
+            offset=float(compiled.obj_offset),
+            sense=solver.sense,
+            names=None,
+            on_error="raise",
+        )
+        self._solver = solver
+
+    def _minimize_variables(self, objective: FloatArray) -> FloatArray:
+        return self._solver.minimize(objective, "_setFullObj")  # PyEPO's own losses and metrics call it too
+
+
+class _RowByRow:
+    """A PyEPO model that minimises one row of costs after another."""
+
+    def __init__(self, model: Any) -> None:
+        if model.modelSense not in (1, -1):
+            raise ValueError(
+                f"modelSense of {type(model).__name__} must be 1, to minimise, or -1, to maximise; got "
+                f"{model.modelSense!r}."
+            )
+        self.model = model
+        self.sense: Sense = "min" if model.modelSense > 0 else "max"
+
+    def minimize(self, costs: FloatArray, set_objective: str) -> FloatArray:
+        """Return what the model decides for each row of costs: (n, d) -> (n, d)."""
+        decisions, name = np.empty_like(costs), type(self.model).__name__
+        for row, objective in enumerate(costs if self.sense == "min" else -costs):
+            check_time()
             try:
-                self._model.setObj(objective)
-                decision, _ = self._model.solve()
+                getattr(self.model, set_objective)(objective)
+                decision, _ = self.model.solve()
                 decision = as_array(decision, name="its decision")
                 if decision.shape != objective.shape:  # a single number would be broadcast
-                    raise ValueError(f"its decision has the shape {decision.shape} for {self.n_costs} costs.")
+                    raise ValueError(f"its decision has the shape {decision.shape} for {len(objective)} costs.")
                 decisions[row] = decision
             except Exception as reason:
-                raise SolverError(f"{type(self._model).__name__} failed: {reason}", row=row) from reason
+                raise SolverError(f"{name} failed: {reason}", row=row) from reason
             if not all_finite(decisions[row]):
-                raise SolverError(f"{type(self._model).__name__} returned {decisions[row]}.", row=row)
+                raise SolverError(f"{name} returned {decisions[row]}.", row=row)
         return decisions
 
-    def __getstate__(self) -> dict[str, Any]:
-        if not hasattr(self._model, "to_spec"):
+    def __getstate__(self) -> tuple[Any, Any]:
+        if not hasattr(self.model, "to_spec"):
             raise TypeError(
-                f"{type(self._model).__name__} cannot be pickled: it has no method to_spec, as PyEPO's models have. "
+                f"{type(self.model).__name__} cannot be pickled: it has no method to_spec, as PyEPO's models have. "
                 "Derive the model from PyEPO's optModel, or write a Problem of your own."
             )
-        recipe = self._model.to_spec(), getattr(self._model, "_extra_constrs", [])
-        return {**self.__dict__, "_model": recipe}
+        return self.model.to_spec(), getattr(self.model, "_extra_constrs", [])
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        spec, constraints = state["_model"]
+    def __setstate__(self, recipe: tuple[Any, Any]) -> None:
+        spec, constraints = recipe
         model = spec.build()
         for coefficients, bound in constraints:
             model = model.addConstr(coefficients, bound)
-        self.__dict__.update(state, _model=model)
-
-
-def _is_plain(compiled: Any) -> bool:
-    """Whether the objective of a problem of PyEPO's modelling language is one predicted cost per variable."""
-    in_order = np.array_equal(compiled.c_pred_index, np.arange(compiled.num_vars))
-    return in_order and compiled.obj_Q is None and not np.any(compiled.fixed_cost)
+        self.__init__(model)  # type: ignore[misc]

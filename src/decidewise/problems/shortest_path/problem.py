@@ -49,6 +49,8 @@ class ShortestPath(Problem):
 
     Attributes
     ----------
+    n_costs : int
+        One per edge: `rows (columns - 1) + columns (rows - 1)` in a grid.
     tails, heads : ndarray of shape (n_costs,)
         The nodes that each edge leaves and enters.
     source, target : int or ndarray of shape (n_rows,)

@@ -57,6 +57,8 @@ class Inventory(Problem):
 
     Attributes
     ----------
+    n_costs : int
+        One per period.
     n_rows : int or None
         The number of rows, if any of these numbers is given by row; then all of them are arrays with one row each.
     has_known : bool

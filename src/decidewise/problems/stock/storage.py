@@ -60,6 +60,8 @@ class Storage(Problem):
 
     Attributes
     ----------
+    n_costs : int
+        `periods`.
     n_rows : int or None
         The number of rows, if any of these numbers is given by row; then all of them are arrays.
     B_S : float

@@ -53,6 +53,8 @@ class TravellingSalesman(Problem):
 
     Attributes
     ----------
+    n_costs : int
+        `n_nodes (n_nodes - 1) / 2`, one per pair of nodes.
     ends : ndarray of shape (2, n_costs)
         The two nodes of each edge.
     B_S : float

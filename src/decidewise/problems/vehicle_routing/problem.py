@@ -55,6 +55,8 @@ class VehicleRouting(Problem):
 
     Attributes
     ----------
+    n_costs : int
+        `n_nodes (n_nodes - 1) / 2`, one per pair of nodes, the depot among them.
     ends : ndarray of shape (2, n_costs)
         The two nodes of each edge.
     B_S : float

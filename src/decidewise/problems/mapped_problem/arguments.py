@@ -1,14 +1,12 @@
-"""What a user may pass to a linear program, turned into sparse rows, bounds and maps, or into a sentence.
+"""What a user may pass to a linear or a conic program, turned into sparse rows, bounds and maps, or into a sentence.
 
 Sides, bounds and known costs may differ by row of costs: they then have one more axis in front.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
-from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -23,9 +21,12 @@ from decidewise.checks import (
     as_vector,
     check_finite,
     check_same_rows,
+    matching_names,
+    nearest_names,
 )
+from decidewise.problems.mapped_problem.expressions import as_expressions
 
-#: Which variables carry predicted costs: indices, names, one pattern of names, or a map.
+#: Which variables carry predicted costs: indices, names, one pattern of names, factors by pattern, or a map.
 Costs = Any
 
 
@@ -54,7 +55,7 @@ def count_variables(A_ub: Any, A_eq: Any, lower: Any, upper: Any, known: Any, na
     )
 
 
-def as_rows(A: Any, b: Any, n: int, kind: str) -> tuple[csr_array, FloatArray]:
+def as_rows(A: Any, b: Any, n: int, kind: str, *, by_row: bool = False) -> tuple[csr_array, FloatArray]:
     """Return constraints as sparse rows (m, n) and their sides, (m,) or by row (r, m)."""
     if A is None and b is None:
         return csr_array((0, n)), np.empty(0)
@@ -64,10 +65,10 @@ def as_rows(A: Any, b: Any, n: int, kind: str) -> tuple[csr_array, FloatArray]:
     if A.shape[1] != n:
         raise ValueError(f"A_{kind} must have one column for each of the {n} variables; got A_{kind}.shape={A.shape}.")
     b = as_array(b, name=f"b_{kind}")
-    if b.ndim not in (1, 2) or b.shape[-1] != A.shape[0] or len(b) == 0 < A.shape[0]:
+    if b.ndim not in (1, 1 + by_row) or b.shape[-1] != A.shape[0] or len(b) == 0 < A.shape[0]:
         raise ValueError(
-            f"b_{kind} must have one entry for each of the {A.shape[0]} rows of A_{kind}, or by sample one such row "
-            f"per sample; got {b.shape}."
+            f"b_{kind} must have one entry for each of the {A.shape[0]} rows of A_{kind}"
+            f"{', or one such row per sample' if by_row else ''}; got {b.shape}."
         )
     if b.ndim == 2:
         if kind == "ub":  # a row without a bound for this sample
@@ -92,15 +93,17 @@ def as_sparse(A: Any, *, name: str) -> csr_array:
     return matrix
 
 
-def as_bounds(lower: Any, upper: Any, n: int, names: list[str]) -> tuple[FloatArray, FloatArray]:
+def as_bounds(
+    lower: Any, upper: Any, n: int, names: list[str], *, by_row: bool = False
+) -> tuple[FloatArray, FloatArray]:
     """Return one lower and one upper bound for each variable, (n,) or by row (r, n)."""
     bounds = []
     for name, bound in (("lower", lower), ("upper", upper)):
         values = as_array(bound, name=name)
-        if values.ndim > 2 or (values.ndim > 0 and (values.shape[-1] != n or len(values) == 0)):
+        if values.ndim > 1 + by_row or (values.ndim > 0 and (values.shape[-1] != n or len(values) == 0)):
             raise ValueError(
-                f"{name} must be a number, a vector of length {n}, or one such vector per sample; got {name}.shape="
-                f"{values.shape}."
+                f"{name} must be a number or a vector of length {n}"
+                f"{', or have one such row per sample' if by_row else ''}; got {name}.shape={values.shape}."
             )
         if np.isnan(values).any():
             row = f" in row {np.argwhere(np.isnan(values))[0][0]}" if values.ndim == 2 else ""
@@ -209,7 +212,9 @@ def as_integrality(integrality: Any, n: int) -> npt.NDArray[np.bool_] | None:
 
 def is_map(costs: Costs) -> bool:
     """Whether costs are linear expressions of variables, not variables."""
-    return issparse(costs) or (not isinstance(costs, str) and costs is not None and len(np.shape(costs)) == 2)
+    if costs is None or isinstance(costs, str | Mapping):
+        return False
+    return issparse(costs) or len(np.shape(costs)) == 2
 
 
 def as_map(costs: Costs, names: list[str]) -> csr_array:
@@ -223,17 +228,21 @@ def as_map(costs: Costs, names: list[str]) -> csr_array:
                 f"variables; got shape {matrix.shape}."
             )
         return matrix
+    if isinstance(costs, Mapping):
+        return as_expressions(costs, names)
     return csr_array(eye_array(n, format="csr")[as_indices(costs, names)])
 
 
 def as_indices(costs: Costs, names: list[str]) -> npt.NDArray[np.int64]:
-    """Return the variables that indices, names or a pattern name, each of them once."""
+    """Return the variables that indices, names, a pattern or factors by pattern name, each of them once."""
     if costs is None:
         return np.arange(len(names))
+    if isinstance(costs, Mapping):
+        return np.unique(as_expressions(costs, names).indices)
     if isinstance(costs, str):
-        chosen = [j for j, name in enumerate(names) if fnmatchcase(name, costs)]
+        chosen = matching_names(costs, names)
         if not chosen:
-            raise ValueError(f"no variable matches costs={costs!r}{_nearest(costs, names)}")
+            raise ValueError(f"no variable matches costs={costs!r}{nearest_names(costs, names)}")
         return np.array(chosen)
     given = list(costs)
     check_names([item for item in given if isinstance(item, str)], names, "variable")
@@ -260,15 +269,8 @@ def check_names(wanted: Iterable[Any], names: list[str], owner: str) -> None:
     missing = set(wanted).difference(names)
     if missing:
         name = next(name for name in wanted if name in missing)
-        raise ValueError(f"there is no {owner} {name!r}{_nearest(str(name), names)}")
-
-
-def _nearest(name: str, names: list[str]) -> str:
-    """Say which names come near to one that is not among them."""
-    if not names:
-        return "; none of them has a name."
-    near = get_close_matches(name.strip("*?"), names, n=3, cutoff=0.5) or names[:3]
-    return f"; the nearest of {len(names)} names are {', '.join(map(repr, near))}."
+        near = nearest_names(str(name), names) if names else f"; no {owner} has a name."
+        raise ValueError(f"there is no {owner} {name!r}{near}")
 
 
 def as_constraints(constraints: Any) -> list[tuple[Any, Any, Any]]:

@@ -1,0 +1,198 @@
+"""`decidewise problems`: what problems there are, what each needs, and whether a file describes one."""
+
+from __future__ import annotations
+
+import json as as_json
+import math
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from decidewise.errors import InputError
+
+if TYPE_CHECKING:
+    from decidewise.problems.readers.kinds import Kind
+
+_SENSES = {"file": "of the file", "python": "of the object"}
+
+
+def problems(
+    kind: Annotated[str | None, typer.Argument(help="A kind, such as knapsack; without it, all are listed.")] = None,
+    example: Annotated[
+        bool, typer.Option("--example", help="Print only an example of that kind, to be written to a file.")
+    ] = False,
+    check: Annotated[Path | None, typer.Option(help="Read a problem.toml instead, and solve one random row.")] = None,
+    table: Annotated[
+        Path | None, typer.Option(help="With --check: the table, .csv or .parquet, whose columns the file names.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List the kinds of problems, show what one of them needs, or check a file that describes one.
+
+    --check executes the module that a file of kind "python" names: check only files you trust.
+    """
+    if check is not None:
+        if kind is not None or example:
+            raise InputError("--check reads a file, which says the kind: leave out KIND and --example.")
+        _show_check(_check(check, table), json)
+    elif table is not None:
+        raise InputError("--table goes with --check.")
+    elif kind is None:
+        if example:
+            raise InputError("--example needs a kind, such as `decidewise problems knapsack --example`.")
+        _show_list(json)
+    else:
+        _show_kind(_find(kind), example, json)
+
+
+def _find(name: str) -> Kind:
+    from decidewise.checks import nearest_names  # noqa: PLC0415
+    from decidewise.problems.readers.problem_file import kinds  # noqa: PLC0415
+
+    known = kinds()
+    if name not in known:
+        raise InputError(f"there is no kind {name!r}{nearest_names(name, known)}")
+    return known[name]
+
+
+def _show_list(json: bool) -> None:
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Column, Table  # noqa: PLC0415
+
+    from decidewise.problems.readers.problem_file import kinds  # noqa: PLC0415
+
+    listed = [_described(kind) for kind in kinds().values()]
+    if json:
+        typer.echo(as_json.dumps(listed, indent=2, ensure_ascii=False))
+        return
+    headings = Column("kind", overflow="fold"), "needs", "costs", Column("sense", max_width=7), "ties", "polyhedron"
+    table = Table(*headings, title="Kinds of problems", show_lines=True)
+    for row in listed:
+        needs = ", ".join(row["needs"]) or "constraints or bounds"
+        table.add_row(row["kind"], needs, row["costs"], row["sense"], row["ties"], row["polyhedron"])
+    Console().print(table)
+    typer.echo("`decidewise problems KIND` shows all arguments of a kind, and an example of its file.")
+
+
+def _show_kind(kind: Kind, example: bool, json: bool) -> None:
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    from decidewise.problems.readers.kinds import as_toml  # noqa: PLC0415
+
+    toml = as_toml(kind.name, kind.example) if kind.example else ""
+    if example:
+        if not toml:
+            raise InputError(f"kind {kind.name!r} takes objects that a file cannot hold: build it in Python.")
+        typer.echo(toml, nl=False)
+        return
+    described = _described(kind)
+    arguments = [
+        {
+            "name": argument.name,
+            "type": argument.type,
+            "default": None if argument.required else _default(argument.default),
+            "required": argument.required,
+            "text": argument.text,
+        }
+        for argument in kind.arguments.values()
+    ]
+    if json:
+        shown = {**described, "arguments": arguments, "example": toml}
+        typer.echo(as_json.dumps(shown, indent=2, ensure_ascii=False))
+        return
+    typer.echo(f"{kind.name}: {kind.summary}\n")
+    for heading in ("costs", "sense", "ties", "polyhedron"):
+        if described[heading]:
+            typer.echo(f"{heading}: {described[heading]}")
+    table = Table("key", "type", "default", "what it is")
+    for row in arguments:
+        default = "required" if row["required"] else str(row["default"])
+        table.add_row(*map(Text, (str(row["name"]), str(row["type"]), default, str(row["text"]))))
+    Console().print(table)
+    typer.echo(f"problem.toml, for example:\n\n{toml}" if toml else "Only Python can build it, see docs/problems.md.")
+
+
+def _check(path: Path, table: Path | None) -> dict[str, Any]:
+    """Build the problem that a file describes, and solve one random row of costs, or one for each row of the table."""
+    import numpy as np  # noqa: PLC0415
+
+    from decidewise.errors import SolverError  # noqa: PLC0415
+    from decidewise.problems import ProblemFile  # noqa: PLC0415
+
+    file = ProblemFile.read(path)
+    if file.columns and table is None:
+        names = ", ".join(map(repr, file.columns))
+        raise InputError(f"{path} takes the columns {names} from a table: pass it by --table.")
+    problem = file.build(None if table is None else _read_table(table))
+    costs = np.random.default_rng(0).uniform(1, 2, size=(problem.n_rows or 1, problem.n_costs))
+    begin = perf_counter()
+    try:
+        decisions = problem.solve(costs)
+    except SolverError as error:
+        raise InputError(f"{path}: the problem cannot be solved for random costs: {error}") from error
+    except Exception as error:
+        if file.kind.name != "python":
+            raise
+        raise InputError(f"{path}: solve failed: {type(error).__name__}: {error}") from error
+    return {
+        "file": str(path),
+        "kind": file.kind.name,
+        "class": type(problem).__name__,
+        "n_costs": problem.n_costs,
+        "sense": problem.sense,
+        "known costs": problem.has_known,
+        "columns by row": list(file.columns),
+        "rows solved": len(costs),
+        "seconds": round(perf_counter() - begin, 6),
+        "costs of the first row": [round(cost, 6) for cost in costs[0].tolist()],
+        "its decision": decisions[0].tolist(),
+    }
+
+
+def _show_check(found: dict[str, Any], json: bool) -> None:
+    if json:
+        typer.echo(as_json.dumps(found, indent=2, ensure_ascii=False))
+        return
+    for key, value in found.items():
+        typer.echo(f"{key}: {_in_words(value)}")
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        entries = [f"{entry:.4g}" if isinstance(entry, float) else str(entry) for entry in value[:12]]
+        return ", ".join(entries + [f"... ({len(value)} in all)"] * (len(value) > 12)) or "none"
+    return str(value)
+
+
+def _read_table(path: Path) -> Any:
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import csv, parquet  # noqa: PLC0415
+
+    readers = {".csv": csv.read_csv, ".parquet": parquet.read_table}
+    if path.suffix.lower() not in readers:
+        raise InputError(f"the name of the table must end in {' or '.join(readers)}; got {str(path)!r}.")
+    try:
+        return readers[path.suffix.lower()](path)
+    except pa.ArrowException as reason:
+        raise InputError(f"cannot read the table {path}: {reason}") from reason
+
+
+def _described(kind: Kind) -> dict[str, Any]:
+    return {
+        "kind": kind.name,
+        "needs": [name for name, argument in kind.arguments.items() if argument.required],
+        "costs": kind.size,
+        "sense": kind.sense or _SENSES.get(kind.name, ""),
+        "ties": kind.ties,
+        "polyhedron": kind.polyhedron,
+    }
+
+
+def _default(value: Any) -> Any:
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value  # JSON knows no infinity

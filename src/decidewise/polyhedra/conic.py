@@ -1,0 +1,175 @@
+"""Optimal points of a conic program by Clarabel, for many rows of costs.
+
+Clarabel is set up once for a region and starts anew for every row, so that an answer depends on its own row alone. It
+runs without presolve and without splitting semidefinite cones: after these it takes no new costs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csc_array
+
+from decidewise.checks import FloatArray
+from decidewise.errors import SolverError
+from decidewise.runtime.batches import check_time, in_thread
+from decidewise.scaling import unit_rows
+
+#: A kind of cone: the name of Clarabel's class, and its arguments (a dimension, a size or an exponent).
+Kind = tuple[Any, ...]
+
+#: What Clarabel aims at and what is accepted if it gets no further, for feasibility and for the gap, relative to the
+#: values that they compare; one attempt after another.
+_ATTEMPTS = ((1e-10, 1e-9), (1e-9, 1e-8), (1e-8, 1e-6))
+#: The bits of a cost that count: multiplying a row by a number changes the last ones of 53.
+_BITS = 40
+
+
+@dataclass(frozen=True)
+class ConicRegion:
+    """The set `{w : b - A w in K}`, where `K` is a product of cones.
+
+    Parameters
+    ----------
+    A : csc_array of shape (m, n)
+    b : ndarray of shape (m,)
+    cones : tuple of Kind
+        In the order of the rows.
+    """
+
+    A: csc_array
+    b: FloatArray
+    cones: tuple[Kind, ...]
+
+
+@dataclass
+class ConicSolver:
+    """Optimal points of one region for rows of costs, from any number of threads.
+
+    Rows are scaled to length 1 and rounded to 40 bits, so that `a * c` gives the same bits as `c` if `a` is a power of
+    two, and but for some thousandth of all rows for any other `a > 0`.
+
+    Parameters
+    ----------
+    region : ConicRegion
+    time_limit : float, optional
+        Seconds for one row.
+    keep_going : bool
+        Whether a row that fails becomes NaN. Otherwise it is a `SolverError`.
+    """
+
+    region: ConicRegion
+    time_limit: float | None = None
+    keep_going: bool = False
+    _idle: list[_Clarabel] = field(default_factory=list, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_idle": []}  # Clarabel stays in its process
+
+    def minimize(self, costs: FloatArray) -> FloatArray:
+        """Return an optimal point for each row of costs: (r, n) -> (r, n)."""
+        check_time()
+        units = _rounded(unit_rows(costs))
+        clock = _Clock(np.inf if self.time_limit is None else self.time_limit)
+        # Clarabel would print an interrupt and go on; another thread gets none.
+        return in_thread(lambda: self._minimize(units, clock), clock.stop)
+
+    def is_empty(self) -> bool:
+        """Return whether no point lies in the region, as far as Clarabel can tell."""
+        solver, clock = _Clarabel(self.region, *_ATTEMPTS[0]), _Clock(np.inf)
+        solver.obey(clock)
+        status, _ = in_thread(lambda: solver.run(np.zeros(self.region.A.shape[1])), clock.stop)
+        return status.endswith("PrimalInfeasible")
+
+    def _minimize(self, units: FloatArray, clock: _Clock) -> FloatArray:
+        points = np.full(units.shape, np.nan)
+        first = None
+        for row, unit in enumerate(units):
+            if first is None:
+                # Each thread takes a solver of its own. One that failed or was interrupted does not come back.
+                first = self._idle.pop() if self._idle else _Clarabel(self.region, *_ATTEMPTS[0])
+                first.obey(clock)
+            clock.start()
+            status, point = first.run(unit)
+            if status not in _ANSWERS:
+                first = None
+            for attempt in _ATTEMPTS[1:]:
+                if status not in _HARD_OUTCOMES:
+                    break
+                again = _Clarabel(self.region, *attempt)
+                again.obey(clock)
+                status, point = again.run(unit)
+            if clock.stopped:
+                return points
+            if status in _ANSWERS:
+                points[row] = point
+            elif not self.keep_going:
+                advice = _ADVICE.get(status.removeprefix("Almost"), _HARD)
+                raise SolverError(f"Clarabel ended with status {status!r}. {advice}", row=row)
+        if first is not None:
+            self._idle.append(first)
+        return points
+
+
+_ANSWERS = ("Solved", "AlmostSolved")
+#: Of an attempt that may do better if it aims at less.
+_HARD_OUTCOMES = ("InsufficientProgress", "NumericalError", "MaxIterations")
+_HARD = "The numbers may be hard on it: bring rows and variables to similar sizes, or give the region an interior."
+_ADVICE = {
+    "PrimalInfeasible": "No decision keeps all constraints: look for the last one added, or a bound that is too tight.",
+    "DualInfeasible": (
+        "The region is unbounded, and the cost falls without end: bound the variables, or check the sense and the "
+        "signs of the costs."
+    ),
+    "CallbackTerminated": "That is the time_limit: give it a longer one.",
+}
+
+
+class _Clock:
+    """Tells Clarabel, after each of its steps, whether to stop."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.end, self.stopped = seconds, np.inf, False
+
+    def start(self) -> None:
+        self.end = perf_counter() + self.seconds
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    def is_over(self) -> bool:
+        return self.stopped or perf_counter() > self.end
+
+
+class _Clarabel:
+    """Clarabel with one region in it, to be solved for one cost vector after another; in one thread at a time."""
+
+    def __init__(self, region: ConicRegion, aim: float, accepted: float) -> None:
+        import clarabel  # noqa: PLC0415  (whoever solves nothing here does not wait for it)
+
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.max_threads = 1
+        settings.presolve_enable = settings.chordal_decomposition_enable = False
+        settings.tol_feas = settings.tol_gap_abs = settings.tol_gap_rel = aim
+        settings.reduced_tol_feas = settings.reduced_tol_gap_abs = settings.reduced_tol_gap_rel = accepted
+        n = region.A.shape[1]
+        cones = [getattr(clarabel, name)(*arguments) for name, *arguments in region.cones]
+        self.solver = clarabel.DefaultSolver(csc_array((n, n)), np.zeros(n), region.A, region.b, cones, settings)
+
+    def obey(self, clock: _Clock) -> None:
+        self.solver.set_termination_callback(lambda _: clock.is_over())
+
+    def run(self, costs: FloatArray) -> tuple[str, Any]:
+        """Return the status and the point for one row (n,)."""
+        self.solver.update(q=costs)
+        outcome = self.solver.solve()
+        return str(outcome.status), outcome.x
+
+
+def _rounded(rows: FloatArray) -> FloatArray:
+    fractions, exponents = np.frexp(rows)
+    return np.ldexp(np.rint(np.ldexp(fractions, _BITS)), exponents - _BITS)

@@ -1,0 +1,290 @@
+"""Constraints of a conic program, as a user writes them, and the rows `b - A w in K` that they become."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, diags_array, issparse, vstack
+
+from decidewise.checks import FloatArray, as_array, as_number, as_vector
+from decidewise.polyhedra.conic import Kind
+from decidewise.problems.mapped_problem.arguments import as_sparse
+
+# Asymmetries, and eigenvalues below zero, up to this fraction of the largest entry are rounding.
+_ROUNDING = 1e-10
+
+
+class Cone(ABC):
+    """A constraint of a conic program."""
+
+    @abstractmethod
+    def rows(self) -> ConeRows:
+        """Return the constraint as rows that lie in cones."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConeRows(Cone):
+    """The constraint `b - A w in K`, with `A` of shape (m, n) and `b` of shape (m,)."""
+
+    A: csr_array
+    b: FloatArray
+    cones: tuple[Kind, ...]
+
+    def rows(self) -> ConeRows:
+        """Return the rows themselves."""
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class SecondOrder(Cone):
+    """The constraint `‖A w + b‖ <= c·w + d`.
+
+    Parameters
+    ----------
+    A : array-like or sparse, of shape (k, n)
+    b : array-like of shape (k,), optional
+        Zero by default, as `c` and `d` are.
+    c : array-like of shape (n,), optional
+    d : float
+
+    Examples
+    --------
+    The ball of radius 2 around the point (1, 0):
+
+    >>> ball = SecondOrder([[1.0, 0.0], [0.0, 1.0]], b=[-1.0, 0.0], d=2.0)
+    """
+
+    A: Any
+    b: Any = None
+    c: Any = None
+    d: float = 0.0
+
+    def __post_init__(self) -> None:
+        A = as_sparse(self.A, name="A of SecondOrder")
+        _set(self, A=A, b=_as_side(self.b, A.shape[0], "SecondOrder"), d=as_number(self.d, name="d of SecondOrder"))
+        _set(self, c=np.zeros(A.shape[1]) if self.c is None else as_vector(self.c, name="c of SecondOrder"))
+        if len(self.c) != A.shape[1]:
+            raise ValueError(
+                f"c of SecondOrder must have one entry for each of the {A.shape[1]} columns of A; got {len(self.c)}."
+            )
+
+    def rows(self) -> ConeRows:
+        """Return `(c·w + d, A w + b)` in a second-order cone."""
+        A = vstack([csr_array([self.c]), self.A], format="csr")
+        return ConeRows(-A, np.concatenate([[self.d], self.b]), (("SecondOrderConeT", A.shape[0]),))
+
+
+@dataclass(frozen=True, eq=False)
+class Semidefinite(Cone):
+    """The constraint that `A w + b`, written row by row as a symmetric matrix of size k, is positive semidefinite.
+
+    Parameters
+    ----------
+    A : array-like of shape (k, k, n) or (k², n), or sparse of shape (k², n)
+        `A[:, :, j]` is the symmetric matrix that variable `j` multiplies.
+    b : array-like of shape (k, k) or (k²,), optional
+        The symmetric matrix that is added; zero by default.
+
+    Examples
+    --------
+    The matrix with the variables 0, 1 and 2 as its entries, of a program with 3 variables:
+
+    >>> cone = Semidefinite.of_variables([[0, 1], [1, 2]], n=3)
+    >>> cone.A.toarray()
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
+    """
+
+    A: Any
+    b: Any = None
+
+    def __post_init__(self) -> None:
+        A = self.A if issparse(self.A) else as_array(self.A, name="A of Semidefinite")
+        if A.ndim == 3 and A.shape[0] == A.shape[1]:
+            A = A.reshape(A.shape[0] ** 2, A.shape[2])
+        size = round(np.sqrt(A.shape[0])) if A.ndim == 2 else 0
+        if size == 0 or size**2 != A.shape[0]:
+            raise ValueError(
+                "A of Semidefinite must have the shape (k, k, n) or (k², n), one column for each variable; got "
+                f"A.shape={np.shape(self.A)}."
+            )
+        A = as_sparse(A, name="A of Semidefinite")
+        b = np.zeros(size**2) if self.b is None else as_array(self.b, name="b of Semidefinite").ravel()
+        _set(self, A=A, b=_as_side(b, size**2, "Semidefinite"))
+        _check_symmetric(A, size, "A of Semidefinite")
+        _check_symmetric(csr_array(self.b[:, None]), size, "b of Semidefinite")
+
+    @classmethod
+    def of_variables(cls, places: Any, n: int) -> Semidefinite:
+        """Return the constraint on a matrix of variables.
+
+        Parameters
+        ----------
+        places : array-like of shape (k, k)
+            The index of the variable at each entry, symmetric.
+        n : int
+            The number of variables of the program.
+        """
+        places = np.asarray(places)
+        if places.ndim != 2 or places.dtype.kind not in "iu" or not np.array_equal(places, places.T):
+            raise ValueError(f"places must be a symmetric matrix of indices of variables; got {places!r}.")
+        if places.min() < 0 or places.max() >= n:
+            raise ValueError(f"places must be indices from 0 to {n - 1}; got {places.min()} to {places.max()}.")
+        return cls(csr_array((np.ones(places.size), (np.arange(places.size), places.ravel())), shape=(places.size, n)))
+
+    def rows(self) -> ConeRows:
+        """Return the upper triangle, column by column, with what counts twice times the square root of 2."""
+        size = round(np.sqrt(len(self.b)))
+        column, row = np.tril_indices(size)  # the upper triangle by columns is the lower one by rows
+        factors = np.where(row == column, 1.0, np.sqrt(2.0))
+        entries = row * size + column
+        A = csr_array(diags_array(factors) @ self.A[entries])
+        return ConeRows(-A, factors * self.b[entries], (("PSDTriangleConeT", size),))
+
+
+@dataclass(frozen=True, eq=False)
+class Exponential(Cone):
+    """The constraint `y exp(x / y) <= z` with `y > 0`, where `(x, y, z) = A w + b`, and several such at once.
+
+    Parameters
+    ----------
+    A : array-like or sparse, of shape (3 k, n)
+        Rows of `x`, `y` and `z` of the first constraint, then of the second, and so on.
+    b : array-like of shape (3 k,), optional
+        Zero by default.
+
+    Examples
+    --------
+    `exp(w0) <= w1`:
+
+    >>> cone = Exponential([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]], b=[0.0, 1.0, 0.0])
+    """
+
+    A: Any
+    b: Any = None
+
+    def __post_init__(self) -> None:
+        A = as_sparse(self.A, name="A of Exponential")
+        if A.shape[0] % 3 or not A.shape[0]:
+            raise ValueError(
+                f"A of Exponential must have three rows, x, y and z, for each constraint; got A.shape={A.shape}."
+            )
+        _set(self, A=A, b=_as_side(self.b, A.shape[0], "Exponential"))
+
+    def rows(self) -> ConeRows:
+        """Return `A w + b` in one exponential cone for every three rows."""
+        return ConeRows(-self.A, self.b, (("ExponentialConeT",),) * (len(self.b) // 3))
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic(Cone):
+    """The constraint `wᵀQw + q·w <= r`, which becomes a second-order cone.
+
+    Parameters
+    ----------
+    Q : array-like or sparse, of shape (n, n)
+        Symmetric and positive semidefinite.
+    q : array-like of shape (n,), optional
+        Zero by default.
+    r : float
+
+    Examples
+    --------
+    A variance of at most 0.5:
+
+    >>> risk = Quadratic([[1.0, 0.2], [0.2, 2.0]], r=0.5)
+    """
+
+    Q: Any
+    q: Any = None
+    r: float = 0.0
+    _root: csr_array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        Q = as_sparse(self.Q, name="Q of Quadratic")
+        n = Q.shape[0]
+        if Q.shape != (n, n):
+            raise ValueError(f"Q of Quadratic must be square, with one row for each variable; got Q.shape={Q.shape}.")
+        asymmetry = abs(Q - Q.T)
+        if asymmetry.max() > _ROUNDING * abs(Q).max():
+            i, j = (int(k) for k in np.unravel_index(asymmetry.toarray().argmax(), Q.shape))
+            raise ValueError(
+                f"Q of Quadratic must be symmetric; entry ({i}, {j}) is {Q[i, j]:g} and entry ({j}, {i}) {Q[j, i]:g}. "
+                "Pass (Q + Q.T) / 2, which has the same wᵀQw."
+            )
+        q = np.zeros(n) if self.q is None else as_vector(self.q, name="q of Quadratic", length=n)
+        _set(self, Q=csr_array(Q + Q.T) / 2, q=q, r=as_number(self.r, name="r of Quadratic"))
+        _set(self, _root=_root(self.Q))
+
+    def rows(self) -> ConeRows:
+        """Return `‖F w + v‖² <= t`, with `FᵀF = Q` and `t = s - p·w`, where `Q p = 0`, as a second-order cone.
+
+        If `p` is zero that is `‖F w + v‖ <= sqrt(s)`, and otherwise `‖(2 (F w + v), u - t / u)‖ <= u + t / u` for any
+        `u > 0`.
+        """
+        F, lengths = self._root, self._root.multiply(self._root).sum(axis=1)
+        v = F @ self.q / (2 * lengths)
+        p, square = self.q - 2 * F.T @ v, float(v @ v)
+        p[np.abs(p) <= _ROUNDING * np.abs(self.q).max(initial=0.0)] = 0.0
+        s = self.r + square
+        if not p.any():
+            if s < -_ROUNDING * square:
+                raise ValueError(
+                    f"the region is empty: the least value of wᵀQw + q·w is {0.0 - square:g}, above r={self.r:g}."
+                )
+            if s <= np.finfo(float).eps * square:
+                return ConeRows(F, -v, (("ZeroConeT", len(v)),))
+            return SecondOrder(F, v, d=np.sqrt(s)).rows()
+        u = np.sqrt(abs(s)) or 1.0
+        return SecondOrder(
+            vstack([2 * F, csr_array([p / u])], format="csr"), np.append(2 * v, u - s / u), -p / u, u + s / u
+        ).rows()
+
+
+def _set(cone: Any, **values: Any) -> None:
+    """Replace what was given by clean arrays, in a frozen dataclass that is still being made."""
+    for name, value in values.items():
+        object.__setattr__(cone, name, value)
+
+
+def _as_side(b: Any, length: int, owner: str) -> FloatArray:
+    if b is None:
+        return np.zeros(length)
+    b = as_vector(b, name=f"b of {owner}")
+    if len(b) != length:
+        raise ValueError(f"b of {owner} must have one entry for each of the {length} rows of A; got {len(b)}.")
+    return b
+
+
+def _check_symmetric(A: csr_array, size: int, name: str) -> None:
+    mirrored = A[np.arange(size**2).reshape(size, size).T.ravel()]
+    difference = abs(A - mirrored)
+    if difference.nnz and difference.max() > _ROUNDING * abs(A).max():
+        entry, column = (int(k) for k in np.unravel_index(difference.toarray().argmax(), A.shape))
+        i, j = divmod(entry, size)
+        raise ValueError(
+            f"{name} must be symmetric; for variable {column} entry ({i}, {j}) is {A[entry, column]:g} and entry "
+            f"({j}, {i}) is {mirrored[entry, column]:g}."
+        )
+
+
+def _root(Q: csr_array) -> csr_array:
+    """Return `F` with `FᵀF = Q`; raise unless `Q` is positive semidefinite."""
+    used = np.flatnonzero(np.diff(Q.indptr))  # a row of zeros is a column of zeros
+    if not len(used):
+        return csr_array((0, Q.shape[1]))
+    eigenvalues, axes = np.linalg.eigh(Q[used][:, used].toarray())
+    if eigenvalues[0] < -_ROUNDING * abs(eigenvalues).max():
+        raise ValueError(
+            "Q of Quadratic must be positive semidefinite, for the region to be convex; its smallest eigenvalue is "
+            f"{eigenvalues[0]:.3g}. If the constraint reads the other way round, change the signs of Q, q and r."
+        )
+    kept = eigenvalues > len(used) * np.finfo(float).eps * eigenvalues[-1]
+    root = np.zeros((int(kept.sum()), Q.shape[1]))
+    root[:, used] = np.sqrt(eigenvalues[kept])[:, None] * axes[:, kept].T
+    return csr_array(root)

@@ -1,0 +1,199 @@
+"""Any conic program: predicted costs on some of its variables, known costs on others, over a region with cones.
+
+Clarabel solves it (see `decidewise.polyhedra.conic`). Only the costs change from row to row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array, eye_array, vstack
+
+from decidewise.checks import FloatArray, as_positive, shown
+from decidewise.polyhedra.conic import ConicRegion, ConicSolver
+from decidewise.problems.base import Sense
+from decidewise.problems.conic_program.cones import Cone, ConeRows
+from decidewise.problems.mapped_problem import EMPTY, MappedProblem
+from decidewise.problems.mapped_problem.arguments import Costs, as_bounds, as_rows, count_variables
+
+# Larger matrices are not searched for a line in the region.
+_MOST_ENTRIES = 10**6
+
+
+class ConicProgram(MappedProblem):
+    """Minimise `costs·(M w) + known·w + offset` over cones, `A_ub w <= b_ub`, `A_eq w = b_eq`, `lower <= w <= upper`.
+
+    A decision is `M w`: how much of each predicted cost is paid. The variables `w` themselves, with their names, are in
+    `solution`.
+
+    *Accuracy.* Bounds hold exactly; constraints and values to about 1e-10, relative to their sizes, or to 1e-8 where
+    Clarabel gets no further (1e-6 at the worst). Along a curved boundary a decision is less exact than its value: to
+    1e-5 to 1e-4, since a step so small changes no value by 1e-9. Scaled costs `a * c` have the decision of `c`: to the
+    last bit if `a` is a power of two, and otherwise to this accuracy.
+
+    *Ties.* A strictly convex region has none. Otherwise the decision lies inside the face of all optimal ones, on the
+    way to its analytic centre, and not at a vertex; for costs of zero, inside the region.
+
+    Parameters
+    ----------
+    A_ub, b_ub, A_eq, b_eq : array-like or sparse, optional
+        Of shapes (m, n), (m,), (k, n) and (k,).
+    lower, upper : array-like of shape (n,) or float
+        Infinite where there is no bound. Mind that `lower` is zero by default, as for `LinearProgram`.
+    cones : sequence of `SecondOrder`, `Semidefinite`, `Exponential` and `Quadratic`
+        Further constraints on all variables.
+    costs : optional
+        What the predicted costs act on: the indices of variables, their names, a pattern of names such as `"price_*"`,
+        factors of patterns such as `{"sell_*": 1, "buy_*": -1}`, or a map `M` of shape (n_costs, n), dense or sparse,
+        whose rows are linear expressions of the variables. By default every variable has a predicted cost.
+    known : array-like of shape (n,), optional
+        Costs of variables that are not predicted; they add to those that are.
+    offset : float
+        A constant that is part of the objective. It changes no decision, but what a regret is compared with.
+    sense : {"min", "max"}
+        Of the whole objective, known costs included.
+    names : sequence of str, optional
+        The names of the variables, all different.
+    time_limit : float, optional
+        Seconds for one row.
+    on_error : {"raise", "nan"}
+        Whether a row that cannot be solved is a `SolverError`, or a decision of NaN beside the decisions of all others.
+
+    Attributes
+    ----------
+    n_costs : int
+        One per variable, or per entry of `costs`.
+    n_variables : int
+    names : list of str
+        `w0`, `w1` and so on where none were given.
+    B_S : float
+        An upper bound on the norm of a decision, from the bounds alone; infinite where one of them is.
+
+    Examples
+    --------
+    Invest in three assets for the largest return, with a variance of at most 0.5 and a known fee on the third.
+
+    >>> from decidewise.problems import ConicProgram, Quadratic
+    >>> portfolio = ConicProgram(
+    ...     A_ub=[[1.0, 1.0, 1.0]], b_ub=[1.0], cones=[Quadratic(np.eye(3), r=0.5)], known=[0.0, 0.0, -0.1], sense="max"
+    ... )
+    >>> portfolio
+    ConicProgram(n_costs=3, sense='max')
+    >>> portfolio.solve([[1.0, 1.0, 0.0], [0.1, 0.0, 1.0]]).round(3)
+    array([[0.5  , 0.5  , 0.   ],
+           [0.078, 0.   , 0.703]])
+
+    The matrix of trace 1 that `costs` value least is that of the smallest eigenvalue.
+
+    >>> from decidewise.problems import Semidefinite
+    >>> state = ConicProgram(
+    ...     A_eq=[[1.0, 0.0, 1.0]], b_eq=[1.0], lower=-np.inf, names=["x00", "x01", "x11"],
+    ...     cones=[Semidefinite.of_variables([[0, 1], [1, 2]], n=3)],
+    ... )
+    >>> state.solution([0.0, 2.0, 0.0])["x01"].round(6)  # <C, X> with C = [[0, 1], [1, 0]]
+    np.float64(-0.5)
+    """
+
+    def __init__(
+        self,
+        A_ub: Any = None,
+        b_ub: Any = None,
+        A_eq: Any = None,
+        b_eq: Any = None,
+        lower: Any = 0.0,
+        upper: Any = np.inf,
+        *,
+        cones: Sequence[Cone] = (),
+        costs: Costs = None,
+        known: Any = None,
+        offset: float = 0.0,
+        sense: Sense = "min",
+        names: Sequence[str] | None = None,
+        time_limit: float | None = None,
+        on_error: Literal["raise", "nan"] = "raise",
+    ) -> None:
+        parts = _as_cones(cones)
+        n = parts[0].A.shape[1] if parts else count_variables(A_ub, A_eq, lower, upper, known, names)
+        for k, part in enumerate(parts):
+            if part.A.shape[1] != n:
+                raise ValueError(
+                    f"cones must have one column for each variable; cones[0] has {n}, and cones[{k}] has "
+                    f"{part.A.shape[1]}."
+                )
+        super().__init__(n, costs=costs, known=known, offset=offset, sense=sense, names=names, on_error=on_error)
+        self._bounds = as_bounds(lower, upper, n, self.names)
+        region = _joined(as_rows(A_ub, b_ub, n, "ub"), as_rows(A_eq, b_eq, n, "eq"), *self._bounds, parts)
+        self.B_S = float(np.linalg.norm(abs(self._map) @ np.abs(self._bounds).max(axis=0)))
+        self._solver = ConicSolver(
+            region,
+            time_limit=None if time_limit is None else as_positive(time_limit, name="time_limit"),
+            keep_going=self.on_error == "nan",
+        )
+        self._check_no_line()
+        if self._solver.is_empty():
+            raise ValueError(EMPTY)
+
+    def _minimize_variables(self, objective: FloatArray) -> FloatArray:
+        return np.clip(self._solver.minimize(objective), *self._bounds)
+
+    @property
+    def no_polyhedron(self) -> str:
+        """Why there is no polyhedron."""
+        return "its region has cones"
+
+    def _check_no_line(self) -> None:
+        """Raise if the region contains whole lines that predicted costs see: almost any costs fall without end there.
+
+        A region that is unbounded to one side may be meant, for costs that never point there.
+        """
+        A = self._solver.region.A
+        if np.prod(A.shape) > _MOST_ENTRIES:
+            return
+        rows = A.toarray()
+        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(float).tiny)
+        if len(rows) > rows.shape[1]:
+            rows = np.linalg.qr(rows, mode="r")  # with the same lines
+        _, values, axes = np.linalg.svd(rows)
+        lines = axes[int((values > len(axes) * np.finfo(float).eps * values.max(initial=0.0)).sum()) :]
+        seen = np.abs(lines @ self._map.T).max(axis=1, initial=0.0) > 1e-9
+        if seen.any():
+            j = int(np.abs(lines[seen][0]).argmax())
+            raise ValueError(
+                f"the region is unbounded: it contains a line along which {self.names[j]!r} has any value, so that "
+                "almost any costs fall without end. Bound the variables, or check that the constraints hold them all."
+            )
+
+
+def _as_cones(cones: Any) -> list[ConeRows]:
+    """Return the rows of each cone; one cone need not be in a list."""
+    cones = [cones] if isinstance(cones, Cone) else list(cones)
+    for cone in cones:
+        if not isinstance(cone, Cone):
+            raise TypeError(
+                "cones must be SecondOrder, Semidefinite, Exponential or Quadratic constraints; got " + shown(cone)
+            )
+    return [cone.rows() for cone in cones]
+
+
+def _joined(
+    inequalities: tuple[csr_array, FloatArray],
+    equalities: tuple[csr_array, FloatArray],
+    lower: FloatArray,
+    upper: FloatArray,
+    parts: list[ConeRows],
+) -> ConicRegion:
+    """Return all constraints as one; a variable whose bounds are equal is an equation, since cones need an interior."""
+    unit = csr_array(eye_array(len(lower)))
+    fixed = lower == upper
+    below, above = np.isfinite(lower) & ~fixed, np.isfinite(upper) & ~fixed
+    zero = [equalities, (unit[fixed], lower[fixed])]
+    nonnegative = [inequalities, (unit[above], upper[above]), (-unit[below], -lower[below])]
+    blocks = [*zero, *nonnegative, *((part.A, part.b) for part in parts)]
+    kinds = [("ZeroConeT", sum(len(b) for _, b in zero)), ("NonnegativeConeT", sum(len(b) for _, b in nonnegative))]
+    return ConicRegion(
+        A=csc_array(vstack([A for A, _ in blocks], format="csc")),
+        b=np.concatenate([b for _, b in blocks]),
+        cones=(*(kind for kind in kinds if kind[1]), *(kind for part in parts for kind in part.cones)),
+    )

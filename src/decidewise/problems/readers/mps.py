@@ -1,0 +1,85 @@
+"""Mistakes in an MPS file that HiGHS does not tell.
+
+It takes `4,5` as 4 and `four` as 0, leaves out an entry of NaN, and adds a variable where a bound names none that there
+is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from decidewise.checks import nearest_names
+from decidewise.errors import InputError
+
+_SECTIONS = {
+    *("NAME", "OBJSENSE", "OBJSENS", "OBJNAME", "ROWS", "LAZYCONS", "USERCUTS", "COLUMNS", "RHS", "RANGES", "BOUNDS"),
+    *("QUADOBJ", "QMATRIX", "QSECTION", "QCMATRIX", "CSECTION", "SOS", "SOS1", "SOS2", "SETS", "INDICATORS", "GENCONS"),
+    "ENDATA",
+}
+_NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eEdD][+-]?\d+)?|inf(?:inity)?)", re.IGNORECASE)
+_WITHOUT_NUMBER = ("FR", "MI", "PL", "BV")
+
+
+def check_mps(text: str, name: str) -> None:
+    r"""Raise an `InputError` with the line if a number is none, or a bound is that of no variable.
+
+    A file with spaces in names, whose fields only their columns tell apart, is left to HiGHS.
+
+    >>> check_mps("COLUMNS\n    x  cost  1,5\n", "plan.mps")
+    Traceback (most recent call last):
+    decidewise.errors.InputError: plan.mps, line 2: '1,5' is not a number.
+    """
+    lines = list(_data_lines(text))
+    widths = {"ROWS": (2,), "COLUMNS": (3, 5)}
+    if any(len(fields) not in widths.get(section, (len(fields),)) for _, section, fields in lines):
+        return
+    columns: dict[str, int] = {}
+    for number, section, fields in lines:
+        place = f"{name}, line {number}"
+        if section.startswith("OBJSENS"):
+            if fields[0].upper() not in ("MAX", "MAXIMIZE", "MIN", "MINIMIZE"):
+                raise InputError(f"{place}: the sense must be MAX or MIN; got {fields[0]!r}.")
+        elif section == "COLUMNS" and "'MARKER'" not in fields:
+            if fields[0] in columns and next(reversed(columns)) != fields[0]:
+                raise InputError(f"{place}: variable {fields[0]!r} is already there, further up. Rename one.")
+            columns[fields[0]] = number
+            _check_numbers(fields[2::2], place)
+        elif section in ("RHS", "RANGES") and 2 <= len(fields) <= 5:
+            _check_numbers(fields[2::2] if len(fields) % 2 else fields[1::2], place)
+        elif section == "BOUNDS" and len(fields) in (3, 4):
+            _check_bound(fields, columns, place)
+
+
+def _check_bound(fields: list[str], columns: dict[str, int], place: str) -> None:
+    if fields[0] in _WITHOUT_NUMBER:
+        variable = fields[2] if fields[1] not in columns or fields[2] in columns else fields[1]
+    else:
+        variable = fields[-2]
+        _check_numbers(fields[-1:], place)
+    if variable not in columns:
+        raise InputError(
+            f"{place}: a bound of variable {variable!r}, which has no column{nearest_names(variable, columns)}"
+        )
+
+
+def _check_numbers(numbers: list[str], place: str) -> None:
+    for number in numbers:
+        if not _NUMBER.fullmatch(number):
+            raise InputError(f"{place}: {number!r} is not a number.")
+
+
+def _data_lines(text: str) -> Iterator[tuple[int, str, list[str]]]:
+    """Yield the number, the section and the fields of each line with data, without comments."""
+    section = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        fields = line.split()
+        if not fields or line[0] == "*":
+            continue
+        if "$" in line or "*" in line:
+            comment = next((k for k, field in enumerate(fields) if k > 0 and field[0] in "$*"), len(fields))
+            fields = fields[:comment]
+        if not line[0].isspace() and fields[0] in _SECTIONS:
+            section, fields = fields[0], fields[1:] if fields[0].startswith("OBJSENS") else []
+        if fields:
+            yield number, section, fields
