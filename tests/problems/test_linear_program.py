@@ -315,7 +315,7 @@ def test_sides_by_name():
     ("arguments", "message"),
     [
         ({"upper": {"w9": [1.0]}}, "there is no variable 'w9'; the nearest of 3 names are"),
-        ({"sides": {"mest": [1.0]}}, "there is no constraint 'mest'; the nearest of 2 names are 'most'"),
+        ({"sides": {"mest": [1.0]}}, "there is no constraint 'mest'; the nearest of 2 names is 'most'"),
         ({"sides": {"both": [1.0]}}, "the constraint 'both' has two sides"),
         ({"upper": {"w0": [1.0, 2.0], "w1": [1.0]}}, r"upper\['w0'\] has 2 rows, upper\['w1'\] has 1 rows"),
         ({"upper": {"w0": np.ones((2, 2))}}, r"upper\['w0'\] must have one number per row, or be one number; got"),
