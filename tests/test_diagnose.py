@@ -194,7 +194,7 @@ def test_a_step_that_fails_is_a_line_and_not_the_end():
 
 
 def test_candidates_that_fail_are_a_line_least_squares_included(monkeypatch):
-    def some(X, costs, *, rescale):
+    def some(X, costs, *, lifted):
         wrong = WiseRegressor(Ridge(alpha=-1))
         return {"least squares": wrong, "wise": WiseRegressor(), "another": wrong}
 

@@ -144,7 +144,7 @@ def diagnose(
     check_same_rows(X=X, costs=costs)
     check_rows(problem, len(costs))
     splits = folds(cv, X, costs, None, rng)
-    candidates = default_candidates(X, costs, rescale=problem.has_known)
+    candidates = default_candidates(X, costs, lifted=problem.has_known)
     n_training = _N_PASSES * sum(len(train) for train, _ in splits)
     trains = max_solves is None or n_training <= max_solves / 2
     budget = None if max_solves is None else max_solves - trains * n_training

@@ -22,7 +22,7 @@ _MIN_ROWS_FOR_TREES = 2000
 _MAX_COSTS_FOR_TREES = 100
 
 
-def default_candidates(X: Any, costs: Any, *, rescale: bool = False) -> dict[str, WiseRegressor]:
+def default_candidates(X: Any, costs: Any, *, lifted: bool = False) -> dict[str, WiseRegressor]:
     """Return solver-free models that suit the data, by name, from the simplest to the most complex.
 
     Each of them is a `WiseRegressor`. A name without "wise", such as "gamma", is the plain fit (exponent 0); "wise 0.75
@@ -39,8 +39,9 @@ def default_candidates(X: Any, costs: Any, *, rescale: bool = False) -> dict[str
     ----------
     X : array-like or frame of shape (n, p)
     costs : array-like or frame of shape (n, d)
-    rescale : bool
-        Whether all candidates predict in the units of the costs, as a problem with known costs needs.
+    lifted : bool
+        Whether all candidates estimate the costs themselves, not only their direction, as a problem with known costs
+        needs.
 
     Examples
     --------
@@ -81,9 +82,8 @@ def default_candidates(X: Any, costs: Any, *, rescale: bool = False) -> dict[str
                 candidates |= _variants(name, pipeline, (0.0, 1.0), f"{detail}, ridge {ridge:g}")
     if n_samples >= _MIN_ROWS_FOR_TREES and n_costs <= _MAX_COSTS_FOR_TREES and find_spec("lightgbm"):
         candidates |= _variants("trees", _boosted_trees(), (0.0, 1.0))
-    if rescale:
-        for candidate in candidates.values():
-            candidate.rescale = candidate.exponent > 0  # with exponent 0 predictions are in units already
+    for candidate in candidates.values():
+        candidate.lifted = lifted and candidate.exponent > 0  # with exponent 0 they do so already
     return candidates
 
 

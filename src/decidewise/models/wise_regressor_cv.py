@@ -109,7 +109,7 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
             check_rows(self.problem, len(costs))
             candidates = self.candidates
             if candidates is None:
-                candidates = default_candidates(X, costs, rescale=self.problem.has_known)
+                candidates = default_candidates(X, costs, lifted=self.problem.has_known)
             candidates = named(candidates)
             for candidate in candidates.values():
                 check_in_units(candidate, self.problem)
