@@ -32,7 +32,7 @@ class Rfwo(Loss):
     `z(p)` is the projection of `-p/λ` on the hull. On a polytope it stays on its face for small changes of almost every
     `p`, so the gradient is `-P c / λ`, where `P` projects on the directions of that face. The gradient is zero where
     `z(p)` is a vertex, as it is for large `p`. The value is not convex. A curved region has no such faces, so the loss
-    needs a polyhedron.
+    needs a polytope.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Rfwo(Loss):
     tol: float = 1e-12
 
     gradient = "exact"
-    needs_polyhedron = True
+    needs_polytope = True
 
     def __post_init__(self) -> None:
         as_positive(self.lambd, name="lambd")
