@@ -35,9 +35,9 @@ class IntOpt(Loss):
     -----
     The gradient is `J c` with the Jacobian `J = -N H⁻¹ Nᵀ` of `x(p)` (see `polyhedra.barrier`). `x(p)` never reaches a
     vertex, so the gradient never vanishes, and as `μ` goes to 0 the value becomes the regret on the relaxation.
-    Newton's method finds `x(p)` to machine precision, without the damping of the original code. That code differentiates the
-    iterate of a homogeneous embedding, whose equations have no exact solution for `μ > 0`; here the equations are those
-    of the barrier problem itself. The region must have a point with all inequalities slack.
+    Newton's method finds `x(p)` to machine precision, without the damping of the original code. That code
+    differentiates the iterate of a homogeneous embedding, whose equations have no exact solution for `μ > 0`; here the
+    equations are those of the barrier problem itself. The region must have a point with all inequalities slack.
 
     Examples
     --------
