@@ -148,8 +148,17 @@ class DecisionTarget(Target):
     values: FloatArray
 
     @classmethod
-    def of(cls, problem: Problem, costs: FloatArray, *, relaxed: bool = False) -> Self:
-        """Label every row of costs with its optimal decision or, if `relaxed`, with that of the linear relaxation."""
+    def of(cls, problem: Problem, costs: FloatArray) -> Self:
+        """Label every row of costs with its optimal decision."""
+        return cls._labelled(problem, costs, relaxed=False)
+
+    @classmethod
+    def of_relaxation(cls, problem: Problem, costs: FloatArray) -> Self:
+        """Label every row of costs with an optimal vertex of the linear relaxation."""
+        return cls._labelled(problem, costs, relaxed=True)
+
+    @classmethod
+    def _labelled(cls, problem: Problem, costs: FloatArray, *, relaxed: bool) -> Self:
         decisions = solve_labels(problem, costs, relaxed=relaxed)
         return cls(problem, costs, decisions, row_dot(costs, decisions))
 

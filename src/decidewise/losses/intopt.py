@@ -6,11 +6,13 @@ Mandi & Guns, "Interior Point Solving for LP-based Prediction+Optimisation", Neu
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 
 from decidewise.checks import FloatArray, as_positive
 from decidewise.losses.base import SHARED, DecisionTarget, Loss, row_dot, solve_labels
+from decidewise.polyhedra import Polyhedron
 from decidewise.polyhedra.barrier import Barrier
 from decidewise.problems.base import Problem
 
@@ -63,7 +65,7 @@ class IntOpt(Loss):
         self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator
     ) -> BarrierTarget:
         """Solve the linear relaxation of every row, and find a point inside the region."""
-        barrier = Barrier(problem.polyhedron)
+        barrier = Barrier(cast("Polyhedron", problem.polyhedron))  # `check` refuses a problem without one
         barrier.interior  # noqa: B018  (raises now, not in training, if there is none)
         decisions = solve_labels(problem, costs, relaxed=True)
         return BarrierTarget(problem, costs, decisions, row_dot(costs, decisions), barrier)

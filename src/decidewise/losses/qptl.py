@@ -58,4 +58,4 @@ class Qptl(Rfwo):
         self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator
     ) -> DecisionTarget:
         """Solve the linear relaxation of every row."""
-        return DecisionTarget.of(problem, costs, relaxed=True)
+        return DecisionTarget.of_relaxation(problem, costs)
