@@ -17,6 +17,7 @@ from decidewise.losses.dpo import Dpo
 from decidewise.losses.imle import Imle
 from decidewise.losses.intopt import IntOpt
 from decidewise.losses.lava import Lava
+from decidewise.losses.lodl import Lodl
 from decidewise.losses.ltr import LtrListwise, LtrPairwise, LtrPointwise
 from decidewise.losses.mom import Mom
 from decidewise.losses.mse import Mse, mse
@@ -71,6 +72,7 @@ registry: dict[str, type[Loss]] = {
     "pg-dca": PgDca,
     "pg-adaptive": PgAdaptive,
     "sfge": Sfge,
+    "lodl": Lodl,
 }
 
 
@@ -112,6 +114,7 @@ __all__ = [
     "Imle",
     "IntOpt",
     "Lava",
+    "Lodl",
     "Loss",
     "LtrListwise",
     "LtrPairwise",
