@@ -112,13 +112,20 @@ class Target:
         Call it in `evaluate`: errors name the row of the target, whatever the leading axes. `rows` (b,) are the rows of
         the target that the costs belong to; by default all of them.
         """
+        return self._minimize("minimize", costs, rows)
+
+    def minimize_relaxation(self, costs: FloatArray, rows: IndexArray | None = None) -> FloatArray:
+        """Return an optimal vertex of the linear relaxation for each row of costs, as `minimize` does."""
+        return self._minimize("minimize_relaxation", costs, rows)
+
+    def _minimize(self, method: str, costs: FloatArray, rows: IndexArray | None) -> FloatArray:
         batch = np.ascontiguousarray(costs).reshape(-1, costs.shape[-1])
         problem = self.problem
         if problem.n_rows is not None and (rows is not None or costs.ndim > 2):
             rows = np.arange(len(self)) if rows is None else rows
             problem = problem.take(np.tile(rows, len(batch) // len(rows)))
         try:
-            return problem.minimize(batch).reshape(costs.shape)
+            return getattr(problem, method)(batch).reshape(costs.shape)
         except SolverError as error:
             row = error.row % costs.shape[-2]
             raise error.at(row if rows is None else int(rows[row])) from error
@@ -143,7 +150,16 @@ class DecisionTarget(Target):
     @classmethod
     def of(cls, problem: Problem, costs: FloatArray) -> Self:
         """Label every row of costs with its optimal decision."""
-        decisions = solve_labels(problem, costs)
+        return cls._labelled(problem, costs, relaxed=False)
+
+    @classmethod
+    def of_relaxation(cls, problem: Problem, costs: FloatArray) -> Self:
+        """Label every row of costs with an optimal vertex of the linear relaxation."""
+        return cls._labelled(problem, costs, relaxed=True)
+
+    @classmethod
+    def _labelled(cls, problem: Problem, costs: FloatArray, *, relaxed: bool) -> Self:
+        decisions = solve_labels(problem, costs, relaxed=relaxed)
         return cls(problem, costs, decisions, row_dot(costs, decisions))
 
 
