@@ -118,7 +118,7 @@ class Lodl(Loss):
         # Least squares needs the samples only through the triangular factor, which is far smaller.
         size = np.sqrt(np.einsum("sk,sk->k", squares, squares))
         size[size == 0] = 1.0  # the known part has no error
-        factor = np.linalg.qr(np.column_stack([squares / size, regrets]), mode="r")
+        factor = np.asarray(np.linalg.qr(np.column_stack([squares / size, regrets]), mode="r"))
         weights, _ = nnls(factor[:, :-1], factor[:, -1])
         weights /= size
         weights = np.maximum(weights, self.floor * max(weights.mean(), np.finfo(float).tiny))

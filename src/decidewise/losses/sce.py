@@ -33,7 +33,7 @@ class Sce(Smoothed):
     The value is the regret `c·z(p) - c·w` plus `p·w - p·z(p)`, the regret of the optimal decision `w` under the
     prediction. As `λ` goes to 0 neither is negative. The gradient is `(w - z(p)) + F(p - c)/λ`, where `F` projects on
     the directions of the face of `z(p)`. Where `z(p)` is a vertex `F` is zero, and with it the gradient of RFWO; that
-    of SCE stays `w - z(p)`. A curved region has no such faces, so the loss needs a polyhedron.
+    of SCE stays `w - z(p)`. A curved region has no such faces, so the loss needs a polytope.
 
     Public code that combines SCE with another layer counts the regulariser twice; here it is part of `z(p)` alone.
 
@@ -48,7 +48,7 @@ class Sce(Smoothed):
     """
 
     gradient = "exact"
-    needs_polyhedron = True
+    needs_polytope = True
 
     def evaluate(
         self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
