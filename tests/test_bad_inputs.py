@@ -422,6 +422,9 @@ OTHERS = {
     "grid of three": ("grid", lambda: paths(3, degree=1, seed=0, grid=(2, 2, 2))),
     "grid of letters": ("grid", lambda: paths(3, degree=1, seed=0, grid="55")),
     "rows of a dataset": ("costs has 2 rows", lambda: data.Dataset(COSTS, COSTS[:2], TOP)),
+    "items of a dataset": ("features of 4 items", lambda: data.Dataset(np.ones((3, 4, 2)), COSTS[:, :3], TOP)),
+    "names of a dataset": ("cost_names", lambda: data.Dataset(COSTS, COSTS, TOP, cost_names=("a",))),
+    "no table": ("a table is a path", lambda: data.read_table(None, problem=TOP, costs="c", features="x")),
     "split with nothing left": ("n_train", lambda: paths(3, degree=1, seed=0).split(3)),
 }
 

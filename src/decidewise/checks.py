@@ -86,6 +86,58 @@ def as_matrix(
     return matrix
 
 
+def is_per_item(X: Any) -> bool:
+    """Whether features have three dimensions, (n, d, q): a row of features for each item of each sample.
+
+    >>> is_per_item(np.zeros((5, 3, 2))), is_per_item([[[1.0], [2.0]]]), is_per_item(np.zeros((5, 3)))
+    (True, True, False)
+    """
+    if isinstance(X, list | tuple):
+        return len(X) > 0 and not isinstance(X[0], str) and n_dimensions(X[0]) == 2
+    return n_dimensions(X) == 3
+
+
+def n_dimensions(values: Any) -> int:
+    """Return the number of dimensions of an array, a frame or a nested list, judged by its first entries."""
+    if isinstance(values, list | tuple):
+        return 1 + (n_dimensions(values[0]) if values else 0)
+    return len(getattr(values, "shape", ()))
+
+
+def as_features(X: Any, *, n_items: int | None = None, finite: bool = True) -> FloatArray:
+    """Return features of shape (n, p), or (n, d, q) with a row for each item, as a C-contiguous float64 array.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p) or (n, d, q)
+    n_items : int, optional
+        The number of costs; features per item must be as many.
+    finite : bool
+        Whether to check that all entries are finite.
+    """
+    if not is_per_item(X):
+        return as_matrix(X, name="X", finite=finite)
+    features = np.ascontiguousarray(as_array(X, name="X"))
+    if features.size == 0:
+        raise ValueError(
+            f"X is empty: X.shape={features.shape}. Pass at least one row, one item and one feature (n, d, q)."
+        )
+    if n_items is not None:
+        check_items(features, n_items)
+    if finite:
+        check_finite(features, name="X")
+    return features
+
+
+def check_items(X: Any, n_costs: int) -> None:
+    """Raise if features are per item, (n, d, q), and d is not the number of costs."""
+    if is_per_item(X) and np.shape(X)[1] != n_costs:
+        raise ValueError(
+            f"X has features of {np.shape(X)[1]} items and there are {n_costs} costs: X.shape={np.shape(X)}. Features "
+            "per item have the shape (n, d, q), with one item for each cost, in the same order."
+        )
+
+
 def as_vector(values: Any, *, name: str, length: int | None = None) -> FloatArray:
     """Return `values` as a finite float64 vector; raise unless it has the given length, if any."""
     vector = as_array(values, name=name)
@@ -225,6 +277,49 @@ def as_rng(rng: Any) -> np.random.Generator:
     return rng
 
 
+def column_names(values: Any) -> tuple[str, ...] | None:
+    """Return the names of the columns of a frame or an Arrow table; None if there are none, or not all are text."""
+    names = getattr(values, "column_names", getattr(values, "columns", None))
+    if names is None or callable(names) or not all(isinstance(name, str) for name in names):
+        return None
+    return tuple(names)
+
+
+def check_same_names(names: Sequence[str] | None, others: Sequence[str] | None, *, of: str, expected: str) -> None:
+    """Raise if both have names, and these differ; say which are missing or new, or where the order differs.
+
+    Parameters
+    ----------
+    names, others : sequences of str, or None
+        The names expected, and those that came.
+    of, expected : str
+        What has the other names, and what has those expected, for the message.
+    """
+    if names is None or others is None or tuple(names) == tuple(others):
+        return
+    missing = [name for name in names if name not in set(others)]
+    new = [name for name in others if name not in set(names)]
+    if missing or new:
+        found = "; ".join(
+            f"{what} {listed(some)}" for what, some in (("missing:", missing), ("not known:", new)) if some
+        )
+    elif len(names) != len(others):
+        found = "some occur twice"
+    else:
+        place = next(j for j, (name, other) in enumerate(zip(names, others, strict=True)) if name != other)
+        found = f"column {place} is {others[place]!r}, and should be {names[place]!r}"
+    raise ValueError(
+        f"{of} must have the same columns in the same order as {expected}; {found}. Select the columns by name, in "
+        "that order."
+    )
+
+
+def listed(names: Sequence[Any], most: int = 4) -> str:
+    """Return names for a message: `'a', 'b' and 3 others`."""
+    shown = ", ".join(map(repr, names[:most]))
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} others"
+
+
 def check_same_rows(**arrays: Any) -> None:
     """Raise unless all named arrays have the same number of rows."""
     lengths = {name: n_rows(array) for name, array in arrays.items()}
@@ -250,7 +345,9 @@ def check_finite(values: FloatArray, *, name: str, first_row: int = 0) -> None:
     if all_finite(values):
         return
     bad = np.argwhere(~np.isfinite(values))
-    where = f"row {first_row + bad[0][0]}" + (f", column {bad[0][1]}" if values.ndim == 2 else "")
+    row, *others = bad[0]
+    places = {2: ("column",), 3: ("item", "feature")}.get(values.ndim, ())
+    where = ", ".join([f"row {first_row + row}", *map("{} {}".format, places, others)])
     found = values[tuple(bad[0])]
     what = "NaN" if np.isnan(found) else f"{found:+}"
     raise ValueError(

@@ -19,7 +19,7 @@ def decide(model: Any, problem: Problem, X: Any) -> FloatArray:
         your own.
     problem : Problem
         If it differs by row, row `i` of the problem belongs to row `i` of `X`.
-    X : array-like or frame of shape (n, p)
+    X : array-like or frame of shape (n, p), or array-like of shape (n, d, q) with features of each item
         Features, in any form that the model accepts.
 
     Returns

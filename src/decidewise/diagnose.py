@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from decidewise.checks import FloatArray, as_integer, as_matrix, check_same_rows
+from decidewise.checks import FloatArray, as_features, as_integer, as_matrix, check_same_rows
 from decidewise.evaluate import Interval, compare_regrets
 from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor, default_candidates
 from decidewise.models.selection.out_of_fold import OutOfFold, Rows, affordable, folds
@@ -103,7 +103,7 @@ def diagnose(
     ----------
     problem : Problem
         If it differs by row, row `i` belongs to row `i` of `X` and `costs`.
-    X : array-like or frame of shape (n, p)
+    X : array-like or frame of shape (n, p), or array-like of shape (n, d, q) with features of each item
         Numeric features.
     costs : array-like or frame of shape (n, d)
     cv : int, splitter or iterable of splits
@@ -139,8 +139,8 @@ def diagnose(
     if max_solves is not None:
         as_integer(max_solves, name="max_solves", minimum=0)
     rng = np.random.default_rng(as_integer(random_state, name="random_state", minimum=0))
-    X = as_matrix(X, name="X")
     costs = as_matrix(costs, n_columns=problem.n_costs, owner=type(problem).__name__)
+    X = as_features(X, n_items=problem.n_costs)
     check_same_rows(X=X, costs=costs)
     check_rows(problem, len(costs))
     splits = folds(cv, X, costs, None, rng)

@@ -232,3 +232,39 @@ def test_data_of_another_length_are_a_failure(cells, monkeypatch, n, sentence):
     )
     (row,) = compute([dataclasses.replace(cells[0], samples=10)])
     assert sentence in row.reason
+
+
+ITEMS = """
+import numpy as np
+from decidewise.data import Dataset
+from decidewise.problems import TopK
+
+def draw(n, *, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5, 2))
+    return Dataset(X, 5 + X @ [1.0, -1.0] + rng.normal(size=(n, 5)), TopK(5, 2))
+"""
+
+
+def test_plans_take_features_per_item(tiny):
+    (tiny.plan.parent / "my_items.py").write_text(ITEMS)
+    tiny.plan.write_text(
+        """
+        trials = 1
+        epochs = 2
+        [[problems]]
+        name = "items"
+        data = "my_items:draw"
+        samples = [40]
+        test_samples = 100
+        learning_rate = 1e-2
+        methods = [
+          { name = "MSE", loss = "mse", mode = "exact" },
+          { name = "WISE", loss = "wise", mode = "exact" },
+          { name = "SPO+", loss = "spo+" },
+        ]
+        """
+    )
+    rows = list(compute(tiny.cells()))
+    assert [row.reason for row in rows] == ["", "", ""]
+    assert max(row.regret for row in rows[:2]) < 20

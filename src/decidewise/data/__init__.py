@@ -1,10 +1,14 @@
-"""Data: features, realised costs and their problem; the generators also return the conditional mean of the costs."""
+"""Data: features, realised costs and their problem, read from tables or drawn by generators.
+
+The generators also return the conditional mean of the costs.
+"""
 
 from decidewise.data.dataset import Dataset
 from decidewise.data.knapsack import make_knapsack
 from decidewise.data.portfolio import make_portfolio
 from decidewise.data.shortest_path import make_shortest_path
 from decidewise.data.storage import make_storage
+from decidewise.data.tables import read_features, read_table
 from decidewise.data.travelling_salesman import make_travelling_salesman
 from decidewise.data.vehicle_routing import make_vehicle_routing
 
@@ -16,4 +20,6 @@ __all__ = [
     "make_storage",
     "make_travelling_salesman",
     "make_vehicle_routing",
+    "read_features",
+    "read_table",
 ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from decidewise.checks import FloatArray, as_integer, check_same_rows
+import numpy.typing as npt
+
+from decidewise.checks import FloatArray, as_integer, check_items, check_same_rows
 from decidewise.problems.base import Problem, as_problem, check_rows
 
 
@@ -15,8 +17,8 @@ class Dataset:
 
     Attributes
     ----------
-    X : ndarray of shape (n, p)
-        The features, known when the decision is made.
+    X : ndarray of shape (n, p) or (n, d, q)
+        The features, known when the decision is made: those of each sample, or of each of its d items.
     costs : ndarray of shape (n, d)
         The realised costs; the problem minimises or maximises them, as its `sense` says.
     problem : Problem
@@ -24,6 +26,11 @@ class Dataset:
     mean_costs : ndarray of shape (n, d), optional
         `E[costs | X]`, if known. No prediction from `X` decides better on average, so the regret of `mean_costs` is the
         floor. It is None for observed data.
+    row_names : ndarray of shape (n,), optional
+        A key of each sample, such as its date.
+    cost_names : tuple of d str, optional
+        The names of the costs, which are those of the items.
+    feature_names : tuple of p or q str, optional
 
     Examples
     --------
@@ -43,18 +50,33 @@ class Dataset:
     costs: FloatArray
     problem: Problem
     mean_costs: FloatArray | None = None
+    row_names: npt.NDArray[Any] | None = None
+    cost_names: tuple[str, ...] | None = None
+    feature_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         as_problem(self.problem)
-        known = {} if self.mean_costs is None else {"mean_costs": self.mean_costs}
+        optional = {"mean_costs": self.mean_costs, "row_names": self.row_names}
+        known = {name: value for name, value in optional.items() if value is not None}
         check_same_rows(X=self.X, costs=self.costs, **known)
+        check_items(self.X, self.costs.shape[1])
         check_rows(self.problem, len(self.costs))
+        for name, names, size in (
+            ("cost_names", self.cost_names, self.costs.shape[1]),
+            ("feature_names", self.feature_names, self.X.shape[-1]),
+        ):
+            if names is not None and len(names) != size:
+                raise ValueError(f"{name} must have {size} names; got {len(names)}.")
 
     def __len__(self) -> int:
         return len(self.X)
 
     def __repr__(self) -> str:
-        return f"Dataset({len(self)} rows, {self.X.shape[1]} features, {self.costs.shape[1]} costs, {self.problem!r})"
+        n_costs, n_features = self.costs.shape[1], self.X.shape[-1]
+        parts = f"{n_features} features, {n_costs} costs"
+        if self.X.ndim == 3:
+            parts = f"{n_costs} items with {n_features} features each"
+        return f"Dataset({len(self)} rows, {parts}, {self.problem!r})"
 
     def split(self, n_train: int) -> tuple[Dataset, Dataset]:
         """Return the first `n_train` rows and the rest, as views of the same arrays."""
@@ -66,5 +88,11 @@ class Dataset:
 
     def __getitem__(self, rows: Any) -> Dataset:
         """Return the given rows, a slice or an array of row numbers; also of the problem, if it differs by row."""
-        mean_costs = None if self.mean_costs is None else self.mean_costs[rows]
-        return Dataset(self.X[rows], self.costs[rows], self.problem.take(rows), mean_costs)
+        return replace(
+            self,
+            X=self.X[rows],
+            costs=self.costs[rows],
+            problem=self.problem.take(rows),
+            mean_costs=None if self.mean_costs is None else self.mean_costs[rows],
+            row_names=None if self.row_names is None else self.row_names[rows],
+        )

@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.checks import FloatArray, all_finite, as_flag, as_matrix, check_same_rows
+from decidewise.checks import (
+    FloatArray,
+    all_finite,
+    as_flag,
+    as_matrix,
+    check_same_names,
+    check_same_rows,
+    column_names,
+)
 from decidewise.errors import OptimalityWarning
 from decidewise.problems.base import Problem, as_problem, check_rows
 from decidewise.scaling import unit_largest
@@ -72,29 +80,34 @@ class Hindsight:
         If the problem has known costs, the costs of its lifted view.
     best : ndarray of shape (n,)
         The optimal values.
+    cost_names : tuple of str, optional
+        The column names of the costs; predictions with names must have the same, in the same order.
     """
 
     problem: Problem
     costs: FloatArray
     best: FloatArray
+    cost_names: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, problem: Problem, costs: Any) -> Hindsight:
         """Solve for the optimal decisions of realised costs (n, d)."""
+        names = column_names(costs)
         costs = as_matrix(costs, n_columns=as_problem(problem).n_costs, owner=type(problem).__name__)
         check_rows(problem, len(costs))
         lifted = problem.lifted
         costs = lifted.lift(costs)
-        return cls(problem, costs, _values(costs, lifted.solve(costs)))
+        return cls(problem, costs, _values(costs, lifted.solve(costs)), names)
 
     def take(self, rows: Any) -> Hindsight:
         """Return the hindsight of the given rows, a slice or an array of row numbers, which may repeat."""
-        return Hindsight(self.problem.take(rows), self.costs[rows], self.best[rows])
+        return Hindsight(self.problem.take(rows), self.costs[rows], self.best[rows], self.cost_names)
 
     def regret(self, prediction: Any, *, name: str = "prediction", unambiguous: bool = False) -> FloatArray:
         """Return the regret of each row of a prediction (n, d); see `decision_regret`."""
         problem, lifted, costs = self.problem, self.problem.lifted, self.costs
         unambiguous = as_flag(unambiguous, name="unambiguous")
+        check_same_names(self.cost_names, column_names(prediction), of=name, expected="costs")
         prediction = as_matrix(prediction, name=name, n_columns=problem.n_costs, owner=type(problem).__name__)
         check_same_rows(**{name: prediction, "costs": costs})
         prediction = lifted.lift(prediction)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from decidewise.checks import check_same_names, column_names
 from decidewise.evaluate.hindsight import normalized_regret
 from decidewise.problems.base import Problem, as_problem
 
@@ -22,6 +23,8 @@ class RegretScorer:
         A search of scikit-learn does not pass them: there, use `WiseRegressorCV`.
         """
         check_in_units(estimator, self.problem)
+        names = getattr(estimator, "cost_names_in_", None)
+        check_same_names(names, column_names(y), of="y", expected="the costs that the estimator was fitted with")
         problem = self.problem if rows is None else self.problem.take(rows)
         return -normalized_regret(problem, estimator.predict(X), y)
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from decidewise.checks import as_matrix, check_same_rows
+from decidewise.checks import as_matrix, check_items, check_same_rows, is_per_item
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.wise_regressor import WiseRegressor
 
@@ -37,7 +37,8 @@ def default_candidates(X: Any, costs: Any, *, lifted: bool = False) -> dict[str,
 
     Parameters
     ----------
-    X : array-like or frame of shape (n, p)
+    X : array-like or frame of shape (n, p), or array-like of shape (n, d, q) with features of each item
+        With features of each item, all candidates share one model among the items.
     costs : array-like or frame of shape (n, d)
     lifted : bool
         Whether all candidates estimate the costs themselves, not only their direction, as a problem with known costs
@@ -56,7 +57,10 @@ def default_candidates(X: Any, costs: Any, *, lifted: bool = False) -> dict[str,
     costs = as_matrix(costs)
     check_same_rows(X=X, costs=costs)
     n_samples, n_costs = costs.shape
-    n_features = np.shape(X)[1]
+    n_features = np.shape(X)[-1]
+    if is_per_item(X):
+        check_items(X, n_costs)
+        n_samples, n_costs = costs.size, 1  # one model for all items, fitted on one row per item of each sample
     squared = ("least squares", GeneralizedLinear())
     log_linear = [
         ("gamma", GeneralizedLinear("gamma")),

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from decidewise.checks import (
     FloatArray,
@@ -20,14 +20,17 @@ from decidewise.checks import (
     as_matrix,
     as_number,
     as_positive,
+    check_items,
     check_same_rows,
 )
 from decidewise.errors import TimeLimitReached, TrainingWarning
 from decidewise.evaluate import normalized_regret
 from decidewise.losses import Loss, Target, as_loss
 from decidewise.models.estimator.all_or_nothing import all_or_nothing
-from decidewise.models.estimator.traits import refuse_masked
-from decidewise.models.linear.link import Link, check_means, respond
+from decidewise.models.estimator.cost_names import read_cost_names
+from decidewise.models.estimator.features import check_known_items, read_features
+from decidewise.models.linear.link import Link, check_means, linear_predictor, respond
+from decidewise.models.linear.per_item import PerItem
 from decidewise.models.linear.units import Units
 from decidewise.models.training.budget import Budget, OutOfBudget
 from decidewise.models.training.initial import start
@@ -64,6 +67,9 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         link. A model that is not fitted yet is fitted on the training rows. Arrays and models use the caller's units.
     link : {"identity", "log"}
         Whether the prediction is the linear predictor itself or its exponential (for positive costs).
+    per_item : {"none", "intercept", "coefficients"}
+        For `X` of shape (n, d, q), q features of each item with one model for all items: what each item has of its own
+        beside it. Training starts at the shared model, unless `init` is an array or a model with values per item.
     epochs : int
         Passes over the data.
     batch_size : int
@@ -88,8 +94,8 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (d, p)
-    intercept_ : ndarray of shape (d,)
+    coef_ : ndarray of shape (d, p), or (q,) if items share it
+    intercept_ : ndarray of shape (d,), or float if items share it
     history_ : list of Epoch
         Loss, validation regret, solver calls and seconds of each epoch; `pandas.DataFrame(history_)` is a table. Losses
         are of costs in the units of training.
@@ -131,6 +137,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         protocol: Literal["safe", "paper"] = "safe",
         init: Any = "wise",
         link: Link = "identity",
+        per_item: PerItem = "none",
         epochs: int = 100,
         batch_size: int = 32,
         learning_rate: float = 1e-2,
@@ -150,6 +157,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.protocol = protocol
         self.init = init
         self.link = link
+        self.per_item = per_item
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -165,7 +173,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Train on features X (n, p) and costs y (n, d)."""
+        """Train on features X (n, p), or (n, d, q) of each item, and costs y (n, d)."""
         clock = perf_counter()
         with all_or_nothing(self):
             loss = self._check_parameters()
@@ -177,10 +185,12 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             units = self._units(X, costs, loss)
             features = units.features(X) * units.varies
             if self.n_neighbors is not None:
-                costs = neighbor_costs(features, costs, self.n_neighbors, self.neighbor_weight)
+                costs = neighbor_costs(features.reshape(len(X), -1), costs, self.n_neighbors, self.neighbor_weight)
                 units = self._units(X, costs, loss)
-            design = np.column_stack([np.ones(len(X)), features])
+            design = np.concatenate([np.ones((*X.shape[:-1], 1)), features], axis=-1)
             parameters = start(self.init, X, costs, units=units, link=self.link, directions=loss.directions, rng=rng)
+            if X.ndim == 3:
+                self._check_shared(parameters)
             units.leave(parameters, self.link)  # raises now if the start cannot be expressed in the caller's units
             deadline = clock + (self.max_seconds or np.inf)
             problem = Budget(self.problem.in_unit(units.cost), self.max_solves, deadline)
@@ -199,6 +209,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             label_rng = rng.spawn(1)[0]  # so that random labels do not change the random numbers of training
             before = perf_counter()
             with time_limit(deadline):
+                features = features.reshape(len(X), -1)
                 target = self._label(loss, problem.take(kept), features, costs / units.cost, loop, len(held), label_rng)
             label_solves, label_seconds = problem.n_solves, perf_counter() - before
         try:
@@ -209,6 +220,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                     target,
                     loss,
                     link=self.link,
+                    per_item=self.per_item,
                     batch_size=self.batch_size,
                     learning_rate=self.learning_rate,
                     average=self.protocol == "safe",
@@ -221,6 +233,9 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             # Also if training diverged or a solver failed: the best model so far can be used.
             parameters = units.leave(loop.parameters, self.link)
             self.intercept_, self.coef_ = parameters[0], parameters[1:].T
+            if X.ndim == 3 and self.per_item != "coefficients":
+                self.coef_ = self.coef_[0]
+                self.intercept_ = self.intercept_ if self.per_item == "intercept" else float(self.intercept_[0])
             self.label_solves_, self.label_seconds_ = label_solves, label_seconds
             self.history_: list[Epoch] = loop.history
             self.stopped_, self.n_solves_ = loop.stopped, problem.n_solves
@@ -231,13 +246,16 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def predict(self, X: Any) -> FloatArray:
         """Return predicted costs (n, d)."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        return respond(self.link, X @ self.coef_.T + self.intercept_)
+        X = read_features(self, X, reset=False, dtype=np.float64)
+        if self.per_item != "none":
+            check_known_items(self, X)
+        return respond(self.link, linear_predictor(X, self.coef_, self.intercept_))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return minus the normalised regret in percent, so that a search selects the model with the lowest regret."""
         if sample_weight is not None:
             raise ValueError("regret is not weighted; leave sample_weight out.")
+        read_cost_names(self, y, reset=False)
         return -normalized_regret(self.problem, self.predict(X), y)
 
     @property
@@ -256,6 +274,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         as_problem(self.problem)
         as_choice(self.protocol, name="protocol", choices=("safe", "paper"))
         as_choice(self.link, name="link", choices=("identity", "log"))
+        as_choice(self.per_item, name="per_item", choices=("none", "intercept", "coefficients"))
         for name in ("epochs", "batch_size", "n_iter_no_change"):
             as_integer(getattr(self, name), name=name)
         as_positive(self.learning_rate, name="learning_rate")
@@ -278,10 +297,16 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _read(self, X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
         if y is None:
             raise ValueError("DecisionRegressor requires y to be passed, but the target y is None. Pass the costs.")
-        refuse_masked(X)
-        X = validate_data(self, X, dtype=np.float64)
+        X = read_features(self, X, reset=True, dtype=np.float64)
+        if X.ndim == 2 and self.per_item != "none":
+            raise ValueError(
+                f'per_item="{self.per_item}" needs features per item, X of shape (n, d, q); got X.shape={X.shape}, '
+                "where every cost has its own coefficients anyway."
+            )
+        read_cost_names(self, y, reset=True)
         costs = as_matrix(y, n_columns=self.problem.n_costs, owner=type(self.problem).__name__)
         check_same_rows(X=X, costs=costs)
+        check_items(X, costs.shape[1])
         check_rows(self.problem, len(costs))
         if self.link == "log":
             if costs.min() <= 0:
@@ -296,8 +321,17 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _units(self, X: FloatArray, costs: FloatArray, loss: Loss) -> Units:
         if self.protocol == "paper":
-            return Units.callers(X.shape[1])
-        return Units.of(X, costs, directions=loss.directions)
+            return Units.callers(X.shape[-1])
+        return Units.of(X.reshape(-1, X.shape[-1]), costs, directions=loss.directions)
+
+    def _check_shared(self, parameters: FloatArray) -> None:
+        """Raise if the start differs by item where items share their parameters."""
+        shared = parameters[{"none": slice(None), "intercept": slice(1, None), "coefficients": slice(0)}[self.per_item]]
+        if not np.allclose(shared, shared[:, :1], rtol=1e-9, atol=1e-9 * np.abs(shared).max(initial=0.0)):
+            raise ValueError(
+                f'init differs by item, and per_item="{self.per_item}" does not. Pass a start that is the same for all '
+                'items, or per_item="intercept" or "coefficients".'
+            )
 
     def _label(
         self,

@@ -11,16 +11,28 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
-from decidewise.checks import FloatArray, as_choice, as_flag, as_integer, as_number, as_sample_weight, check_same_rows
+from decidewise.checks import (
+    FloatArray,
+    as_choice,
+    as_flag,
+    as_integer,
+    as_matrix,
+    as_number,
+    as_sample_weight,
+    check_items,
+    check_same_rows,
+)
 from decidewise.models.estimator.all_or_nothing import all_or_nothing
-from decidewise.models.estimator.traits import refuse_masked
+from decidewise.models.estimator.cost_names import read_cost_names
+from decidewise.models.estimator.features import check_known_items, read_features
 from decidewise.models.linear.blocks import Block, Blocks, RowBlocks
 from decidewise.models.linear.deviances import CheckedBlocks, Deviance
-from decidewise.models.linear.link import Link, check_means, respond
+from decidewise.models.linear.link import Link, check_means, linear_predictor, respond
 from decidewise.models.linear.log_linear import LinearFit, fit_log_linear
 from decidewise.models.linear.moments import Moments
+from decidewise.models.linear.per_item import ItemMoments, PerItem, fit_log_linear_items
 
 
 def _has_partial_fit(model: GeneralizedLinear) -> bool:
@@ -35,7 +47,10 @@ def _has_partial_fit(model: GeneralizedLinear) -> bool:
 class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Generalized linear model with all outputs fitted at once.
 
-    For each output it minimises half the weighted mean of the deviance plus a ridge:
+    `X` of shape (n, p) gives every output its own coefficients. `X` of shape (n, d, q) has q features of each of d
+    items, one item for each output, and all items share one model.
+
+    For each output, or for all items together, it minimises half the weighted mean of the deviance plus a ridge:
     `1/(2 Σw) Σ_i w_i dev(y_i, μ_i) + alpha/2 ‖b‖²`, where `μ_i` is `x_i·b + a` (identity link) or `exp(x_i·b + a)`
     (log link). The ridge is added to the mean deviance, not to the sum (as in scikit-learn's generalized linear
     models), so `alpha` keeps its meaning when rows are added or weights are scaled. `Ridge(alpha)` is the squared
@@ -60,6 +75,10 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         The ridge; it does not penalise the intercept.
     fit_intercept : bool
         Whether to fit an intercept.
+    per_item : {"none", "intercept", "coefficients"}
+        What each item has of its own beside the shared model, for `X` of shape (n, d, q): nothing; an intercept; or an
+        intercept and coefficients, `b + δ_j` for item j. Then the ridge is `alpha/2 (‖b‖² + Σ_j ‖δ_j‖²)`, which pulls
+        the items towards each other; without a ridge each item is fitted by itself.
     max_iter : int
         The largest number of passes over the rows for an output with a log link.
     tol : float
@@ -71,13 +90,15 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_outputs, n_features), or (n_features,) for a one-dimensional target
+    coef_ : ndarray of shape (n_outputs, n_features), or (n_features,) for a one-dimensional target or a shared model
     intercept_ : ndarray of shape (n_outputs,), or float
     n_iter_ : ndarray of int of shape (n_outputs,), or int
         The number of Newton steps for each output, with one pass over the rows each; 1 for least squares.
     converged_ : ndarray of bool of shape (n_outputs,), or bool
     n_features_in_ : int
+    n_items_in_ : int, if the features are per item
     feature_names_in_ : ndarray of str, if the features have names
+    cost_names_in_ : ndarray of str, if the targets have names
 
     Notes
     -----
@@ -100,11 +121,18 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
     array([[ 7., -3.]])
     >>> GeneralizedLinear("gamma").fit(X, 5 * 2**X).predict([[3.0]]).round(12)
     array([[40.]])
+
+    Two items with one feature each, and one model for both:
+
+    >>> X = np.array([[[0.0], [1.0]], [[2.0], [3.0]]])
+    >>> model = GeneralizedLinear().fit(X, [[1.0, 3.0], [5.0, 7.0]])
+    >>> model.coef_.round(12), model.predict([[[4.0], [5.0]]]).round(12)
+    (array([2.]), array([[ 9., 11.]]))
     """
 
     coef_: FloatArray
     intercept_: Any
-    moments_: Moments
+    moments_: Moments | ItemMoments
 
     def __init__(
         self,
@@ -114,6 +142,7 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         link: Literal["identity", "log"] | None = None,
         alpha: float = 0.0,
         fit_intercept: bool = True,
+        per_item: PerItem = "none",
         max_iter: int = 100,
         tol: float = 1e-8,
         warm_start: bool = False,
@@ -123,6 +152,7 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.link = link
         self.alpha = alpha
         self.fit_intercept = fit_intercept
+        self.per_item = per_item
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
@@ -132,7 +162,7 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, p)
+        X : array-like of shape (n, p) or (n, d, q)
         y : array-like of shape (n, d) or (n,)
         sample_weight : array-like of shape (n,), optional
             Not negative; a weight of 2 is the same as the row twice.
@@ -172,8 +202,16 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def predict(self, X: Any) -> FloatArray:
         """Return predictions of the shape of the targets: (n, d) or (n,)."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        return respond(self.effective_link, X @ self.coef_.T + self.intercept_)
+        X = read_features(self, X, reset=False, dtype=np.float64)
+        if self.per_item != "none":
+            check_known_items(self, X)
+        return respond(self.effective_link, linear_predictor(X, self.coef_, self.intercept_))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the coefficient of determination, as every regressor of scikit-learn does."""
+        check_is_fitted(self)
+        read_cost_names(self, y, reset=False)
+        return float(super().score(X, y, sample_weight))
 
     @property
     def effective_link(self) -> Link:
@@ -181,34 +219,58 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self.link or Deviance.of(self.deviance, self.power).link
 
     def _read(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[RowBlocks, int]:
-        refuse_masked(X)
+        if y is None:
+            raise ValueError("GeneralizedLinear requires y to be passed, but the target y is None. Pass the targets.")
+        read_cost_names(self, y, reset=reset)
         # Finiteness is checked block by block, while the rows are in the cache; the message names row and column.
         numbers = {"dtype": [np.float64, np.float32], "ensure_all_finite": False}
-        X, y = validate_data(self, X, y, reset=reset, validate_separately=(numbers, {**numbers, "ensure_2d": False}))
+        X = read_features(self, X, reset=reset, **numbers)
+        y = check_array(y, ensure_2d=False, input_name="y", estimator=self, **numbers)
         check_same_rows(X=X, y=y)
+        n_dimensions = y.ndim
+        y = y.reshape(len(y), -1) if X.ndim == 2 else as_matrix(y, name="y", finite=False)
+        check_items(X, y.shape[1])
         weights = None if sample_weight is None else as_sample_weight(sample_weight, len(X))
-        return RowBlocks(X, y.reshape(len(y), -1), weights), y.ndim
+        return RowBlocks(X, y, weights), 1 if X.ndim == 3 else n_dimensions
 
     def _fit(self, blocks: Blocks, n_dimensions: int, deviance: Deviance) -> Self:
         first = _first(blocks)
-        moments = Moments.for_rows_like(first, self.fit_intercept)
+        moments = self._no_rows(first)
+        n_dimensions = n_dimensions if first.n_items is None else 1
         if self.effective_link == "identity":
             return self._solve(moments.plus(blocks), n_dimensions)
         self.__dict__.pop("moments_", None)  # a later `partial_fit` must not add to rows from before this fit
         if len(blocks) == 1:
             blocks = [first]  # saves reading it again in every pass
-        return self._iterate(blocks, moments.plus(CheckedBlocks(blocks, deviance)), deviance, n_dimensions)
+        shared = Moments.for_rows_like(first, self.fit_intercept).plus(CheckedBlocks(blocks, deviance))
+        return self._iterate(blocks, shared, deviance, n_dimensions)
+
+    def _no_rows(self, first: Block) -> Moments | ItemMoments:
+        """Return the moments of no rows, for rows like those of the first block."""
+        if self.per_item == "none":
+            return Moments.for_rows_like(first, self.fit_intercept)
+        if first.n_items is None:
+            raise ValueError(
+                f'per_item="{self.per_item}" needs features per item, X of shape (n, d, q); got features of shape '
+                f"(n, {first.X.shape[1]}), where every target has its own coefficients anyway."
+            )
+        return ItemMoments.for_rows_like(first, self.fit_intercept)
 
     def _add(self, blocks: Blocks, n_dimensions: int, deviance: Deviance) -> Self:
         """Fit on the rows seen so far and those of the blocks."""
         if not hasattr(self, "moments_"):
             return self._fit(blocks, n_dimensions, deviance)
-        self._check_continues(_first(blocks), n_dimensions)
+        first = _first(blocks)
+        n_dimensions = n_dimensions if first.n_items is None else 1
+        self._check_continues(first, n_dimensions)
         return self._solve(self.moments_.plus(blocks), n_dimensions)
 
-    def _solve(self, moments: Moments, n_dimensions: int) -> Self:
+    def _solve(self, moments: Moments | ItemMoments, n_dimensions: int) -> Self:
         _check_weight(moments)
-        coefficients, intercepts = moments.solve(self.alpha, self.fit_intercept)
+        if isinstance(moments, Moments):
+            coefficients, intercepts = moments.solve(self.alpha, self.fit_intercept)
+        else:
+            coefficients, intercepts = moments.solve(self.alpha, self.fit_intercept, self.per_item)
         self.moments_ = moments
         once = np.ones(len(intercepts), dtype=np.int64)
         return self._keep(LinearFit(coefficients, intercepts, once, once.astype(bool)), n_dimensions)
@@ -237,6 +299,18 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
             max_iter=self.max_iter,
             tol=self.tol,
         )
+        if self.per_item != "none":
+            fit = fit_log_linear_items(
+                blocks,
+                moments,
+                fit,
+                deviance,
+                per_item=self.per_item,
+                alpha=self.alpha,
+                fit_intercept=self.fit_intercept,
+                max_iter=self.max_iter,
+                tol=self.tol,
+            )
         unfinished = np.flatnonzero(~fit.converged)
         if len(unfinished):
             named = ", ".join(map(str, unfinished[:10])) + (", ..." if len(unfinished) > 10 else "")
@@ -249,11 +323,20 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self._keep(fit, n_dimensions)
 
     def _keep(self, fit: LinearFit, n_dimensions: int) -> Self:
+        if self.per_item != "none":
+            return self._keep_items(fit)
         flat = n_dimensions == 1
         self.coef_ = fit.coefficients[:, 0] if flat else fit.coefficients.T
         self.intercept_ = float(fit.intercepts[0]) if flat else fit.intercepts
         self.n_iter_ = int(fit.n_iter[0]) if flat else fit.n_iter
         self.converged_ = bool(fit.converged[0]) if flat else fit.converged
+        return self
+
+    def _keep_items(self, fit: LinearFit) -> Self:
+        self.coef_ = fit.coefficients[:, 0] if self.per_item == "intercept" else fit.coefficients.T
+        self.intercept_ = fit.intercepts
+        self.n_iter_ = int(fit.n_iter.max())
+        self.converged_ = bool(fit.converged.all())
         return self
 
     def _check_parameters(self) -> Deviance:
@@ -269,10 +352,23 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         as_integer(self.max_iter, name="max_iter")
         as_flag(self.fit_intercept, name="fit_intercept")
         as_flag(self.warm_start, name="warm_start")
+        as_choice(self.per_item, name="per_item", choices=("none", "intercept", "coefficients"))
+        if self.per_item == "intercept" and not self.fit_intercept:
+            raise ValueError(
+                'per_item="intercept" fits an intercept per item; set fit_intercept=True, or per_item="none".'
+            )
         return deviance
 
     def _check_continues(self, block: Block, n_dimensions: int) -> None:
         """Raise unless the targets and the parameters fit the rows seen so far."""
+        if isinstance(self.moments_, ItemMoments) or self.per_item != "none":
+            sums = self._no_rows(block)
+            if type(sums) is not type(self.moments_) or sums.gram.shape != self.moments_.gram.shape:
+                raise ValueError(
+                    f"the rows so far had sums of shape {self.moments_.gram.shape}; these, with per_item="
+                    f'"{self.per_item}", have {sums.gram.shape}. Pass the same items, or call fit to start again.'
+                )
+            return
         seen, now = (
             f"(n, {shape[0]})" if shape else "(n,)"
             for shape in (self.coef_.shape[:-1], block.targets.shape[1:n_dimensions])
@@ -293,7 +389,7 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return tags
 
 
-def _check_weight(moments: Moments) -> None:
+def _check_weight(moments: Moments | ItemMoments) -> None:
     if moments.total_weight <= 0:
         raise ValueError(
             "all rows have weight zero (zero costs or zero sample weights), so there is nothing to learn from. "

@@ -11,13 +11,25 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, MultiOutputMixin, Re
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from decidewise.checks import FloatArray, as_flag, as_matrix, as_number, as_sample_weight, check_same_rows
+from decidewise.checks import (
+    FloatArray,
+    as_flag,
+    as_matrix,
+    as_number,
+    as_sample_weight,
+    check_items,
+    check_same_rows,
+    is_per_item,
+)
 from decidewise.errors import CalibrationWarning
 from decidewise.measure import transform
 from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.models.estimator.changed_fit import ChangedFit, PredictedScale
+from decidewise.models.estimator.cost_names import read_cost_names
+from decidewise.models.estimator.features import read_features
+from decidewise.models.estimator.items import predict_items
 from decidewise.models.estimator.traits import as_regressor, deviance_power, loss_without_mean, refuse_masked
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.linear.blocks import BLOCK_ROWS
@@ -87,7 +99,9 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         Predictions are those of `estimator_` times this; 1 unless the costs are near the ends of float64, or lifted.
     scale_estimator_ : the fitted regressor of `E[a | x]`, if `scale` is a regressor
     n_features_in_ : int
+    n_items_in_ : int, if the features are per item
     feature_names_in_ : ndarray of str, if the features have names
+    cost_names_in_ : ndarray of str, if the costs have names
 
     Notes
     -----
@@ -126,7 +140,9 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
 
         Parameters
         ----------
-        X : array-like or frame of shape (n, p)
+        X : array-like or frame of shape (n, p), or array-like of shape (n, d, q)
+            With features of each item, (n, d, q), the learner is fitted once for all items, on one row per item of each
+            sample; all items of a sample have its weight.
         y : array-like or frame of shape (n, d)
             The costs, with one row per sample and one column per decision variable.
         sample_weight : array-like of shape (n,), optional
@@ -136,6 +152,7 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         self._warn(learner, costs)
         with all_or_nothing(self):
             self.__dict__.pop("scale_estimator_", None)
+            read_cost_names(self, y, reset=True)
             self.n_outputs_ = costs.shape[1]
             self._unit = cost_unit(costs[:BLOCK_ROWS], power=self.exponent)
             self._seen_with = self.exponent, self.scale, self.lifted
@@ -143,10 +160,12 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
             change = self._change(learner, X, costs, weights)
             self._fit(change)
             self.unit_ = change.unit_after(self._scale)
-            for name in ("n_features_in_", "feature_names_in_"):
+            for name in ("n_features_in_", "n_items_in_", "feature_names_in_"):
                 self.__dict__.pop(name, None)
                 if hasattr(self.estimator_, name):
                     setattr(self, name, getattr(self.estimator_, name))
+            if is_per_item(X):
+                self.n_items_in_, self.n_features_in_ = np.shape(X)[1:]
         return self
 
     @available_if(_has_partial_fit)
@@ -181,8 +200,9 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
                 f"scale={self.scale!r} and lifted={self.lifted}. Set them back, or call fit to start again."
             )
         costs, weights = _read(X, y, sample_weight)
+        read_cost_names(self, y, reset=False)
         more = copy(self.estimator_).set_params(**learner.get_params(deep=False))
-        X = validate_data(more, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
+        X = read_features(more, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
         blocks = self._change(learner, X, costs, weights).blocks(X, None if self._scale is None else 1.0)
         with all_or_nothing(self):
             self._total_weight += _total(weights, len(costs))
@@ -199,7 +219,7 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         """
         check_is_fitted(self)
         prediction = self._learned(X)
-        costs = prediction[:, : self.n_outputs_]
+        costs = prediction[:, :-1] if self._lifts else prediction
         if self._lifts:
             costs = costs / np.maximum(prediction[:, -1:], self._smallest_lifted)
         return costs if self.unit_ == 1 else costs * self.unit_
@@ -210,6 +230,7 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         To score decisions, use `decidewise.evaluate.regret_scorer`.
         """
         check_is_fitted(self)
+        read_cost_names(self, y, reset=False)
         scale = self._scale.at(X) if isinstance(self._scale, PredictedScale) else self._scale
         power = deviance_power(self._learner())
         weights, targets = transform(as_matrix(y) / self._unit, self.exponent, scale=scale, power=power)
@@ -296,10 +317,13 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
 
     def _scale_to_mean(self, fitted: Any) -> None:
         """Keep an exact linear fit of the scale 1, multiplied by the mean size of all rows so far."""
-        self._scale = fitted.moments_.total_weight / self._total_weight
+        n_items = getattr(fitted, "n_items_in_", 1)  # all items of a row count in the weight of a shared model
+        self._scale = fitted.moments_.total_weight / (n_items * self._total_weight)
         self.estimator_ = fitted.multiply_targets(self._scale)
 
     def _learned(self, X: Any) -> FloatArray:
+        if hasattr(self, "n_items_in_") or is_per_item(X):
+            return predict_items(self.estimator_, read_features(self, X, reset=False))
         return np.reshape(self.estimator_.predict(X), (-1, self.n_outputs_ + self._lifts))
 
     def __sklearn_tags__(self) -> Tags:
@@ -319,6 +343,7 @@ def _read(X: Any, y: Any, sample_weight: Any) -> tuple[FloatArray, FloatArray | 
     refuse_masked(X)
     costs = as_matrix(y, finite=False)
     check_same_rows(X=X, costs=costs)
+    check_items(X, costs.shape[1])
     return costs, None if sample_weight is None else as_sample_weight(sample_weight, len(costs))
 
 

@@ -8,13 +8,14 @@ import numpy as np
 from rich.console import Console
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from decidewise.checks import FloatArray, as_integer, as_matrix, check_same_rows
+from decidewise.checks import FloatArray, as_integer, as_matrix, check_items, check_same_rows
 from decidewise.evaluate import check_in_units, normalized_regret
 from decidewise.models.candidates import default_candidates
 from decidewise.models.estimator.all_or_nothing import all_or_nothing
-from decidewise.models.estimator.traits import refuse_masked
+from decidewise.models.estimator.cost_names import read_cost_names
+from decidewise.models.estimator.features import read_features
 from decidewise.models.selection.out_of_fold import OutOfFold, affordable, folds
 from decidewise.models.selection.scores import CandidateScores, named, reasons, table
 from decidewise.problems.base import Problem, as_problem, check_rows
@@ -56,7 +57,9 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
     n_solves_ : int
         The number of solver calls for the choice.
     n_features_in_ : int
+    n_items_in_ : int, if the features are per item
     feature_names_in_ : ndarray of str, if the features have names
+    cost_names_in_ : ndarray of str, if the costs have names
 
     Examples
     --------
@@ -89,7 +92,7 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (n, p)
+        X : array-like or frame of shape (n, p), or array-like of shape (n, d, q) with features of each item
         y : array-like or frame of shape (n, d)
             The costs.
         groups : array-like of shape (n,), optional
@@ -105,7 +108,9 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 )
             costs = as_matrix(y, n_columns=self.problem.n_costs, owner=type(self.problem).__name__)
             X = self._read(X, reset=True)
+            read_cost_names(self, y, reset=True)
             check_same_rows(X=X, costs=costs)
+            check_items(X, costs.shape[1])
             check_rows(self.problem, len(costs))
             candidates = self.candidates
             if candidates is None:
@@ -134,6 +139,7 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Return minus the normalised regret in percent, so that a search prefers better decisions."""
         if sample_weight is not None:
             raise ValueError("regret is not weighted; leave out sample_weight.")
+        read_cost_names(self, y, reset=False)
         return -normalized_regret(self.problem, self.predict(X), y)
 
     def summary(self) -> None:
@@ -152,6 +158,5 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return tags
 
     def _read(self, X: Any, *, reset: bool) -> Any:
-        refuse_masked(X)
         # The candidates check what a frame may contain, and whether numbers must be finite.
-        return validate_data(self, X, reset=reset, skip_check_array=hasattr(X, "columns"), ensure_all_finite=False)
+        return read_features(self, X, reset=reset, skip_check_array=hasattr(X, "columns"), ensure_all_finite=False)

@@ -8,16 +8,18 @@ from importlib.util import find_spec
 EXTRAS = {"cli": ("jinja2", "matplotlib", "msgspec", "pyarrow", "typer")}
 
 
-def require(extra: str, *, by: str) -> None:
-    """Raise an `ImportError` that names the extra unless all of its modules are installed.
+def require(extra: str, *modules: str, by: str) -> None:
+    """Raise an `ImportError` that names the extra unless its modules, or those given, are installed.
 
     Parameters
     ----------
     extra : str
         A key of `EXTRAS`.
+    modules : str
+        The modules of the extra that are needed; by default all of them.
     by : str
         Who needs it; it opens the message.
     """
-    missing = [module for module in EXTRAS[extra] if find_spec(module) is None]
+    missing = [module for module in modules or EXTRAS[extra] if find_spec(module) is None]
     if missing:
         raise ImportError(f'{by} needs {", ".join(missing)}: pip install "decidewise[{extra}]".')

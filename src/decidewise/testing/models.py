@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from decidewise.checks import FloatArray, as_matrix
+from decidewise.checks import FloatArray, as_features, as_matrix
 from decidewise.testing.requirements import (
     ROUNDING,
     described,
@@ -33,7 +33,7 @@ def check_model(estimator: Any, *, n_costs: int = 3, X: Any = None, costs: Any =
     estimator : object with `fit(X, costs)`, `predict(X)` and `get_params()`
     n_costs : int
         The number of costs to predict, if `costs` are not given.
-    X, costs : array-like of shapes (n, p) and (n, d), optional
+    X, costs : array-like of shapes (n, p), or (n, d, q) with features of each item, and (n, d), optional
         Data that suit the estimator; by default 60 rows with four features and positive costs.
     seed : int
         The seed of the default data, and the value of every `random_state` of the estimator and its parts.
@@ -44,7 +44,7 @@ def check_model(estimator: Any, *, n_costs: int = 3, X: Any = None, costs: Any =
     >>> check_model(WiseRegressor())
     """
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(60, 4)) if X is None else as_matrix(X, name="X")
+    X = rng.normal(size=(60, 4)) if X is None else as_features(X)
     if costs is None:
         costs = np.exp(X @ rng.normal(scale=0.3, size=(X.shape[1], n_costs))) + rng.uniform(size=(len(X), n_costs))
     costs = as_matrix(costs)
@@ -84,8 +84,8 @@ def _check_fit(estimator: Any, X: FloatArray, costs: FloatArray, seed: int) -> N
     )
     n_features = getattr(model, "n_features_in_", None)
     require(
-        n_features == X.shape[1],
-        f"{name} must have n_features_in_ = {X.shape[1]} after fit; it has {n_features}. Read X "
+        n_features == X.shape[-1],
+        f"{name} must have n_features_in_ = {X.shape[-1]} after fit; it has {n_features}. Read X "
         "with sklearn.utils.validation.validate_data.",
     )
 
@@ -131,4 +131,4 @@ def _check_refusals(estimator: Any, X: FloatArray, costs: FloatArray, seed: int)
     sentence = f"{name}.fit must refuse X and costs of different lengths with a ValueError"
     require_refusal(ValueError, _fresh(estimator, seed).fit, X, costs[:-1], sentence=sentence)
     sentence = f"{name}.predict must refuse X with another number of features than in fit with a ValueError"
-    require_refusal(ValueError, _fitted(estimator, X, costs, seed).predict, X[:, :-1], sentence=sentence)
+    require_refusal(ValueError, _fitted(estimator, X, costs, seed).predict, X[..., :-1], sentence=sentence)

@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_array, check_random_state, get_tags
-from sklearn.utils.validation import validate_data
 
-from decidewise.checks import FloatArray, as_matrix
+from decidewise.checks import FloatArray, as_features, as_matrix, is_per_item
 from decidewise.measure import checked_sizes, draw, mean_one, targets_of, weights_of
+from decidewise.models.estimator.features import read_features
+from decidewise.models.estimator.items import fit_items, predict_items, rows_of
 from decidewise.models.estimator.traits import check_features, deviance_power, multi_output, weight_keyword
 from decidewise.models.linear.blocks import RowBlocks
 from decidewise.models.linear.units import back_from
@@ -44,10 +45,11 @@ class PredictedScale:
 
     def at(self, X: Any) -> FloatArray:
         """Return the scale of each row of the features: (n,)."""
-        prediction = np.asarray(self.model.predict(X), dtype=np.float64)
         if self.n_costs is None:
-            scale = prediction.ravel()
+            scale = np.ravel(np.asarray(self.model.predict(rows_of(X)), dtype=np.float64))
         else:
+            predicted = predict_items(self.model, as_features(X)) if is_per_item(X) else self.model.predict(X)
+            prediction = np.asarray(predicted, dtype=np.float64)
             scale = norms(prediction.reshape(len(prediction), -1)[:, : self.n_costs] / self.unit) ** self.exponent
         return np.maximum(scale * self.factor, self.smallest)
 
@@ -60,7 +62,7 @@ class ChangedFit:
     ----------
     learner : regressor
         It is cloned, never fitted itself.
-    X : array-like or frame of shape (n, p)
+    X : array-like or frame of shape (n, p), or array-like of shape (n, d, q)
     costs : ndarray of shape (n, d)
     sample_weight : ndarray of shape (n,) or None
     exponent : float
@@ -116,11 +118,13 @@ class ChangedFit:
 
     def fit(self, scale: FloatArray | float | None) -> Any:
         """Return a fitted copy of the learner; a scale of None is 1 in the caller's units."""
-        if self.in_blocks:
+        per_item = is_per_item(self.X)
+        if self.in_blocks and not (per_item and self.lifted):
             learner = clone(self.learner)
-            X = validate_data(learner, self.X, dtype=[np.float64, np.float32], ensure_all_finite=False)
+            X = read_features(learner, self.X, reset=True, dtype=[np.float64, np.float32], ensure_all_finite=False)
             return learner.fit_blocks(self.blocks(X, scale))
-        check_features(self.X)
+        X = as_features(self.X) if per_item else self.X
+        check_features(X.reshape(-1, X.shape[2]) if per_item else X)
         values = as_matrix(self.costs) / self.unit
         if self.lifted:
             values = np.column_stack([values, np.ones(len(values))])
@@ -131,14 +135,16 @@ class ChangedFit:
         weights = mean_one(weights)
         if self.sample_weight is not None:
             weights = mean_one(weights * self.sample_weight)
-        X, keyword, arguments = self.X, weight_keyword(self.learner), {}
+        keyword, arguments = weight_keyword(self.learner), {}
         if keyword is not None:
             arguments = {keyword: weights}
         elif weights.min() < weights.max():
-            X = _readable(X, allow_nan=get_tags(self.learner).input_tags.allow_nan)
+            X = X if per_item else _readable(X, allow_nan=get_tags(self.learner).input_tags.allow_nan)
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
             rows = draw(weights, len(weights), rng)
             X, targets = _safe_indexing(X, rows), targets[rows]
+        if per_item:
+            return fit_items(clone(self.learner), X, targets, arguments)
         if targets.shape[1] == 1:
             return clone(self.learner).fit(X, targets[:, 0], **arguments)
         return clone(multi_output(self.learner)).fit(X, targets, **arguments)
@@ -158,7 +164,15 @@ class ChangedFit:
 
     def fitted_scale(self, estimator: Any) -> PredictedScale:
         """Return the scale `E[a | x]` as a regressor predicts it; it is at least the smallest positive size."""
-        sizes = replace(self, learner=estimator, costs=self.sizes[:, None], exponent=0.0, unit=1.0, lifted=False)
+        sizes = replace(
+            self,
+            learner=estimator,
+            X=rows_of(self.X),
+            costs=self.sizes[:, None],
+            exponent=0.0,
+            unit=1.0,
+            lifted=False,
+        )
         return PredictedScale(sizes.fit(1.0), float(self.sizes[self._rows & (self.sizes > 0)].min()))
 
     def first_iterate(self) -> PredictedScale:

@@ -19,16 +19,36 @@ from decidewise.models.linear.units import back_from
 
 # A block of fifty features and a hundred costs fits into the second-level cache, so that memory is read once.
 BLOCK_ROWS = 2048
+# The blocks that a thread adds up at a time.
+BLOCKS_PER_TASK = 32
+# With features per item, a block has about this many pairs of a row and an item: they have few features each.
+_BLOCK_PAIRS = 2**17
 
 Result = TypeVar("Result")
 
 
 class Block(NamedTuple):
-    """Some rows of a table: features `(b, p)`, targets `(b, d)` and weights `(b,)`, None for ones."""
+    """Some rows of a table: features `(b, p)`, targets `(b, d)` and weights `(b,)`, None for ones.
+
+    Features of shape `(b, d, q)` are those of each of the d items, which share one model.
+    """
 
     X: FloatArray
     targets: FloatArray
     weights: FloatArray | None
+
+    @property
+    def n_items(self) -> int | None:
+        """The number of items that share a model, or None if every target has its own coefficients."""
+        return self.X.shape[1] if self.X.ndim == 3 else None
+
+    def long(self) -> Block:
+        """Return the block with one row for each item of each row, `(b * d, q)`, and one target."""
+        if self.X.ndim == 2:
+            return self
+        n_items, n_features = self.X.shape[1:]
+        weights = None if self.weights is None else np.repeat(self.weights, n_items)
+        return Block(self.X.reshape(-1, n_features), self.targets.reshape(-1, 1), weights)
 
 
 class Blocks(Protocol):
@@ -44,7 +64,7 @@ class RowBlocks:
 
     Parameters
     ----------
-    X : ndarray of shape (n, p)
+    X : ndarray of shape (n, p) or (n, d, q)
     targets : ndarray of shape (n, d)
     sample_weight : ndarray of shape (n,), optional
     exponent : float, optional
@@ -79,9 +99,11 @@ class RowBlocks:
             self.back = 1.0
         else:
             self.back = back_from(unit, exponent) if scale is None else unit
+        self.n_rows = BLOCK_ROWS if X.ndim == 2 else max(1, _BLOCK_PAIRS // X.shape[1])
+        self.blocks_per_task = BLOCKS_PER_TASK if X.ndim == 2 else 2
 
     def __len__(self) -> int:
-        return math.ceil(len(self.X) / BLOCK_ROWS)
+        return math.ceil(len(self.X) / self.n_rows)
 
     def __getitem__(self, index: int) -> Block:
         X, values, weights, sizes = self._read(index)
@@ -102,11 +124,12 @@ class RowBlocks:
 
     def _read(self, index: int) -> tuple[FloatArray, FloatArray, FloatArray | None, FloatArray | None]:
         """Return features, values, weights, and the sizes of the values under the change of measure."""
-        first = index * BLOCK_ROWS
-        rows = slice(first, first + BLOCK_ROWS)
+        first = index * self.n_rows
+        rows = slice(first, first + self.n_rows)
         X = np.asarray(self.X[rows], dtype=np.float64)
         values = np.asarray(self.targets[rows], dtype=np.float64)
-        check_finite(X, name="X", first_row=first)
+        if X.ndim == 2:  # features per item are checked by the sums over them, since a fit takes little longer
+            check_finite(X, name="X", first_row=first)
         weights = self._given_weights(index)
         if self.exponent is None:
             check_finite(values, name="y", first_row=first)
@@ -125,13 +148,13 @@ class RowBlocks:
     def _scale(self, index: int) -> FloatArray | float | None:
         """Return the scale of the rows of a block; None for 1, which needs no division."""
         if isinstance(self.scale, np.ndarray):
-            first = index * BLOCK_ROWS
-            return self.scale[first : first + BLOCK_ROWS]
+            first = index * self.n_rows
+            return self.scale[first : first + self.n_rows]
         return None if self.scale == 1 else self.scale
 
     def _given_weights(self, index: int) -> FloatArray | None:
-        first = index * BLOCK_ROWS
-        return None if self.sample_weight is None else self.sample_weight[first : first + BLOCK_ROWS]
+        first = index * self.n_rows
+        return None if self.sample_weight is None else self.sample_weight[first : first + self.n_rows]
 
 
 def weighted_block(blocks: Blocks, index: int) -> Block:
@@ -142,7 +165,14 @@ def weighted_block(blocks: Blocks, index: int) -> Block:
     return Block(X, targets if weights is None else targets * weights[:, None], weights)
 
 
-def map_tasks(work: Callable[[range], Result], n_blocks: int, blocks_per_task: int = 32) -> Iterator[Result]:
+def blocks_per_task(blocks: Blocks) -> int:
+    """Return how many blocks a thread should add up at a time: few if they are large."""
+    return getattr(blocks, "blocks_per_task", BLOCKS_PER_TASK)
+
+
+def map_tasks(
+    work: Callable[[range], Result], n_blocks: int, blocks_per_task: int = BLOCKS_PER_TASK
+) -> Iterator[Result]:
     """Yield the results of `work` on consecutive ranges of blocks, computed in parallel if there are several ranges.
 
     The ranges and the order of the results are always the same, so sums do not depend on the number of threads.

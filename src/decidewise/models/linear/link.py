@@ -16,6 +16,19 @@ _LARGEST_EXPONENT = 700.0
 _SMALLEST_MEAN, _LARGEST_MEAN = 1e-302, 1e302
 
 
+def linear_predictor(X: FloatArray, coefficients: FloatArray, intercepts: FloatArray | float) -> FloatArray:
+    """Return `X b + a`: (n, d) or (n,) for X (n, p) and b (d, p) or (p,); (n, d) for X (n, d, q) and b (q,) or (d, q).
+
+    >>> linear_predictor(np.ones((1, 3, 2)), np.array([[1.0, 2.0], [0.0, 0.0], [5.0, 5.0]]), 1.0)
+    array([[ 4.,  1., 11.]])
+    """
+    if X.ndim == 2:
+        return X @ coefficients.T + intercepts
+    if coefficients.ndim == 2:
+        return np.einsum("njk,jk->nj", X, coefficients) + intercepts
+    return (X.reshape(-1, X.shape[2]) @ coefficients).reshape(X.shape[:2]) + intercepts
+
+
 def respond(link: Link, predictor: FloatArray) -> FloatArray:
     """Return the predictions that belong to a linear predictor, elementwise."""
     if link == "identity":

@@ -137,7 +137,7 @@ class Pieces:
         return len(self.blocks)
 
     def __getitem__(self, index: int) -> Piece:
-        X, targets, weights = self.blocks[index]
+        X, targets, weights = self.blocks[index].long()
         if weights is not None and not weights.all():
             # Rows of weight zero may have targets that the deviance does not admit, or extreme features.
             rows = weights > 0

@@ -11,13 +11,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import eigh
 
-from decidewise.checks import FloatArray
-from decidewise.models.linear.blocks import BLOCK_ROWS, Block, Blocks, map_tasks, weighted_block
+from decidewise.checks import FloatArray, check_finite
+from decidewise.models.linear.blocks import BLOCK_ROWS, Block, Blocks, blocks_per_task, map_tasks, weighted_block
 from decidewise.models.linear.units import out_of_units, tame_unit
 
 _EPS = float(np.finfo(np.float64).eps)
 # Features up to this size need no unit: their products with targets and weights are well within float64.
 _TAME = 2.0**26
+# Numbers of the scaled features that are held at once: few enough for the second-level cache.
+_SCRATCH = 2**16
+# Means up to this many standard deviations need no shift: squares lose three digits of sixteen.
+_NEAR_ZERO = 30.0
 
 
 @dataclass
@@ -49,9 +53,13 @@ class Moments:
     def for_rows_like(cls, block: Block, fit_intercept: bool) -> Moments:
         """Return the moments of no rows, with a shift and units that suit the rows of a block."""
         with np.errstate(over="ignore", invalid="ignore"):
-            shift = block.X.mean(axis=0) if fit_intercept else np.zeros(block.X.shape[1])
-            unit = tame_unit(np.abs(block.X - shift).max(axis=0), bound=_TAME)
-        return cls.zeros(shift, unit, block.targets.shape[1])
+            X, targets, _ = block.long()
+            X = X[:BLOCK_ROWS]
+            shift = X.mean(axis=0) if fit_intercept else np.zeros(X.shape[1])
+            if block.n_items is not None and (np.abs(shift) <= _NEAR_ZERO * X.std(axis=0)).all():
+                shift = np.zeros_like(shift)
+            unit = tame_unit(np.abs(X - shift).max(axis=0), bound=_TAME)
+        return cls.zeros(shift, unit, targets.shape[1])
 
     @property
     def total_weight(self) -> float:
@@ -61,20 +69,26 @@ class Moments:
     def plus(self, blocks: Blocks) -> Moments:
         """Return the moments with the rows of all blocks added, in parallel if there are many blocks."""
         total = replace(self, gram=self.gram.copy(), cross=self.cross.copy())
-        for part in map_tasks(lambda task: self._sum(blocks, task), len(blocks)):
+        for part in map_tasks(lambda task: self._sum(blocks, task), len(blocks), blocks_per_task(blocks)):
             total.gram += part.gram
             total.cross += part.cross
-        if not (np.isfinite(total.gram).all() and np.isfinite(total.cross).all()):
-            raise ValueError("the products of features and targets overflow float64. Scale the features or the costs.")
+        check_sums(total.gram, total.cross, blocks)
         return total
 
     def _sum(self, blocks: Blocks, task: range) -> Moments:
         part = Moments.zeros(self.shift, self.unit, self.cross.shape[1])
         # Reused memory stays in the cache; new arrays for every block would double the time.
-        design, scratch = np.empty((2, BLOCK_ROWS, len(self.shift) + 1))
+        scratch: list[FloatArray] = []
         with np.errstate(over="ignore", invalid="ignore"):  # `plus` checks the sums
             for index in task:
-                part._add_block(weighted_block(blocks, index), design, scratch)
+                block = weighted_block(blocks, index)
+                if block.n_items is None:
+                    scratch = scratch or list(np.empty((2, BLOCK_ROWS, len(self.shift) + 1)))
+                    part._add_block(block, *scratch)
+                else:
+                    size = block.X[0].size
+                    scratch = scratch or [np.empty((max(1, _SCRATCH // size), size))]
+                    part._add_items(block, *scratch)
         return part
 
     def _add_block(self, block: Block, design: FloatArray, scratch: FloatArray) -> None:
@@ -92,6 +106,39 @@ class Moments:
             self.gram += weighted.T @ a
             self.cross += a.T @ targets
 
+    def _add_items(self, block: Block, scratch: FloatArray) -> None:
+        """Add a block with features per item (b, d, q), whose targets are multiplied by their weights.
+
+        All items of a row have its weight. So the rows are scaled by the roots of the weights, in long lines of d·q
+        numbers, and one product of the scaled features with themselves is the sum over rows and items.
+        """
+        n_rows, n_items, n_features = block.X.shape
+        X, targets, roots = block.X.reshape(n_rows, -1), block.targets, np.ones(n_rows)
+        if block.weights is not None:
+            roots = np.sqrt(block.weights)
+            targets = targets / np.where(roots > 0, roots, 1.0)[:, None]
+        shift = np.tile(self.shift, n_items) if self.shift.any() else None
+        unit = np.tile(self.unit, n_items) if (self.unit != 1).any() else None
+        center = np.zeros(n_items * n_features)
+        for first in range(0, n_rows, len(scratch)):
+            rows = slice(first, first + len(scratch))
+            lines, own = X[rows], scratch[: min(len(scratch), n_rows - first)]
+            if shift is not None:
+                lines = np.subtract(lines, shift, out=own)
+            if unit is not None:
+                lines = np.divide(lines, unit, out=own)
+            if block.weights is not None:
+                lines = np.multiply(lines, roots[rows, None], out=own)
+            pairs = lines.reshape(-1, n_features)
+            center += roots[rows] @ lines
+            self.gram[1:, 1:] += pairs.T @ pairs
+            self.cross[1:, 0] += targets[rows].ravel() @ pairs
+        total = center.reshape(n_items, n_features).sum(axis=0)
+        self.gram[0, 0] += n_items * (roots @ roots)
+        self.gram[0, 1:] += total
+        self.gram[1:, 0] += total
+        self.cross[0, 0] += block.targets.sum()
+
     def solve(self, alpha: float, fit_intercept: bool) -> tuple[FloatArray, FloatArray]:
         """Return coefficients (p, d) and intercepts (d,) that minimise the weighted mean square plus the ridge.
 
@@ -101,7 +148,7 @@ class Moments:
         with np.errstate(over="ignore", divide="ignore"):
             ridge = alpha * self.total_weight / self.unit**2 if alpha > 0 else np.zeros(len(gram))
         check_ridge(alpha, ridge, np.diag(gram))
-        coefficients = _solve_semidefinite(gram + np.diag(ridge), cross, self.unit)
+        coefficients = solve_semidefinite(gram + np.diag(ridge), cross, self.unit)
         return coefficients, level - mean @ coefficients if fit_intercept else level
 
     def centered(self, fit_intercept: bool) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -125,6 +172,18 @@ class Moments:
         return mean, level, gram, cross
 
 
+def check_sums(gram: FloatArray, cross: FloatArray, blocks: Blocks) -> None:
+    """Raise if the sums over the blocks are not finite: name the entry of the features that is not, if there is one."""
+    if np.isfinite(gram).all() and np.isfinite(cross).all():
+        return
+    first = 0
+    for index in range(len(blocks)):
+        X = blocks[index].X
+        check_finite(X, name="X", first_row=first)
+        first += len(X)
+    raise ValueError("the products of features and targets overflow float64. Scale the features or the costs.")
+
+
 def check_ridge(alpha: float, ridge: FloatArray, squares: FloatArray) -> None:
     """Raise if the ridge (q,) overwhelms the squares (q,) of all features or directions to which it is added."""
     if not np.isfinite(ridge).all() or (squares.any() and (ridge * _EPS > squares).all()):
@@ -144,7 +203,7 @@ def whiten(matrix: FloatArray, unit: FloatArray) -> FloatArray:
     return result - null @ (null.T @ result)
 
 
-def _solve_semidefinite(matrix: FloatArray, right: FloatArray, unit: FloatArray) -> FloatArray:
+def solve_semidefinite(matrix: FloatArray, right: FloatArray, unit: FloatArray) -> FloatArray:
     """Return the least-norm `b` with `matrix @ (unit * b) = right`, for a symmetric positive semidefinite matrix."""
     scale, values, basis, null = _decompose(matrix, unit)
     in_units = (basis @ ((basis.T @ (right / scale[:, None])) / values[:, None])) / scale[:, None]

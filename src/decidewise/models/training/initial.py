@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from decidewise.checks import FloatArray, check_finite
 from decidewise.measure import norms
+from decidewise.models.estimator.items import LiftedItems
 from decidewise.models.estimator.traits import as_regressor
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.linear.link import Link, multiplied
@@ -32,6 +33,9 @@ def start(
 ) -> FloatArray:
     """Return the starting parameters in the units of training, a new array of shape (p + 1, d).
 
+    With features per item, (n, d, q), these are the parameters (q + 1, d) of each item: the same for all items, unless
+    an array or a model given as `init` has others.
+
     Parameters
     ----------
     init : {"wise", "mse", "torch", "zeros"}, array of shape (p + 1, d), or linear model
@@ -39,31 +43,38 @@ def start(
         squares with either link, and "torch" is uniform in `±1/sqrt(p)`, as in `torch.nn.Linear`; these are in the
         units of training. A model or an array is in the units of the caller. A model that is not fitted yet is fitted
         on the given rows.
-    X, costs : ndarrays of shapes (n, p) and (n, d)
+    X, costs : ndarrays of shapes (n, p) or (n, d, q), and (n, d)
         In the units of the caller.
     directions : bool
         Whether predictions are directions. If not, a WISE start is scaled to the size of the costs, because most losses
         depend on it.
     """
-    shape = (X.shape[1] + 1, costs.shape[1])
+    shape = (X.shape[-1] + 1, costs.shape[1])
+    per_item = X.ndim == 3
     if isinstance(init, str):
         if init not in NAMES:
             raise ValueError(f"init must be one of {', '.join(NAMES)}, an array or a linear model; got {init!r}.")
         if init == "zeros":
             return np.zeros(shape)
         if init == "torch":
-            return rng.uniform(-1, 1, size=shape) / np.sqrt(X.shape[1])
+            drawn = rng.uniform(-1, 1, size=(shape[0], 1) if per_item else shape) / np.sqrt(X.shape[-1])
+            return drawn.repeat(shape[1], axis=1) if per_item else drawn
         features, costs = units.features(X) * units.varies, costs / units.cost
         model = _named_model(init, link).fit(features, costs)
-        return multiplied(link, _parameters(model, link), _factor(model, costs, 1.0, directions))
+        parameters = _parameters(model, link)
+        parameters = parameters.repeat(shape[1], axis=1) if per_item else parameters
+        return multiplied(link, parameters, _factor(model, costs, 1.0, directions))
     if hasattr(init, "predict") or hasattr(init, "fit"):
         model = _fitted(init, X, costs)
         parameters, factor = _parameters(model, link), _factor(model, costs, units.cost, directions)
     else:
         parameters, factor = _as_array(init), 1 / units.prediction
+    if per_item and parameters.shape in ((shape[0],), (shape[0], 1)):
+        parameters = parameters.reshape(-1, 1).repeat(shape[1], axis=1)
     if parameters.shape != shape:
+        alternative = f", or {shape[:1]} for all items" if per_item else ""
         raise ValueError(
-            f"init must have shape (n_features + 1, n_costs) = {shape}, the intercepts in the first row; "
+            f"init must have shape (n_features + 1, n_costs) = {shape}, the intercepts in the first row{alternative}; "
             f"got {parameters.shape}."
         )
     return multiplied(link, units.enter(parameters), factor)
@@ -103,7 +114,8 @@ def _parameters(model: Any, link: Link) -> FloatArray:
     If it is lifted, those of the cost that is always 1 are left out, since the predictor is linear.
     """
     if isinstance(model, WiseRegressor):
-        return _parameters(model.estimator_, link)[:, : model.n_outputs_]
+        learner = model.estimator_.items if isinstance(model.estimator_, LiftedItems) else model.estimator_
+        return _parameters(learner, link)[:, : model.n_outputs_]
     if not hasattr(model, "coef_"):
         raise ValueError(
             f"init must be linear in the features, with coef_ and intercept_; got {type(model).__name__}. Transform "
@@ -113,7 +125,10 @@ def _parameters(model: Any, link: Link) -> FloatArray:
         own_link = model.effective_link
         if own_link != link:
             raise ValueError(f'init has the {own_link} link and the regressor the {link} link; set link="{own_link}".')
-    return np.vstack([np.atleast_1d(model.intercept_), np.atleast_2d(model.coef_).T])
+    intercepts, coefficients = np.atleast_1d(model.intercept_), np.atleast_2d(model.coef_).T
+    if coefficients.shape[1] == 1:  # shared by all items, each of which may have an intercept of its own
+        coefficients = coefficients.repeat(len(intercepts), axis=1)
+    return np.vstack([intercepts, coefficients])
 
 
 def _factor(model: Any, costs: FloatArray, unit: float, directions: bool) -> float:

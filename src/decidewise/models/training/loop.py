@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from decidewise.checks import FloatArray
 from decidewise.errors import DivergenceError, TimeLimitReached
 from decidewise.evaluate import Hindsight
-from decidewise.models.linear.link import Link, respond
+from decidewise.models.linear.link import Link, linear_predictor, respond
 from decidewise.models.training.budget import Budget, OutOfBudget
 from decidewise.models.training.step import Training
 from decidewise.problems.base import Problem
@@ -60,7 +60,7 @@ class Validation(NamedTuple):
 
     def regret(self, parameters: FloatArray, link: Link) -> float:
         """Return the normalised regret of a linear predictor, in percent."""
-        return self.truth.normalized_regret(respond(link, parameters[0] + self.X @ parameters[1:]))
+        return self.truth.normalized_regret(respond(link, linear_predictor(self.X, parameters[1:].T, parameters[0])))
 
 
 class StartingLoss:

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from decidewise.checks import FloatArray, all_finite
 from decidewise.losses import Loss, Target
-from decidewise.models.linear.link import Link, respond
+from decidewise.models.linear.link import Link, linear_predictor, respond
+from decidewise.models.linear.per_item import PerItem
 from decidewise.models.training.adam import Adam, Average
 
 
@@ -19,10 +20,11 @@ class Training:
     Parameters
     ----------
     parameters : ndarray of shape (p + 1, d)
-        Changed in place; the intercepts are in the first row.
+        Changed in place; the intercepts are in the first row. With features per item, those of each item, of which some
+        or all stay the same for all items, as `per_item` says.
     average : bool
         Whether the result is the average over the steps, not the parameters after the last one.
-    design : ndarray of shape (n, p + 1)
+    design : ndarray of shape (n, p + 1) or (n, d, q + 1)
         A column of ones, then the features.
     target : Target of n rows
         Replaced if the loss refreshes it.
@@ -38,6 +40,7 @@ class Training:
         loss: Loss,
         *,
         link: Link,
+        per_item: PerItem,
         batch_size: int,
         learning_rate: float,
         average: bool,
@@ -46,6 +49,7 @@ class Training:
     ) -> None:
         self.parameters = parameters
         self.design, self.target, self.loss = design, target, loss
+        self.per_item = per_item
         self.link, self.batch_size, self.rng, self.label_rng = link, batch_size, rng, label_rng
         self.adam = Adam(parameters, learning_rate)
         self.average = Average(parameters) if average else None
@@ -71,7 +75,7 @@ class Training:
 
     def refresh(self) -> None:
         """Let the loss refresh the target, given the present predictions of all rows."""
-        prediction = respond(self.link, self.design @ self.parameters)
+        prediction = self._predict(self.parameters, self.design)
         if all_finite(prediction):  # if not, the loss of the next step is NaN, which stops training
             self.target = self.loss.refreshed(prediction, self.target, self.label_rng)
 
@@ -98,10 +102,33 @@ class Training:
             return values
         if self.link == "log":
             gradient = gradient * prediction
-        self.adam.step(design.T @ gradient, len(design))
+        self.adam.step(self._of_parameters(design, gradient), len(design))
         if self.average is not None:
             self.average.add(self.parameters)
         return values
+
+    def _predict(self, parameters: FloatArray, design: FloatArray) -> FloatArray:
+        """Return predictions (b, d) for rows of the design."""
+        if design.ndim == 2:
+            return respond(self.link, design @ parameters)
+        shared = self.per_item == "none"
+        return respond(self.link, linear_predictor(design, parameters[:, 0] if shared else parameters.T, 0.0))
+
+    def _of_parameters(self, design: FloatArray, gradient: FloatArray) -> FloatArray:
+        """Return the gradient in the parameters (p + 1, d), given that in the linear predictor (b, d).
+
+        The gradient of a parameter that items share is the sum over items. It is repeated for each item, so that all
+        items take the same steps.
+        """
+        if design.ndim == 2:
+            return design.T @ gradient
+        if self.per_item == "none":
+            total = gradient.ravel() @ design.reshape(-1, design.shape[2])
+            return np.repeat(total[:, None], gradient.shape[1], axis=1)
+        result = np.einsum("njk,nj->kj", design, gradient)
+        if self.per_item == "intercept":
+            result[1:] = result[1:].sum(axis=1, keepdims=True)
+        return result
 
     def _evaluate(
         self, parameters: FloatArray, design: FloatArray, target: Target, rng: np.random.Generator
@@ -110,7 +137,7 @@ class Training:
 
         If the prediction is not finite, the losses are NaN and the gradient is None.
         """
-        prediction = respond(self.link, design @ parameters)
+        prediction = self._predict(parameters, design)
         if not all_finite(prediction):
             return np.full(len(design), np.nan), None, prediction
         return *self.loss.value_and_grad_unchecked(prediction, target, rng), prediction
