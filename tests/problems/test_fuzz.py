@@ -289,8 +289,8 @@ def check_row(problem, decisions, row, answer, *, ties):
     compared = min(int((answer != other) @ np.abs(costs)) for other in best)
     if isinstance(problem, TravellingSalesman | VehicleRouting):  # as it says where every tour must use huge costs
         compared += 10 * int(np.abs(costs * best[0]).max())
-    if isinstance(problem, LinearProgram):  # whose tolerance is one of the costs together
-        compared += 100 * int(np.abs(costs * best[0]).sum())
+    if isinstance(problem, LinearProgram):  # whose tolerance is that of all costs below the cap together
+        compared += 10_000 * int(np.abs(costs * best[0]).sum())
     assert gap * 10**10 <= compared, f"{answer} costs {gap / compared:.1e} more than {best[0]} of what they differ in"
     if ties:
         np.testing.assert_array_equal(answer, best[0])
