@@ -355,6 +355,16 @@ def check_finite(values: FloatArray, *, name: str, first_row: int = 0) -> None:
     )
 
 
+def check_range(numbers: FloatArray, what: str, too_large: str) -> None:
+    """Raise if numbers (..., n, d) that were computed from finite ones are not finite; name the first such row."""
+    if not all_finite(numbers):
+        row = np.argwhere(~np.isfinite(numbers))[0][-2]
+        raise ValueError(
+            f"row {row}: {what} left the range of float64, because {too_large} are too large. Divide both by the same "
+            "number; no decision changes."
+        )
+
+
 def n_rows(array: Any) -> int:
     """Return the number of rows of an array, a frame or a list."""
     if isinstance(array, list | tuple):

@@ -148,6 +148,12 @@ def test_more_cells_than_anyone_wants_are_refused_before_they_are_made(tiny):
         cells_of_all([plan])
 
 
+@pytest.mark.parametrize("trials", ["2", 0, 1.5])
+def test_trials_in_place_of_those_of_the_plan_are_checked(tiny, trials):
+    with pytest.raises(ValueError, match="trials must be "):
+        tiny.cells(trials=trials)
+
+
 def test_a_plan_without_a_problem(tmp_path):
     (tmp_path / "empty.toml").write_text("trials = 1")
     with pytest.raises(ValueError, match=r"empty\.toml: problems is missing"):

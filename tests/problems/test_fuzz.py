@@ -9,10 +9,13 @@ import os
 import numpy as np
 import pytest
 
+from decidewise.errors import SolverError
 from decidewise.problems import (
     Assignment,
     Inventory,
     Knapsack,
+    KnownCosts,
+    LinearProgram,
     Matching,
     MinCostFlow,
     Portfolio,
@@ -42,6 +45,7 @@ COSTS = {
     "many scales": lambda rng, shape: rng.normal(size=shape) * 10.0 ** rng.uniform(-6, 6, size=shape),
     "near": lambda rng, shape: 1 + 1e-7 * rng.normal(size=shape),
     "huge": lambda rng, shape: rng.normal(size=shape) * 1e300,
+    "the largest": lambda rng, shape: rng.choice([1.7e308, -1.7e308, 1.0, -2.0, 3.0], size=shape),
     "tiny": lambda rng, shape: rng.normal(size=shape) * 1e-305,
     "forbidden": lambda rng, shape: _spiked(rng, rng.uniform(0.5, 1.5, size=shape), 10.0 ** rng.uniform(5, 15)),
     "forbidden, each its own": lambda rng, shape: _spiked(
@@ -76,6 +80,32 @@ def paths(rng, sense):
     for decision, edges in zip(decisions, sorted(found), strict=True):
         decision[edges] = 1
     return problem, decisions
+
+
+def roads(rng):
+    """Draw a graph with cycles; list its paths, as `paths` does, and its cycles."""
+    n = int(rng.integers(3, 6))
+    ends = np.vstack([rng.integers(n, size=(2, 2 * n)).T, [[i, i + 1] for i in range(n - 1)]])
+    tails, heads = rng.permutation(ends).T
+    found = {}
+
+    def walk(start, node, edges, visited):
+        if edges and node in (start, n - 1):
+            found.setdefault((start, int(node)), []).append(edges)
+        if not edges or node != start:
+            for edge in np.flatnonzero(tails == node):
+                if heads[edge] == start or heads[edge] not in visited:
+                    walk(start, heads[edge], [*edges, int(edge)], {*visited, heads[edge]})
+
+    for start in range(n):
+        walk(start, start, [], {start})
+    on_a_way = [edges for (start, end), ways in found.items() if start == end for edges in ways]
+    lists = sorted(edges for edges in found[0, n - 1] if not {*tails[edges[1:]]} & {n - 1}), on_a_way
+    paths, cycles = (
+        np.array([np.isin(np.arange(len(tails)), edges) for edges in some], dtype=int).reshape(len(some), len(tails))
+        for some in lists
+    )
+    return ShortestPath.from_edges(tails, heads, 0, n - 1), paths, cycles
 
 
 def assignments(rng, sense):
@@ -259,6 +289,8 @@ def check_row(problem, decisions, row, answer, *, ties):
     compared = min(int((answer != other) @ np.abs(costs)) for other in best)
     if isinstance(problem, TravellingSalesman | VehicleRouting):  # as it says where every tour must use huge costs
         compared += 10 * int(np.abs(costs * best[0]).max())
+    if isinstance(problem, LinearProgram):  # whose tolerance is that of all costs below the cap together
+        compared += 10_000 * int(np.abs(costs * best[0]).sum())
     assert gap * 10**10 <= compared, f"{answer} costs {gap / compared:.1e} more than {best[0]} of what they differ in"
     if ties:
         np.testing.assert_array_equal(answer, best[0])
@@ -280,6 +312,55 @@ def test_every_answer_is_the_best_of_all_decisions(family, kind, sense):
         if kind in ("normal", "forbidden", "whole, some forbidden"):
             for factor in (0.3, 2.0**40, 1e-250, 1e250):
                 np.testing.assert_array_equal(problem.solve(factor * costs), answers)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in COSTS if kind != "the largest"])
+def test_paths_among_cycles(kind):
+    rng = np.random.default_rng(list(kind.encode()))
+    n_solved = 0
+    for _ in range(4 * ROUNDS):
+        problem, paths, cycles = roads(rng)
+        costs = np.abs(COSTS[kind](rng, (N_ROWS, problem.n_costs)))
+        costs[1::2, rng.integers(problem.n_costs)] *= -1.0
+        for row in costs:
+            try:
+                answer = problem.solve(row)
+            except SolverError:
+                assert min(cycles @ whole(row)) < 0, "no cycle has a negative cost"
+                continue
+            check_row(problem, paths, row, answer, ties=kind in EXACT_COSTS)
+            n_solved += 1
+    assert n_solved >= 10
+
+
+@pytest.mark.parametrize("kind", ["whole", "normal", "decimal", "many scales", "forbidden", "one forbidden", "near"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_known_costs_beside_costs(family, kind):
+    rng = np.random.default_rng([*family.encode(), *kind.encode()])
+    for _ in range(ROUNDS):
+        problem, decisions = FAMILIES[family](rng, "min")
+        costs = COSTS[kind](rng, (N_ROWS, problem.n_costs))
+        known = rng.integers(-4, 5, size=costs.shape) / 2
+        for row, answer in zip(costs + known, KnownCosts(problem, known).solve(costs), strict=True):
+            check_row(problem, decisions, row, answer, ties=kind == "whole")
+
+
+@pytest.mark.parametrize("sense", ["min", "max"])
+@pytest.mark.parametrize("kind", [kind for kind in COSTS if kind != "the largest"])
+@pytest.mark.parametrize("family", ["paths", "assignments", "flows"])
+def test_linear_programs_with_whole_vertices(family, kind, sense):
+    rng = np.random.default_rng([*family.encode(), *kind.encode(), *sense.encode()])
+    for _ in range(ROUNDS):
+        problem, decisions = FAMILIES[family](rng, sense)
+        region = problem.polyhedron
+        program = LinearProgram(
+            region.A_ub, region.b_ub, region.A_eq, region.b_eq, region.lower, region.upper, sense=sense
+        )
+        costs = COSTS[kind](rng, (N_ROWS, problem.n_costs))
+        costs = costs if sense == "min" else -costs
+        for row, answer in zip(costs, program.solve(costs), strict=True):
+            np.testing.assert_allclose(answer, answer.round(), atol=1e-9)
+            check_row(program, decisions, row, answer.round(), ties=False)
 
 
 @pytest.mark.parametrize("kind", ["ordinary", "one priced out", "some priced out", "small", "huge"])

@@ -334,3 +334,9 @@ def test_bad_arguments_by_row(arguments, message):
     model = LinearProgram.from_milp(np.zeros(3), constraints=rows, constraint_names=["most", "both"])
     with pytest.raises(ValueError, match=message):
         model.by_row(**arguments)
+
+
+def test_sums_that_overflow_are_refused():
+    program = LinearProgram(upper=np.ones(2), known=[1e308, 0.0])
+    with pytest.raises(ValueError, match="row 1: the cost of a variable left the range of float64"):
+        program.solve([[1.0, 1.0], [1e308, 1.0]])

@@ -54,6 +54,8 @@ def cells_of_all(
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two plans are called {name!r}; rename one of the files, or run them separately.")
+    if trials is not None:
+        trials = as_integer(trials, name="trials")
     chosen = [plan if trials is None else msgspec.structs.replace(plan, trials=trials) for plan in plans]
     if (n_cells := sum(plan.n_cells for plan in chosen)) > MAX_CELLS:
         raise InputError(f"the plans have {n_cells:,} cells, more than {MAX_CELLS:,}; ask for fewer trials.")

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.checks import FloatArray, all_finite, as_matrix, as_rng, check_same_rows
+from decidewise.checks import FloatArray, as_matrix, as_rng, check_range, check_same_rows
 from decidewise.errors import SolverError
 from decidewise.problems.base import Problem, as_problem, check_rows
 from decidewise.progress import tracked
@@ -36,6 +36,8 @@ IndexArray = npt.NDArray[np.intp]
 SHARED: Mapping[str, bool] = MappingProxyType({"decidewise.shared": True})
 # Labels are solved in parts this small, so that the progress bar moves even if the solver is slow.
 _ROWS_PER_PART = 128
+#: What is too large where a number that a loss computes is not finite.
+_TOO_LARGE = "its prediction or its costs"
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ class Target:
             row = error.row % costs.shape[-2]
             raise error.at(row if rows is None else int(rows[row])) from error
         except ValueError:
-            _check_range(costs, "the costs that the loss solves for")
+            check_range(costs, "the costs that the loss solves for", _TOO_LARGE)
             raise
 
     def predicted_only(self, noise: FloatArray) -> FloatArray:
@@ -250,8 +252,8 @@ class Loss(ABC):
         if self.random:
             as_rng(rng)
         values, gradient = self.value_and_grad_unchecked(prediction, target, rng)
-        _check_range(values[:, np.newaxis], "the value of the loss")
-        _check_range(gradient, "the gradient of the loss")
+        check_range(values[:, np.newaxis], "the value of the loss", _TOO_LARGE)
+        check_range(gradient, "the gradient of the loss", _TOO_LARGE)
         return values, gradient
 
     def value_and_grad_unchecked(
@@ -366,16 +368,6 @@ class Loss(ABC):
 def _sign(problem: Problem) -> float:
     """Return the factor, 1 or -1, that turns costs of the problem into costs to be minimised."""
     return -1.0 if problem.sense == "max" else 1.0
-
-
-def _check_range(numbers: FloatArray, what: str) -> None:
-    """Raise if numbers (..., b, d) that were computed from a finite prediction and finite costs are not finite."""
-    if not all_finite(numbers):
-        row = np.argwhere(~np.isfinite(numbers))[0][-2]
-        raise ValueError(
-            f"row {row}: {what} left the range of float64, because its prediction or its costs are too large. Divide "
-            "both by the same number; no decision changes."
-        )
 
 
 def row_dot(a: FloatArray, b: FloatArray) -> FloatArray:

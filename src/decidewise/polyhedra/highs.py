@@ -26,6 +26,8 @@ _BLOCK = 64  # rows that start from the vertices of the rows before them
 _MOST_STARTS, _MOST_ENTRIES = 1024, 2**23
 _PRIMAL, _DUAL = 4, 1  # strategies of HiGHS
 _DRIFT = 1e-11
+#: Costs are huge if they are this many times as large as the next smaller one; what replaces them is smaller.
+_GAP, _CAP = 1e3, 1e2
 #: Costs of programs in whole numbers have this length: HiGHS leaves improvements below 1e-6 undone.
 _LENGTH = 1e3
 
@@ -56,9 +58,9 @@ class Solver:
     """Optimal points of one program for rows of costs, from any number of threads.
 
     Ties in a linear program: of all optimal vertices the one with the least `r·w`, where `r` are fixed random numbers
-    between 1 and 2. Costs count as tied where they differ by less than about 1e-9 of the length of the row. Where a few
-    costs are more than a thousand times as large as all others, and no optimal vertex has to choose among them, the
-    others decide at their own scale. Ties in a program in whole numbers: the point that HiGHS finds first.
+    between 1 and 2. Costs count as tied where they differ by less than about 1e-9 of the length of the row. Where some
+    costs are more than a thousand times as large as all others, and an optimal point need not pay them, the others
+    decide at their own scale. Ties in a program in whole numbers: the point that HiGHS finds first.
 
     Parameters
     ----------
@@ -85,14 +87,61 @@ class Solver:
 
     def minimize(self, costs: FloatArray, bounds: Program | None = None) -> FloatArray:
         """Return an optimal point for each row of costs, (r, n) -> (r, n), if `by_row` within the bounds of the row."""
+        points, rows = np.empty(costs.shape), np.arange(len(costs))
+        if (is_wide := _is_wide(costs)).any():
+            done = self._minimize_capped(costs, bounds, points, rows[is_wide])
+            rows = np.delete(rows, done)
+        try:
+            points[rows] = self._minimize(costs[rows], bounds and bounds.take(rows), self.keep_going)
+        except SolverError as error:
+            raise error.at(int(rows[error.row])) from error
+        return points
+
+    def _minimize_capped(
+        self, costs: FloatArray, bounds: Program | None, points: FloatArray, rows: IntArray
+    ) -> IntArray:
+        """Write the points of those of the rows that need not pay their huge costs, and return these rows.
+
+        Costs above a gap are replaced by a cap. A point that is optimal for the capped costs, and has the variables of
+        all capped costs at the bound where they cost least, is optimal for the costs themselves: they add the same to
+        this point, and at least as much to any other.
+        """
+        sizes = np.sort(np.abs(costs[rows]), axis=1)
+        gaps = (sizes[:, 1:] / _GAP > sizes[:, :-1]) & (sizes[:, :-1] > 0)
+        done = []
+        while gaps.any():
+            tried = np.flatnonzero(gaps.any(axis=1))
+            ends = gaps[tried].argmax(axis=1)
+            row_costs, largest = costs[rows[tried]], sizes[tried, ends][:, np.newaxis]
+            capped = np.abs(row_costs) > largest
+            within = bounds and bounds.take(rows[tried])
+            found = self._minimize(np.where(capped, np.copysign(_CAP * largest, row_costs), row_costs), within, True)
+            program = within or self.program
+            cheapest = np.where(row_costs > 0, program.lower, program.upper)
+            with np.errstate(invalid="ignore"):
+                is_free = np.abs(found - cheapest) <= 1e-9 * (1.0 + np.abs(found))
+            certified = (is_free | ~capped).all(axis=1) & np.isfinite(found).all(axis=1)
+            points[rows[tried[certified]]] = found[certified]
+            done.append(rows[tried[certified]])
+            gaps[tried, ends] = False
+            gaps[tried[certified]] = False
+        return np.concatenate([rows[:0], *done])
+
+    def _minimize(self, costs: FloatArray, bounds: Program | None, keep_going: bool) -> FloatArray:
         # Each thread takes a worker of its own. One that was interrupted does not come back.
         if self._idle:
             worker = self._idle.pop()
         else:
             worker = _Vertices(self) if self.program.integrality is None else _Integers(self)
-        points = worker.minimize(costs, bounds)
+        points = worker.minimize(costs, bounds, keep_going)
         self._idle.append(worker)
         return points
+
+
+def _is_wide(costs: FloatArray) -> npt.NDArray[np.bool_]:
+    """Return which rows (r, n) have costs so far apart that there may be a gap."""
+    sizes = np.abs(costs)
+    return sizes.max(axis=1, initial=0.0) / _GAP > sizes.min(axis=1, initial=np.inf, where=sizes > 0)
 
 
 def rounded(point: FloatArray, program: Program) -> FloatArray:
@@ -107,7 +156,7 @@ class _Rows(ABC):
         self.owner = owner
         self.highs = Highs(owner.program, time_limit=owner.time_limit, **options)
 
-    def minimize(self, costs: FloatArray, bounds: Program | None) -> FloatArray:
+    def minimize(self, costs: FloatArray, bounds: Program | None, keep_going: bool) -> FloatArray:
         units, points = np.ascontiguousarray(unit_rows(costs)), np.empty(costs.shape)
         # The first row by itself: from the vertex that it finds others can start.
         for start, stop in pairwise([0, *range(1, len(costs), _BLOCK), len(costs)]):
@@ -118,7 +167,7 @@ class _Rows(ABC):
                 try:
                     points[row] = self.solve(units[row], row)
                 except SolverError:
-                    if not self.owner.keep_going:
+                    if not keep_going:
                         raise
                     points[row] = np.nan
         return points

@@ -16,6 +16,7 @@ from typing import Any
 from numba import njit
 from numba.core import event
 from numba.core.caching import FunctionCache
+from numba.core.compiler import Flags as NumbaFlags
 from numba.core.types import unliteral  # type: ignore[attr-defined]
 
 #: Seconds of compiling after which a message is printed.
@@ -28,6 +29,7 @@ def dispatcher(function: FunctionType, options: Mapping[str, Any], stamp: str) -
     if made is not function:  # Numba returns the function itself if its JIT compiler is disabled
         _register_announcer()
         made.get_call_template = partial(_resolve, made.get_call_template)
+        made._compiler._customize_flags = Flags
         try:
             made._cache = KernelCache(function, stamp)
         except RuntimeError as reason:  # no folder beside the source, in the user's cache or in NUMBA_CACHE_DIR
@@ -39,6 +41,23 @@ def dispatcher(function: FunctionType, options: Mapping[str, Any], stamp: str) -
 def _resolve(resolve: Callable[..., Any], args: Sequence[Any], kws: dict[str, Any]) -> Any:
     """Resolve a call from another kernel by the types of numbers; Numba would also compile it for literal values."""
     return resolve([unliteral(arg) for arg in args], kws)
+
+
+class Flags(NumbaFlags):
+    """Numba's options of one compilation, compared fast: for each expression of a kernel it compares them many times.
+
+    >>> Flags(NumbaFlags()) == Flags() == NumbaFlags(), hash(Flags()) == hash(NumbaFlags())
+    (True, True)
+    """
+
+    __slots__ = ()
+    _hash = hash(NumbaFlags())
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return (isinstance(other, NumbaFlags) and self._values == other._values) or super().__eq__(other)
 
 
 class KernelCache(FunctionCache):

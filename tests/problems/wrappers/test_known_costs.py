@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from decidewise.losses import Cave, Lava
+from decidewise.losses import Cave, Lava, SpoPlus
 from decidewise.problems import (
     Ball,
     CachedProblem,
@@ -130,6 +130,16 @@ def test_the_lifted_polyhedron_serves_losses_that_need_one():
 def test_bad_known_costs(known, sentence):
     with pytest.raises(ValueError, match=sentence):
         KnownCosts(PROBLEMS["path"], known)
+
+
+def test_sums_that_overflow_are_refused():
+    problem = KnownCosts(PROBLEMS["path"], np.full(12, 1e308))
+    costs = np.vstack([np.ones(12), np.full(12, 1e308)])
+    sentence = "row 1: the sum of its predicted and known costs left the range of float64"
+    for call in (problem.solve, problem.solution, lambda costs: SpoPlus().prepare(problem, costs)):
+        with pytest.raises(ValueError, match=sentence):
+            call(costs)
+    np.testing.assert_array_equal(problem.solve(costs[:1]), PROBLEMS["path"].solve(np.ones((1, 12))))
 
 
 def test_a_wrong_number_of_rows():

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_array, as_choice, as_matrix, as_number
+from decidewise.checks import FloatArray, as_array, as_choice, as_matrix, as_number, check_range
 from decidewise.problems.base import Problem, Sense, as_n_costs, check_rows
 from decidewise.problems.mapped_problem.arguments import Costs, as_known, as_map, as_names, count_rows
 
@@ -95,7 +95,10 @@ class MappedProblem(Problem):
 
     def _objective(self, costs: FloatArray, weight: Any) -> FloatArray:
         """Return the costs of all variables: (r, n_costs) -> (r, n_variables)."""
-        return np.ascontiguousarray(costs @ self._map + weight * self._known)
+        with np.errstate(over="ignore", invalid="ignore"):
+            objective = np.ascontiguousarray(costs @ self._map + weight * self._known)
+        check_range(objective, "the cost of a variable", "its predicted and known costs")
+        return objective
 
     def _variables(self, costs: FloatArray, weight: Any) -> FloatArray:
         return self._minimize_variables(self._objective(costs, weight))

@@ -42,6 +42,9 @@ def minimize_capped(minimize: Callable[[FloatArray], FloatArray], costs: FloatAr
     (array([[1., 0., 0.]]), array([[0., 1., 0.]]))
     """
     sizes = np.sort(np.abs(costs), axis=1)
+    if (sizes > 1e300).any():  # whose sums may overflow
+        factors = np.where(sizes[:, -1:] > 1e300, 2.0**-60, 1.0)
+        costs, sizes = factors * costs, factors * sizes
     # The ordinary costs are those below a gap that no sum of them can bridge; if they are fewer than a decision needs,
     # the gap must be wider.
     bridge = np.where(np.arange(1, costs.shape[1]) < n_chosen, 1e6, 3.0 * n_chosen)

@@ -18,7 +18,7 @@ from decidewise.runtime.batches import IntArray
 from decidewise.runtime.kernels import kernel
 
 
-@kernel(inner=True, error_model="numpy")
+@kernel(inner=True, _nrt=False, error_model="numpy")
 def ascend(
     costs: FloatArray,
     lengths: FloatArray,
@@ -78,7 +78,7 @@ def ascend(
         steps -= 1
 
 
-@kernel(inner=True)
+@kernel(inner=True, _nrt=False)
 def grow_one_tree(
     costs: FloatArray,
     lengths: FloatArray,
@@ -140,7 +140,7 @@ def grow_one_tree(
     return total
 
 
-@kernel(inner=True)
+@kernel(inner=True, _nrt=False)
 def fix_edges(
     lengths: FloatArray,
     decided: IntArray,
@@ -202,7 +202,7 @@ def fix_edges(
     return split
 
 
-@kernel(inner=True)
+@kernel(inner=True, _nrt=False)
 def length(lengths: FloatArray, prices: FloatArray, a: int, b: int) -> float:
     """Return the length of an edge plus the prices of its two nodes."""
     return lengths[a, b] + prices[a] + prices[b]

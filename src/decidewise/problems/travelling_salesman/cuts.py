@@ -33,7 +33,7 @@ def binding_sets(costs: FloatArray, decisions: FloatArray, n: int) -> npt.NDArra
     return sets[:count] > 0
 
 
-@kernel
+@kernel(_nrt=False)
 def _collect(
     all_costs: FloatArray,
     all_prices: FloatArray,
@@ -93,7 +93,7 @@ def _collect(
     return count
 
 
-@kernel(inner=True)
+@kernel(inner=True, _nrt=False)
 def _is_consecutive(tour: FloatArray, group: IntArray, name: int, inside: FloatArray) -> bool:
     """Set `inside` to the group; return whether the tour visits it consecutively and 2 < its size < n - 2."""
     n = len(group)

@@ -9,7 +9,7 @@ from decidewise.runtime.batches import IntArray
 from decidewise.runtime.kernels import kernel
 
 
-@kernel(inner=True)
+@kernel(inner=True, _nrt=False)
 def build_tour(costs: FloatArray, prices: FloatArray, old: IntArray, new: IntArray, start: int, tie: float) -> None:
     """Build a tour: always go to the nearest unvisited node; then reverse parts of the tour while that helps (2-opt).
 

@@ -59,7 +59,7 @@ def cheapest_tours(costs: FloatArray, n: int, trees: IntArray) -> tuple[FloatArr
     return tours[:, a, b], stuck
 
 
-@kernel(error_model="numpy")
+@kernel(_nrt=False, error_model="numpy")
 def _search(
     all_costs: FloatArray,
     all_lengths: FloatArray,
@@ -158,7 +158,7 @@ def _search(
     return -1
 
 
-@kernel(inner=True, error_model="numpy")
+@kernel(inner=True, _nrt=False, error_model="numpy")
 def _next_edge(lengths: FloatArray, decided: IntArray, tour: FloatArray, asked: int) -> int:
     """Take the open edges after `asked` up to the first that the tour does not have; return that edge, or -1."""
     n = len(tour)

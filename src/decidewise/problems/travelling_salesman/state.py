@@ -45,7 +45,7 @@ def open_rows(costs: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
     return square, numbers
 
 
-@kernel(inner=True)
+@kernel(inner=True, _nrt=False)
 def record(costs: FloatArray, old: IntArray, new: IntArray, tour: FloatArray, numbers: FloatArray) -> None:
     """Keep the tour with the edges from `old` to `new` if it is better than the best tour, or different and tied."""
     n = len(old)
@@ -68,13 +68,13 @@ def record(costs: FloatArray, old: IntArray, new: IntArray, tour: FloatArray, nu
         tour[old[k], new[k]] = tour[new[k], old[k]] = 1.0
 
 
-@kernel(inner=True)
+@kernel(inner=True, _nrt=False)
 def is_open(lengths: FloatArray, a: int, b: int) -> bool:
     """Return whether an edge is neither taken nor barred."""
     return TAKEN < lengths[a, b] < BARRED
 
 
-@kernel(inner=True)
+@kernel(inner=True, _nrt=False)
 def decide(lengths: FloatArray, decided: IntArray, a: int, b: int, length: float) -> None:
     """Take or bar an open edge."""
     lengths[a, b] = lengths[b, a] = length
@@ -83,7 +83,7 @@ def decide(lengths: FloatArray, decided: IntArray, a: int, b: int, length: float
     decided[count] = a * len(lengths) + b
 
 
-@kernel(inner=True, error_model="numpy")
+@kernel(inner=True, _nrt=False, error_model="numpy")
 def reopen(costs: FloatArray, lengths: FloatArray, decided: IntArray, count: int) -> None:
     """Undo all decisions after the first `count`."""
     n = len(lengths)
@@ -93,7 +93,7 @@ def reopen(costs: FloatArray, lengths: FloatArray, decided: IntArray, count: int
     decided[0] = count
 
 
-@kernel(inner=True)
+@kernel(inner=True, _nrt=False)
 def propagate(lengths: FloatArray, decided: IntArray, far_end: IntArray) -> bool:
     """Make all decisions that follow from the present ones; return whether a tour may be left.
 

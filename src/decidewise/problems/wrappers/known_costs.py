@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.sparse import csr_array, hstack, vstack
 
-from decidewise.checks import FloatArray, as_array, as_matrix, as_vector
+from decidewise.checks import FloatArray, as_array, as_matrix, as_vector, check_range
 from decidewise.polyhedra import Polyhedron
 from decidewise.problems.base import Problem, check_rows
 from decidewise.problems.lifted import Lifted
@@ -74,19 +74,18 @@ class KnownCosts(Wrapper):
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Minimise the sum of the predicted and the known costs."""
-        return self.problem.minimize(costs + self.known_for(costs))
+        return self.problem.minimize(self._total(costs))
 
     def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
         """Minimise the sum of the predicted and the known costs over the relaxation."""
-        return self.problem.minimize_relaxation(costs + self.known_for(costs))
+        return self.problem.minimize_relaxation(self._total(costs))
 
     def solution(self, costs: Any) -> dict[str, Any]:
         """Return the whole solution of the problem inside for the sum of the costs."""
         costs = as_array(costs, name="costs")
-        known = self.known_for(np.atleast_2d(costs))
-        if costs.ndim == 1 and known.ndim == 2:
-            known = known[0]
-        return self.problem.solution(costs - known if self.sense == "max" else costs + known)
+        sign = -1.0 if self.sense == "max" else 1.0
+        total = sign * self._total(sign * np.atleast_2d(costs))
+        return self.problem.solution(total[0] if costs.ndim == 1 else total)
 
     def minimize_lifted(self, costs: FloatArray) -> FloatArray:
         """Minimise the predicted costs plus the last one times the known costs."""
@@ -95,7 +94,7 @@ class KnownCosts(Wrapper):
     def minimize_lifted_by(self, method: str, costs: FloatArray) -> FloatArray:
         """Return lifted decisions by a method of the problem inside, which may have known costs of its own."""
         known, inside = self.known_for(costs), self.problem.lifted
-        total = costs[:, :-1] + costs[:, -1:] * known
+        total = self._total(costs[:, :-1], costs[:, -1:])
         if inside.is_lifted:
             total = np.column_stack([total, costs[:, -1]])
         decisions = getattr(inside, method)(total)
@@ -103,6 +102,13 @@ class KnownCosts(Wrapper):
         if inside.is_lifted:
             values += decisions[:, -1]
         return np.column_stack([decisions[:, : self.n_costs], values])
+
+    def _total(self, costs: FloatArray, factors: FloatArray | float = 1.0) -> FloatArray:
+        """Return the costs plus the known ones times a factor for each row; raise if a sum is not finite."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = costs + factors * self.known_for(costs)
+        check_range(total, "the sum of its predicted and known costs", "they")
+        return total
 
     def known_for(self, costs: FloatArray) -> FloatArray:
         """Return the known costs, to be minimised, after a check of the number of rows."""
@@ -131,7 +137,7 @@ class KnownCosts(Wrapper):
 
     def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Polyhedron | None:
         """Return `polyhedron_at` of the problem inside, for the sum of the costs."""
-        return self.problem.polyhedron_at(costs + self.known_for(costs), decisions)
+        return self.problem.polyhedron_at(self._total(costs), decisions)
 
 
 class _LiftedSum(Lifted):
@@ -150,7 +156,7 @@ class _LiftedSum(Lifted):
 
     def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Polyhedron | None:
         """Return `polyhedron_at` of the problem inside with one more variable."""
-        total = costs[:, :-1] + costs[:, -1:] * self.problem.known_for(costs)
+        total = self.problem._total(costs[:, :-1], costs[:, -1:])
         return self._with_known_part(self.problem.problem.polyhedron_at(total, decisions[:, :-1]))
 
     def _with_known_part(self, polyhedron: Polyhedron | None) -> Polyhedron | None:
