@@ -121,8 +121,8 @@ class Diagnosis:
 
     def _footnote(self) -> str:
         return (
-            f"In percent of the best decisions in hindsight, with 95 % bootstrap intervals over {self.n_rows:,} rows out "
-            f"of fold, and in units of the costs; {self.n_solves:,} solver calls."
+            f"In percent of the best decisions in hindsight, with 95 % bootstrap intervals over {self.n_rows:,} rows "
+            f"out of fold, and in units of the costs; {self.n_solves:,} solver calls."
         )
 
 
@@ -220,7 +220,7 @@ def diagnose(
     for name in set(regrets) - {"best"}:
         regrets[f"gain on {name}"] = regrets[name] - regrets["best"]
     with steps.trying("The regret with unlimited rows could not be measured"):
-        regrets["floor"] = 2 * scores.regrets[best_index] - halved.regret(best)
+        regrets["floor"] = 2 * regrets["best"] - halved.regret(best)
     n_solves = scores.n_solves + halved.n_solves + (1 + _N_RESAMPLES) * len(held_out.rows)
     spo_plus = _spo_plus(problem, log_link=log_link and costs.min() > 0)
     if trains:
@@ -287,8 +287,8 @@ class _Verdict:
             )
         if _unproven(self.gain_on_mean):
             return (
-                "Your features do not pay: that any model decides better than the mean of past costs is not proven with "
-                "these rows.",
+                "Your features do not pay: that any model decides better than the mean of past costs is not proven "
+                "with these rows.",
                 "training mean",
             )
         if _unproven(self.gain):
