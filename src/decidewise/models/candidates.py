@@ -23,6 +23,9 @@ from decidewise.models.learners.given_forecast import GivenForecast
 from decidewise.models.learners.smooth_features import SmoothFeatures
 from decidewise.models.wise_regressor import WiseRegressor
 
+_LOG_LINKS = ("gamma", "poisson", "log squared")
+# The learners that also come with a ridge, with clipped weights and with more features.
+_RIDGED = ("least squares", "gamma")
 # The ridges of an exact linear fit share one decomposition, up to one that all but shrinks to the mean.
 _RIDGES = (0.01, 0.1, 1.0, 10.0, 100.0)
 # Log-linear fits are iterative: fewer of them.
@@ -58,7 +61,9 @@ class Candidates(dict[str, Any]):
         self.notes: dict[str, str] = {}
         self.leads: dict[str, str] = {}
 
-    def serve(self, family: str, note: str, *groups: Mapping[str, Any], on_trial: bool = False) -> None:
+    def serve(
+        self, family: str, note: str, *, groups: Sequence[Mapping[str, Any]] = (), on_trial: bool = False
+    ) -> None:
         """Add a family of models, with the reason; on trial, the first member of a group is the lead of the group."""
         self.notes[family] = note
         for group in groups:
@@ -117,54 +122,21 @@ def default_candidates(X: Any, costs: Any, *, rescale: bool = False, forecast: A
     costs = as_matrix(costs)
     check_same_rows(X=X, costs=costs)
     n_rows, n_costs = costs.shape
-    n_features = np.shape(X)[1]
-    squared, log_linear, why_log = _linear_learners(costs)
-    gamma = dict(list(log_linear.items())[:1])
-    ridged = {"least squares": squared, **gamma}
-
-    menu = Candidates()
-    menu.serve("training mean", "every row gets the mean costs", {"training mean": DummyRegressor()})
+    linear, why_log = _linear_learners(costs)
+    size = _Size(n_rows, np.shape(X)[1], n_costs)
     given = given_forecasts(forecast)
-    menu.serve("forecasts", f"{len(given)} given" if given else "left out: none was given (forecast=)", given)
-    menu.serve("least squares", "the common choice", _variants("least squares", squared, (0.0,)))
+    menu = Candidates()
+    menu.serve("training mean", "every row gets the mean costs", groups=[{"training mean": DummyRegressor()}])
+    menu.serve("forecasts", f"{len(given)} given" if given else "left out: none was given (forecast=)", groups=[given])
+    menu.serve("least squares", "the common choice", groups=[_variants(linear, ["least squares"], (0.0,))])
     # These models have equally many parameters. The log link comes first, since it suits positive costs more often.
-    menu.serve("log links", why_log, _all(log_linear, (0.0, 0.75, 1.0)))
-    menu.serve("change of measure", "weights large rows", _variants("least squares", squared, (0.75, 1.0)))
-    menu.serve("outliers", "costs with outliers, or sizes unrelated to direction", _robust(ridged, rescale=rescale))
-    ridges = {
-        f"{name}, ridge {ridge:g}": model
-        for label, learner in ridged.items()
-        for exponent in (0.0, 1.0)
-        for ridge in (_RIDGES if label == "least squares" else _LOG_RIDGES)
-        # A ridge penalises all coefficients equally, so the features are scaled to the same variance.
-        for name, model in _variants(label, _behind((), learner, ridge), (exponent,)).items()
-    }
-    menu.serve("ridge", "from almost none to the mean", ridges)
-
-    n_quadratic = n_features * (n_features + 3) // 2
-    if n_quadratic <= min(n_rows / 3, _MAX_QUADRATIC_FEATURES):
-        steps = (StandardScaler(), PolynomialFeatures(2, include_bias=False))
-        quadratic = _expanded([Expansion(", quadratic", steps, (0.1, 0.01))], ridged, rescale=rescale)
-        menu.serve("quadratic features", f"{n_quadratic} of them, for {n_rows} rows", *quadratic, on_trial=True)
-    else:
-        most = f"at most {_MAX_QUADRATIC_FEATURES}, with three rows for each"
-        menu.serve("quadratic features", f"left out: there would be {n_quadratic} for {n_rows} rows ({most})")
-    n_waves = 60 if n_rows < 2000 else 100
-    if n_rows >= _MIN_ROWS_FOR_SMOOTH and n_features <= _MAX_FEATURES_FOR_SMOOTH:
-        learners = {"least squares": squared, **dict(list(log_linear.items())[:2])}
-        expansions = [
-            Expansion(
-                f", smooth {bandwidth:g}", (StandardScaler(), SmoothFeatures(n_waves, bandwidth=bandwidth)), ridges
-            )
-            for bandwidth, ridges in _SMOOTH.items()
-        ]
-        smooth = _expanded(expansions, learners, rescale=rescale)
-        menu.serve("smooth features", f"{n_waves} random waves", *smooth, on_trial=True)
-    else:
-        needs = f"{_MIN_ROWS_FOR_SMOOTH} rows and at most {_MAX_FEATURES_FOR_SMOOTH} features"
-        menu.serve("smooth features", f"left out: they need {needs}")
-    trees, why_trees = _trees(n_rows, n_costs)
-    menu.serve("trees", why_trees, *trees, on_trial=True)
+    menu.serve("log links", why_log, groups=[_variants(linear, _LOG_LINKS, (0.0, 0.75, 1.0))])
+    menu.serve("change of measure", "sizes that vary", groups=[_variants(linear, ["least squares"], (0.75, 1.0))])
+    menu.serve("outliers", "also sizes unrelated to direction", groups=[_robust(linear, rescale=rescale)])
+    menu.serve("ridge", "from almost none to the mean", groups=[_ridges(linear)])
+    _serve_quadratic(menu, linear, size, rescale=rescale)
+    _serve_smooth(menu, linear, size, rescale=rescale)
+    _serve_trees(menu, size)
     if rescale:
         for candidate in menu.values():
             if isinstance(candidate, WiseRegressor):
@@ -185,39 +157,13 @@ def given_forecasts(forecast: Any) -> dict[str, GivenForecast]:
     return {str(name): GivenForecast(columns, name=str(name)) for name, columns in forecast.items()}
 
 
-def _linear_learners(costs: FloatArray) -> tuple[GeneralizedLinear, dict[str, Any], str]:
-    """Return the learner of least squares, those with a log link that the costs admit, and why these."""
-    squared = GeneralizedLinear()
-    below = float((costs <= 0).mean())
-    log_linear: dict[str, Any] = {
-        "gamma": GeneralizedLinear("gamma"),
-        "poisson": GeneralizedLinear("poisson"),
-        "log squared": GeneralizedLinear(link="log"),
-    }
-    if below == 0:
-        return squared, log_linear, "all costs are positive"
-    if below > _LARGEST_SHARE_BELOW_ZERO:
-        share = f"{100 * below:.3g} % of the costs are at or below zero"
-        return squared, {}, f"left out: {share}, and a log link predicts positive costs"
-    floored = ["gamma"] if costs.min() == 0 else list(log_linear)  # the other two deviances admit zeros
-    for name in floored:
-        log_linear[name] = FlooredRegressor(log_linear[name])
-    return squared, log_linear, f"{(costs <= 0).sum():,} costs at or below zero are raised to a floor where needed"
+class _Size(NamedTuple):
+    n_rows: int
+    n_features: int
+    n_costs: int
 
 
-def _robust(learners: Mapping[str, Any], *, rescale: bool) -> dict[str, Any]:
-    robust: dict[str, Any] = {}
-    for label, learner in learners.items():
-        suffix = "" if label == "least squares" else f" {label}"
-        robust[f"directions{suffix}"] = ClippedWise(learner, clip=0.0)
-        robust[f"wise clipped{suffix}"] = ClippedWise(learner, clip=0.5)
-    if len(learners) > 1 and not rescale:  # logarithms have a bias, which known costs would not share
-        robust["logarithms"] = _logarithms(GeneralizedLinear())
-        robust["logarithms, ridge 0.1"] = _logarithms(_behind((), GeneralizedLinear(), 0.1))
-    return robust
-
-
-class Expansion(NamedTuple):
+class _Expansion(NamedTuple):
     """More features, made by steps, and the ridges that suit them."""
 
     detail: str
@@ -225,34 +171,86 @@ class Expansion(NamedTuple):
     ridges: tuple[float, ...]
 
 
-def _expanded(expansions: Sequence[Expansion], learners: Mapping[str, Any], *, rescale: bool) -> list[dict[str, Any]]:
-    """Return models of more features: one group for each learner."""
-    groups = []
-    for label, learner in learners.items():
-        group: dict[str, Any] = {}
-        for detail, steps, ridges in expansions:
-            for ridge in ridges:
-                for name, model in _variants(label, _behind(steps, learner, ridge), (0.0, 1.0)).items():
-                    group[f"{name}{detail}, ridge {ridge:g}"] = model
-            if label == "gamma":
-                pipeline = _behind(steps, learner, 0.1)
-                group[f"directions gamma{detail}, ridge 0.1"] = ClippedWise(pipeline, clip=0.0)
-                if not rescale:
-                    group[f"logarithms{detail}, ridge 0.1"] = _logarithms(_behind(steps, GeneralizedLinear(), 0.1))
-        groups.append(group)
-    return groups
+def _linear_learners(costs: FloatArray) -> tuple[dict[str, Any], str]:
+    """Return the learner of least squares, those with a log link that the costs admit, and why these."""
+    learners: dict[str, Any] = {"least squares": GeneralizedLinear()}
+    below = float((costs <= 0).mean())
+    if below > _LARGEST_SHARE_BELOW_ZERO:
+        share = f"{100 * below:.3g} % of the costs are at or below zero"
+        return learners, f"left out: {share}, and a log link predicts positive costs"
+    learners["gamma"] = GeneralizedLinear("gamma")
+    learners["poisson"] = GeneralizedLinear("poisson")
+    learners["log squared"] = GeneralizedLinear(link="log")
+    if below == 0:
+        return learners, "all costs are positive"
+    floored = ["gamma"] if costs.min() == 0 else _LOG_LINKS  # the other two deviances admit zeros
+    learners |= {label: FlooredRegressor(learners[label]) for label in floored}
+    return learners, f"{(costs <= 0).sum():,} costs at or below zero are raised to a floor where needed"
 
 
-def _trees(n_rows: int, n_costs: int) -> tuple[list[dict[str, Any]], str]:
-    if n_costs > _MAX_COSTS_FOR_TREES:
-        return [], f"left out: {n_costs} costs need as many sets of trees (at most {_MAX_COSTS_FOR_TREES})"
-    if n_rows < _MIN_ROWS_FOR_FOREST:
-        return [], f"left out: fewer than {_MIN_ROWS_FOR_FOREST} rows"
-    if n_rows < _MIN_ROWS_FOR_BOOSTING:
+def _robust(linear: Mapping[str, Any], *, rescale: bool) -> dict[str, Any]:
+    robust: dict[str, Any] = {}
+    for label in _present(linear, _RIDGED):
+        suffix = "" if label == "least squares" else f" {label}"
+        robust[f"directions{suffix}"] = ClippedWise(linear[label], clip=0.0)
+        robust[f"wise clipped{suffix}"] = ClippedWise(linear[label], clip=0.5)
+    if "gamma" in linear and not rescale:  # logarithms have a bias, which known costs would not share
+        robust["logarithms"] = _logarithms(GeneralizedLinear())
+        robust["logarithms, ridge 0.1"] = _logarithms(_behind((), GeneralizedLinear(), 0.1))
+    return robust
+
+
+def _ridges(linear: Mapping[str, Any]) -> dict[str, Any]:
+    # A ridge penalises all coefficients equally, so the features are scaled to the same variance.
+    return {
+        f"{_name(label, exponent)}, ridge {ridge:g}": WiseRegressor(
+            _behind((), linear[label], ridge), exponent=exponent
+        )
+        for label in _present(linear, _RIDGED)
+        for exponent in (0.0, 1.0)
+        for ridge in (_RIDGES if label == "least squares" else _LOG_RIDGES)
+    }
+
+
+def _serve_quadratic(menu: Candidates, linear: Mapping[str, Any], size: _Size, *, rescale: bool) -> None:
+    n_quadratic = size.n_features * (size.n_features + 3) // 2
+    if n_quadratic > min(size.n_rows / 3, _MAX_QUADRATIC_FEATURES):
+        most = f"at most {_MAX_QUADRATIC_FEATURES}, with three rows for each"
+        menu.serve("quadratic features", f"left out: there would be {n_quadratic} for {size.n_rows} rows ({most})")
+        return
+    steps = (StandardScaler(), PolynomialFeatures(2, include_bias=False))
+    groups = _expanded([_Expansion(", quadratic", steps, (0.1, 0.01))], linear, _RIDGED, rescale=rescale)
+    menu.serve("quadratic features", f"{n_quadratic} of them, for {size.n_rows} rows", groups=groups, on_trial=True)
+
+
+def _serve_smooth(menu: Candidates, linear: Mapping[str, Any], size: _Size, *, rescale: bool) -> None:
+    if size.n_rows < _MIN_ROWS_FOR_SMOOTH or size.n_features > _MAX_FEATURES_FOR_SMOOTH:
+        needs = f"{_MIN_ROWS_FOR_SMOOTH} rows and at most {_MAX_FEATURES_FOR_SMOOTH} features"
+        menu.serve("smooth features", f"left out: they need {needs}")
+        return
+    n_waves = 60 if size.n_rows < 2000 else 100
+    expansions = [
+        _Expansion(f", smooth {width:g}", (StandardScaler(), SmoothFeatures(n_waves, bandwidth=width)), ridges)
+        for width, ridges in _SMOOTH.items()
+    ]
+    groups = _expanded(expansions, linear, (*_RIDGED, "poisson"), rescale=rescale)
+    menu.serve("smooth features", f"{n_waves} random waves", groups=groups, on_trial=True)
+
+
+def _serve_trees(menu: Candidates, size: _Size) -> None:
+    if size.n_costs > _MAX_COSTS_FOR_TREES:
+        note = f"left out: {size.n_costs} costs need as many sets of trees (at most {_MAX_COSTS_FOR_TREES})"
+        menu.serve("trees", note)
+    elif size.n_rows < _MIN_ROWS_FOR_FOREST:
+        menu.serve("trees", f"left out: fewer than {_MIN_ROWS_FOR_FOREST} rows")
+    elif size.n_rows < _MIN_ROWS_FOR_BOOSTING:
         forest = RandomForestRegressor(100, min_samples_leaf=2, max_features=0.5, random_state=0)
-        return [_variants("forest", forest, (0.0,))], f"a forest, with fewer than {_MIN_ROWS_FOR_BOOSTING} rows"
-    kind = "LightGBM" if find_spec("lightgbm") else "scikit-learn, since LightGBM is not installed"
-    return [_variants("trees", _boosted_trees(), (0.0, 1.0))], f"boosted trees ({kind})"
+        groups = [_variants({"forest": forest}, ["forest"], (0.0,))]
+        menu.serve("trees", f"a forest, with fewer than {_MIN_ROWS_FOR_BOOSTING} rows", groups=groups, on_trial=True)
+    else:
+        kind = "LightGBM" if find_spec("lightgbm") else "scikit-learn, since LightGBM is not installed"
+        groups = [_variants({"trees": _boosted_trees()}, ["trees"], (0.0, 1.0))]
+        menu.serve("trees", f"boosted trees ({kind})", groups=groups, on_trial=True)
 
 
 def _boosted_trees() -> Any:
@@ -263,6 +261,27 @@ def _boosted_trees() -> Any:
     return lightgbm.LGBMRegressor(
         n_estimators=100, learning_rate=0.1, num_leaves=15, random_state=0, n_jobs=1, verbosity=-1
     )
+
+
+def _expanded(
+    expansions: Sequence[_Expansion], linear: Mapping[str, Any], labels: Sequence[str], *, rescale: bool
+) -> list[dict[str, Any]]:
+    """Return models of more features: one group for each learner."""
+    groups = []
+    for label in _present(linear, labels):
+        group: dict[str, Any] = {}
+        for detail, steps, ridges in expansions:
+            for ridge in ridges:
+                learner = {label: _behind(steps, linear[label], ridge)}
+                for name, model in _variants(learner, [label], (0.0, 1.0)).items():
+                    group[f"{name}{detail}, ridge {ridge:g}"] = model
+            if label == "gamma":
+                learner = _behind(steps, linear[label], 0.1)
+                group[f"directions gamma{detail}, ridge 0.1"] = ClippedWise(learner, clip=0.0)
+                if not rescale:
+                    group[f"logarithms{detail}, ridge 0.1"] = _logarithms(_behind(steps, GeneralizedLinear(), 0.1))
+        groups.append(group)
+    return groups
 
 
 def _behind(steps: Sequence[Any], learner: Any, ridge: float) -> Any:
@@ -278,14 +297,16 @@ def _logarithms(learner: Any) -> Any:
     return FlooredRegressor(logs, floor=0.01)
 
 
-def _all(learners: Mapping[str, Any], exponents: tuple[float, ...]) -> dict[str, Any]:
+def _variants(learners: Mapping[str, Any], labels: Sequence[str], exponents: Sequence[float]) -> dict[str, Any]:
     return {
-        name: model for label, each in learners.items() for name, model in _variants(label, each, exponents).items()
+        _name(label, exponent): WiseRegressor(learners[label], exponent=exponent)
+        for label in _present(learners, labels)
+        for exponent in exponents
     }
 
 
-def _variants(label: str, learner: Any, exponents: tuple[float, ...]) -> dict[str, Any]:
-    return {_name(label, exponent): WiseRegressor(learner, exponent=exponent) for exponent in exponents}
+def _present(learners: Mapping[str, Any], labels: Sequence[str]) -> list[str]:
+    return [label for label in labels if label in learners]
 
 
 def _name(label: str, exponent: float) -> str:

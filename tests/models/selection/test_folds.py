@@ -77,8 +77,8 @@ def test_folds_without_rows_are_named():
 class TestLags:
     def test_they_are_baselines_that_are_never_chosen(self):
         walk = RNG.normal(size=(120, 6))
-        for today, yesterday in zip(walk[1:], walk, strict=False):
-            today += 0.8 * yesterday
+        for row in range(1, 120):
+            walk[row] += 0.8 * walk[row - 1]
         model = WiseRegressorCV(
             TopK(6, 2, sense="min"), [WiseRegressor(), WiseRegressor(exponent=0)], lags=(1, 7), cv=TimeFolds(3)
         )

@@ -38,7 +38,7 @@ X, COSTS = np.arange(100.0)[:, None], np.ones((100, 1))
 def on_trial(base, **groups):
     menu = Candidates(base)
     for family, members in groups.items():
-        menu.serve(family, "", members, on_trial=True)
+        menu.serve(family, "", groups=[members], on_trial=True)
     return menu
 
 
