@@ -84,6 +84,15 @@ class TestLogLinks:
         for name in ("gamma", "wise gamma", "poisson", "wise log squared", "wise gamma, ridge 0.1", "logarithms"):
             assert (candidates[name].fit(X, costs).predict(X) > 0).all()
 
+    def test_a_row_without_costs_is_no_obstacle(self, steps):
+        X, costs, problem = steps
+        X, costs = X[:200], np.abs(costs[:200]) + 0.1
+        costs[7] = 0.0
+        model = WiseRegressorCV(problem, cv=2, random_state=0).fit(X, costs)
+        assert "failed" not in model.cv_results_["status"]
+        with pytest.raises(ValueError, match="zero"):
+            WiseRegressorCV(problem, cv=2).fit(X, np.zeros((200, 3)))
+
     def test_all_are_floored_for_a_few_negative_costs_and_none_is_there_for_many(self, steps):
         X, costs, _ = steps
         costs = np.abs(costs) + 0.1

@@ -48,6 +48,8 @@ class ClippedWise(WiseRegressor):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the learner as `WiseRegressor.fit`, with clipped weights."""
         as_number(self.clip, name="clip", at_least=0, at_most=1)
+        if y is None:
+            return super().fit(X, y)  # which says what to pass
         costs = as_matrix(y)
         check_same_rows(X=X, costs=costs)
         sizes = norms(costs)

@@ -23,7 +23,7 @@ class SmoothFeatures(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_components : int
-        The number of features to add; even.
+        The number of features to add.
     bandwidth : float
         In units of the median distance; less is more wiggly.
     random_state : int, RandomState instance or None
@@ -41,7 +41,7 @@ class SmoothFeatures(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Measure the median distance and draw the directions (p, k/2)."""
-        n_pairs = as_integer(self.n_components, name="n_components", minimum=2) // 2
+        n_pairs = (as_integer(self.n_components, name="n_components") + 1) // 2
         as_positive(self.bandwidth, name="bandwidth")
         X = validate_data(self, X, dtype=np.float64)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
@@ -57,4 +57,4 @@ class SmoothFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         phases = X @ self.directions_
-        return np.hstack([X, np.cos(phases), np.sin(phases)])
+        return np.hstack([X, np.cos(phases), np.sin(phases)])[:, : X.shape[1] + self.n_components]
