@@ -16,7 +16,7 @@ from decidewise.problems import KnownCosts, ShortestPath
 from decidewise.scaling import norms
 
 DEGREES = (1, 4, 8)
-COLUMNS = ("least squares", "directions plus tolls", "WISE, rescaled", "lifted WISE", "true mean")
+COLUMNS = ("least squares", "WISE plus tolls", "weight ‖u + b‖", "lifted", "lifted, iterated", "true mean")
 
 
 def main(n_seeds: int = 8, n_test: int = 2_000) -> None:
@@ -40,20 +40,20 @@ def regrets(degree: int, seed: int, n_test: int, *, by_row: bool) -> dict[str, f
     def regret(model: object) -> float:
         return normalized_regret(test.problem, model.fit(train.X, train.costs).predict(test.X), test.costs)
 
-    directions = WiseRegressor().fit(train.X, train.costs).predict(test.X)
     lifted = lifted_wise(train, train_tolls).predict(test.X)
     size = np.maximum(lifted[:, -1:], 1e-9)  # of one toll, on the scale of the predicted direction
     return {
         "least squares": regret(GeneralizedLinear()),
-        "directions plus tolls": total_regret(test, test_tolls, directions + test_tolls),
-        "WISE, rescaled": regret(WiseRegressor(rescale=True)),
-        "lifted WISE": total_regret(test, test_tolls, lifted[:, :-1] + size * test_tolls),
+        "WISE plus tolls": regret(WiseRegressor()),
+        "weight ‖u + b‖": total_regret(test, test_tolls, lifted[:, :-1] + size * test_tolls),
+        "lifted": regret(WiseRegressor(lifted=True)),
+        "lifted, iterated": regret(WiseRegressor(scale="iterated", lifted=True)),
         "true mean": normalized_regret(test.problem, test.mean_costs, test.costs),
     }
 
 
 def lifted_wise(train: Dataset, tolls: np.ndarray) -> GeneralizedLinear:
-    """Fit targets `(u, 1)/‖c‖` with weights `‖c‖`, for costs `c` of travel times `u` and tolls."""
+    """Fit targets `(u, 1)/‖c‖` with weights `‖c‖`, for costs `c` of travel times `u` and tolls `b`."""
     sizes = norms(train.costs + tolls)
     targets = np.column_stack([train.costs, np.ones(len(sizes))]) / sizes[:, None]
     return GeneralizedLinear().fit(train.X, targets, sizes)

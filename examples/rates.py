@@ -74,7 +74,7 @@ def draw_costs(X: FloatArray, margin: float, d: int, rng: np.random.Generator) -
 def excess_risk(problem: Problem, margin: float, n: int, rng: np.random.Generator) -> float:
     """Return the excess decision risk of the WISE fit on one sample of n rows."""
     X = rng.choice(FEATURES, size=n)
-    model = WiseRegressor().fit(X, draw_costs(X, margin, problem.n_costs, rng))
+    model = WiseRegressor(scale="unit").fit(X, draw_costs(X, margin, problem.n_costs, rng))
     mean_costs = mean_norm(FEATURES) * bayes(FEATURES, margin, problem.n_costs)
     return float(decision_regret(problem, model.predict(FEATURES), mean_costs).mean())
 

@@ -12,7 +12,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from decidewise.evaluate import N_GROUPS, Hindsight, compare, compare_regrets
+from decidewise.evaluate import Hindsight, compare, compare_regrets
+from decidewise.evaluate.intervals import N_GROUPS
 from decidewise.problems import ShortestPath
 
 N, N_RESAMPLES = 1_000_000, 2_000

@@ -110,7 +110,7 @@ def test_the_call_is_that_of_the_model_that_was_measured(rng):
 
 def test_the_call_of_spo_plus_has_all_that_was_measured():
     data = make_shortest_path(80, degree=2, seed=0)
-    call = _call("spo+", _spo_plus(data.problem, log_link=True), rescale=False, forecast=False)
+    call = _call("spo+", _spo_plus(data.problem, log_link=True), lifted=False, forecast=False)
     names = {"problem": data.problem, "X": data.X, "costs": data.costs, "DecisionRegressor": DecisionRegressor}
     measured = _spo_plus(data.problem, log_link=True).fit(data.X, data.costs)
     np.testing.assert_array_equal(eval(call, names).predict(data.X), measured.predict(data.X))

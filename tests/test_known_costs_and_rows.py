@@ -176,7 +176,7 @@ def test_directions_are_never_added_to_known_costs():
         refused(regret_scorer(problem), wise, X, costs, sentence=sentence)
     refused(WiseRegressorCV(problem, [LinearRegression(), WiseRegressor()]).fit, X, costs, sentence=sentence)
     refused(DecisionRegressor(problem, "wise").fit, X, costs, sentence="Wise predicts directions")
-    in_units = WiseRegressor(rescale=True).fit(X, costs)
+    in_units = WiseRegressor(lifted=True).fit(X, costs)
     np.testing.assert_array_equal(decide(in_units, problem, X), problem.solve(in_units.predict(X)))
     decide(model, ShortestPath(3, 3), X)
 

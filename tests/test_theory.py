@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sklearn.linear_model import LinearRegression
 
 from decidewise.evaluate import decision_regret
 from decidewise.losses import Wise, wise
 from decidewise.measure import norms, project, reweight, transform
 from decidewise.models import WiseRegressor
-from decidewise.problems import Assignment, Ball, Ellipsoid, Knapsack, Portfolio, ShortestPath, TopK
+from decidewise.problems import Assignment, Ball, Ellipsoid, Knapsack, KnownCosts, Portfolio, ShortestPath, TopK
 
 POLYTOPES = [
     ShortestPath(3, 3),
@@ -215,7 +216,8 @@ def test_proposition_bayes_risk_minimizer_of_wise(seed):
 
     k, m, d = distribution.costs.shape
     one_hot = np.eye(k).repeat(m, axis=0)
-    model = WiseRegressor().fit(one_hot, distribution.costs.reshape(-1, d), distribution.probability.ravel())
+    model = WiseRegressor(scale="unit")
+    model.fit(one_hot, distribution.costs.reshape(-1, d), distribution.probability.ravel())
     np.testing.assert_allclose(model.predict(np.eye(k)), distribution.bayes, atol=1e-10)
 
 
@@ -265,7 +267,7 @@ def test_every_exponent_points_along_the_mean(rng, exponent):
     costs, probability = distribution.costs.reshape(-1, d), distribution.probability.ravel()
     weights, targets = transform(costs, exponent)
     one_hot = np.eye(k).repeat(m, axis=0)
-    model = WiseRegressor(exponent=exponent).fit(one_hot, costs, probability)
+    model = WiseRegressor(exponent=exponent, scale="unit").fit(one_hot, costs, probability)
 
     by_hand = [np.average(targets[x], axis=0, weights=(weights * probability)[x]) for x in one_hot.T.astype(bool)]
     scale = distribution.expect_given_x(distribution.norms**exponent)[:, None]
@@ -273,6 +275,36 @@ def test_every_exponent_points_along_the_mean(rng, exponent):
     np.testing.assert_allclose(model.predict(np.eye(k)), distribution.mean / scale, rtol=1e-9, atol=1e-10)
     grid = ShortestPath(3, 3)
     np.testing.assert_array_equal(grid.solve(model.predict(np.eye(k))), grid.solve(distribution.mean))
+
+
+@pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0])
+def test_every_scale_points_along_the_mean(rng, exponent):
+    """`s(x) E[y|x] / E[a|x]` minimises the risk of weights `a/s²` and targets `y s/a`, also for iterated scales."""
+    distribution = Distribution.random(rng, d=12)
+    k, m, d = distribution.costs.shape
+    costs, probability = distribution.costs.reshape(-1, d), distribution.probability.ravel()
+    one_hot, grid = np.eye(k).repeat(m, axis=0), ShortestPath(3, 3)
+    size = distribution.expect_given_x(distribution.norms**exponent)
+    s = rng.uniform(0.1, 10, size=k)
+    for power in (0.0, 1.0, 2.0):
+        weights, targets = transform(costs, exponent, scale=s.repeat(m), power=power)
+        by_hand = [np.average(targets[x], axis=0, weights=(weights * probability)[x]) for x in one_hot.T.astype(bool)]
+        np.testing.assert_allclose(by_hand, (s / size)[:, None] * distribution.mean, rtol=1e-12)
+    for scale in ("mean", "iterated", LinearRegression()):
+        model = WiseRegressor(exponent=exponent, scale=scale).fit(one_hot, costs, probability)
+        np.testing.assert_allclose(project(model.predict(np.eye(k))), project(distribution.mean), rtol=1e-6, atol=1e-9)
+        np.testing.assert_array_equal(grid.solve(model.predict(np.eye(k))), grid.solve(distribution.mean))
+
+
+@pytest.mark.parametrize("scale", ["unit", "mean", "iterated"])
+def test_lifted_fits_estimate_the_mean_and_decide_beside_known_costs(rng, scale):
+    distribution = Distribution.random(rng, d=12)
+    k, m, d = distribution.costs.shape
+    model = WiseRegressor(scale=scale, lifted=True)
+    model.fit(np.eye(k).repeat(m, axis=0), distribution.costs.reshape(-1, d), distribution.probability.ravel())
+    np.testing.assert_allclose(model.predict(np.eye(k)), distribution.mean, rtol=1e-6, atol=1e-9)
+    tolls = KnownCosts(ShortestPath(3, 3), rng.uniform(size=(k, d)))
+    np.testing.assert_array_equal(tolls.solve(model.predict(np.eye(k))), tolls.solve(distribution.mean))
 
 
 def test_lemma_equivalent_form_of_wise_excess_regret(rng):

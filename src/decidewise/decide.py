@@ -31,7 +31,7 @@ def decide(model: Any, problem: Problem, X: Any) -> FloatArray:
     ------
     ValueError
         If the prediction is not finite, or not of shape (n, problem.n_costs); or if the problem has known costs and the
-        model predicts directions, as `WiseRegressor` does without `rescale`.
+        model predicts directions, as `WiseRegressor` does without `lifted`.
     SolverError
         If a row could not be solved.
 

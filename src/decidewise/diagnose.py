@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import clone
@@ -193,7 +193,7 @@ def diagnose(
     forecasts = given_forecasts(forecast)
     for given in forecasts.values():
         given.fit(X, costs)
-    candidates = default_candidates(X, costs, rescale=problem.has_known, forecast=forecast)
+    candidates = default_candidates(X, costs, lifted=problem.has_known, forecast=forecast)
     n_training = _N_PASSES * sum(len(train) for train, _ in splits)
     trains = max_solves is None or n_training <= max_solves / 2
     budget = None if max_solves is None else max_solves - trains * n_training
@@ -227,7 +227,8 @@ def diagnose(
         n_solves += n_training + held_out.n_solves
         with steps.trying("SPO+ could not be trained"):
             regrets["spo+ gain"] = regrets["best"] - held_out.regret(spo_plus)
-    found = {row.name: row.regret for row in compare_regrets(held_out.truth, regrets, rng=rng)}
+    blocks: Literal["auto"] | None = "auto" if times is not None else None  # rows that are near in time are alike
+    found = {row.name: row.regret for row in compare_regrets(held_out.truth, regrets, rng=rng, blocks=blocks)}
     flips = None
     with steps.trying("Resamples could not be fitted"):
         flips = _flips(problem, best, X, costs, held_out.rows, rng)
@@ -258,7 +259,7 @@ def diagnose(
         n_rows=len(held_out.rows),
         n_solves=n_solves,
         advice=advice,
-        call=_call(chosen, spo_plus, rescale=problem.has_known, forecast=bool(forecasts)),
+        call=_call(chosen, spo_plus, lifted=problem.has_known, forecast=bool(forecasts)),
         failures=tuple(steps.failures),
     )
 
@@ -309,7 +310,7 @@ def _unproven(gain: Interval | None) -> bool:
     return gain is not None and gain.low <= 0
 
 
-def _call(chosen: str, spo_plus: DecisionRegressor, *, rescale: bool, forecast: bool) -> str:
+def _call(chosen: str, spo_plus: DecisionRegressor, *, lifted: bool, forecast: bool) -> str:
     """Return the call that fits the model that was measured."""
     if chosen == "forecast":
         return "decide(GivenForecast(forecast).fit(X, costs), problem, X)"
@@ -317,7 +318,7 @@ def _call(chosen: str, spo_plus: DecisionRegressor, *, rescale: bool, forecast: 
         parameters = {name: value for name, value in spo_plus.get_params(deep=False).items() if name != "problem"}
         given = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
         return f"DecisionRegressor(problem, {given}).fit(X, costs)"
-    options = (", rescale=True" if rescale else "") + (", forecast=forecast" if forecast else "")
+    options = (", lifted=True" if lifted else "") + (", forecast=forecast" if forecast else "")
     return f"default_candidates(X, costs{options})[{chosen!r}].fit(X, costs)"
 
 

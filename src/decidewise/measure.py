@@ -5,6 +5,10 @@ A decision depends only on the direction of its cost vector `y`; the price of a 
 (step 1, `reweight`), then replace `y` by `y/‖y‖` (step 2, `project`). The two steps together keep the optimal
 decision; neither step does so alone. Least squares under `Q` is the WISE loss.
 
+In general, for any sizes `a(y) > 0` and any scale `s(x) > 0`, the weight `a/s²` and the target `y s/a` give the
+minimiser `s(x) E[y | x] / E[a | x]`, which has the direction of `E[y | x]` whatever the scale (`docs/bregman.md`).
+`transform` is this formula; the paper's WISE has `a = ‖y‖` and `s = 1`.
+
 >>> import numpy as np
 >>> costs = np.array([[4.0, 0.0], [0.0, 1.0]])
 >>> weights, directions = transform(costs)
@@ -17,9 +21,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils import _safe_indexing
 
-from decidewise.checks import FloatArray, as_integer, as_matrix, as_number, as_rng, as_sample_weight, check_same_rows
+from decidewise.checks import (
+    FloatArray,
+    as_array,
+    as_integer,
+    as_matrix,
+    as_number,
+    as_rng,
+    as_sample_weight,
+    check_same_rows,
+)
 from decidewise.scaling import norms, unit_rows
 
 
@@ -54,33 +68,45 @@ def project(costs: Any) -> FloatArray:
     return unit_rows(as_matrix(costs))
 
 
-def transform(costs: Any, exponent: float = 1.0) -> tuple[FloatArray, FloatArray]:
-    """Return weights `‖y‖^exponent` and targets `y/‖y‖^exponent`: both steps of the change of measure.
+def transform(
+    costs: Any, exponent: float = 1.0, *, scale: Any = None, power: float = 0.0
+) -> tuple[FloatArray, FloatArray]:
+    """Return weights `a/s^(2 - power)` and targets `y s/a`, with `a = ‖y‖^exponent`: both steps of the change.
 
-    For every exponent, weighted least squares on the targets gives the direction of the conditional mean: its
-    minimiser is `E[y | x] / E[‖y‖^exponent | x]`. An exponent of 1 is WISE, an exponent of 0 plain least squares.
+    For every exponent and every scale, weighted least squares on the targets gives the direction of the conditional
+    mean: its minimiser is `s(x) E[y | x] / E[‖y‖^exponent | x]`. An exponent of 1 with the scale 1 is WISE, an exponent
+    of 0 plain least squares.
 
     Parameters
     ----------
     costs : array-like of shape (n, d)
     exponent : float
         Not negative, and small enough that `‖y‖^exponent` stays in the range of float64.
+    scale : float or array-like of shape (n,), optional
+        The positive scale `s`, for all rows or for each row; it may depend on the features, not on the costs of the
+        row. By default 1.
+    power : float
+        The power of the deviance that is minimised: 0 for the square, 1 for Poisson, 2 for gamma. A deviance of
+        targets and predictions that are `s` times as large is `s^(2 - power)` times as large, and the weights make up
+        for that.
 
     Returns
     -------
     weights : ndarray of shape (n,)
     targets : ndarray of shape (n, d)
         A zero row has a zero target and weight 0 (weight 1 if the exponent is 0: then all rows weigh the same).
+
+    Examples
+    --------
+    >>> transform([[3.0, 4.0]], scale=10.0)
+    (array([0.05]), array([[6., 8.]]))
     """
     check_exponent(exponent)
     costs = as_matrix(costs)
-    weights = cost_weights(costs, exponent)
-    if costs.any() and not 0 < weights.max() < np.inf:
-        raise ValueError(
-            f"the weights ‖y‖^{exponent:g} of the costs leave the range of float64. Choose a smaller exponent, or "
-            "scale all costs to norms nearer 1."
-        )
-    return weights, targets_of(costs, weights)
+    sizes = checked_sizes(costs, exponent)
+    if scale is not None:
+        scale = _as_scale(scale, len(costs))
+    return weights_of(sizes, scale, power), targets_of(costs, sizes, scale)
 
 
 def polar(costs: Any, xp: Any, *, eps: float = 0.0) -> tuple[Any, Any]:
@@ -127,12 +153,16 @@ def resample(
     check_same_rows(X=X, costs=costs)
     size, rng = as_integer(size, name="size"), as_rng(rng)
     weights, targets = transform(costs, exponent)
-    weights = mean_one(mean_one(weights) * as_sample_weight(sample_weight, len(costs)))
-    rows = rng.choice(len(costs), size=size, p=weights / len(weights))
+    rows = draw(mean_one(weights) * as_sample_weight(sample_weight, len(costs)), size, rng)
     return _safe_indexing(X, rows), targets[rows]
 
 
-def cost_weights(costs: FloatArray, exponent: float) -> FloatArray:
+def draw(weights: FloatArray, size: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+    """Draw indices of rows with replacement, with probabilities proportional to weights (n,)."""
+    return rng.choice(len(weights), size=size, p=mean_one(weights) / len(weights))
+
+
+def cost_sizes(costs: FloatArray, exponent: float) -> FloatArray:
     """Return `‖y‖^exponent` for each row, unchecked, infinite if that overflows: (n, d) -> (n,)."""
     lengths = norms(costs)
     if exponent == 1:
@@ -141,9 +171,42 @@ def cost_weights(costs: FloatArray, exponent: float) -> FloatArray:
         return lengths**exponent
 
 
-def targets_of(costs: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return each row divided by its weight; a row of weight zero is unchanged: (n, d), (n,) -> (n, d)."""
-    return costs / np.where(weights > 0, weights, 1.0)[:, None]
+def checked_sizes(costs: FloatArray, exponent: float) -> FloatArray:
+    """Return `‖y‖^exponent` for each row of finite costs; raise if that leaves the range of float64: (n, d) -> (n,)."""
+    sizes = cost_sizes(costs, exponent)
+    if costs.any() and not 0 < sizes.max() < np.inf:
+        raise ValueError(
+            f"the weights ‖y‖^{exponent:g} of the costs leave the range of float64. Choose a smaller exponent, or "
+            "scale all costs to norms nearer 1."
+        )
+    return sizes
+
+
+def weights_of(sizes: FloatArray, scale: FloatArray | float | None = None, power: float = 0.0) -> FloatArray:
+    """Return the weights `a/s^(2 - power)` of rows of sizes `a` (n,); a scale of None is 1."""
+    return sizes if scale is None else sizes / scale ** (2 - power)
+
+
+def targets_of(costs: FloatArray, sizes: FloatArray, scale: FloatArray | float | None = None) -> FloatArray:
+    """Return the targets `y s/a`; a row of size zero is not divided by it: (n, d), (n,) -> (n, d)."""
+    divisors = np.where(sizes > 0, sizes, 1.0)
+    return costs / (divisors if scale is None else divisors / scale)[:, None]
+
+
+def weighted_targets(costs: FloatArray, scale: FloatArray | float | None = None, power: float = 0.0) -> FloatArray:
+    """Return the targets times their weights, which do not depend on the sizes: `y/s^(1 - power)`, (n, d) -> (n, d)."""
+    if scale is None or power == 1:
+        return costs
+    return costs / np.reshape(scale ** (1 - power), (-1, 1))
+
+
+def _as_scale(scale: Any, n_rows: int) -> FloatArray:
+    scale = as_array(scale, name="scale")
+    if scale.shape not in ((), (n_rows,)):
+        raise ValueError(f"scale must be a number or have one entry per row, ({n_rows},); got {scale.shape}.")
+    if not (np.isfinite(scale).all() and (scale > 0).all()):
+        raise ValueError("scale must be positive and finite in every row, or the direction of the costs is lost.")
+    return scale
 
 
 def check_exponent(exponent: float) -> None:

@@ -21,6 +21,7 @@ from decidewise.data import make_knapsack, make_shortest_path
 from decidewise.evaluate import normalized_regret
 from decidewise.losses import Cave, Loss, Pfy, SpoPlus, Target, registry
 from decidewise.measure import norms, transform
+from decidewise.models.training.adam import Average
 from decidewise.problems import Ball, CountedProblem, ShortestPath, TopK
 
 
@@ -53,7 +54,7 @@ def test_adam_reaches_the_exact_minimiser_of_solver_free_losses(data, loss):
     model = DecisionRegressor(
         train.problem, loss, init="torch", epochs=3000, batch_size=200, learning_rate=0.01, random_state=0
     ).fit(train.X, train.costs)
-    exact = WiseRegressor(exponent=float(loss == "wise")).fit(train.X, train.costs)
+    exact = WiseRegressor(exponent=float(loss == "wise"), scale="unit").fit(train.X, train.costs)
     np.testing.assert_allclose(
         model.predict(test.X), exact.predict(test.X), atol=1e-2 * np.abs(exact.predict(test.X)).max()
     )
@@ -125,7 +126,7 @@ class TestStarts:
 
     def test_wise_is_the_exact_fit_at_the_size_of_the_costs(self, data):
         train, test = data
-        exact = WiseRegressor().fit(train.X, train.costs).predict(test.X)
+        exact = WiseRegressor(scale="unit").fit(train.X, train.costs).predict(test.X)
         np.testing.assert_allclose(
             self.fitted(train, "wise").predict(test.X), exact * norms(train.costs).mean(), rtol=1e-6, atol=1e-9
         )
@@ -183,6 +184,44 @@ def test_the_log_link_follows_its_gradient(data):
         model.history_[-1].loss
         < ((LinearRegression().fit(train.X, train.costs).predict(train.X) - train.costs) ** 2).mean()
     )
+
+
+def test_the_average_does_not_end_above_a_start_that_is_already_right():
+    # At degree 1 the start is the best linear model, and steps of a constant size end around it, not on it.
+    excess = {}
+    for seed in (11, 12):
+        train, test = make_shortest_path(1_500, degree=1, seed=seed).split(500)
+        start = regret(WiseRegressor().fit(train.X, train.costs), test)
+        for protocol in ("safe", "paper"):
+            model = DecisionRegressor(
+                train.problem, "spo+", protocol=protocol, epochs=30, learning_rate=0.03, random_state=0
+            )
+            excess.setdefault(protocol, []).append(regret(model.fit(train.X, train.costs), test) - start)
+    assert np.mean(excess["paper"]) > 0.6
+    assert np.mean(excess["safe"]) < 0.4
+
+
+def test_the_average_weighs_steps_as_a_power():
+    rng = np.random.default_rng(0)
+    steps = rng.normal(size=(20, 2, 3))
+    average = Average(rng.normal(size=(2, 3)))
+    for step in steps:
+        average.add(step)
+    # The weight of step t is proportional to (t + 1) (t + 2) ... (t + 7) t.
+    weights = np.array([np.prod(np.arange(t, t + 8, dtype=float)) for t in range(1, 21)])
+    np.testing.assert_allclose(average.parameters, np.average(steps, axis=0, weights=weights))
+
+
+def test_the_last_rows_are_held_out_if_rows_are_in_order(data):
+    train, _ = data
+    settings = {"early_stopping": True, "validation_fraction": 0.25, "epochs": 1, "random_state": 0}
+    model = DecisionRegressor(train.problem, "spo+", validation="last", learning_rate=1e-12, **settings)
+    model.fit(train.X, train.costs)
+    start = WiseRegressor().fit(train.X[:150], train.costs[:150])
+    expected = normalized_regret(train.problem, start.predict(train.X[150:]), train.costs[150:])
+    assert model.history_[0].validation_regret == pytest.approx(expected)
+    with pytest.raises(ValueError, match="validation must be"):
+        DecisionRegressor(train.problem, validation="first").fit(train.X, train.costs)
 
 
 class TestBudgets:

@@ -20,6 +20,7 @@ from decidewise.models.linear import log_linear
 from decidewise.models.linear.blocks import BLOCK_ROWS, Block
 
 
+@pytest.mark.filterwarnings("ignore:there is one cost only")
 @parametrize_with_checks(
     [
         GeneralizedLinear(),
@@ -504,13 +505,12 @@ class TestFeaturesOfAnySize:
 
 @pytest.mark.parametrize("unit", [1e-300, 1e-155, 1e155, 1e300])
 @pytest.mark.parametrize("exponent", [0.0, 0.75, 2.0])
-def test_costs_of_any_size_under_any_measure(positive, unit, exponent):
+@pytest.mark.parametrize("options", [{}, {"scale": "iterated"}, {"scale": Ridge(), "lifted": True}], ids=repr)
+def test_costs_of_any_size_under_any_measure(positive, unit, exponent, options):
     X, y = positive[0], np.random.default_rng(9).uniform(1, 2, size=(300, 3))
     for learner in (None, Ridge(), KNeighborsRegressor(), GeneralizedLinear("gamma")):
-        model = WiseRegressor(learner, exponent=exponent, rescale=True)
+        model = WiseRegressor(learner, exponent=exponent, **options)
         plain = clone(model).fit(X, y)
-        if isinstance(learner, Ridge) and exponent == 0:
-            continue  # takes the costs as they are, and squares them
         scaled = clone(model).fit(X, unit * y)
         np.testing.assert_allclose(scaled.predict(X) / unit, plain.predict(X), rtol=1e-6)
         assert scaled.score(X, unit * y) == pytest.approx(plain.score(X, y), rel=1e-6)
@@ -520,7 +520,7 @@ def test_an_exponent_that_takes_costs_out_of_float64_is_said(positive):
     X, y, _ = positive
     for learner in (None, Ridge()):
         with pytest.raises(ValueError, match=r"exponent=3 takes costs of about .* out of the range"):
-            WiseRegressor(learner, exponent=3).fit(X, 1e200 * y)
+            WiseRegressor(learner, exponent=3, scale="unit").fit(X, 1e200 * y)
     for unit in (1e-200, 1e200):
         with pytest.raises(ValueError, match=r"column 0 of the features has entries of up to .* beyond float64"):
             WiseRegressor(Ridge()).fit(unit * X, y)

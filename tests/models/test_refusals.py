@@ -17,7 +17,7 @@ PROBLEM = TopK(4, 2)
 ESTIMATORS = {
     "least squares": GeneralizedLinear(),
     "gamma": GeneralizedLinear("gamma"),
-    "wise": WiseRegressor(rescale=True),
+    "wise": WiseRegressor(lifted=True),
     "wise ridge": WiseRegressor(Ridge()),
     "cv": WiseRegressorCV(PROBLEM, [LinearRegression(), WiseRegressor()]),
     "decision": DecisionRegressor(PROBLEM, "spo+", epochs=1, random_state=0),
@@ -110,7 +110,8 @@ PARAMETERS = [
     (GeneralizedLinear(fit_intercept="no"), "fit_intercept"),
     (GeneralizedLinear(deviance=2), "deviance"),
     *((WiseRegressor(exponent=wrong), "exponent") for wrong in [*NOT_NUMBERS, np.nan, -1]),
-    (WiseRegressor(rescale="yes"), "rescale"),
+    (WiseRegressor(lifted="yes"), "lifted"),
+    *((WiseRegressor(scale=wrong), "scale") for wrong in ["norm", 2.0, None, Ridge, LogisticRegression()]),
     *((WiseRegressor(wrong), "estimator") for wrong in ["ridge", Ridge, 5, LogisticRegression()]),
     *((WiseRegressorCV(wrong), "problem") for wrong in [None, "path", TopK, Ridge()]),
     *((WiseRegressorCV(PROBLEM, wrong), "candidate") for wrong in ["wise", 5, [None], [Ridge], Ridge(), {}]),

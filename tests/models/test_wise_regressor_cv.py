@@ -22,6 +22,7 @@ from decidewise.scaling import unit_rows
 FEW = {"mean": DummyRegressor(), "least squares": LinearRegression(), "wise": WiseRegressor()}
 
 
+@pytest.mark.filterwarnings("ignore:there is one cost only")
 @parametrize_with_checks(
     [WiseRegressorCV(Ball(1), {"least squares": LinearRegression(), "wise": WiseRegressor()})],
     expected_failed_checks=lambda _: {"check_regressor_multioutput": "the problem fixes the number of outputs"},

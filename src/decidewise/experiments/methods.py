@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import product
 from typing import Annotated, Any
 
@@ -17,7 +18,10 @@ from decidewise.problems.base import Problem
 from decidewise.runtime.importable import check_name, resolve
 
 #: The losses whose minimiser over linear predictors has a closed form, with its estimator.
-EXACT: dict[str, Callable[[], Any]] = {"mse": GeneralizedLinear, "wise": WiseRegressor}
+EXACT: dict[str, Callable[[], Any]] = {
+    "mse": GeneralizedLinear,
+    "wise": partial(WiseRegressor, scale="unit"),
+}
 
 
 def check_text(value: str, name: str) -> None:

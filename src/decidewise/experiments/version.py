@@ -18,7 +18,7 @@ from decidewise.errors import InputError
 PARTS = (
     "checks.py",
     "measure.py",
-    "evaluate.py",
+    "evaluate/hindsight.py",
     "runtime/batches.py",
     "runtime/kernels.py",
     "polyhedra",

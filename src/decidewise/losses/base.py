@@ -261,7 +261,7 @@ class Loss(ABC):
         if self.directions and problem.has_known:
             raise ValueError(
                 f"{name} predicts directions, which cannot be added to the known costs of {its}. Choose a loss whose "
-                "predictions are costs, such as SpoPlus or Mse, or fit WiseRegressor(rescale=True)."
+                "predictions are costs, such as SpoPlus or Mse, or fit WiseRegressor(lifted=True)."
             )
         if self.compares_rows and problem.n_rows is not None:
             raise ValueError(

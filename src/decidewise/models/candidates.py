@@ -78,7 +78,7 @@ class Candidates(dict[str, Any]):
         return menu
 
 
-def default_candidates(X: Any, costs: Any, *, rescale: bool = False, forecast: Any = None) -> Candidates:
+def default_candidates(X: Any, costs: Any, *, lifted: bool = False, forecast: Any = None) -> Candidates:
     """Return solver-free models that suit the data, by name, from the simplest to the most complex.
 
     A name without "wise", such as "gamma", is the plain fit (exponent 0); "wise 0.75 gamma" and "wise gamma" are fits
@@ -87,7 +87,7 @@ def default_candidates(X: Any, costs: Any, *, rescale: bool = False, forecast: A
 
     - the training mean, and the forecasts that are given;
     - least squares; log-linear models with the gamma, Poisson and squared deviances, if at most 5 % of the costs are at
-      or below zero; least squares under the change of measure;
+      or below zero; least squares under the change of measure, with the mean and the iterated scale;
     - models for outliers, and for sizes that are unrelated to the direction: directions, clipped weights, least squares
       of logarithms;
     - all of these with a ridge, up to one that shrinks the model to the mean;
@@ -102,8 +102,9 @@ def default_candidates(X: Any, costs: Any, *, rescale: bool = False, forecast: A
     ----------
     X : array-like or frame of shape (n, p)
     costs : array-like or frame of shape (n, d)
-    rescale : bool
-        Whether all candidates predict in the units of the costs, as a problem with known costs needs.
+    lifted : bool
+        Whether all candidates estimate the costs themselves, not only their direction, as a problem with known costs
+        needs.
     forecast : list of columns, callable, or mapping of str to these, optional
         Forecasts of the costs that are already there, one or several by name; see `GivenForecast`.
 
@@ -132,15 +133,15 @@ def default_candidates(X: Any, costs: Any, *, rescale: bool = False, forecast: A
     # These models have equally many parameters. The log link comes first, since it suits positive costs more often.
     menu.serve("log links", why_log, groups=[_variants(linear, _LOG_LINKS, (0.0, 0.75, 1.0))])
     menu.serve("change of measure", "sizes that vary", groups=[_variants(linear, ["least squares"], (0.75, 1.0))])
-    menu.serve("outliers", "also sizes unrelated to direction", groups=[_robust(linear, rescale=rescale)])
+    menu.serve("iterated scale", "features in the units of the costs", groups=[_iterated(linear["least squares"])])
+    menu.serve("outliers", "also sizes unrelated to direction", groups=[_robust(linear, lifted=lifted)])
     menu.serve("ridge", "from almost none to the mean", groups=[_ridges(linear)])
-    _serve_quadratic(menu, linear, size, rescale=rescale)
-    _serve_smooth(menu, linear, size, rescale=rescale)
+    _serve_quadratic(menu, linear, size, lifted=lifted)
+    _serve_smooth(menu, linear, size, lifted=lifted)
     _serve_trees(menu, size)
-    if rescale:
-        for candidate in menu.values():
-            if isinstance(candidate, WiseRegressor):
-                candidate.rescale = candidate.exponent > 0  # with exponent 0 predictions are in units already
+    for candidate in menu.values():
+        if isinstance(candidate, WiseRegressor):
+            candidate.lifted = lifted and candidate.exponent > 0  # with exponent 0 they do so already
     return menu
 
 
@@ -188,13 +189,21 @@ def _linear_learners(costs: FloatArray) -> tuple[dict[str, Any], str]:
     return learners, f"{(costs <= 0).sum():,} costs at or below zero are raised to a floor where needed"
 
 
-def _robust(linear: Mapping[str, Any], *, rescale: bool) -> dict[str, Any]:
+def _iterated(learner: Any) -> dict[str, Any]:
+    # The other scales decide alike: the fits of all learners here are proportional to their targets.
+    return {
+        "wise iterated": WiseRegressor(learner, scale="iterated"),
+        "wise iterated, ridge 0.1": WiseRegressor(_behind((), learner, 0.1), scale="iterated"),
+    }
+
+
+def _robust(linear: Mapping[str, Any], *, lifted: bool) -> dict[str, Any]:
     robust: dict[str, Any] = {}
     for label in _present(linear, _RIDGED):
         suffix = "" if label == "least squares" else f" {label}"
         robust[f"directions{suffix}"] = ClippedWise(linear[label], clip=0.0)
         robust[f"wise clipped{suffix}"] = ClippedWise(linear[label], clip=0.5)
-    if "gamma" in linear and not rescale:  # logarithms have a bias, which known costs would not share
+    if "gamma" in linear and not lifted:  # logarithms have a bias, which known costs would not share
         robust["logarithms"] = _logarithms(GeneralizedLinear())
         robust["logarithms, ridge 0.1"] = _logarithms(_behind((), GeneralizedLinear(), 0.1))
     return robust
@@ -212,18 +221,18 @@ def _ridges(linear: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _serve_quadratic(menu: Candidates, linear: Mapping[str, Any], size: _Size, *, rescale: bool) -> None:
+def _serve_quadratic(menu: Candidates, linear: Mapping[str, Any], size: _Size, *, lifted: bool) -> None:
     n_quadratic = size.n_features * (size.n_features + 3) // 2
     if n_quadratic > min(size.n_rows / 3, _MAX_QUADRATIC_FEATURES):
         most = f"at most {_MAX_QUADRATIC_FEATURES}, with three rows for each"
         menu.serve("quadratic features", f"left out: there would be {n_quadratic} for {size.n_rows} rows ({most})")
         return
     steps = (StandardScaler(), PolynomialFeatures(2, include_bias=False))
-    groups = _expanded([_Expansion(", quadratic", steps, (0.1, 0.01))], linear, _RIDGED, rescale=rescale)
+    groups = _expanded([_Expansion(", quadratic", steps, (0.1, 0.01))], linear, _RIDGED, lifted=lifted)
     menu.serve("quadratic features", f"{n_quadratic} of them, for {size.n_rows} rows", groups=groups, on_trial=True)
 
 
-def _serve_smooth(menu: Candidates, linear: Mapping[str, Any], size: _Size, *, rescale: bool) -> None:
+def _serve_smooth(menu: Candidates, linear: Mapping[str, Any], size: _Size, *, lifted: bool) -> None:
     if size.n_rows < _MIN_ROWS_FOR_SMOOTH or size.n_features > _MAX_FEATURES_FOR_SMOOTH:
         needs = f"{_MIN_ROWS_FOR_SMOOTH} rows and at most {_MAX_FEATURES_FOR_SMOOTH} features"
         menu.serve("smooth features", f"left out: they need {needs}")
@@ -233,7 +242,7 @@ def _serve_smooth(menu: Candidates, linear: Mapping[str, Any], size: _Size, *, r
         _Expansion(f", smooth {width:g}", (StandardScaler(), SmoothFeatures(n_waves, bandwidth=width)), ridges)
         for width, ridges in _SMOOTH.items()
     ]
-    groups = _expanded(expansions, linear, (*_RIDGED, "poisson"), rescale=rescale)
+    groups = _expanded(expansions, linear, (*_RIDGED, "poisson"), lifted=lifted)
     menu.serve("smooth features", f"{n_waves} random waves", groups=groups, on_trial=True)
 
 
@@ -264,7 +273,7 @@ def _boosted_trees() -> Any:
 
 
 def _expanded(
-    expansions: Sequence[_Expansion], linear: Mapping[str, Any], labels: Sequence[str], *, rescale: bool
+    expansions: Sequence[_Expansion], linear: Mapping[str, Any], labels: Sequence[str], *, lifted: bool
 ) -> list[dict[str, Any]]:
     """Return models of more features: one group for each learner."""
     groups = []
@@ -278,7 +287,7 @@ def _expanded(
             if label == "gamma":
                 learner = _behind(steps, linear[label], 0.1)
                 group[f"directions gamma{detail}, ridge 0.1"] = ClippedWise(learner, clip=0.0)
-                if not rescale:
+                if not lifted:
                     group[f"logarithms{detail}, ridge 0.1"] = _logarithms(_behind(steps, GeneralizedLinear(), 0.1))
         groups.append(group)
     return groups

@@ -53,9 +53,10 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         have a unit, such as the amplitude of noise, are relative to the typical cost.
     protocol : {"safe", "paper"}
         With "safe", training standardises features and divides costs by a typical cost, so that the model does not
-        depend on their units. The fitted model is never worse than the start: by the regret on the rows set aside with
-        `early_stopping`, otherwise by the mean loss over the training rows. With "paper", Adam works on features and
-        costs unchanged and, without `early_stopping`, the last parameters are kept.
+        depend on their units. The fitted model is an average over the steps of Adam, in which recent steps count more.
+        It is never worse than the start: by the regret on the rows set aside with `early_stopping`, otherwise by the
+        mean loss over the training rows. With "paper", Adam works on features and costs unchanged and, without
+        `early_stopping`, the last parameters are kept.
     init : {"wise", "mse", "torch", "zeros"}, array of shape (p + 1, d), or linear model
         The start of training: the exact WISE fit, the exact least-squares fit, uniform in `±1/sqrt(p)` (as in the
         paper), zeros, an array of parameters with the intercepts in the first row, or any model with `coef_` and
@@ -76,6 +77,8 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     early_stopping : bool
         Whether to set aside `validation_fraction` of the rows, to stop after `n_iter_no_change` epochs without a lower
         regret there, and to keep the best model, which may be the start.
+    validation : {"random", "last"}
+        Which rows to set aside: a random part, or, if the rows are in order of time, the last ones.
     n_neighbors : int, optional
         If given, labels are computed for averaged costs: `neighbor_weight` times the sample's own costs, and the rest
         for the mean costs of this many nearest samples, by standardised features.
@@ -135,6 +138,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         max_seconds: float | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.2,
+        validation: Literal["random", "last"] = "random",
         n_iter_no_change: int = 10,
         n_neighbors: int | None = None,
         neighbor_weight: float = 0.5,
@@ -153,6 +157,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.max_seconds = max_seconds
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
+        self.validation = validation
         self.n_iter_no_change = n_iter_no_change
         self.n_neighbors = n_neighbors
         self.neighbor_weight = neighbor_weight
@@ -206,6 +211,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                     link=self.link,
                     batch_size=self.batch_size,
                     learning_rate=self.learning_rate,
+                    average=self.protocol == "safe",
                     rng=rng,
                     label_rng=label_rng,
                 )
@@ -259,6 +265,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             as_positive(self.max_seconds, name="max_seconds")
         if as_flag(self.early_stopping, name="early_stopping"):
             as_number(self.validation_fraction, name="validation_fraction", above=0, below=1)
+        as_choice(self.validation, name="validation", choices=("random", "last"))
         if self.n_neighbors is not None:
             as_integer(self.n_neighbors, name="n_neighbors")
             as_number(self.neighbor_weight, name="neighbor_weight", at_least=0, at_most=1)
@@ -332,5 +339,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 f"validation_fraction={self.validation_fraction} sets aside {n_validation} of {n_rows} rows; at least "
                 "one row must be set aside and one kept. Pass more rows, another fraction, or early_stopping=False."
             )
+        if self.validation == "last":
+            return np.arange(n_rows - n_validation), np.arange(n_rows - n_validation, n_rows)
         order = rng.permutation(n_rows)
         return order[n_validation:], order[:n_validation]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -101,6 +102,10 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
     array([[40.]])
     """
 
+    coef_: FloatArray
+    intercept_: Any
+    moments_: Moments
+
     def __init__(
         self,
         deviance: Literal["squared", "poisson", "gamma", "tweedie"] = "squared",
@@ -157,6 +162,12 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         with all_or_nothing(self):
             deviance = self._check_parameters()
             return self._add(blocks, 2, deviance)
+
+    def multiply_targets(self, factor: float) -> Self:
+        """Change a fit with the identity link to that of targets `factor` times as large, without another pass."""
+        self.moments_ = replace(self.moments_, cross=self.moments_.cross * factor)
+        self.coef_, self.intercept_ = self.coef_ * factor, self.intercept_ * factor
+        return self
 
     def predict(self, X: Any) -> FloatArray:
         """Return predictions of the shape of the targets: (n, d) or (n,)."""

@@ -7,27 +7,25 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
-from sklearn.utils import Tags, check_array, check_random_state, get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from decidewise.checks import FloatArray, as_flag, as_matrix, as_number, as_sample_weight, check_same_rows
 from decidewise.errors import CalibrationWarning
-from decidewise.measure import mean_one, resample, transform
+from decidewise.measure import transform
 from decidewise.models.estimator.all_or_nothing import all_or_nothing
-from decidewise.models.estimator.traits import (
-    as_regressor,
-    check_features,
-    loss_without_mean,
-    multi_output,
-    refuse_masked,
-    weight_keyword,
-)
+from decidewise.models.estimator.changed_fit import ChangedFit, PredictedScale
+from decidewise.models.estimator.traits import as_regressor, deviance_power, loss_without_mean, refuse_masked
 from decidewise.models.generalized_linear import GeneralizedLinear
-from decidewise.models.linear.blocks import BLOCK_ROWS, RowBlocks
+from decidewise.models.linear.blocks import BLOCK_ROWS
 from decidewise.models.linear.units import back_from, cost_unit
+
+SCALES = ("unit", "mean", "iterated")
+# After this many fits, the decisions of another fit are the same in nearly all rows.
+_N_ITERATES = 6
 
 
 def _has_partial_fit(model: WiseRegressor) -> bool:
@@ -37,15 +35,20 @@ def _has_partial_fit(model: WiseRegressor) -> bool:
             f"partial_fit needs a learner whose fit is one sum over the rows: GeneralizedLinear() or None; got "
             f"{type(learner).__name__}. Use fit."
         )
+    if model.exponent and not (isinstance(model.scale, str) and model.scale in ("unit", "mean") and not model.lifted):
+        raise AttributeError(
+            'partial_fit needs scale="unit" or scale="mean", and lifted=False: otherwise the weights of earlier rows '
+            "change with every chunk, since they depend on a model or on the mean size of all rows. Use fit."
+        )
     return bool(learner.partial_fit_blocks)  # raises an AttributeError with the reason for a log link
 
 
 class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Fit any regressor to costs for good decisions, without a solver.
 
-    The learner is fitted with sample weights `‖y‖^exponent` and targets `y/‖y‖^exponent`. Its best prediction is
-    `E[y | x] / E[‖y‖^exponent | x]`, which has the direction of the expected cost; the optimal decision of a linear
-    problem depends only on this direction.
+    The learner is fitted with sample weights `a/s(x)²` and targets `y s(x)/a`, where `a = ‖y‖^exponent` and `s(x) > 0`
+    is a scale. Its best prediction is `s(x) E[y | x] / E[a | x]`, which has the direction of the expected cost whatever
+    the scale; the optimal decision of a linear problem depends only on this direction.
 
     Parameters
     ----------
@@ -54,35 +57,68 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         a single output is fitted once per output. A learner that takes no sample weights is fitted on a sample drawn
         from the changed measure.
     exponent : float
-        1 is WISE; 0 is the learner without a change of measure.
-    rescale : bool
-        Whether to fit `E[‖y‖^exponent | x]` too and to multiply predictions by it, so that `predict` returns costs in
-        their own units. Decisions stay the same, since the fitted factor is kept positive: it is at least the smallest
-        positive `‖y‖^exponent` in training.
+        1 is WISE; 0 is the learner without a change of measure, whatever the scale.
+    scale : {"mean", "unit", "iterated"} or scikit-learn regressor
+        The scale `s(x)`:
+
+        - "mean", the mean of `a`: predictions have the size of the costs, so that penalties and tolerances of the
+          learner mean what they mean for the costs.
+        - "unit", 1: the paper's WISE, whose predictions have norms of at most about 1. An exact linear fit decides as
+          with "mean".
+        - "iterated", `‖f(x)‖^exponent` with the learner's own prediction `f`, which starts from the learner's fit to
+          the costs and is fitted again six times. Choose it if features are in the units of the costs, such as
+          forecasts or the costs of yesterday. The learner must not fit training rows much closer than new ones, since
+          the scale must not depend on the costs of the row.
+        - a regressor of `E[a | x]`.
+    lifted : bool
+        Whether to fit one more cost that is always 1, and to divide predictions by it. Then `predict` estimates
+        `E[y | x]` itself, not only its direction, as a problem with known costs needs. Sizes `a` below a tenth of their
+        mean are raised to it; the divisor is at least its smallest target in training, so it is positive. Without known
+        costs, decisions stay the same if no size is raised and outputs are fitted one by one.
     random_state : int, RandomState instance or None
         Draws the sample for learners that take no weights; the default gives the same model every time.
 
     Attributes
     ----------
     estimator_ : the fitted learner
-    scale_estimator_ : the learner fitted to `‖y‖^exponent`, if `rescale` is true
+    n_outputs_ : int
+        The number of costs.
+    unit_ : float
+        Predictions are those of `estimator_` times this; 1 unless the costs are near the ends of float64, or lifted.
+    scale_estimator_ : the fitted regressor of `E[a | x]`, if `scale` is a regressor
     n_features_in_ : int
     feature_names_in_ : ndarray of str, if the features have names
+
+    Notes
+    -----
+    For a Poisson, gamma or Tweedie deviance of power `p` the weights are `a/s(x)^(2 - p)`, because such a deviance
+    grows only with this power of the scale. `docs/bregman.md` proves that all of these are Fisher consistent.
 
     Examples
     --------
     >>> import numpy as np
-    >>> X = np.zeros((2, 1))
-    >>> WiseRegressor().fit(X, [[4.0, 0.0], [0.0, 1.0]]).predict(X[:1])
+    >>> X, costs = np.zeros((2, 1)), [[4.0, 0.0], [0.0, 1.0]]
+    >>> WiseRegressor().fit(X, costs).predict(X[:1])  # 2.5 times the unit prediction: the mean norm
+    array([[2. , 0.5]])
+    >>> WiseRegressor(scale="unit").fit(X, costs).predict(X[:1])
     array([[0.8, 0.2]])
     """
 
+    estimator_: Any
+
     def __init__(
-        self, estimator: Any = None, *, exponent: float = 1.0, rescale: bool = False, random_state: Any = 0
+        self,
+        estimator: Any = None,
+        *,
+        exponent: float = 1.0,
+        scale: Any = "mean",
+        lifted: bool = False,
+        random_state: Any = 0,
     ) -> None:
         self.estimator = estimator
         self.exponent = exponent
-        self.rescale = rescale
+        self.scale = scale
+        self.lifted = lifted
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -97,24 +133,16 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         """
         learner = self._check_parameters()
         costs, weights = _read(X, y, sample_weight)
-        if loss := loss_without_mean(learner):
-            warnings.warn(
-                f"the conditional mean does not minimise {loss} (the absolute error, for example, gives the median), "
-                "but the best decision depends on the mean. So decisions may stay wrong with any number of rows. "
-                "Choose a squared, Poisson or gamma loss.",
-                CalibrationWarning,
-                stacklevel=2,
-            )
+        self._warn(learner, costs)
         with all_or_nothing(self):
-            self._n_outputs = costs.shape[1]
+            self.__dict__.pop("scale_estimator_", None)
+            self.n_outputs_ = costs.shape[1]
             self._unit = cost_unit(costs[:BLOCK_ROWS], power=self.exponent)
-            self._seen_with = self.exponent, self.rescale
-            self.estimator_ = self._fit(learner, X, costs, self.exponent, weights)
-            if self.rescale:
-                sizes = self._sizes(costs)
-                self._smallest_size = sizes[sizes > 0].min()
-                # E[‖y‖^exponent | x] is a plain mean: the same fit of a single cost, with exponent 0.
-                self.scale_estimator_ = self._fit(learner, X, sizes[:, None], 0.0, weights)
+            self._seen_with = self.exponent, self.scale, self.lifted
+            self._total_weight = _total(weights, len(costs))
+            change = self._change(learner, X, costs, weights)
+            self._fit(change)
+            self.unit_ = change.unit_after(self._scale)
             for name in ("n_features_in_", "feature_names_in_"):
                 self.__dict__.pop(name, None)
                 if hasattr(self.estimator_, name):
@@ -125,8 +153,10 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to those of the last `fit` and the calls since then: the model is that of one `fit` on all rows.
 
-        Only for the exact linear fit: `WiseRegressor()`, or `WiseRegressor(GeneralizedLinear(...))` with the squared
-        deviance and the identity link. It stores sums over the rows, so a table of any length can be read in parts.
+        Only for the exact linear fit, `WiseRegressor()` or `WiseRegressor(GeneralizedLinear(...))` with the squared
+        deviance and the identity link, with the scale "unit" or "mean". It stores sums over the rows, so a table of any
+        length can be read in parts. Other scales, and lifted fits, need all rows: the weights of the first rows depend
+        on the last.
 
         Parameters
         ----------
@@ -144,30 +174,35 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         if not hasattr(self, "estimator_"):
             return self.fit(X, y, sample_weight)
         learner = self._check_parameters()
-        if (self.exponent, self.rescale) != self._seen_with:
-            exponent, rescale = self._seen_with
+        if (self.exponent, self.scale, self.lifted) != self._seen_with:
+            exponent, scale, lifted = self._seen_with
             raise ValueError(
-                f"the rows so far were fitted with {exponent=} and {rescale=}; now exponent={self.exponent} and "
-                f"rescale={self.rescale}. Set them back, or call fit to start again."
+                f"the rows so far were fitted with {exponent=}, {scale=} and {lifted=}; now exponent={self.exponent}, "
+                f"scale={self.scale!r} and lifted={self.lifted}. Set them back, or call fit to start again."
             )
         costs, weights = _read(X, y, sample_weight)
+        more = copy(self.estimator_).set_params(**learner.get_params(deep=False))
+        X = validate_data(more, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
+        blocks = self._change(learner, X, costs, weights).blocks(X, None if self._scale is None else 1.0)
         with all_or_nothing(self):
-            self.estimator_ = self._add(self.estimator_, learner, X, costs, self.exponent, weights)
-            if self.rescale:
-                sizes = self._sizes(costs)
-                self._smallest_size = min(self._smallest_size, sizes[sizes > 0].min(initial=np.inf))
-                self.scale_estimator_ = self._add(self.scale_estimator_, learner, X, sizes[:, None], 0.0, weights)
+            self._total_weight += _total(weights, len(costs))
+            if self._scale is None:
+                self.estimator_ = more.partial_fit_blocks(blocks)
+            else:
+                self._scale_to_mean(more.multiply_targets(1 / self._scale).partial_fit_blocks(blocks))
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Return predicted costs (n, d): directions of any length or, with `rescale`, costs in their own units."""
+        """Return predicted costs (n, d); with `scale="unit"` they are directions of any length.
+
+        They have the size of the costs, but only with `lifted` do they estimate the costs of each row.
+        """
         check_is_fitted(self)
-        directions = self._directions(X)
-        if not self.rescale:
-            return directions
-        sizes = np.reshape(self.scale_estimator_.predict(X), (-1, 1))
-        in_units = directions / back_from(self._unit, self.exponent) * np.maximum(sizes, self._smallest_size)
-        return in_units * self._unit
+        prediction = self._learned(X)
+        costs = prediction[:, : self.n_outputs_]
+        if self._lifts:
+            costs = costs / np.maximum(prediction[:, -1:], self._smallest_lifted)
+        return costs if self.unit_ == 1 else costs * self.unit_
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the coefficient of determination under the changed measure: 1 if perfect, 0 for the best constant.
@@ -175,16 +210,26 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         To score decisions, use `decidewise.evaluate.regret_scorer`.
         """
         check_is_fitted(self)
-        weights, targets = transform(as_matrix(y) / self._unit, self.exponent)
+        scale = self._scale.at(X) if isinstance(self._scale, PredictedScale) else self._scale
+        power = deviance_power(self._learner())
+        weights, targets = transform(as_matrix(y) / self._unit, self.exponent, scale=scale, power=power)
         if sample_weight is not None:
             weights = weights * as_sample_weight(sample_weight, len(weights))
-        directions = self._directions(X) / back_from(self._unit, self.exponent)
-        return float(r2_score(targets, directions, sample_weight=weights, multioutput="variance_weighted"))
+        prediction = self._learned(X)[:, : self.n_outputs_]
+        if not self._lifts:
+            final = self._unit if scale is not None else back_from(self._unit, self.exponent)
+            prediction = prediction / (final / self.unit_)
+        return float(r2_score(targets, prediction, sample_weight=weights, multioutput="variance_weighted"))
 
     @property
     def predicts_directions(self) -> bool:
-        """Whether predictions are directions, which cannot be added to known costs."""
-        return self.exponent > 0 and not self.rescale
+        """Whether predictions are right up to a factor that depends on the row: they cannot be added to known costs."""
+        return self.exponent > 0 and not self.lifted
+
+    @property
+    def _lifts(self) -> bool:
+        exponent, _, lifted = self._seen_with
+        return bool(lifted and exponent > 0)  # with exponent 0 the cost that is always 1 is predicted as 1
 
     def _learner(self) -> Any:
         return GeneralizedLinear() if self.estimator is None else self.estimator
@@ -192,51 +237,70 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
     def _check_parameters(self) -> Any:
         """Return the learner; raise if a parameter is bad."""
         as_number(self.exponent, name="exponent", at_least=0)
-        as_flag(self.rescale, name="rescale")
+        as_flag(self.lifted, name="lifted")
+        if isinstance(self.scale, str) or not hasattr(self.scale, "fit"):
+            if not (isinstance(self.scale, str) and self.scale in SCALES):
+                raise ValueError(f"scale must be one of {', '.join(SCALES)}, or a regressor; got {self.scale!r}.")
+        else:
+            as_regressor(self.scale, name="scale")
         return as_regressor(self._learner(), name="estimator")
 
-    def _directions(self, X: Any) -> FloatArray:
-        return np.reshape(self.estimator_.predict(X), (-1, self._n_outputs))
+    def _warn(self, learner: Any, costs: FloatArray) -> None:
+        if loss := loss_without_mean(learner):
+            warnings.warn(
+                f"the conditional mean does not minimise {loss} (the absolute error, for example, gives the median), "
+                "but the best decision depends on the mean. So decisions may stay wrong with any number of rows. "
+                "Choose a squared, Poisson or gamma loss.",
+                CalibrationWarning,
+                stacklevel=3,
+            )
+        if costs.shape[1] == 1 and self.exponent > 0 and not self.lifted:
+            warnings.warn(
+                "there is one cost only, and its direction is a constant, 1 or -1, with little to learn from. Set "
+                "exponent=0, or pass one column per decision variable.",
+                CalibrationWarning,
+                stacklevel=3,
+            )
 
-    def _sizes(self, costs: FloatArray) -> FloatArray:
-        """Return `‖y‖^exponent` for each row of costs (n, d), with costs divided by their unit."""
-        sizes, _ = transform(costs / self._unit, self.exponent)
-        return sizes
+    def _change(self, learner: Any, X: Any, costs: FloatArray, weights: FloatArray | None) -> ChangedFit:
+        return ChangedFit(
+            learner, X, costs, weights, self.exponent, self._unit, self._lifts, random_state=self.random_state
+        )
 
-    def _add(
-        self, fitted: Any, learner: Any, X: Any, costs: FloatArray, exponent: float, sample_weight: FloatArray | None
-    ) -> Any:
-        """Return a copy of the fitted learner with more rows added, and with the present parameters of `learner`."""
-        more = copy(fitted).set_params(**learner.get_params(deep=False))
-        X = validate_data(more, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
-        unit = self._unit if exponent > 0 else 1.0
-        return more.partial_fit_blocks(RowBlocks(X, costs, sample_weight, exponent=exponent, unit=unit))
-
-    def _fit(self, learner: Any, X: Any, costs: FloatArray, exponent: float, sample_weight: FloatArray | None) -> Any:
-        """Return a fitted copy of the learner for the given costs and exponent."""
-        unit = self._unit if exponent > 0 else 1.0
-        if hasattr(learner, "fit_blocks"):
-            learner = clone(learner)
-            X = validate_data(learner, X, dtype=[np.float64, np.float32], ensure_all_finite=False)
-            return learner.fit_blocks(RowBlocks(X, costs, sample_weight, exponent=exponent, unit=unit))
-        check_features(X)
-        costs = as_matrix(costs)
-        keyword = weight_keyword(learner)
-        if keyword is None:
-            X = _readable(X, allow_nan=get_tags(learner).input_tags.allow_nan)
-            random = check_random_state(self.random_state)
-            rng = np.random.default_rng(random.randint(2**31))
-            X, targets = resample(X, costs / unit, len(costs), rng, exponent=exponent, sample_weight=sample_weight)
-            fit_arguments = {}
+    def _fit(self, change: ChangedFit) -> None:
+        """Fit the learner, after its scale."""
+        self._scale: Any = None
+        scale: Any
+        if self.exponent == 0:
+            self._scale = scale = 1.0
+        elif self.scale == "unit":
+            scale = None
+        elif self.scale == "mean" and change.in_one_pass:
+            self._scale = 1.0
+            self._scale_to_mean(change.fit(1.0))
+            return
+        elif self.scale == "mean":
+            self._scale = scale = change.mean_size
+        elif self.scale == "iterated":
+            self._scale = change.first_iterate()
+            for _ in range(_N_ITERATES - 1):
+                self._scale = change.next_iterate(self._scale)
+            scale = self._scale.at(change.X)
         else:
-            weights, targets = transform(costs / unit, exponent)
-            weights = weights if sample_weight is None else weights * sample_weight
-            # Weights of mean 1 keep the meaning of the learner's own penalties.
-            fit_arguments = {keyword: mean_one(weights)}
-        targets = targets * back_from(unit, exponent)
-        if targets.shape[1] == 1:
-            return clone(learner).fit(X, targets[:, 0], **fit_arguments)
-        return clone(multi_output(learner)).fit(X, targets, **fit_arguments)
+            self._scale = change.fitted_scale(self.scale)
+            self.scale_estimator_ = self._scale.model
+            scale = self._scale.at(change.X)
+        self.estimator_ = change.fit(scale)
+        if change.lifted:
+            self._smallest_lifted = change.smallest_lifted(scale)
+
+    def _scale_to_mean(self, fitted: Any) -> None:
+        """Keep an exact linear fit of the scale 1, multiplied by the mean size of all rows so far."""
+        self._scale = fitted.moments_.total_weight / self._total_weight
+        self.estimator_ = fitted.multiply_targets(self._scale)
+
+    def _learned(self, X: Any) -> FloatArray:
+        return np.reshape(self.estimator_.predict(X), (-1, self.n_outputs_ + self._lifts))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -258,8 +322,5 @@ def _read(X: Any, y: Any, sample_weight: Any) -> tuple[FloatArray, FloatArray | 
     return costs, None if sample_weight is None else as_sample_weight(sample_weight, len(costs))
 
 
-def _readable(X: Any, *, allow_nan: bool) -> Any:
-    """Return features from which rows can be drawn; check all of them, since the learner sees only the drawn rows."""
-    if hasattr(X, "columns"):
-        return X
-    return check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=not allow_nan)
+def _total(weights: FloatArray | None, n_rows: int) -> float:
+    return float(n_rows) if weights is None else float(weights.sum())

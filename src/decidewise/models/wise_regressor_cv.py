@@ -220,7 +220,7 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
             forecast.fit(X, costs)  # a bad forecast is an error now, not a candidate that fails
         if self.candidates is None:
             as_matrix(X, name="X")  # the training mean would not notice bad features
-            candidates = default_candidates(X, costs, rescale=self.problem.has_known, forecast=self.forecast)
+            candidates = default_candidates(X, costs, lifted=self.problem.has_known, forecast=self.forecast)
         else:
             menu = self.candidates if isinstance(self.candidates, Candidates) else Candidates()
             candidates = menu.renewed(forecasts | named(self.candidates))

@@ -15,6 +15,7 @@ RNG = np.random.default_rng(0)
 X, COSTS = RNG.normal(size=(60, 3)), RNG.lognormal(size=(60, 4))
 
 
+@pytest.mark.filterwarnings("ignore:there is one cost only")
 @parametrize_with_checks([SmoothFeatures(10), ClippedWise()])
 def test_scikit_learn(estimator, check):
     check(estimator)
@@ -23,7 +24,7 @@ def test_scikit_learn(estimator, check):
 class TestClippedWise:
     def test_zero_is_least_squares_of_directions_and_one_is_wise(self):
         directions = GeneralizedLinear().fit(X, unit_rows(COSTS)).predict(X)
-        np.testing.assert_allclose(ClippedWise(clip=0.0).fit(X, COSTS).predict(X), directions)
+        np.testing.assert_allclose(ClippedWise(clip=0.0, scale="unit").fit(X, COSTS).predict(X), directions)
         np.testing.assert_allclose(
             ClippedWise(clip=1.0).fit(X, COSTS).predict(X), WiseRegressor().fit(X, COSTS).predict(X)
         )
@@ -31,12 +32,14 @@ class TestClippedWise:
     def test_between_weights_are_clipped_at_the_quantile(self):
         weights = np.minimum(norms(COSTS), np.quantile(norms(COSTS), 0.5))
         by_hand = GeneralizedLinear("gamma").fit(X, unit_rows(COSTS), weights).predict(X)
-        np.testing.assert_allclose(ClippedWise(GeneralizedLinear("gamma"), clip=0.5).fit(X, COSTS).predict(X), by_hand)
+        np.testing.assert_allclose(
+            ClippedWise(GeneralizedLinear("gamma"), clip=0.5, scale="unit").fit(X, COSTS).predict(X), by_hand
+        )
 
     def test_rows_of_zeros_and_bad_input(self):
         costs = np.vstack([COSTS, np.zeros(4)])
-        same = ClippedWise().fit(np.vstack([X, X[:1]]), costs).predict(X)
-        np.testing.assert_allclose(same, ClippedWise().fit(X, COSTS).predict(X))
+        same = ClippedWise(scale="unit").fit(np.vstack([X, X[:1]]), costs).predict(X)
+        np.testing.assert_allclose(same, ClippedWise(scale="unit").fit(X, COSTS).predict(X))
         with pytest.raises(ValueError, match="clip must be"):
             ClippedWise(clip=2).fit(X, COSTS)
         with pytest.raises(ValueError, match="nothing to learn"):

@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
 from sklearn.metrics import mean_tweedie_deviance
 
 from decidewise.models import GeneralizedLinear, WiseRegressor
 from decidewise.models.linear.deviances import Deviance
+from decidewise.scaling import unit_rows
 
 DEVIANCES = [
     Deviance.of("squared"),
@@ -86,8 +88,11 @@ class TestBregman:
         X, costs = groups
         sizes = np.linalg.norm(costs, axis=1) ** exponent
         expected = (X.T @ costs) / (X.T @ sizes)[:, None]
-        prediction = WiseRegressor(model, exponent=exponent).fit(X, costs).predict(np.eye(3))
-        np.testing.assert_allclose(prediction, expected, rtol=1e-6)
+        unit = WiseRegressor(model, exponent=exponent, scale="unit").fit(X, costs).predict(np.eye(3))
+        np.testing.assert_allclose(unit, expected, rtol=1e-6)
+        for scale in ("mean", "iterated", Ridge()):
+            prediction = WiseRegressor(model, exponent=exponent, scale=scale).fit(X, costs).predict(np.eye(3))
+            np.testing.assert_allclose(unit_rows(prediction), unit_rows(expected), rtol=1e-5)
 
     @each_model
     def test_so_does_any_other_positive_weight(self, groups, model):

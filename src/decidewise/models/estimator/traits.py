@@ -23,6 +23,14 @@ _NEVER_THE_MEAN = {
     "HuberRegressor", "LinearSVR", "NuSVR", "QuantileRegressor", "RANSACRegressor", "SVR", "TheilSenRegressor",
 }  # fmt: skip
 
+# Deviances by the power of their variance function; all other losses of means count as the square.
+_POWERS = {
+    "poisson": 1.0, "count:poisson": 1.0, "PoissonRegressor": 1.0, "gamma": 2.0, "reg:gamma": 2.0,
+    "GammaRegressor": 2.0,
+}  # fmt: skip
+# Learners of many outputs whose tags do not say so.
+_MANY_OUTPUTS = {"MLPRegressor"}
+
 # The square of this, summed over many rows, is still in the range of float64.
 _LARGEST_FEATURE = 1e150
 
@@ -90,7 +98,9 @@ def multi_output(learner: Any) -> Any:
     """Return the learner, wrapped to fit one copy per output unless it handles many outputs itself."""
     # A search handles many outputs if the learner that it tunes does, whatever its own tag says.
     tuned = learner.estimator if isinstance(learner, GridSearchCV | RandomizedSearchCV) else learner
-    if get_tags(tuned).target_tags.multi_output:
+    last = tuned.steps[-1][1] if isinstance(tuned, Pipeline) else tuned
+    named = {base.__name__ for base in type(last).__mro__}
+    if get_tags(tuned).target_tags.multi_output or named & _MANY_OUTPUTS:
         return learner
     if isinstance(learner, Pipeline):
         # Wrap only the last step: the transformers are fitted once, and the weights still reach the last step.
@@ -109,6 +119,28 @@ def loss_without_mean(learner: Any) -> str | None:
     parameters = learner.get_params(deep=False)
     named = (parameters.get(key) for key in ("loss", "criterion", "objective"))
     return next((name for name in named if isinstance(name, str) and name in _NOT_THE_MEAN), None)
+
+
+def deviance_power(learner: Any) -> float:
+    """Return the power of the deviance that the learner minimises: 0 for the square, 1 for Poisson, 2 for gamma.
+
+    >>> from sklearn.linear_model import GammaRegressor, Ridge
+    >>> deviance_power(Ridge()), deviance_power(GammaRegressor())
+    (0.0, 2.0)
+    """
+    inner = learner.steps[-1][1] if isinstance(learner, Pipeline) else _inner(learner)
+    if inner is not None:
+        return deviance_power(inner)
+    parameters = learner.get_params(deep=False)
+    named = {parameters.get(key) for key in ("deviance", "loss", "criterion", "objective") if _is_text(parameters, key)}
+    if "tweedie" in named or type(learner).__name__ == "TweedieRegressor":
+        power = parameters.get("power", parameters.get("tweedie_variance_power", 1.5))
+        return float(power)
+    return max((_POWERS.get(name, 0.0) for name in {type(learner).__name__, *named}), default=0.0)
+
+
+def _is_text(parameters: dict[str, Any], key: str) -> bool:
+    return isinstance(parameters.get(key), str)
 
 
 def _inner(learner: Any) -> Any:

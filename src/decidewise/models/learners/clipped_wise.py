@@ -21,7 +21,7 @@ class ClippedWise(WiseRegressor):
 
     Parameters
     ----------
-    estimator, exponent, rescale, random_state
+    estimator, exponent, scale, lifted, random_state
         As for `WiseRegressor`.
     clip : float
         The quantile of the positive norms, from 0 to 1, that is the limit. 1 is `WiseRegressor`.
@@ -29,7 +29,7 @@ class ClippedWise(WiseRegressor):
     Examples
     --------
     >>> costs = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 98.0]])
-    >>> ClippedWise(clip=0.0).fit(np.zeros((3, 1)), costs).predict([[0.0]]).round(3)
+    >>> ClippedWise(clip=0.0, scale="unit").fit(np.zeros((3, 1)), costs).predict([[0.0]]).round(3)
     array([[0.333, 0.667]])
     """
 
@@ -39,10 +39,11 @@ class ClippedWise(WiseRegressor):
         *,
         clip: float = 0.5,
         exponent: float = 1.0,
-        rescale: bool = False,
+        scale: Any = "mean",
+        lifted: bool = False,
         random_state: Any = 0,
     ) -> None:
-        super().__init__(estimator, exponent=exponent, rescale=rescale, random_state=random_state)
+        super().__init__(estimator, exponent=exponent, scale=scale, lifted=lifted, random_state=random_state)
         self.clip = clip
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

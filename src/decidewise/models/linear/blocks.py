@@ -14,7 +14,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from decidewise.checks import FloatArray, check_finite
-from decidewise.measure import cost_weights, targets_of
+from decidewise.measure import cost_sizes, targets_of, weighted_targets, weights_of
 from decidewise.models.linear.units import back_from
 
 # A block of fifty features and a hundred costs fits into the second-level cache, so that memory is read once.
@@ -48,10 +48,17 @@ class RowBlocks:
     targets : ndarray of shape (n, d)
     sample_weight : ndarray of shape (n,), optional
     exponent : float, optional
-        If given, `targets` are costs: a block has weights `‖y‖^exponent` and targets `y/‖y‖^exponent`.
+        If given, `targets` are costs, and the change of measure is applied with the sizes `a = ‖y‖^exponent`.
+    scale : float or ndarray of shape (n,), optional
+        The scale `s` of the change of measure, for costs divided by the unit. By default it is 1 in the caller's units.
+    power : float
+        The power of the deviance that is minimised, which enters the weights; see `decidewise.measure.transform`.
     unit : float
-        A power of two by which costs are divided before their weights are computed, against overflow. It does not
-        change the fit.
+        A power of two by which costs are divided before their sizes are computed, against overflow. It does not change
+        the fit.
+    smallest_size : float, optional
+        If given, targets are lifted: with one more cost that is always 1, of costs that stay divided by the unit. Sizes
+        below this one are raised to it, since a row of zero costs counts in the mean of the last cost.
     """
 
     def __init__(
@@ -61,29 +68,40 @@ class RowBlocks:
         sample_weight: FloatArray | None = None,
         *,
         exponent: float | None = None,
+        scale: FloatArray | float | None = None,
+        power: float = 0.0,
         unit: float = 1.0,
+        smallest_size: float | None = None,
     ) -> None:
         self.X, self.targets, self.sample_weight, self.exponent = X, targets, sample_weight, exponent
-        self.unit, self.back = unit, 1.0 if exponent is None else back_from(unit, exponent)
+        self.scale, self.power, self.unit, self.smallest_size = scale, power, unit, smallest_size
+        if exponent is None or smallest_size is not None:
+            self.back = 1.0
+        else:
+            self.back = back_from(unit, exponent) if scale is None else unit
 
     def __len__(self) -> int:
         return math.ceil(len(self.X) / BLOCK_ROWS)
 
     def __getitem__(self, index: int) -> Block:
-        X, values, weights, measure = self._read(index)
-        return Block(X, values if measure is None else self._back(targets_of(values, measure)), weights)
+        X, values, weights, sizes = self._read(index)
+        if sizes is not None:
+            values = self._back(targets_of(values, sizes, self._scale(index)))
+        return Block(X, values, weights)
 
     def weighted(self, index: int) -> Block:
-        """Return a block with targets multiplied by their weights: under the change of measure, these are the costs."""
-        X, values, weights, measure = self._read(index)
-        factor = weights if measure is None else self._given_weights(index)
+        """Return a block with targets multiplied by their weights, which is faster than first dividing by the sizes."""
+        X, values, weights, sizes = self._read(index)
+        factor = weights if sizes is None else self._given_weights(index)
+        if sizes is not None:
+            values = weighted_targets(values, self._scale(index), self.power)
         return Block(X, self._back(values if factor is None else values * factor[:, None]), weights)
 
     def _back(self, targets: FloatArray) -> FloatArray:
         return targets if self.back == 1 else targets * self.back
 
     def _read(self, index: int) -> tuple[FloatArray, FloatArray, FloatArray | None, FloatArray | None]:
-        """Return features, values, weights, and the divisors of the values under the change of measure."""
+        """Return features, values, weights, and the sizes of the values under the change of measure."""
         first = index * BLOCK_ROWS
         rows = slice(first, first + BLOCK_ROWS)
         X = np.asarray(self.X[rows], dtype=np.float64)
@@ -95,10 +113,21 @@ class RowBlocks:
             return X, values, weights, None
         if self.unit != 1:
             values = values / self.unit
-        measure = cost_weights(values, self.exponent)
-        if not np.isfinite(measure.sum()):  # either an entry is not finite, or the power overflows
+        sizes = cost_sizes(values, self.exponent)
+        if not np.isfinite(sizes.sum()):  # either an entry is not finite, or the power overflows
             check_finite(values, name="costs", first_row=first)
-        return X, values, measure if weights is None else measure * weights, measure
+        if self.smallest_size is not None:
+            sizes = np.maximum(sizes, self.smallest_size)
+            values = np.column_stack([values, np.ones(len(values))])
+        changed = weights_of(sizes, self._scale(index), self.power)
+        return X, values, changed if weights is None else changed * weights, sizes
+
+    def _scale(self, index: int) -> FloatArray | float | None:
+        """Return the scale of the rows of a block; None for 1, which needs no division."""
+        if isinstance(self.scale, np.ndarray):
+            first = index * BLOCK_ROWS
+            return self.scale[first : first + BLOCK_ROWS]
+        return None if self.scale == 1 else self.scale
 
     def _given_weights(self, index: int) -> FloatArray | None:
         first = index * BLOCK_ROWS

@@ -69,7 +69,7 @@ class _Ridges:
 
 def _all_but_ridge(candidate: Any) -> tuple[Any, ...] | None:
     """Return what the candidates of one path have in common, or None if this one has to be fitted alone."""
-    if not isinstance(candidate, WiseRegressor) or candidate.rescale:
+    if not isinstance(candidate, WiseRegressor) or candidate.lifted or candidate.scale not in ("unit", "mean"):
         return None
     learner = _last(candidate.estimator)
     if not isinstance(learner, GeneralizedLinear) or learner.effective_link == "log" or not learner.fit_intercept:

@@ -1,4 +1,4 @@
-"""Adam with its usual constants (Kingma & Ba, 2015), as one compiled pass over the parameters."""
+"""Adam with its usual constants (Kingma & Ba, 2015), as one compiled pass, and the average over its steps."""
 
 from __future__ import annotations
 
@@ -22,6 +22,35 @@ class Adam:
         """Take one step along the mean gradient; `gradient` is the sum over `n_rows` rows."""
         self.steps += 1
         _step(self.parameters, gradient, n_rows, self.mean, self.square, self.steps, self.learning_rate)
+
+
+class Average:
+    """The weighted mean of the parameters after each step, in which the weights of old steps decay as a power.
+
+    Steps of a constant size end in a cloud around the minimum, and the mean is near its centre. After t steps the last
+    one has the weight 9 / (t + 8), so that the first ones, still on the way, soon count for nothing, however many steps
+    there will be.
+
+    Parameters
+    ----------
+    start : ndarray
+        The parameters before the first step, which have no weight.
+
+    References
+    ----------
+    Shamir and Zhang, "Stochastic gradient descent for non-smooth optimization", ICML 2013.
+    """
+
+    _DECAY = 8
+
+    def __init__(self, start: FloatArray) -> None:
+        self.parameters = start.copy()
+        self.steps = 0
+
+    def add(self, parameters: FloatArray) -> None:
+        """Take in the parameters after one more step."""
+        self.steps += 1
+        self.parameters += (self._DECAY + 1) / (self.steps + self._DECAY) * (parameters - self.parameters)
 
 
 @kernel(error_model="numpy")  # a check for division by zero would prevent vector instructions

@@ -72,7 +72,7 @@ def start(
 def _named_model(init: str, link: Link) -> Any:
     if init == "mse":
         return GeneralizedLinear("squared", link=link)
-    return WiseRegressor(GeneralizedLinear("gamma" if link == "log" else "squared"))
+    return WiseRegressor(GeneralizedLinear("gamma" if link == "log" else "squared"), scale="unit")
 
 
 def _as_array(init: Any) -> FloatArray:
@@ -98,9 +98,12 @@ def _fitted(model: Any, X: FloatArray, costs: FloatArray) -> Any:
 
 
 def _parameters(model: Any, link: Link) -> FloatArray:
-    """Return the parameters (p + 1, d) of a fitted model; for a `WiseRegressor`, those of its learner."""
+    """Return the parameters (p + 1, d) of a fitted model; for a `WiseRegressor`, those of its learner.
+
+    If it is lifted, those of the cost that is always 1 are left out, since the predictor is linear.
+    """
     if isinstance(model, WiseRegressor):
-        model = model.estimator_
+        return _parameters(model.estimator_, link)[:, : model.n_outputs_]
     if not hasattr(model, "coef_"):
         raise ValueError(
             f"init must be linear in the features, with coef_ and intercept_; got {type(model).__name__}. Transform "
@@ -116,9 +119,12 @@ def _parameters(model: Any, link: Link) -> FloatArray:
 def _factor(model: Any, costs: FloatArray, unit: float, directions: bool) -> float:
     """Return the factor that converts a model's predictions to the units of training, in which costs are in `unit`.
 
-    Under the change of measure a model predicts costs divided by their expected size to the power of its exponent.
+    Under the change of measure with the scale "unit", a model predicts costs divided by their expected size to the
+    power of its exponent. With other scales, it predicts costs.
     """
-    exponent = model.exponent if isinstance(model, WiseRegressor) else 0.0
-    sizes = norms(costs / unit)
+    exponent, sizes = 0.0, norms(costs / unit)
+    if isinstance(model, WiseRegressor):
+        exponent = model.exponent if model.scale == "unit" else 0.0
+        unit = unit / model.unit_
     factor = (sizes**exponent).mean() * np.float64(unit) ** (exponent - 1)
     return float(factor / (sizes.mean() or 1.0)) if directions else float(factor)

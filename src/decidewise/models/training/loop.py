@@ -181,7 +181,7 @@ class TrainingLoop:
             if refresh and not self.validation:
                 best = np.inf  # losses of different targets cannot be compared
             if epoch.score < best:
-                self.parameters, best, stale = self.training.parameters.copy(), epoch.score, 0
+                self.parameters, best, stale = self.training.result.copy(), epoch.score, 0
             if self.validation and stale >= self.n_iter_no_change:
                 self.stopped = "no change"
 
@@ -195,7 +195,7 @@ class TrainingLoop:
             return
         loss = -np.inf if self.starting_loss is None else self.starting_loss.loss_now()
         if loss <= self.score_of_start:
-            self.parameters = self.training.parameters
+            self.parameters = self.training.result
         else:
             self._keep_start("mean loss", loss)
 
@@ -241,7 +241,7 @@ class TrainingLoop:
         )
 
     def _record(self, loss: float) -> Epoch:
-        regret = self.validation and self.validation.regret(self.training.parameters, self.training.link)
+        regret = self.validation and self.validation.regret(self.training.result, self.training.link)
         seconds = perf_counter() - self.clock
         self.history.append(Epoch(len(self.history) + 1, loss, regret, self.problem.n_solves, seconds))
         return self.history[-1]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from decidewise.checks import FloatArray, all_finite
 from decidewise.losses import Loss, Target
 from decidewise.models.linear.link import Link, respond
-from decidewise.models.training.adam import Adam
+from decidewise.models.training.adam import Adam, Average
 
 
 class Training:
@@ -20,6 +20,8 @@ class Training:
     ----------
     parameters : ndarray of shape (p + 1, d)
         Changed in place; the intercepts are in the first row.
+    average : bool
+        Whether the result is the average over the steps, not the parameters after the last one.
     design : ndarray of shape (n, p + 1)
         A column of ones, then the features.
     target : Target of n rows
@@ -38,6 +40,7 @@ class Training:
         link: Link,
         batch_size: int,
         learning_rate: float,
+        average: bool,
         rng: np.random.Generator,
         label_rng: np.random.Generator,
     ) -> None:
@@ -45,6 +48,12 @@ class Training:
         self.design, self.target, self.loss = design, target, loss
         self.link, self.batch_size, self.rng, self.label_rng = link, batch_size, rng, label_rng
         self.adam = Adam(parameters, learning_rate)
+        self.average = Average(parameters) if average else None
+
+    @property
+    def result(self) -> FloatArray:
+        """The parameters that training has found so far; they change in place with the next step."""
+        return self.parameters if self.average is None else self.average.parameters
 
     def epoch(self) -> Iterator[float]:
         """Take one step per batch, with the rows in a new order; yield the mean loss so far after each."""
@@ -67,7 +76,7 @@ class Training:
             self.target = self.loss.refreshed(prediction, self.target, self.label_rng)
 
     def losses(self, target: Target, order: npt.NDArray[np.intp], seed: int) -> Iterator[tuple[int, float]]:
-        """Evaluate the loss in batches without taking steps; yield the number of rows so far and their mean loss.
+        """Evaluate the loss of the result, without taking steps; yield the number of rows so far and their mean loss.
 
         The rows are taken in the given order. The random numbers come from the seed, so that two sets of parameters are
         compared with the same numbers.
@@ -75,7 +84,7 @@ class Training:
         rng = np.random.default_rng(seed)
         total = 0.0
         for rows in self._batches(len(order)):
-            values, _, _ = self._evaluate(self.design[order[rows]], target[order[rows]], rng)
+            values, _, _ = self._evaluate(self.result, self.design[order[rows]], target[order[rows]], rng)
             total += float(values.sum())
             n_rows = min(rows.stop, len(order))
             yield n_rows, total / n_rows
@@ -84,22 +93,24 @@ class Training:
         return (slice(first, first + self.batch_size) for first in range(0, n_rows, self.batch_size))
 
     def _step(self, design: FloatArray, target: Target) -> FloatArray:
-        values, gradient, prediction = self._evaluate(design, target, self.rng)
+        values, gradient, prediction = self._evaluate(self.parameters, design, target, self.rng)
         if gradient is None:
             return values
         if self.link == "log":
             gradient = gradient * prediction
         self.adam.step(design.T @ gradient, len(design))
+        if self.average is not None:
+            self.average.add(self.parameters)
         return values
 
     def _evaluate(
-        self, design: FloatArray, target: Target, rng: np.random.Generator
+        self, parameters: FloatArray, design: FloatArray, target: Target, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray | None, FloatArray]:
         """Return the losses (b,), their gradient (b, d) in the prediction, and the prediction (b, d).
 
         If the prediction is not finite, the losses are NaN and the gradient is None.
         """
-        prediction = respond(self.link, design @ self.parameters)
+        prediction = respond(self.link, design @ parameters)
         if not all_finite(prediction):
             return np.full(len(design), np.nan), None, prediction
         return *self.loss.value_and_grad_unchecked(prediction, target, rng), prediction

@@ -1,0 +1,156 @@
+"""The regret of decisions, row by row and in percent of the optimal value."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from decidewise.checks import FloatArray, all_finite, as_flag, as_matrix, check_same_rows
+from decidewise.errors import OptimalityWarning
+from decidewise.problems.base import Problem, as_problem, check_rows
+from decidewise.scaling import unit_largest
+
+#: Decisions count as tied if their predicted values differ by less than this, relative to the largest entries.
+TIE_TOLERANCE = 1e-6
+#: A regret below minus this, relative to the values compared, comes neither from rounding nor from the gap of 1e-4 at
+#: which solvers of integer programs stop by default.
+OPTIMALITY_TOLERANCE = 1e-4
+
+
+def decision_regret(problem: Problem, prediction: Any, costs: Any, *, unambiguous: bool = False) -> FloatArray:
+    """Return the regret of each row: `c·w(ĉ) - c·w(c)` for a minimisation, `c·w(c) - c·w(ĉ)` for a maximisation.
+
+    If the problem has known costs, regret counts the whole objective, with the known part. Predictions must then be in
+    the units of the costs.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem that both the predictions and the costs are solved with. If it differs by row, it has n rows.
+    prediction, costs : array-like of shape (n, d)
+        Predicted and realised costs.
+    unambiguous : bool
+        Whether to break ties in the worst way: among the decisions that are optimal for the prediction, take the worst
+        for the costs. It is the optimum for `ĉ/‖ĉ‖∞ - 1e-6 · c/‖c‖∞`, so predicted values closer than that count as
+        tied, and a prediction of zeros ties all decisions. The result is never below the plain regret.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Non-negative up to rounding, for either sense.
+
+    Warns
+    -----
+    OptimalityWarning
+        If a regret is negative by more than 1e-4 of the values compared, which means that the problem does not return
+        optimal decisions. A problem of your own may maximise by mistake. Training with a cache or a heuristic is fine,
+        but evaluate with an exact problem.
+    """
+    return Hindsight.of(problem, costs).regret(prediction, unambiguous=unambiguous)
+
+
+def normalized_regret(problem: Problem, prediction: Any, costs: Any, *, unambiguous: bool = False) -> float:
+    """Return the regret in percent of the optimal value: `100 · Σ regret / Σ |c·w(c)|`.
+
+    The parameters are those of `decision_regret`.
+    """
+    return Hindsight.of(problem, costs).normalized_regret(prediction, unambiguous=unambiguous)
+
+
+@dataclass(frozen=True)
+class Hindsight:
+    """Realised costs and the values of their optimal decisions, solved once to score any number of predictions.
+
+    Attributes
+    ----------
+    problem : Problem
+    costs : ndarray of shape (n, d)
+        If the problem has known costs, the costs of its lifted view.
+    best : ndarray of shape (n,)
+        The optimal values.
+    """
+
+    problem: Problem
+    costs: FloatArray
+    best: FloatArray
+
+    @classmethod
+    def of(cls, problem: Problem, costs: Any) -> Hindsight:
+        """Solve for the optimal decisions of realised costs (n, d)."""
+        costs = as_matrix(costs, n_columns=as_problem(problem).n_costs, owner=type(problem).__name__)
+        check_rows(problem, len(costs))
+        lifted = problem.lifted
+        costs = lifted.lift(costs)
+        return cls(problem, costs, _values(costs, lifted.solve(costs)))
+
+    def take(self, rows: Any) -> Hindsight:
+        """Return the hindsight of the given rows, a slice or an array of row numbers, which may repeat."""
+        return Hindsight(self.problem.take(rows), self.costs[rows], self.best[rows])
+
+    def regret(self, prediction: Any, *, name: str = "prediction", unambiguous: bool = False) -> FloatArray:
+        """Return the regret of each row of a prediction (n, d); see `decision_regret`."""
+        problem, lifted, costs = self.problem, self.problem.lifted, self.costs
+        unambiguous = as_flag(unambiguous, name="unambiguous")
+        prediction = as_matrix(prediction, name=name, n_columns=problem.n_costs, owner=type(problem).__name__)
+        check_same_rows(**{name: prediction, "costs": costs})
+        prediction = lifted.lift(prediction)
+        regret = self._excess(lifted.solve(prediction))
+        if unambiguous:
+            # After subtracting the costs, the worst of the tied decisions is the optimum, for either sense.
+            adverse = lifted.solve(unit_largest(prediction) - TIE_TOLERANCE * unit_largest(costs))
+            regret = np.maximum(regret, self._excess(adverse))
+        return regret
+
+    def normalized_regret(self, prediction: Any, *, unambiguous: bool = False) -> float:
+        """Return the regret of a prediction (n, d) in percent of the optimal value."""
+        return float(100 * self.regret(prediction, unambiguous=unambiguous).sum() / self.scale)
+
+    def _excess(self, decisions: FloatArray) -> FloatArray:
+        values = _values(self.costs, decisions)
+        excess = self.best - values if self.problem.sense == "max" else values - self.best
+        self._warn_if_not_optimal(decisions, excess)
+        return excess
+
+    def _warn_if_not_optimal(self, decisions: FloatArray, excess: FloatArray) -> None:
+        below = np.flatnonzero(excess < 0)
+        sizes = np.maximum(np.abs(self.costs[below] * decisions[below]).sum(axis=1), np.abs(self.best[below]))
+        better = below[excess[below] < -OPTIMALITY_TOLERANCE * sizes]
+        if len(better):
+            # The message does not name the prediction, so that Python shows it once per row.
+            wrong = "minimise" if self.problem.sense == "max" else "maximise"
+            warnings.warn(
+                f"row {better[0]}: the decision for the prediction is better than the optimal one, so "
+                f"{type(self.problem).__name__} does not return optimal decisions, and regrets mean little. Does it "
+                f"{wrong} although its sense is {self.problem.sense!r}? If it is a cache or a heuristic, evaluate with "
+                "an exact problem.",
+                OptimalityWarning,
+                stacklevel=4,
+            )
+
+    @property
+    def scale(self) -> float:
+        """The sum of the absolute optimal values, of which regrets are a percentage."""
+        with np.errstate(over="ignore"):
+            total = float(np.abs(self.best).sum())
+        if not isfinite(100 * total):
+            raise ValueError(
+                "the optimal values add up to more than float64 can hold. Divide all costs by the same number."
+            )
+        if total == 0:
+            raise ValueError(
+                "the optimal value of every row is 0, so regrets cannot be a percentage of it. "
+                "Check that the costs are not all zero, or use decision_regret."
+            )
+        return total
+
+
+def _values(costs: FloatArray, decisions: FloatArray) -> FloatArray:
+    values = np.einsum("ij,ij->i", costs, decisions)
+    if not all_finite(values):
+        row = int(np.isfinite(values).argmin())
+        raise ValueError(f"row {row}: its costs add up to more than float64 can hold. Divide all by the same number.")
+    return values

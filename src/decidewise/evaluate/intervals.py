@@ -1,0 +1,215 @@
+"""Confidence intervals of ratios of sums, for rows that are independent or come in an order.
+
+A normalised regret is the ratio `r = Σ a / Σ b` of regrets `a` and sizes `b`, and a mean is the ratio with `b = 1`.
+With the residuals `e = a - r · b`, the standard error of `r` is `s = sqrt(Σ e²) / Σ b`. The interval is `r ± q · s`,
+where `q` is the quantile of `|r* - r| / s*` over resamples of the rows: a symmetric studentised bootstrap. Because each
+resample has its own standard error, `q` is larger than the normal quantile if there are few rows or heavy tails.
+
+For rows in an order the bootstrap draws blocks of consecutive rows, so that neighbours stay together: the sums over a
+block take the place of a row. With few blocks `q` grows as the quantile of Student's distribution does.
+
+References
+----------
+Hall, "On symmetric bootstrap confidence intervals", Journal of the Royal Statistical Society B 50 (1988).
+Politis and Romano, "A circular block-resampling procedure for stationary data" (1992).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from decidewise.checks import FloatArray, as_integer, as_number, as_rng, shown
+from decidewise.evaluate.block_length import block_length
+from decidewise.progress import tracked
+
+#: None: rows are independent. "auto" or an integer: rows are in an order; the length of the blocks that are drawn.
+Blocks = Literal["auto"] | int | None
+
+#: The number of row indices that the bootstrap draws at a time: few enough to fit in the processor's cache.
+BLOCK_SIZE = 2**16
+#: If there are more rows than this, the bootstrap draws from this many groups of rows.
+N_GROUPS = 2**16
+#: The least number of resamples that one matrix product sums up.
+N_AT_ONCE = 8
+#: The standard error of a resample counts as at least this part of that of all rows. It matters if the regret comes
+#: from a few rows, which a resample may miss: the interval then ends at five times the estimate, not at infinity.
+LEAST_ERROR = 0.25
+#: Values above minus this, relative to the largest, are negative by rounding only.
+ROUNDING = 1e-9
+
+
+class Interval(NamedTuple):
+    """An estimate and the ends of its confidence interval."""
+
+    estimate: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.estimate:z.2f} [{self.low:z.2f}, {self.high:z.2f}]"
+
+    def scaled(self, factor: float) -> Interval:
+        """Return the interval in other units: all three numbers times a positive factor."""
+        return Interval(*(factor * value for value in self))
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """The options of a bootstrap interval, checked.
+
+    Attributes
+    ----------
+    level : float
+        The probability, between 0 and 1, with which the interval should contain the true value.
+    n_resamples : int
+    rng : numpy.random.Generator
+    blocks : None, "auto" or int
+        See `regret_interval`.
+    """
+
+    level: float
+    n_resamples: int
+    rng: np.random.Generator
+    blocks: Blocks
+
+    @classmethod
+    def of(cls, level: float, n_resamples: int, rng: np.random.Generator | None, blocks: Any) -> Bootstrap:
+        """Check the options, before any row is solved."""
+        if isinstance(blocks, str) and blocks != "auto":
+            raise ValueError(f'blocks must be None, "auto" or a number of rows; got {shown(blocks)}.')
+        if not (blocks is None or isinstance(blocks, str)):
+            blocks = as_integer(blocks, name="blocks")
+        return cls(
+            as_number(level, name="level", above=0, below=1),
+            as_integer(n_resamples, name="n_resamples"),
+            np.random.default_rng(0) if rng is None else as_rng(rng),
+            blocks,
+        )
+
+    def length(self, values: FloatArray, sizes: FloatArray) -> int:
+        """Return the number of rows per block for values (n, k) and sizes (n,): the largest that a column asks for."""
+        n = len(values)
+        if self.blocks is None:
+            return 1
+        if isinstance(self.blocks, str):
+            ratios = values.sum(axis=0) / sizes.sum()
+            return max(block_length(column - ratio * sizes) for column, ratio in zip(values.T, ratios, strict=True))
+        if self.blocks > max(1, n // 2):
+            raise ValueError(
+                f"blocks={self.blocks} is too long for {n} rows; at least two blocks must fit. Pass at most {n // 2}, "
+                'or "auto".'
+            )
+        return self.blocks
+
+    def ratios(self, values: FloatArray, sizes: FloatArray, length: int) -> list[list[Interval]]:
+        """Return an interval of `Σ values / Σ sizes` for each column of sizes and each column of values.
+
+        All come from the same resamples.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n, k)
+        sizes : ndarray of shape (n, m)
+            Not negative, and with a positive sum.
+        length : int
+            The number of rows per block.
+        """
+        totals, scale = values.sum(axis=0), sizes.sum(axis=0)
+        estimates = totals[:, np.newaxis] / scale  # (k, m), like all arrays of one number per interval below
+        drawn = _Units.of(np.column_stack([values, sizes]), length, self.rng)
+        values_drawn, sizes_drawn = np.split(drawn.sums, [values.shape[1]], axis=1)
+        residuals = values_drawn[:, :, np.newaxis] - estimates * sizes_drawn[:, np.newaxis]
+        largest = np.abs(residuals).max(axis=0)  # divide by it first, so that squares stay in range
+        residuals /= np.where(largest > 0, largest, 1.0)
+        spread = np.sqrt((residuals**2).mean(axis=0))
+        residuals /= np.where(spread > 0, spread, 1.0)
+        quantiles = np.quantile(self._deviations(drawn, residuals, sizes_drawn / scale), self.level, axis=0)
+        margins = quantiles * largest * spread * np.sqrt(drawn.n_independent) / scale
+        # Where all rows have the same sign, as regrets have, so have the ends of the interval.
+        rounding = ROUNDING * np.abs(values).max(axis=0)
+        least = np.where(values.min(axis=0) >= -rounding, 0.0, -np.inf)[:, np.newaxis]
+        most = np.where(values.max(axis=0) <= rounding, 0.0, np.inf)[:, np.newaxis]
+        lows = np.maximum(estimates - margins, np.minimum(estimates, least))
+        highs = np.minimum(estimates + margins, np.maximum(estimates, most))
+        return [
+            [Interval(*ends) for ends in zip(*column, strict=True)]
+            for column in zip(estimates.T.tolist(), lows.T.tolist(), highs.T.tolist(), strict=True)
+        ]
+
+    def _deviations(self, drawn: _Units, residuals: FloatArray, sizes: FloatArray) -> FloatArray:
+        """Return `|r* - r| / s*` of each resample, for residuals (u, k, m) and sizes (u, m): (n_resamples, k, m)."""
+        n_units, k, m = residuals.shape
+        products = residuals * sizes[:, np.newaxis]
+        flat = [array.reshape(n_units, k * m) for array in (residuals, residuals**2, products)]
+        columns = np.column_stack([sizes, sizes**2, *flat])
+        # One product for several resamples reads the columns once; each resample is drawn within the cache.
+        edges = [*range(0, self.n_resamples, max(N_AT_ONCE, BLOCK_SIZE // n_units)), self.n_resamples]
+        deviations = []
+        for start, stop in tracked(list(pairwise(edges)), "Resampling rows"):
+            sums = drawn.counts(stop - start, self.rng) @ columns
+            size, size_squared = sums[:, np.newaxis, :m], sums[:, np.newaxis, m : 2 * m]
+            if not size.all():
+                raise ValueError(
+                    f"too few of the {drawn.n_rows} rows have an optimal value other than 0 for a bootstrap interval. "
+                    "Pass more such rows."
+                )
+            total, squares, product = sums[:, 2 * m :].reshape(-1, 3, k, m).swapaxes(0, 1)
+            shift = total / size  # r* - r, up to a factor
+            errors = squares - 2 * shift * product + shift**2 * size_squared
+            deviations.append(np.abs(total) / np.sqrt(np.maximum(errors, LEAST_ERROR**2 * drawn.n_draws)))
+        return np.concatenate(deviations)
+
+
+class _Units(NamedTuple):
+    """What a resample draws: rows, groups of rows or blocks of rows.
+
+    Attributes
+    ----------
+    sums : ndarray of shape (u, c)
+        The sums of c columns over the rows of each unit.
+    n_draws : int
+        The number of units that a resample draws.
+    n_independent : float
+        The number of units without overlap that all rows make.
+    n_rows : int
+    """
+
+    sums: FloatArray
+    n_draws: int
+    n_independent: float
+    n_rows: int
+
+    @classmethod
+    def of(cls, columns: FloatArray, length: int, rng: np.random.Generator) -> _Units:
+        """Make the units of n rows: blocks if `length` is above 1, and groups if there are too many rows or blocks."""
+        n = len(columns)
+        if length > 1 and n <= N_GROUPS:
+            # Blocks that start at every row; the rows after the last one are the first ones again.
+            until = np.cumsum(np.concatenate([np.zeros_like(columns[:1]), columns, columns[: length - 1]]), axis=0)
+            return cls(until[length:] - until[:-length], round(n / length), n / length, n)
+        if length > 1:
+            columns = np.add.reduceat(columns, np.arange(n // length) * length, axis=0)
+        if len(columns) > N_GROUPS:
+            columns = _grouped(columns, rng)
+        return cls(columns, len(columns), len(columns), n)
+
+    def counts(self, n_resamples: int, rng: np.random.Generator) -> FloatArray:
+        """Draw units with replacement and return how often each was drawn: (n_resamples, u)."""
+        u = len(self.sums)
+        step = max(1, BLOCK_SIZE // u)
+        counts = np.empty((n_resamples, u))
+        for start in range(0, n_resamples, step):
+            some = counts[start : start + step]
+            drawn = rng.integers(u, size=(len(some), self.n_draws)) + u * np.arange(len(some))[:, np.newaxis]
+            some[:] = np.bincount(drawn.ravel(), minlength=some.size).reshape(some.shape)
+        return counts
+
+
+def _grouped(columns: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Return column sums over random groups of rows: (n, c) -> (N_GROUPS, c)."""
+    group = rng.permutation(len(columns)) % N_GROUPS
+    return np.column_stack([np.bincount(group, column, N_GROUPS) for column in columns.T])

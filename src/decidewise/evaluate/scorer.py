@@ -1,0 +1,64 @@
+"""Select models of scikit-learn by the decisions they lead to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from decidewise.evaluate.hindsight import normalized_regret
+from decidewise.problems.base import Problem, as_problem
+
+
+@dataclass(frozen=True)
+class RegretScorer:
+    """A scorer for scikit-learn: minus the normalised regret of an estimator, so that greater is better."""
+
+    problem: Problem
+
+    def __call__(self, estimator: Any, X: Any, y: Any, *, rows: Any = None) -> float:
+        """Score a fitted estimator on features `X` and realised costs `y` of shape (n, d).
+
+        If the problem differs by row, `rows` are the rows of the problem that `X` and `y` belong to; by default all.
+        A search of scikit-learn does not pass them: there, use `WiseRegressorCV`.
+        """
+        check_in_units(estimator, self.problem)
+        problem = self.problem if rows is None else self.problem.take(rows)
+        return -normalized_regret(problem, estimator.predict(X), y)
+
+
+def check_in_units(model: Any, problem: Problem) -> None:
+    """Raise if the problem has known costs and the model says, by `predicts_directions`, that it predicts directions.
+
+    The last step of a pipeline and the best model of a search are asked too.
+    """
+    if not problem.has_known:
+        return
+    while not hasattr(model, "predicts_directions"):
+        if hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        elif hasattr(model, "steps"):
+            model = model.steps[-1][1]
+        else:
+            return
+    if model.predicts_directions:
+        raise ValueError(
+            f"{model!r} predicts directions, which cannot be added to the known costs of {type(problem).__name__}. "
+            "Use a model that estimates the costs themselves, such as WiseRegressor(lifted=True) or "
+            "WiseRegressorCV(problem)."
+        )
+
+
+def regret_scorer(problem: Problem) -> RegretScorer:
+    """Return a scorer for `scoring=` in scikit-learn, which selects models by their decisions.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from decidewise.data import make_shortest_path
+    >>> data = make_shortest_path(200, degree=4, seed=0)
+    >>> search = GridSearchCV(Ridge(), {"alpha": [0.1, 1e4]}, scoring=regret_scorer(data.problem))
+    >>> search.fit(data.X, data.costs).best_params_
+    {'alpha': 0.1}
+    """
+    return RegretScorer(as_problem(problem))
