@@ -30,6 +30,8 @@ _EPOCHS = 10
 # The solver calls per row of training SPO+: for the labels, the start, the epochs and the end.
 _N_PASSES = 1 + 1 + _EPOCHS + 1
 _N_PARTS = 10
+# One model that can be read, and whose regret is less flattered by having been chosen than the lowest.
+_RULE = "one standard error"
 # Two decisions count as the same if their entries differ by at most this fraction of the largest entry.
 _SAME_DECISION = 0.01
 
@@ -46,7 +48,7 @@ class Diagnosis:
     forecast : Interval or None
         The regret of the best of the given forecasts; None also if there are none.
     best_name : str
-        The candidate with the lowest regret.
+        The simplest candidate within one standard error of the lowest regret.
     best : Interval
         The regret of choosing among the candidates; see `diagnose`.
     gain, gain_on_mean, gain_on_forecast : Interval or None
@@ -171,8 +173,9 @@ def diagnose(
     rows the excess doubles, so the floor is estimated as `2 · regret - regret with half the rows`. If the model can
     express the mean, this is about right, but noisy. If not, it is too high by what a better model would save.
 
-    `best` is the regret of choosing a candidate: each tenth of the rows is decided by the candidate with the lowest
-    regret on the other rows. On the rows by which it was chosen, a candidate looks better than it is.
+    `best` is the regret of choosing a candidate: each tenth of the rows is decided by the candidate that the other
+    rows choose, the simplest within one standard error of the lowest regret. On the rows by which it was chosen, a
+    candidate looks better than it is.
 
     Examples
     --------
@@ -205,13 +208,13 @@ def diagnose(
     others = n_others * held_out.n_solves
     scores = race(held_out, candidates, n_jobs=n_jobs, max_solves=None if budget is None else budget - others)
     measured = dict(zip(scores.names, scores.regrets, strict=True))
-    best_index = scores.choose("minimum")
+    best_index = scores.choose(_RULE)
     best_name = scores.names[best_index]
     best = candidates[best_name]
     log_link = _has_log_link(best)
     halved = held_out.halved(rng)
     steps = _Steps([f"Not fitted: {reason}" for reason in reasons(scores.names, scores.errors)])
-    regrets = {"best": scores.regret_of_choosing(_N_PARTS, rng)}
+    regrets = {"best": scores.regret_of_choosing(_N_PARTS, rng, rule=_RULE)}
     for name in ("least squares", "training mean"):
         if np.isfinite(measured[name]).all():
             regrets[name] = measured[name]
@@ -220,7 +223,7 @@ def diagnose(
     for name in set(regrets) - {"best"}:
         regrets[f"gain on {name}"] = regrets[name] - regrets["best"]
     with steps.trying("The regret with unlimited rows could not be measured"):
-        regrets["floor"] = 2 * regrets["best"] - halved.regret(best)
+        regrets["floor"] = 2 * scores.regrets[best_index] - halved.regret(best)
     n_solves = scores.n_solves + halved.n_solves + (1 + _N_RESAMPLES) * len(held_out.rows)
     spo_plus = _spo_plus(problem, log_link=log_link and costs.min() > 0)
     if trains:

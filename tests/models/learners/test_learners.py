@@ -30,7 +30,7 @@ class TestClippedWise:
         )
 
     def test_between_weights_are_clipped_at_the_quantile(self):
-        weights = np.minimum(norms(COSTS), np.quantile(norms(COSTS), 0.5))
+        weights = np.minimum(norms(COSTS), np.quantile(norms(COSTS), 0.5, method="inverted_cdf"))
         by_hand = GeneralizedLinear("gamma").fit(X, unit_rows(COSTS), weights).predict(X)
         np.testing.assert_allclose(
             ClippedWise(GeneralizedLinear("gamma"), clip=0.5, scale="unit").fit(X, COSTS).predict(X), by_hand

@@ -53,12 +53,12 @@ class ClippedWise(WiseRegressor):
             return super().fit(X, y)  # which says what to pass
         costs = as_matrix(y)
         check_same_rows(X=X, costs=costs)
-        sizes = norms(costs)
-        if sizes.any():
-            limit = np.quantile(sizes[sizes > 0], self.clip)
-            weights = np.minimum(1.0, limit / np.where(sizes > 0, sizes, limit)) ** self.exponent
-            sample_weight = weights * as_sample_weight(sample_weight, len(costs))
-        return super().fit(X, costs, sample_weight)
+        sizes, weights = norms(costs), as_sample_weight(sample_weight, len(costs))
+        counted = (sizes > 0) & (weights > 0)
+        if counted.any():
+            limit = np.quantile(sizes[counted], self.clip, weights=weights[counted], method="inverted_cdf")
+            weights = weights * np.minimum(1.0, limit / np.where(sizes > 0, sizes, limit)) ** self.exponent
+        return super().fit(X, costs, weights)
 
     @property
     def partial_fit(self) -> Any:
