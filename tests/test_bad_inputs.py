@@ -153,7 +153,6 @@ INTEGERS = {
     "rows": lambda value: ShortestPath(value, 5),
     "columns": lambda value: ShortestPath(5, value),
     "n": lambda value: TopK(value, 1),
-    "k": lambda value: TopK(4, value),
     "n of Assignment": Assignment,
     "n_nodes": TravellingSalesman,
     "dimension": Ball,
@@ -180,8 +179,6 @@ INTEGERS = {
 NUMBERS = {
     "radius": lambda value: Ball(2, value),
     "radius of Ellipsoid": lambda value: Ellipsoid(np.eye(2), value),
-    "risk": lambda value: Portfolio(np.eye(2), value),
-    "budget": lambda value: Portfolio(np.eye(2), 1.0, value),
     "sigma": loss("pfy", "sigma"),
     "lambd": loss("dbb", "lambd"),
     "h": loss("pg", "h"),
@@ -226,6 +223,11 @@ CHOICES = {
     "loss": as_loss,
     "noise of portfolios": generator(data.make_portfolio, "noise"),
 }
+NUMBERS_BY_ROW = {  # a list of numbers has one per row
+    "k": lambda value: TopK(4, value),
+    "risk": lambda value: Portfolio(np.eye(2), value),
+    "budget": lambda value: Portfolio(np.eye(2), 1.0, value),
+}
 GENERATORS = {
     "rng of losses": lambda value: PFY.value_and_grad(COSTS, PFY.prepare(TOP, COSTS), value),
     "rng of resample": lambda value: measure.resample(COSTS, COSTS, 3, value),
@@ -233,6 +235,7 @@ GENERATORS = {
 NO_NUMBERS = ("1", None, True, [1], np.ones(2), NAN, 1j)
 BY_KIND = [
     (INTEGERS, (*NO_NUMBERS, 0, -1, 1.5, INF)),
+    (NUMBERS_BY_ROW, ("1", None, True, np.ones((2, 2)), [NAN], [-1.0], 1j, 0, -1, INF)),
     (NUMBERS, (*NO_NUMBERS, 0, -1, INF, -INF, 10**400)),
     (FROM_ZERO, (*NO_NUMBERS, -1, INF, 10**400)),
     (FRACTIONS, (*NO_NUMBERS, "95%", -0.1, 1.1, 95, INF)),

@@ -1,5 +1,6 @@
 """Known costs and regions by row in every loss, metric and model, on problems small enough to enumerate."""
 
+import importlib
 from itertools import combinations, product
 
 import numpy as np
@@ -14,8 +15,18 @@ from decidewise import DecisionRegressor, WiseRegressor, WiseRegressorCV, decide
 from decidewise.data.dataset import Dataset
 from decidewise.evaluate import compare, decision_regret, normalized_regret, regret_scorer
 from decidewise.losses import as_loss, registry
-from decidewise.problems import CountedProblem, KnownCosts, ParallelProblem, Problem, ShortestPath
+from decidewise.problems import (
+    CountedProblem,
+    Knapsack,
+    KnownCosts,
+    LinearProgram,
+    ParallelProblem,
+    Problem,
+    ShortestPath,
+    Storage,
+)
 from decidewise.testing import check_loss, check_problem
+from decidewise.testing.requirements import pickled
 
 STARTS = np.array(list(product([0.0, 1.0], repeat=4)))
 
@@ -303,3 +314,87 @@ def test_a_dataset_takes_the_rows_of_its_problem():
     np.testing.assert_array_equal(test.problem.capacities, capacities[15:])
     np.testing.assert_array_equal(train[[3, 1]].problem.capacities, capacities[[3, 1]])
     assert len(data[::2]) == 10
+
+
+# Regions by row, of the problems that are here.
+
+ITEMS = np.array([[3.0, 4.0, 5.0, 6.0, 7.0]])
+BUILT_IN = {
+    "program": lambda rows: LinearProgram(ITEMS, np.reshape(rows, (-1, 1)), upper=1, sense="max"),
+    "knapsack": lambda rows: Knapsack(ITEMS, np.reshape(rows, (-1, 1))),
+    "storage": lambda rows: Storage(5, 1.0, rows / 4, initial=rows / 8),
+}
+
+
+@pytest.fixture(params=BUILT_IN.values(), ids=BUILT_IN)
+def build(request):
+    return request.param
+
+
+def test_built_in_regions_by_row_in_evaluation_choice_and_decisions(build):
+    X, costs, capacities = data_for(60, 5)
+    train, test = Dataset(X, costs, build(capacities)).split(40)
+    prediction = np.random.default_rng(1).uniform(size=test.costs.shape)
+    single = [build(capacities[[row]]) for row in range(40, 60)]
+    decided, best = (
+        np.array([problem.solve(row) for problem, row in zip(single, rows, strict=True)])
+        for rows in (prediction, test.costs)
+    )
+    expected = 100 * (test.costs * (best - decided)).sum() / np.abs((test.costs * best).sum(axis=1)).sum()
+    assert normalized_regret(test.problem, prediction, test.costs, unambiguous=False) == pytest.approx(expected)
+    table = compare(test.problem, {"model": prediction}, test.costs)
+    assert table[0].regret.estimate == pytest.approx(normalized_regret(test.problem, prediction, test.costs))
+    with parallel_config("threading"):
+        np.testing.assert_allclose(ParallelProblem(test.problem, n_jobs=2).solve(prediction), decided, atol=1e-9)
+
+    choice = WiseRegressorCV(train.problem, [LinearRegression(), WiseRegressor()], random_state=0)
+    choice.fit(train.X, train.costs)
+    assert not any(choice.cv_results_["error"])
+    assert not diagnose(train.problem, train.X, train.costs, cv=3).failures
+    decisions = decide(choice, test.problem, test.X)
+    np.testing.assert_array_equal(decisions, test.problem.solve(choice.predict(test.X)))
+    refused(decide, choice, train.problem, test.X, sentence="differs by row and has 40 rows, and there are 20 rows")
+
+
+@pytest.mark.parametrize("loss", ["spo+", "pfy", "dbb"])
+def test_built_in_regions_by_row_in_training(build, loss):
+    X, costs, capacities = data_for(40, 5)
+    problem = CountedProblem(build(capacities))
+    model = DecisionRegressor(problem, loss, epochs=2, random_state=0).fit(X, costs)
+    assert problem.n_solves == model.n_solves_ >= 40
+    again = DecisionRegressor(pickled(build(capacities)), loss, epochs=2, random_state=0).fit(X, costs)
+    np.testing.assert_allclose(again.predict(X), model.predict(X), rtol=1e-9)
+    same, one = (
+        DecisionRegressor(each, loss, epochs=2, random_state=0).fit(X, costs).predict(X)
+        for each in (build(np.full(40, 12.0)), one_region(build))
+    )
+    np.testing.assert_allclose(same, one, rtol=1e-7)
+
+
+def one_region(build):
+    """The problem of the capacity 12, the same for all rows."""
+    return {
+        BUILT_IN["program"]: LinearProgram(ITEMS, [12.0], upper=1, sense="max"),
+        BUILT_IN["knapsack"]: Knapsack(ITEMS, 12.0),
+        BUILT_IN["storage"]: Storage(5, 1.0, 3.0, initial=1.5),
+    }[build]
+
+
+def test_built_in_regions_by_row_in_torch(build):
+    torch = pytest.importorskip("torch")
+    loss_module = importlib.import_module("decidewise.frontends.torch").loss_module
+    _, costs, capacities = data_for(12, 5)
+    problem, prediction = build(capacities), np.random.default_rng(1).uniform(size=(12, 5))
+    loss = as_loss("spo+")
+    values, gradient = loss.value_and_grad(prediction, loss.prepare(problem, costs), None)
+    module, given = loss_module("spo+", problem), torch.tensor(prediction, requires_grad=True)
+    found = module(given, costs, module.prepare(costs))
+    found.backward()
+    assert float(found.detach()) == pytest.approx(values.mean())
+    np.testing.assert_allclose(given.grad.numpy(), gradient / 12, atol=1e-12)
+
+
+def test_training_without_a_solver_needs_no_region(build):
+    X, costs, capacities = data_for(20, 5)
+    model = WiseRegressor().fit(X, costs)  # of which no problem is an argument
+    assert decide(model, build(capacities), X).shape == costs.shape

@@ -199,7 +199,11 @@ def test_relaxation():
         ([1.0, 2.0], -1.0, r"capacities must not be negative; capacities\[0\] is -1"),
         ([[1.0, np.nan]], [1.0], "weights must be finite; row 0, column 1 has NaN"),
         ([[1.0, 2.0]], [np.inf], r"capacities must be finite; row 0 has \+inf"),
-        ([[1.0, 2.0]], [1.0, 2.0], r"capacities must be a vector of length 1; got capacities.shape=\(2,\)"),
+        (
+            [[1.0, 2.0]],
+            [1.0, 2.0],
+            r"capacities must have one entry for each of the 1 rows of weights.*got capacities.shape=\(2,\)",
+        ),
         ([[1.0], [2.0]], 3.0, r"capacities must be a vector of length 2; got capacities.shape=\(1,\)"),
         (np.ones((2, 2, 2)), [1.0], r"one row per dimension and one column per item; got weights.shape=\(2, 2, 2\)"),
         ([], 1.0, "weights is empty"),

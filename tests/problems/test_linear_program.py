@@ -234,3 +234,103 @@ def test_the_time_limit_is_that_of_a_row():
 def test_bad_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
         LinearProgram(**arguments)
+
+
+USE = np.random.default_rng(7).integers(1, 5, size=(2, 9)).astype(float)
+
+
+def by_row(seed, m, n, n_rows, **options):
+    """A random program whose sides and bounds differ by row, with some variables fixed in some rows."""
+    rng, program = np.random.default_rng(seed), random_program(0, m, n)._region
+    upper = np.where(rng.uniform(size=(n_rows, n)) < 0.1, 0.0, rng.uniform(0.5, 1.5, size=(n_rows, n)))
+    lower = np.where(rng.uniform(size=(n_rows, n)) < 0.05, np.minimum(upper, 0.05), 0.0)
+    sides = program.b_ub * rng.uniform(0.5, 1.5, size=(n_rows, m))
+    return LinearProgram(program.A_ub, sides, lower=lower, upper=upper, **options), (program.A_ub, sides, lower, upper)
+
+
+@pytest.mark.parametrize(("m", "n"), [(12, 24), (110, 220)])
+def test_rows_with_sides_and_bounds_of_their_own_are_single_programs(m, n):
+    """Ties among them: an answer is that of the row's own program, whatever the rows before it."""
+    problem, (A, sides, lower, upper) = by_row(1, m, n, 20)
+    rng = np.random.default_rng(1)
+    costs = np.vstack([rng.integers(-3, 1, size=(10, n)), -rng.uniform(size=(10, n))]).astype(float)
+    alone = [
+        LinearProgram(A, sides[row], lower=lower[row], upper=upper[row]).solve(costs[row]) for row in range(len(costs))
+    ]
+    first, again = problem.solve(costs), problem.solve(costs)  # from the vertices of the first time
+    np.testing.assert_allclose(first, alone, atol=1e-9)
+    np.testing.assert_allclose(again, first, atol=0 if m < 100 else 1e-9)  # small programs to the last bit
+    np.testing.assert_allclose(problem.take(slice(None, None, -1)).solve(costs[::-1]), alone[::-1], atol=1e-9)
+
+
+@pytest.mark.parametrize("sense", ["min", "max"])
+def test_the_contract_by_row(sense):
+    rng = np.random.default_rng(3)
+    check_problem(by_row(2, 6, 9, 12, sense=sense)[0], tolerance=1e-9)
+    known = rng.normal(size=(12, 9))
+    check_problem(by_row(2, 6, 9, 12, sense=sense, known=known)[0], tolerance=1e-9)
+    check_problem(LinearProgram(USE, [9.0, 7.0], upper=1, known=known, sense=sense), tolerance=1e-9)
+    whole = LinearProgram(USE[:, :4], rng.uniform(2, 6, size=(6, 2)), upper=1, integrality=1, sense=sense)
+    check_problem(whole, costs=rng.normal(size=(6, 4)), tolerance=0.0)
+
+
+def test_a_battery_whose_level_and_power_differ_by_row():
+    rng, costs = np.random.default_rng(0), prices(12)
+    start = np.zeros((12, HOURS))
+    start[:, 0] = rng.uniform(0, 4, size=12)
+    power = {f"{what}[{hour}]": rng.uniform(0.5, 1, size=12) for what in ("buy", "sell") for hour in range(HOURS)}
+    problem = battery().by_row(b_eq=start, upper=power)
+
+    decisions = problem.solve(costs)
+
+    for row in range(12):
+        upper = [*(power[name][row] for name in NAMES[: 2 * HOURS]), *[4] * HOURS]
+        best = linprog(-costs[row] @ SOLD, A_eq=BATTERY["A_eq"], b_eq=start[row], bounds=[(0, most) for most in upper])
+        assert costs[row] @ decisions[row] == pytest.approx(-best.fun)
+    assert problem.n_rows == len(problem.solution(costs)["buy[3]"]) == 12
+    assert battery().n_rows is None
+
+
+def test_a_row_without_a_decision_is_named_and_does_not_lose_the_others():
+    arguments = {"A_ub": [[1.0, 1.0]], "b_ub": [[3.0], [-1.0], [1.0]], "upper": 2, "sense": "max"}
+    costs = [[2.0, 1.0], [1.0, 2.0], [1.0, 2.0]]
+    with pytest.raises(SolverError, match=r"row 1: HiGHS ended with status 'Infeasible'. No decision keeps all"):
+        LinearProgram(**arguments).solve(costs)
+    np.testing.assert_array_equal(
+        LinearProgram(**arguments, on_error="nan").solve(costs), [[2, 1], [np.nan, np.nan], [0, 1]]
+    )
+    single = {"A_ub": [[1.0, 0.0]], "b_ub": [[-1.0], [np.inf]], "upper": 2, "sense": "max"}  # a bound, below the lower
+    np.testing.assert_array_equal(LinearProgram(**single, on_error="nan").solve(costs[:2]), [[np.nan] * 2, [2, 2]])
+
+
+def test_sides_by_name():
+    rows = LinearConstraint(np.eye(3), [-np.inf, 1, 2], [4, np.inf, 2])
+    model = LinearProgram.from_milp(np.zeros(3), constraints=rows, constraint_names=["most", "least", "exact"])
+    assert model.constraint_names == ["most", "least", "exact"]
+    changed = model.by_row(sides={"most": [3.0, 5.0], "least": [0.5, 2.0], "exact": 7.0}).by_row(known={"w0": [1, -2]})
+    np.testing.assert_array_equal(changed.solve([[-2.0, 1.0, 1.0], [1.0, 1.0, 1.0]]), [[3, 0.5, 7], [5, 2, 7]])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"upper": {"w9": [1.0]}}, "there is no variable 'w9'; the nearest of 3 names are"),
+        ({"sides": {"mest": [1.0]}}, "there is no constraint 'mest'; the nearest of 2 names is 'most'"),
+        ({"sides": {"both": [1.0]}}, "the constraint 'both' has two sides"),
+        ({"upper": {"w0": [1.0, 2.0], "w1": [1.0]}}, r"upper\['w0'\] has 2 rows, upper\['w1'\] has 1 rows"),
+        ({"upper": {"w0": np.ones((2, 2))}}, r"upper\['w0'\] must have one number per row, or be one number; got"),
+        ({"upper": np.ones((4, 2))}, r"upper must be a number or a vector of length 3, or have one .*shape=\(4, 2\)"),
+        ({"upper": [[1.0, 1, 1], [1, np.nan, 1]]}, "upper has NaN in row 1"),
+        ({"upper": [[1.0, 1, 1], [1, -2, 1]]}, "the region of row 1 is empty: variable 'w1' has lower=0 and upper=-2"),
+        ({"upper": np.ones((4, 3)), "lower": np.zeros((3, 3))}, "lower has 3 rows, upper has 4 rows"),
+        ({"upper": np.ones((4, 3)), "known": np.zeros((3, 3))}, "upper has 4 rows, known has 3 rows"),
+        ({"b_ub": np.ones((4, 2))}, r"b_ub must have one entry for each of the 3 rows of A_ub.*got \(4, 2\)"),
+        ({"b_ub": [[1.0, 2.0, np.nan]]}, "b_ub must be finite; row 0, column 2 has NaN"),
+        ({"known": [[1.0, 2.0, np.nan]]}, "known must be finite; row 0, column 2 has NaN"),
+    ],
+)
+def test_bad_arguments_by_row(arguments, message):
+    rows = LinearConstraint(np.eye(3)[:2], [-np.inf, 1], [4, 2])
+    model = LinearProgram.from_milp(np.zeros(3), constraints=rows, constraint_names=["most", "both"])
+    with pytest.raises(ValueError, match=message):
+        model.by_row(**arguments)

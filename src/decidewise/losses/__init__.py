@@ -9,20 +9,33 @@ from typing import Any
 from decidewise.losses.aimle import Aimle
 from decidewise.losses.base import SHARED, DecisionTarget, Loss, Target, row_dot, solve_labels
 from decidewise.losses.cave import Cave, CaveHybrid, CavePlus
+from decidewise.losses.cilp import Cilp
 from decidewise.losses.cmap import Cmap
+from decidewise.losses.cosine import Cosine, cosine
 from decidewise.losses.dbb import Dbb
 from decidewise.losses.dpo import Dpo
 from decidewise.losses.imle import Imle
+from decidewise.losses.intopt import IntOpt
 from decidewise.losses.lava import Lava
+from decidewise.losses.lodl import Lodl
 from decidewise.losses.ltr import LtrListwise, LtrPairwise, LtrPointwise
+from decidewise.losses.mom import Mom
 from decidewise.losses.mse import Mse, mse
 from decidewise.losses.nce import Nce
 from decidewise.losses.nid import Nid
+from decidewise.losses.one_sided import OneSided
+from decidewise.losses.pear import Pear
 from decidewise.losses.pfy import Pfy
 from decidewise.losses.pg import Pg
+from decidewise.losses.pg_adaptive import PgAdaptive
+from decidewise.losses.pg_dca import PgDca
+from decidewise.losses.qptl import Qptl
 from decidewise.losses.rfwo import Rfwo
 from decidewise.losses.rfy import Rfy
+from decidewise.losses.sce import Sce
+from decidewise.losses.sfge import Sfge
 from decidewise.losses.spo_plus import SpoPlus
+from decidewise.losses.spo_relax import SpoRelax
 from decidewise.losses.wise import Wise, wise
 
 registry: dict[str, type[Loss]] = {
@@ -47,6 +60,19 @@ registry: dict[str, type[Loss]] = {
     "cave+": CavePlus,
     "cave-hybrid": CaveHybrid,
     "lava": Lava,
+    "mom": Mom,
+    "cilp": Cilp,
+    "one-sided": OneSided,
+    "cosine": Cosine,
+    "sce": Sce,
+    "pear": Pear,
+    "qptl": Qptl,
+    "intopt": IntOpt,
+    "spo-relax": SpoRelax,
+    "pg-dca": PgDca,
+    "pg-adaptive": PgAdaptive,
+    "sfge": Sfge,
+    "lodl": Lodl,
 }
 
 
@@ -79,27 +105,41 @@ __all__ = [
     "Cave",
     "CaveHybrid",
     "CavePlus",
+    "Cilp",
     "Cmap",
+    "Cosine",
     "Dbb",
     "DecisionTarget",
     "Dpo",
     "Imle",
+    "IntOpt",
     "Lava",
+    "Lodl",
     "Loss",
     "LtrListwise",
     "LtrPairwise",
     "LtrPointwise",
+    "Mom",
     "Mse",
     "Nce",
     "Nid",
+    "OneSided",
+    "Pear",
     "Pfy",
     "Pg",
+    "PgAdaptive",
+    "PgDca",
+    "Qptl",
     "Rfwo",
     "Rfy",
+    "Sce",
+    "Sfge",
     "SpoPlus",
+    "SpoRelax",
     "Target",
     "Wise",
     "as_loss",
+    "cosine",
     "mse",
     "registry",
     "row_dot",

@@ -112,13 +112,20 @@ class Target:
         Call it in `evaluate`: errors name the row of the target, whatever the leading axes. `rows` (b,) are the rows of
         the target that the costs belong to; by default all of them.
         """
+        return self._minimize("minimize", costs, rows)
+
+    def minimize_relaxation(self, costs: FloatArray, rows: IndexArray | None = None) -> FloatArray:
+        """Return an optimal vertex of the linear relaxation for each row of costs, as `minimize` does."""
+        return self._minimize("minimize_relaxation", costs, rows)
+
+    def _minimize(self, method: str, costs: FloatArray, rows: IndexArray | None) -> FloatArray:
         batch = np.ascontiguousarray(costs).reshape(-1, costs.shape[-1])
         problem = self.problem
         if problem.n_rows is not None and (rows is not None or costs.ndim > 2):
             rows = np.arange(len(self)) if rows is None else rows
             problem = problem.take(np.tile(rows, len(batch) // len(rows)))
         try:
-            return problem.minimize(batch).reshape(costs.shape)
+            return getattr(problem, method)(batch).reshape(costs.shape)
         except SolverError as error:
             row = error.row % costs.shape[-2]
             raise error.at(row if rows is None else int(rows[row])) from error
@@ -143,7 +150,16 @@ class DecisionTarget(Target):
     @classmethod
     def of(cls, problem: Problem, costs: FloatArray) -> Self:
         """Label every row of costs with its optimal decision."""
-        decisions = solve_labels(problem, costs)
+        return cls._labelled(problem, costs, relaxed=False)
+
+    @classmethod
+    def of_relaxation(cls, problem: Problem, costs: FloatArray) -> Self:
+        """Label every row of costs with an optimal vertex of the linear relaxation."""
+        return cls._labelled(problem, costs, relaxed=True)
+
+    @classmethod
+    def _labelled(cls, problem: Problem, costs: FloatArray, *, relaxed: bool) -> Self:
+        decisions = solve_labels(problem, costs, relaxed=relaxed)
         return cls(problem, costs, decisions, row_dot(costs, decisions))
 
 
@@ -177,6 +193,8 @@ class Loss(ABC):
     random: ClassVar[bool] = False
     #: Whether the loss works only on problems that have a `polyhedron`.
     needs_polyhedron: ClassVar[bool] = False
+    #: Whether the loss works only on regions with flat faces: see `Problem.is_polytope`.
+    needs_polytope: ClassVar[bool] = False
     #: Whether `evaluate` uses decisions of other rows, which must then be feasible in every row.
     compares_rows: ClassVar[bool] = False
     #: Whether `label` uses the features.
@@ -240,14 +258,11 @@ class Loss(ABC):
         self, prediction: FloatArray, target: Target, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Return the same as `value_and_grad`, without checks: the prediction must be finite and of the right shape."""
-        if target.problem.is_lifted:
-            sign = _sign(target.problem)
-            values, gradient = self.evaluate(sign * target.problem.lift(prediction), target, rng)
-            return values, sign * gradient[:, :-1]
-        if target.problem.sense == "min":
-            return self.evaluate(prediction, target, rng)
-        values, gradient = self.evaluate(-prediction, target, rng)
-        return values, -gradient
+        problem = target.problem
+        prediction = problem.lift(prediction)
+        values, gradient = self.evaluate(-prediction if problem.sense == "max" else prediction, target, rng)
+        gradient = problem.unlift(gradient)
+        return values, -gradient if problem.sense == "max" else gradient
 
     def refreshed(self, prediction: Any, target: Target, rng: np.random.Generator) -> Target:
         """Call `refresh` with a prediction (n, d) in the problem's own sense, and check the target that it returns."""
@@ -269,10 +284,16 @@ class Loss(ABC):
                 "not be feasible, or not cost the same. Choose a loss that solves each row by itself, such as SpoPlus "
                 "or Pfy."
             )
-        if self.needs_polyhedron and self._seen(problem).polyhedron is None:
-            lacks = "has no polyhedron"
-            if problem.no_polyhedron is not None:
-                lacks += f" ({problem.no_polyhedron})"
+        if self.needs_polytope and not (problem.is_polytope or problem.is_integer or problem.polyhedron is not None):
+            raise ValueError(
+                f"{name} needs a region with flat faces, and {its} is not known to be one. If it is, set is_polytope = "
+                "True in its class; otherwise choose a loss that works on any region, such as Rfy, SpoPlus or Pfy."
+            )
+        seen = self._seen(problem)
+        if self.needs_polyhedron and seen.polyhedron is None:
+            lacks, why = "has no polyhedron", seen.no_polyhedron or problem.no_polyhedron
+            if why is not None:
+                lacks += f" ({why})"
             elif problem.n_rows is not None:
                 lacks = "differs by row, so there is no polyhedron for all rows"
             elif problem.has_known and problem.polyhedron is not None:
@@ -283,8 +304,13 @@ class Loss(ABC):
             )
 
     def _seen(self, problem: Problem) -> Problem:
-        """Return the problem as the loss sees it: lifted, unless the loss is a function of predictions and costs."""
-        return problem.lifted if self.native is None else problem
+        """Return the problem as the loss sees it: lifted, unless the loss is a function of predictions and costs.
+
+        If the loss needs constraints, it sees those variables that have them.
+        """
+        if self.native is not None:
+            return problem
+        return problem.in_variables if self.needs_polyhedron else problem.lifted
 
     def label(self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator) -> Target:
         """Return the target of the costs: by default `target_type.of(problem, costs)`.
@@ -328,8 +354,8 @@ class Loss(ABC):
                 f"target must be what {type(self).__name__}().prepare(problem, costs) returns; got an object of type "
                 f"{type(target).__name__}."
             )
-        n_columns = target.costs.shape[1] - target.problem.is_lifted
-        prediction = as_matrix(prediction, name="prediction", n_columns=n_columns, owner="the target")
+        n_predicted = target.problem.n_predicted
+        prediction = as_matrix(prediction, name="prediction", n_columns=n_predicted, owner="the target")
         if len(prediction) != len(target):
             raise ValueError(
                 f"prediction has {len(prediction)} rows and the target {len(target)}; take the same rows of both."

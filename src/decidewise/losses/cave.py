@@ -34,8 +34,8 @@ class ConeTarget(DecisionTarget):
 
 
 @dataclass(frozen=True)
-class _ConeAligned(Loss):
-    """The common part of the three losses: the cones, the cosine and its gradient."""
+class ConeLoss(Loss):
+    """What losses of the normal cone share: its label, the cone at the optimal decision of each row."""
 
     relaxed: bool = field(default=False, kw_only=True)
 
@@ -56,6 +56,11 @@ class _ConeAligned(Loss):
             polyhedron = problem.polyhedron_at(costs, decisions)
         cones = NormalCones(polyhedron)
         return ConeTarget(problem, costs, decisions, row_dot(costs, decisions), cones.binding(decisions), cones)
+
+
+@dataclass(frozen=True)
+class _ConeAligned(ConeLoss):
+    """The common part of the three losses: the cosine and its gradient."""
 
     def evaluate(
         self, prediction: FloatArray, target: ConeTarget, rng: np.random.Generator

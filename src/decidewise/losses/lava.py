@@ -75,11 +75,15 @@ class Lava(Loss):
         _, first, vertex = np.unique(decisions.round(9), axis=0, return_index=True, return_inverse=True)
         cones = NormalCones(problem.polyhedron, tolerance=1e-7)
         differences = [
-            _sparse(decisions[row] - adjacent_vertices(cones, decisions[row], self.max_neighbors))
+            _sparse(self.scaled(decisions[row] - adjacent_vertices(cones, decisions[row], self.max_neighbors)))
             for row in tracked(first, "Finding adjacent vertices")
         ]
         starts = np.cumsum([0, *(edges.shape[0] for edges in differences)])
         return EdgeTarget(problem, costs, vertex.ravel(), Edges(csr_array(vstack(differences, format="csr")), starts))
+
+    def scaled(self, differences: FloatArray) -> FloatArray:
+        """Return the differences `w - v` (k, d) as they are; `Mom` scales them."""
+        return differences
 
     def evaluate(
         self, prediction: FloatArray, target: EdgeTarget, rng: np.random.Generator

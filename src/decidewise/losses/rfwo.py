@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_integer, as_positive
-from decidewise.losses.base import DecisionTarget, Loss, row_dot
-from decidewise.losses.frank_wolfe import project_on_hull
+from decidewise.checks import FloatArray
+from decidewise.losses.base import DecisionTarget, row_dot
+from decidewise.losses.smoothed import Smoothed
 
 
 @dataclass(frozen=True)
-class Rfwo(Loss):
+class Rfwo(Smoothed):
     """The regret `c·z(p) - c·w` of the regularised decision `z(p) = argmin_z p·z + λ/2 ‖z‖²`, `z` in the hull.
 
     Parameters
@@ -32,7 +32,7 @@ class Rfwo(Loss):
     `z(p)` is the projection of `-p/λ` on the hull. On a polytope it stays on its face for small changes of almost every
     `p`, so the gradient is `-P c / λ`, where `P` projects on the directions of that face. The gradient is zero where
     `z(p)` is a vertex, as it is for large `p`. The value is not convex. A curved region has no such faces, so the loss
-    needs a polyhedron.
+    needs a polytope.
 
     Examples
     --------
@@ -44,22 +44,13 @@ class Rfwo(Loss):
     (array([0.75]), array([[ 0.5, -0.5,  0. ]]))
     """
 
-    lambd: float = 1.0
-    max_iter: int = 1000
-    tol: float = 1e-12
-
     gradient = "exact"
-    needs_polyhedron = True
-
-    def __post_init__(self) -> None:
-        as_positive(self.lambd, name="lambd")
-        as_integer(self.max_iter, name="max_iter")
-        as_positive(self.tol, name="tol")
+    needs_polytope = True
 
     def evaluate(
         self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Return values and gradient."""
-        smoothed = project_on_hull(target.minimize, prediction / -self.lambd, max_iter=self.max_iter, tol=self.tol)
+        smoothed = self.smoothed(prediction, target)
         values = row_dot(target.costs, smoothed.points) - target.values
         return values, smoothed.along_face(target.costs / -self.lambd)

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_integer, as_positive
-from decidewise.losses.base import DecisionTarget, Loss, row_dot
-from decidewise.losses.frank_wolfe import project_on_hull
+from decidewise.checks import FloatArray
+from decidewise.losses.base import DecisionTarget, row_dot
+from decidewise.losses.smoothed import Smoothed
 
 
 @dataclass(frozen=True)
-class Rfy(Loss):
+class Rfy(Smoothed):
     """The Fenchel–Young loss `[p·w + Ω(w)] - min_z [p·z + Ω(z)]` of `Ω(z) = λ/2 ‖z‖²`, `z` in the hull of the region.
 
     Parameters
@@ -44,23 +44,12 @@ class Rfy(Loss):
     (array([0.5625]), array([[ 0.75, -0.75,  0.  ]]))
     """
 
-    lambd: float = 1.0
-    max_iter: int = 1000
-    tol: float = 1e-12
-
     gradient = "exact"
-
-    def __post_init__(self) -> None:
-        as_positive(self.lambd, name="lambd")
-        as_integer(self.max_iter, name="max_iter")
-        as_positive(self.tol, name="tol")
 
     def evaluate(
         self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Return values and gradient."""
-        smoothed = project_on_hull(
-            target.minimize, prediction / -self.lambd, max_iter=self.max_iter, tol=self.tol
-        ).points
+        smoothed = self.smoothed(prediction, target).points
         gradient = target.decisions - smoothed
         return row_dot(prediction + self.lambd / 2 * (target.decisions + smoothed), gradient), gradient

@@ -38,6 +38,10 @@ class SpoPlus(Loss):
     ) -> tuple[FloatArray, FloatArray]:
         """Return values and subgradient."""
         shifted_costs = 2 * prediction - target.costs
-        shifted = target.minimize(shifted_costs)
+        shifted = self.solve(shifted_costs, target)
         values = row_dot(2 * prediction, target.decisions) - target.values - row_dot(shifted_costs, shifted)
         return values, 2 * (target.decisions - shifted)
+
+    def solve(self, costs: FloatArray, target: DecisionTarget) -> FloatArray:
+        """Return an optimal decision for each row of costs (b, d); `SpoRelax` takes that of the relaxation."""
+        return target.minimize(costs)

@@ -1,7 +1,8 @@
 """Optimal points of a linear program by HiGHS, for many rows of costs: vertices, or points in whole numbers.
 
-An answer depends on its own row alone. A linear program may start from whatever basis is near, since of all optimal
-points one is chosen by a rule that the way there cannot change; a program in whole numbers starts anew for every row.
+An answer depends on its own row alone: on its costs and, where these differ by row, on its bounds. A linear program may
+start from whatever basis is near, since of all optimal points one is chosen by a rule that the way there cannot change;
+a program in whole numbers starts anew for every row.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from decidewise.checks import FloatArray
 from decidewise.errors import SolverError
 from decidewise.polyhedra.polyhedron import Polyhedron
 from decidewise.polyhedra.program import Highs, Program
-from decidewise.polyhedra.vertex_walks import CLEAR, SMALL, ZERO, IntArray, VertexWalks
+from decidewise.polyhedra.vertex_walks import CLEAR, SMALL, ZERO, IntArray, VertexWalks, columns_of, settled
 from decidewise.scaling import unit_rows
 
 _BLOCK = 64  # rows that start from the vertices of the rows before them
@@ -68,25 +69,28 @@ class Solver:
         For whole numbers: how far the value may be from its bound, relative to the value, for HiGHS to stop.
     keep_going : bool
         Whether a row that fails becomes NaN. Otherwise it is a `SolverError`.
+    by_row : bool
+        Whether every row of costs has bounds of its own, which `minimize` is given.
     """
 
     program: Program
     time_limit: float | None = None
     gap: float = 0.0
     keep_going: bool = False
+    by_row: bool = False
     _idle: list[_Rows] = field(default_factory=list, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_idle": []}  # HiGHS stays in its process
 
-    def minimize(self, costs: FloatArray) -> FloatArray:
-        """Return an optimal point for each row of costs: (r, n) -> (r, n)."""
+    def minimize(self, costs: FloatArray, bounds: Program | None = None) -> FloatArray:
+        """Return an optimal point for each row of costs, (r, n) -> (r, n), if `by_row` within the bounds of the row."""
         # Each thread takes a worker of its own. One that was interrupted does not come back.
         if self._idle:
             worker = self._idle.pop()
         else:
             worker = _Vertices(self) if self.program.integrality is None else _Integers(self)
-        points = worker.minimize(costs)
+        points = worker.minimize(costs, bounds)
         self._idle.append(worker)
         return points
 
@@ -103,12 +107,14 @@ class _Rows(ABC):
         self.owner = owner
         self.highs = Highs(owner.program, time_limit=owner.time_limit, **options)
 
-    def minimize(self, costs: FloatArray) -> FloatArray:
+    def minimize(self, costs: FloatArray, bounds: Program | None) -> FloatArray:
         units, points = np.ascontiguousarray(unit_rows(costs)), np.empty(costs.shape)
         # The first row by itself: from the vertex that it finds others can start.
         for start, stop in pairwise([0, *range(1, len(costs), _BLOCK), len(costs)]):
             block = slice(start, stop)
             for row in start + self.answer(units[block], points[block]):
+                if bounds is not None:
+                    self.set_bounds(bounds.take(row))
                 try:
                     points[row] = self.solve(units[row], row)
                 except SolverError:
@@ -120,6 +126,10 @@ class _Rows(ABC):
     def answer(self, units: FloatArray, points: FloatArray) -> Any:
         """Write the points that need no solver, and return the rows that do."""
         return np.arange(len(units))
+
+    def set_bounds(self, program: Program) -> None:
+        """Give the next row the bounds of a program."""
+        self.highs.set_bounds(program)
 
     @abstractmethod
     def solve(self, unit: FloatArray, row: int) -> FloatArray:
@@ -150,25 +160,35 @@ class _Vertices(_Rows):
         tolerances = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": ZERO / 2}
         super().__init__(owner, solver="simplex", presolve="off", **tolerances)
         program = owner.program
-        self.n = len(program.lower)
-        lower = np.concatenate([program.lower, program.row_lower])
-        upper = np.concatenate([program.upper, program.row_upper])
-        self.movable, self.numbers = lower < upper, np.arange(len(lower))
-        with np.errstate(invalid="ignore"):  # what has no bound at all is at neither
-            self.middle = (lower + upper) / 2
+        self.n, self.numbers = len(program.lower), np.arange(sum(program.A.shape))
+        self.keep_bounds(program)
         self.preference = np.random.default_rng(0).uniform(1.0, 2.0, self.n)
-        self.walks = VertexWalks(program, self.preference) if VertexWalks.fits(program) else None
+        is_small = VertexWalks.fits(program)
+        self.columns = columns_of(program) if is_small else None
+        self.walks = VertexWalks(program, self.preference) if is_small and not owner.by_row else None
         size = max(1, min(_MOST_STARTS, _MOST_ENTRIES // self.n))
-        self.count, self.vertices = 0, np.empty((size, self.n))
+        self.count, self.vertices = 0, np.empty((0 if owner.by_row else size, self.n))
         self.starts: list[Any] = [None] * size
+        self.starts_within: dict[int, Any] = {}  # by bounds, where every row has its own
+
+    def set_bounds(self, program: Program) -> None:
+        super().set_bounds(program)
+        self.keep_bounds(program)
+
+    def keep_bounds(self, program: Program) -> None:
+        """Keep the bounds that hold, which a tie changes for a while, and what follows from them."""
+        self.bounds = program
+        self.lower = np.concatenate([program.lower, program.row_lower])
+        self.upper = np.concatenate([program.upper, program.row_upper])
+        self.movable = self.lower < self.upper
+        with np.errstate(invalid="ignore"):  # what has no bound at all is at neither
+            self.middle = (self.lower + self.upper) / 2
 
     def answer(self, units: FloatArray, points: FloatArray) -> Any:
         return super().answer(units, points) if self.walks is None else self.walks.minimize(units, points)
 
     def solve(self, unit: FloatArray, row: int) -> FloatArray:
-        # A new cost leaves a basis feasible, so that the primal simplex can go on from the best vertex known.
-        known = min(self.count, len(self.starts))
-        start = self.starts[int(np.argmin(self.vertices[:known] @ unit))] if known else None
+        start = self.start(unit)
         if start is None or not self.run_from(unit, start):
             self.run_anew(unit, row)
         point, duals = self.read(unit)
@@ -178,16 +198,37 @@ class _Vertices(_Rows):
             point = self.break_tie(unit, point, duals, row)
         return self.settle(point)[: self.n]
 
+    def start(self, unit: FloatArray) -> Any:
+        """Return a basis to start from, or None.
+
+        A new cost leaves a basis feasible, so that the primal simplex can go on from the best vertex known. New bounds
+        do not, so that a row with bounds of its own goes on from the last vertex within the same bounds, if any.
+        """
+        if self.owner.by_row:
+            return self.starts_within.get(self.key())
+        known = min(self.count, len(self.starts))
+        return self.starts[int(np.argmin(self.vertices[:known] @ unit))] if known else None
+
     def remember(self, point: FloatArray, basic: IntArray) -> None:
         """Keep a vertex and its basis, where others can start; the oldest gives way."""
         if self.walks is not None:
             self.walks.add(self.settle(point), basic)
+        if self.owner.by_row:
+            if len(self.starts_within) > _MOST_ENTRIES // len(self.numbers):
+                self.starts_within.pop(next(iter(self.starts_within)))
+            self.starts_within[self.key()] = self.highs.solver.getBasis()
+            return
         place = self.count % len(self.starts)
         self.vertices[place], self.starts[place] = point[: self.n], self.highs.solver.getBasis()
         self.count += 1
 
+    def key(self) -> int:
+        """Return a hash of the bounds that hold; where two are the same by chance, one row starts further away."""
+        bounds = self.bounds
+        return hash(tuple(side.tobytes() for side in (bounds.lower, bounds.upper, bounds.row_lower, bounds.row_upper)))
+
     def settle(self, point: FloatArray) -> FloatArray:
-        return point if self.walks is None else self.walks.settle(point)
+        return point if self.columns is None else settled(self.columns, self.lower, self.upper, point)
 
     def run_from(self, costs: FloatArray, start: Any) -> bool:
         """Go on from a basis by the primal simplex; return whether that found an optimum."""
@@ -231,8 +272,7 @@ class _Vertices(_Rows):
         Whatever a reduced cost holds at its bound is there in every optimal point. So it is fixed there, and the solver
         goes on with the preference instead of the costs: or, where the costs of all else are small, first with those.
         """
-        solver, program = self.highs.solver, self.owner.program
-        solver.setOptionValue("simplex_strategy", _PRIMAL)
+        self.highs.solver.setOptionValue("simplex_strategy", _PRIMAL)
         costs = unit
         try:
             while True:
@@ -250,9 +290,7 @@ class _Vertices(_Rows):
             if self.highs.run(self.preference):
                 return self.read(self.preference)[0]
         finally:
-            columns, rows = (np.arange(k, dtype=np.int32) for k in (self.n, len(program.row_lower)))
-            solver.changeColsBounds(len(columns), columns, program.lower, program.upper)
-            solver.changeRowsBounds(len(rows), rows, program.row_lower, program.row_upper)
+            self.highs.set_bounds(self.bounds)
         # The optimal points go on without end: what the solver finds from nowhere depends on the row alone.
         self.run_anew(unit, row)
         return self.read(unit)[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +28,7 @@ class Program:
     row_lower, row_upper : ndarray of shape (m,)
         Infinite where there is no bound.
     lower, upper : ndarray of shape (n,)
+        Where bounds differ by row of costs, all four have one more axis in front, of length r; then `take` chooses.
     integrality : ndarray of shape (n,), optional
         True for a variable in whole numbers; None if there is none.
     """
@@ -42,25 +43,34 @@ class Program:
     @classmethod
     def of(cls, polyhedron: Polyhedron, integrality: npt.NDArray[np.bool_] | None = None) -> Program:
         """Return a polyhedron as a program; an inequality of one variable becomes a bound, which is cheaper to keep."""
-        A, b = polyhedron.A_ub, polyhedron.b_ub
+        A, b, b_eq = polyhedron.A_ub, polyhedron.b_ub, polyhedron.b_eq
         lower, upper = polyhedron.lower.copy(), polyhedron.upper.copy()
         single = np.diff(A.indptr) == 1
         columns, factors = A[single].indices, A[single].data
-        limits = b[single] / factors
-        np.minimum.at(upper, columns[factors > 0], limits[factors > 0])
-        np.maximum.at(lower, columns[factors < 0], limits[factors < 0])
+        limits = b[..., single] / factors
+        np.minimum.at(upper.T, columns[factors > 0], limits[..., factors > 0].T)
+        np.maximum.at(lower.T, columns[factors < 0], limits[..., factors < 0].T)
         return cls(
             A=csc_array(vstack([A[~single], polyhedron.A_eq], format="csc")),
-            row_lower=np.concatenate([np.full(int((~single).sum()), -np.inf), polyhedron.b_eq]),
-            row_upper=np.concatenate([b[~single], polyhedron.b_eq]),
+            row_lower=np.concatenate([np.full_like(b[..., ~single], -np.inf), b_eq], axis=-1),
+            row_upper=np.concatenate([b[..., ~single], b_eq], axis=-1),
             lower=lower,
             upper=upper,
             integrality=integrality,
         )
 
+    def take(self, rows: Any) -> Program:
+        """Return the program of some rows, or of one, where bounds differ by row."""
+        return replace(
+            self,
+            **{name: getattr(self, name)[rows] for name in ("row_lower", "row_upper", "lower", "upper")},
+        )
+
 
 class Highs:
     """HiGHS with one program in it, to be solved for one cost vector after another; in one thread at a time.
+
+    `set_bounds` changes the bounds before a run.
 
     Parameters
     ----------
@@ -79,7 +89,7 @@ class Highs:
         for option, value in {"output_flag": False, "threads": 1, **options}.items():
             self.solver.setOptionValue(option, value)
         self.solver.passModel(_as_highs(program))
-        self._columns = np.arange(len(program.lower), dtype=np.int32)
+        self._rows, self._columns = (np.arange(k, dtype=np.int32) for k in program.A.shape)
         self._optimal = highspy.HighsModelStatus.kOptimal
 
     def run(self, costs: FloatArray) -> bool:
@@ -91,6 +101,11 @@ class Highs:
             self.solver.setOptionValue("time_limit", self.solver.getRunTime() + limit)
         self.solver.run()
         return bool(self.solver.getModelStatus() == self._optimal)
+
+    def set_bounds(self, program: Program) -> None:
+        """Give all columns and rows the bounds of a program, of which nothing else counts."""
+        self.solver.changeColsBounds(len(self._columns), self._columns, program.lower, program.upper)
+        self.solver.changeRowsBounds(len(self._rows), self._rows, program.row_lower, program.row_upper)
 
     def error(self, row: int) -> SolverError:
         """Return what went wrong in the last run, as an error of the row."""

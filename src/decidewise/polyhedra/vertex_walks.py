@@ -49,7 +49,7 @@ class VertexWalks:
         m, n = program.A.shape
         size = min(_MOST_VERTICES, _MOST_ENTRIES // (m * (n + m)))
         self._A = csc_array(program.A).toarray()
-        self._columns = np.hstack([self._A, -np.eye(m)])
+        self._columns = columns_of(program)
         self._lower = np.concatenate([program.lower, program.row_lower])
         self._upper = np.concatenate([program.upper, program.row_upper])
         self._preference = preference
@@ -74,12 +74,6 @@ class VertexWalks:
         )  # fmt: skip
         return np.flatnonzero(~solved)
 
-    def settle(self, point: FloatArray) -> FloatArray:
-        """Return a vertex, variables and rows (n + m,), as the bounds that it touches define it."""
-        point = point.copy()
-        _settle(self._columns, self._lower, self._upper, point, *_workspace(self._columns))
-        return point
-
     def add(self, point: FloatArray, basic: IntArray) -> None:
         """Add a settled vertex (n + m,), with the variables and rows that form its basis (m,)."""
         try:
@@ -89,6 +83,18 @@ class VertexWalks:
         known, place = map(int, self._count)
         self._tableaus[place], self._bases[place], self._points[:, place] = tableau, basic, point
         self._count[:] = min(known + 1, len(self._bases)), (place + 1) % len(self._bases)
+
+
+def columns_of(program: Program) -> FloatArray:
+    """Return the columns of the variables, then of the rows, (m, n + m), that `settled` needs."""
+    return np.hstack([csc_array(program.A).toarray(), -np.eye(program.A.shape[0])])
+
+
+def settled(columns: FloatArray, lower: FloatArray, upper: FloatArray, point: FloatArray) -> FloatArray:
+    """Return a vertex, variables and rows (n + m,), as the bounds that it touches define it."""
+    point = point.copy()
+    _settle(columns, lower, upper, point, *_workspace(columns))
+    return point
 
 
 def _workspace(columns: FloatArray) -> tuple[FloatArray, IntArray]:

@@ -92,6 +92,8 @@ class Problem(ABC):
     n_costs: int
     #: Whether decisions are integers; then `polyhedron` is a relaxation, whose vertices may be fractional.
     is_integer: bool = False
+    #: Whether the region, or its convex hull, has finitely many vertices, although there is no `polyhedron` to show it.
+    is_polytope: bool = False
     #: Whether solving changes the object, as with a cache or a counter, so that a copy in another process would differ.
     keeps_state: bool = False
     #: Whether the objective has a known part beside the predicted costs; then `minimize_lifted` must be written.
@@ -182,6 +184,23 @@ class Problem(ABC):
         if not self.is_lifted:
             return costs
         return np.concatenate([costs, np.full((len(costs), 1), -1.0 if self.sense == "max" else 1.0)], axis=1)
+
+    def unlift(self, gradient: FloatArray) -> FloatArray:
+        """Return the gradient in the predicted costs, of a gradient (n, n_costs) in what `lift` returns."""
+        return gradient[:, :-1] if self.is_lifted else gradient
+
+    @property
+    def n_predicted(self) -> int:
+        """The number of predicted costs, of which `lift` makes `n_costs`."""
+        return self.n_costs - self.is_lifted
+
+    @property
+    def in_variables(self) -> Problem:
+        """The problem as a loss that needs linear constraints sees it: the lifted view.
+
+        A problem whose constraints are on more variables than it has costs returns these (see `InVariables`).
+        """
+        return self.lifted
 
     def in_unit(self, unit: float) -> Problem:
         """Return the problem whose costs, predicted and known, are divided by `unit`; itself without known costs."""

@@ -52,6 +52,8 @@ class Ranking(Problem):
            [2., 1., 3., 4.]])
     """
 
+    is_polytope = True
+
     def __init__(self, n: int, *, sense: Sense = "min") -> None:
         super().__init__(sense=sense)
         self.n_costs = as_n_costs(as_integer(n, name="n"))

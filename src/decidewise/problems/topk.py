@@ -5,12 +5,16 @@ Ties: the item with the lower index is chosen.
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from decidewise.checks import FloatArray, as_integer
+from decidewise.checks import FloatArray, as_integer, shown
 from decidewise.polyhedra import Polyhedron
 from decidewise.problems.base import Problem, Sense, as_n_costs
+from decidewise.problems.by_row import take_rows
 from decidewise.runtime.batches import in_parts
 
 
@@ -23,16 +27,18 @@ class TopK(Problem):
     ----------
     n : int
         The number of items.
-    k : int
-        The number of items to choose, from 1 to `n`.
+    k : int or array-like of int, of shape (n_rows,)
+        The number of items to choose, from 1 to `n`: the same for all rows of costs, or one per row.
     sense : {"max", "min"}
 
     Attributes
     ----------
     n_costs : int
         `n`, one per item.
+    n_rows : int or None
+        The number of rows, if each has a `k` of its own.
     B_S : float
-        The norm of every decision, `sqrt(k)`.
+        The largest norm of a decision, `sqrt(k)`.
 
     Examples
     --------
@@ -40,19 +46,36 @@ class TopK(Problem):
     >>> TopK(4, 2).solve([[0.1, 0.9, 0.5, 0.2], [1.0, 3.0, 1.0, 1.0]])
     array([[0., 1., 1., 0.],
            [1., 1., 0., 0.]])
+    >>> TopK(4, [1, 3]).solve([[0.1, 0.9, 0.5, 0.2], [1.0, 3.0, 1.0, 1.0]])
+    array([[0., 1., 0., 0.],
+           [1., 1., 1., 0.]])
     """
 
-    def __init__(self, n: int, k: int, *, sense: Sense = "max") -> None:
+    is_polytope = True
+
+    def __init__(self, n: int, k: Any, *, sense: Sense = "max") -> None:
         super().__init__(sense=sense)
         self.n_costs = as_n_costs(as_integer(n, name="n"))
-        self.k = as_integer(k, name="k")
-        if self.k > self.n_costs:
-            raise ValueError(f"cannot choose k={self.k} of n={self.n_costs} items; k must be at most n.")
-        self.B_S = float(np.sqrt(self.k))
+        self.k: Any = as_integer(k, name="k") if np.ndim(k) == 0 else self._as_counts(k)
+        if np.max(self.k) > self.n_costs:
+            where = "" if self.n_rows is None else f" in row {np.argmax(self.k)}"
+            raise ValueError(f"cannot choose k={np.max(self.k)} of n={self.n_costs} items{where}; k must be at most n.")
+        self.B_S = float(np.sqrt(np.max(self.k)))
+
+    def _as_counts(self, k: Any) -> Any:
+        counts = np.asarray(k)
+        if counts.ndim != 1 or len(counts) == 0 or counts.dtype.kind not in "iu" or counts.min() < 1:
+            raise ValueError(f"k must be an integer of at least 1, or one such integer per row; got k={shown(k)}.")
+        self.n_rows = len(counts)
+        return counts.astype(np.int64)
+
+    def take(self, rows: Any) -> Self:
+        """Return the problem of some rows, each with its `k`."""
+        return take_rows(self, rows, "k")
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return decisions that choose the `k` smallest costs of each row; ties go to the lower index."""
-        return in_parts(self._choose, costs)
+        return in_parts(self._choose, costs) if self.n_rows is None else in_parts(_choose_by_row, costs, self.k)
 
     def _choose(self, costs: FloatArray, decisions: FloatArray) -> None:
         last = np.partition(costs, self.k - 1, axis=1)[:, self.k - 1 : self.k]  # the largest cost chosen
@@ -65,8 +88,10 @@ class TopK(Problem):
             decisions[too_many] -= tied & (tied.cumsum(axis=1) > room)
 
     @property
-    def polyhedron(self) -> Polyhedron:
-        """Vectors with entries between 0 and 1 that sum to `k`."""
+    def polyhedron(self) -> Polyhedron | None:
+        """Vectors with entries between 0 and 1 that sum to `k`; None if `k` differs by row."""
+        if self.n_rows is not None:
+            return None
         return Polyhedron(
             A_ub=csr_array((0, self.n_costs)),
             b_ub=np.empty(0),
@@ -75,3 +100,9 @@ class TopK(Problem):
             lower=np.zeros(self.n_costs),
             upper=np.ones(self.n_costs),
         )
+
+
+def _choose_by_row(costs: FloatArray, decisions: FloatArray, k: npt.NDArray[np.int64]) -> None:
+    order = np.argsort(costs, axis=1, kind="stable")
+    chosen = np.arange(costs.shape[1]) < k[:, None]
+    np.put_along_axis(decisions, order, chosen.astype(float), axis=1)

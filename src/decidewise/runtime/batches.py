@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +23,8 @@ from decidewise.errors import SolverError, TimeLimitReached
 Answer = TypeVar("Answer")
 IntArray = npt.NDArray[np.int64]
 #: Solves rows (n, d) in at most `steps[0]` steps, counting `steps[0]` down; returns decisions and the first unsolved
-#: row, or -1.
-Search = Callable[[FloatArray, IntArray], tuple[FloatArray, int]]
+#: row, or -1. It is also given the same rows of what differs by row.
+Search = Callable[..., tuple[FloatArray, int]]
 
 #: The target duration of one part, in seconds.
 PART = 0.2
@@ -55,11 +55,12 @@ def seconds_left() -> float:
     return _deadline.get() - perf_counter()
 
 
-def in_parts(solve: Callable[[FloatArray, FloatArray], object], costs: FloatArray) -> FloatArray:
+def in_parts(solve: Callable[..., object], costs: FloatArray, *by_row: npt.NDArray[Any]) -> FloatArray:
     """Call `solve` on one part of the rows after another, and return the decisions for all costs: (n, d) -> (n, d).
 
-    `solve(rows, decisions)` treats each row independently and writes into `decisions`, which start as zeros. It writes
-    in place because allocating memory for each part would take longer than solving a fast problem.
+    `solve(rows, decisions, *parts)` treats each row independently and writes into `decisions`, which start as zeros;
+    `parts` are the same rows of the arrays `by_row`, which have one row per sample. It writes in place because
+    allocating memory for each part would take longer than solving a fast problem.
 
     >>> in_parts(np.negative, np.array([[1.0], [2.0]]))
     array([[-1.],
@@ -68,7 +69,7 @@ def in_parts(solve: Callable[[FloatArray, FloatArray], object], costs: FloatArra
     decisions = np.zeros(costs.shape)
     if costs.size <= FIRST_PART:  # a batch of a training step
         check_time()
-        solve(_writable(costs), decisions)
+        solve(_writable(costs), decisions, *map(_writable, by_row))
         return decisions
     size = max(1, FIRST_PART // costs.shape[1])
     start = 0
@@ -76,7 +77,8 @@ def in_parts(solve: Callable[[FloatArray, FloatArray], object], costs: FloatArra
         check_time()
         begin = perf_counter()
         try:
-            solve(_writable(costs[start : start + size]), decisions[start : start + size])
+            part = slice(start, start + size)
+            solve(_writable(costs[part]), decisions[part], *(_writable(values[part]) for values in by_row))
         except SolverError as error:
             raise error.at(start + error.row) from error
         start += size
@@ -85,7 +87,9 @@ def in_parts(solve: Callable[[FloatArray, FloatArray], object], costs: FloatArra
     return decisions
 
 
-def search_in_parts(search: Search, costs: FloatArray, *, steps: int, max_steps: int) -> tuple[FloatArray, int]:
+def search_in_parts(
+    search: Search, costs: FloatArray, *by_row: npt.NDArray[Any], steps: int, max_steps: int
+) -> tuple[FloatArray, int]:
     """Solve each row by a search that may take long; return decisions and the first row it gave up on, or -1.
 
     Parameters
@@ -102,10 +106,11 @@ def search_in_parts(search: Search, costs: FloatArray, *, steps: int, max_steps:
     while start < len(costs):
         check_time()
         rows = _writable(costs[start : start + size])
-        found, stuck = search(rows, np.array([min(steps, max_steps)]))
+        own = [_writable(values[start : start + size]) for values in by_row]
+        found, stuck = search(rows, np.array([min(steps, max_steps)]), *own)
         if stuck == 0:  # this row alone takes longer than one part
             rows = rows[:1]
-            found, stuck = _search_in_thread(search, rows, np.array([max_steps]))
+            found, stuck = _search_in_thread(search, rows, np.array([max_steps]), *(values[:1] for values in own))
             if stuck == 0:
                 return decisions, start
         done = stuck if stuck > 0 else len(rows)
@@ -146,15 +151,17 @@ def in_thread(work: Callable[[], Answer], stop: Callable[[], object]) -> Answer:
     return answers[0]
 
 
-def _search_in_thread(search: Search, costs: FloatArray, steps: IntArray) -> tuple[FloatArray, int]:
+def _search_in_thread(
+    search: Search, costs: FloatArray, steps: IntArray, *by_row: npt.NDArray[Any]
+) -> tuple[FloatArray, int]:
     """Search in another thread, which setting its steps to -1 stops."""
 
     def stop() -> None:
         steps[0] = -1
 
-    return in_thread(lambda: search(costs, steps), stop)
+    return in_thread(lambda: search(costs, steps, *by_row), stop)
 
 
-def _writable(rows: FloatArray) -> FloatArray:
+def _writable(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return writable rows: kernels are compiled for writable arrays, although they do not write to these."""
     return rows if rows.flags.writeable else rows.copy()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -11,6 +11,7 @@ from decidewise.checks import FloatArray, as_array, as_matrix, as_vector
 from decidewise.errors import SolverError
 from decidewise.polyhedra import Polyhedron
 from decidewise.problems.base import Problem, Sense
+from decidewise.problems.by_row import take_rows
 from decidewise.problems.knapsack.enumeration import ROOM, choose_packs, maximal_packs
 from decidewise.problems.knapsack.search import search_packs
 from decidewise.runtime.batches import IntArray, in_parts, search_in_parts
@@ -40,7 +41,8 @@ class Knapsack(Problem):
     ----------
     weights : array-like of shape (k, m) or (m,)
         The weight of each of `m` items in each of `k` dimensions, not negative.
-    capacities : array-like of shape (k,), or float if k is 1
+    capacities : array-like of shape (k,), or float if k is 1, or array-like of shape (n_rows, k)
+        The same for all rows of values, or one row per sample; then every row is solved by branch and bound.
     sense : {"max", "min"}
         With "min", only items of negative cost are packed.
 
@@ -48,8 +50,11 @@ class Knapsack(Problem):
     ----------
     n_costs : int
         `m`, one per item.
+    n_rows : int or None
+        The number of rows, if capacities have one row per sample.
     B_S : float or None
-        The square root of the largest number of items that fit, or None if counting them takes too long.
+        The square root of the largest number of items that fit, or None if counting them takes too long. With
+        capacities by row it is an upper bound: that of the items that fit into the largest of all.
 
     Raises
     ------
@@ -64,6 +69,9 @@ class Knapsack(Problem):
            [1., 1., 0.]])
     >>> round(problem.B_S, 3)  # at most two items fit
     1.414
+    >>> Knapsack([3.0, 4.0, 5.0], [[7.0], [5.0]]).solve([[2.0, 2.0, 3.0], [2.0, 2.0, 3.0]])
+    array([[1., 1., 0.],
+           [0., 0., 1.]])
     """
 
     is_integer = True
@@ -78,8 +86,12 @@ class Knapsack(Problem):
             )
         self.weights = as_matrix(np.atleast_2d(weights), name="weights")
         k, self.n_costs = self.weights.shape
-        self.capacities = as_vector(np.atleast_1d(as_array(capacities, name="capacities")), name="capacities", length=k)
+        capacities = np.atleast_1d(as_array(capacities, name="capacities"))
         _check_not_negative(self.weights, "weights")
+        if capacities.ndim == 2 or (k == 1 and len(capacities) > 1):
+            self._set_capacities_by_row(capacities)
+            return
+        self.capacities = as_vector(capacities, name="capacities", length=k)
         _check_not_negative(self.capacities, "capacities")
 
         loads = np.zeros((self.n_costs, k))
@@ -102,16 +114,58 @@ class Knapsack(Problem):
             self.B_S = float(np.sqrt(largest.sum()))
             self._loads = np.column_stack([self._loads, np.full(self.n_costs, 1 / max(1.0, largest.sum()))])
 
+    def _set_capacities_by_row(self, capacities: FloatArray) -> None:
+        k = len(self.weights)
+        if capacities.ndim != 2 or capacities.shape[1] != k:
+            raise ValueError(
+                f"capacities must have one entry for each of the {k} rows of weights, or one such row per sample; got "
+                f"capacities.shape={capacities.shape}. Pass capacities.reshape(-1, 1) for one number per sample."
+            )
+        self.capacities = as_matrix(capacities, name="capacities")
+        _check_not_negative(self.capacities, "capacities")
+        self.n_rows = len(self.capacities)
+        # Loads are in units of the largest capacity, rounded up to a power of two, by which no division rounds.
+        most = self.capacities.max(axis=0)
+        unit = np.ldexp(1.0, np.frexp(most)[1])
+        loads = np.where(ROOM * most < self.weights.T, 2.0, self.weights.T / unit)
+        counts = self._count_items_by_row(loads, ROOM * self.capacities / unit)
+        self.B_S = float(np.sqrt(counts.max()))
+        # As in `_count_items`, one more dimension.
+        largest = max(1.0, counts.max())
+        self._loads = np.column_stack([loads, np.full(self.n_costs, 1 / largest)])
+        self._rooms = ROOM * np.column_stack([self.capacities / unit, counts / largest])
+
+    def _count_items_by_row(self, loads: FloatArray, rooms: FloatArray) -> FloatArray:
+        """Return the largest number of items that fit (n_rows,), or an upper bound where counting takes too long."""
+        distinct, which = np.unique(rooms, axis=0, return_inverse=True)
+        sums = np.cumsum(np.sort(loads.T, axis=1), axis=1) * (1 - 1e-12)  # below any rounding
+        most = [np.searchsorted(row, room, side="right") for row, room in zip(sums, distinct.T, strict=True)]
+        counts = np.min(most, axis=0).astype(float)  # the lightest items of each dimension
+        if loads.shape[1] > 1:
+            ones = np.ones((len(distinct), self.n_costs))
+            largest, stuck = search_packs(ones, loads, np.array([5 * STEPS]), distinct)
+            solved = slice(None if stuck < 0 else stuck)
+            counts[solved] = largest[solved].sum(axis=1)
+        return counts[which.ravel()]
+
+    def take(self, rows: Any) -> Self:
+        """Return the problem of some rows, with their capacities."""
+        return take_rows(self, rows, "capacities", "_rooms")
+
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return the pack of least cost for each row; it has only items of negative cost."""
+        if self.n_rows is not None:
+            return self._search(-costs, self._rooms)
         values = np.where(self._fits, -costs, 0.0)
         if self._packs.size:
             return in_parts(lambda rows, decisions: choose_packs(rows, decisions, self._packs), values)
+        return self._search(values)
 
-        def search(rows: FloatArray, steps: IntArray) -> tuple[FloatArray, int]:
-            return search_packs(rows, self._loads, steps)
+    def _search(self, values: FloatArray, *rooms: FloatArray) -> FloatArray:
+        def search(rows: FloatArray, steps: IntArray, *own: FloatArray) -> tuple[FloatArray, int]:
+            return search_packs(rows, self._loads, steps, *own)
 
-        decisions, stuck = search_in_parts(search, values, steps=STEPS, max_steps=MAX_STEPS)
+        decisions, stuck = search_in_parts(search, values, *rooms, steps=STEPS, max_steps=MAX_STEPS)
         if stuck >= 0:
             raise SolverError(
                 f"no optimal pack was proved within {MAX_STEPS:,} steps. A knapsack is hard if the values are strongly "
@@ -121,8 +175,10 @@ class Knapsack(Problem):
         return decisions
 
     @property
-    def polyhedron(self) -> Polyhedron:
-        """The linear relaxation, which allows fractions of items."""
+    def polyhedron(self) -> Polyhedron | None:
+        """The linear relaxation, which allows fractions of items; None if capacities differ by row."""
+        if self.n_rows is not None:
+            return None
         m = self.n_costs
         return Polyhedron(
             A_ub=csr_array(self.weights),

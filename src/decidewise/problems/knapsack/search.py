@@ -32,17 +32,23 @@ MORE = 1.0 + 1e-9
 CLOSED, LEAF, OPEN = 0, 1, 2
 
 
-def search_packs(values: FloatArray, loads: FloatArray, steps: IntArray) -> tuple[FloatArray, int]:
+def search_packs(
+    values: FloatArray, loads: FloatArray, steps: IntArray, rooms: FloatArray | None = None
+) -> tuple[FloatArray, int]:
     """Return the best pack for each row of values (n, items), and the first row that was not solved, or -1.
 
-    All rows together may take `steps[0]` steps; the search counts `steps[0]` down.
+    The room of each row (n, dimensions) is `ROOM` by default, and never above it. All rows together may take `steps[0]`
+    steps; the search counts `steps[0]` down.
     """
-    decisions, values, rooms, caps = _pack_dominant(values, loads)
     m, k = loads.shape
+    rooms = np.full((len(values), k), ROOM) if rooms is None else rooms
+    decisions, values, rooms, caps = _pack_dominant(values, loads, rooms)
     return decisions, _search_rows(values, loads, rooms, caps, decisions, make_state(m, k, steps))
 
 
-def _pack_dominant(values: FloatArray, loads: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+def _pack_dominant(
+    values: FloatArray, loads: FloatArray, rooms: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Pack the items that outweigh all others; return these packs, the other values, the room left and a cap on values.
 
     If each of the most valuable items is worth more than all the other items together, and they fit, every best pack
@@ -52,7 +58,6 @@ def _pack_dominant(values: FloatArray, loads: FloatArray) -> tuple[FloatArray, F
     """
     values = np.maximum(values, 0.0)
     decisions = np.zeros(values.shape)
-    rooms = np.full((len(values), loads.shape[1]), ROOM)
     with np.errstate(over="ignore"):
         while True:
             values[(loads > rooms[:, None, :]).any(axis=2)] = 0.0

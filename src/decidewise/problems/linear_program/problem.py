@@ -1,11 +1,14 @@
 """Any linear program, with variables in whole numbers or without: predicted costs on some of it, known costs on others.
 
-HiGHS solves it (see `decidewise.polyhedra.highs`). Only the costs change from row to row.
+HiGHS solves it (see `decidewise.polyhedra.highs`). From row to row the costs change and, if given by row, right-hand
+sides, bounds and known costs.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -13,25 +16,34 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
-from decidewise.checks import FloatArray, as_number, as_positive, as_vector
+from decidewise.checks import FloatArray, as_array, as_number, as_positive, as_vector
 from decidewise.errors import SolverError
 from decidewise.polyhedra import Polyhedron
 from decidewise.polyhedra.highs import Solver
 from decidewise.polyhedra.program import Program
-from decidewise.problems.base import Sense
-from decidewise.problems.mapped_problem import EMPTY, MappedProblem
+from decidewise.problems.base import Problem, Sense
+from decidewise.problems.mapped_problem import EMPTY, MappedProblem, taken
 from decidewise.problems.mapped_problem.arguments import (
     Costs,
+    SideNames,
     as_bound,
     as_bounds,
+    as_columns,
     as_constraints,
     as_indices,
     as_integrality,
+    as_known,
+    as_map,
     as_rows,
     as_two_sided,
+    count_rows,
     count_variables,
     is_map,
 )
+from decidewise.problems.wrappers.in_variables import InVariables
+
+#: What of a region may differ by row.
+_SIDES = ("b_ub", "b_eq", "lower", "upper")
 
 
 class LinearProgram(MappedProblem):
@@ -49,9 +61,10 @@ class LinearProgram(MappedProblem):
     Parameters
     ----------
     A_ub, b_ub, A_eq, b_eq : array-like or sparse, optional
-        Of shapes (m, n), (m,), (k, n) and (k,).
+        Of shapes (m, n), (m,), (k, n) and (k,). The sides `b_ub` and `b_eq` may have one row per sample.
     lower, upper : array-like of shape (n,) or float
-        Infinite where there is no bound.
+        Infinite where there is no bound. They may have one row per sample; a variable is fixed in the rows in which
+        both bounds are the same.
     integrality : array-like of shape (n,), optional
         1 (or True) for a variable in whole numbers, and 0 for any other.
     costs : optional
@@ -60,7 +73,7 @@ class LinearProgram(MappedProblem):
         patterns: `{"sell_*": 1, "buy_*": -1}` has one cost for each text that the star stands for, here of what is sold
         less what is bought. By default every variable has a predicted cost.
     known : array-like of shape (n,), optional
-        Costs of variables that are not predicted; they add to those that are.
+        Costs of variables that are not predicted; they add to those that are. They may have one row per sample.
     offset : float
         A constant that is part of the objective. It changes no decision, but what a regret is compared with.
     sense : {"min", "max"}
@@ -80,8 +93,13 @@ class LinearProgram(MappedProblem):
     n_costs : int
         One per variable, or per entry of `costs`.
     n_variables : int
+    n_rows : int or None
+        The number of rows, if sides, bounds or known costs have one row per sample. Whether the region of a row is
+        empty is then told by `solve`, as a `SolverError` of the row. See `by_row`.
     names : list of str
         `w0`, `w1` and so on where none were given.
+    constraint_names : list of str
+        Of constraints from a file or a modelling tool, which `by_row` understands.
     B_S : float
         An upper bound on the norm of a decision, from the bounds alone; infinite where one of them is.
 
@@ -107,6 +125,8 @@ class LinearProgram(MappedProblem):
     np.float64(0.9)
     """
 
+    is_polytope = True
+
     def __init__(
         self,
         A_ub: Any = None,
@@ -128,22 +148,47 @@ class LinearProgram(MappedProblem):
     ) -> None:
         n = count_variables(A_ub, A_eq, lower, upper, known, names)
         super().__init__(n, costs=costs, known=known, offset=offset, sense=sense, names=names, on_error=on_error)
-        region = Polyhedron(
-            *as_rows(A_ub, b_ub, n, "ub"), *as_rows(A_eq, b_eq, n, "eq"),
-            *as_bounds(lower, upper, n, self.names),
-        )  # fmt: skip
         whole = as_integrality(integrality, n)
         # Whole numbers in part, or in expressions with fractions, are no decisions in whole numbers.
         self.is_integer = whole is not None and bool(whole[self._map.indices].all() and np.all(self._map.data % 1 == 0))
-        self._region = region
-        self.B_S = float(np.linalg.norm(abs(self._map) @ np.maximum(np.abs(region.lower), np.abs(region.upper))))
+        self._side_names = SideNames()
+        self._whole = whole
+        self._set_region(
+            Polyhedron(
+                *as_rows(A_ub, b_ub, n, "ub", by_row=True),
+                *as_rows(A_eq, b_eq, n, "eq", by_row=True),
+                *as_bounds(lower, upper, n, self.names, by_row=True),
+            ),
+            self._known,
+        )
         self._solver = Solver(
-            Program.of(region, whole),
+            self._program(),
             time_limit=None if time_limit is None else as_positive(time_limit, name="time_limit"),
             gap=0.0 if gap is None else as_number(gap, name="gap", at_least=0),
             keep_going=self.on_error == "nan",
+            by_row=self._bounds is not None,
         )
         self._check_not_empty()
+
+    def _set_region(self, region: Polyhedron, known: FloatArray) -> None:
+        """Keep constraints, bounds and known costs, to be minimised; what differs by row has one more axis in front."""
+        self._region, self._known = region, known
+        self.has_known = bool(known.any() or self._offset)
+        sides = {name: getattr(region, name) for name in _SIDES}
+        self.n_rows = count_rows(**sides, known=known)
+        by_row = count_rows(**sides)
+        # Every row as bounds of columns and rows, which is what HiGHS is told.
+        self._bounds = None
+        if by_row is not None:
+            wide = {name: np.broadcast_to(side, (by_row, side.shape[-1])) for name, side in sides.items()}
+            self._bounds = Program.of(replace(region, **wide))
+        size = np.maximum(np.abs(region.lower), np.abs(region.upper))
+        self.B_S = float(np.linalg.norm(abs(self._map) @ (size.max(axis=0) if size.ndim == 2 else size)))
+
+    def _program(self, *, relaxed: bool = False) -> Program:
+        """Return the program, or that of the first row, with its whole numbers unless `relaxed`."""
+        program = Program.of(self._region) if self._bounds is None else self._bounds.take(0)
+        return replace(program, integrality=None if relaxed else self._whole)
 
     @classmethod
     def from_milp(
@@ -154,6 +199,7 @@ class LinearProgram(MappedProblem):
         bounds: Any = None,
         constraints: Any = None,
         costs: Costs = None,
+        constraint_names: Sequence[str] | None = None,
         **options: Any,
     ) -> Self:
         """Take the arguments of `scipy.optimize.milp`.
@@ -168,6 +214,8 @@ class LinearProgram(MappedProblem):
             `LinearConstraint`s, or tuples `(A, lb, ub)`, one or several.
         costs
             As for `LinearProgram`, like all other options.
+        constraint_names : sequence of str, optional
+            One for each row of the constraints, for `by_row`; ignored if two are the same.
 
         Examples
         --------
@@ -190,7 +238,7 @@ class LinearProgram(MappedProblem):
         if not is_map(costs):
             names = options.get("names")
             known[as_indices(costs, [f"w{j}" for j in range(n)] if names is None else list(names))] = 0.0
-        return cls(
+        problem = cls(
             A_ub=vstack([A[from_above], -A[from_below]], format="csr"),
             b_ub=np.concatenate([ub[from_above], -lb[from_below]]),
             A_eq=A[equal],
@@ -202,13 +250,96 @@ class LinearProgram(MappedProblem):
             known=known,
             **options,
         )
+        if constraint_names is not None and len(set(constraint_names)) == len(constraint_names) == len(lb):
+            problem._side_names = SideNames(
+                *(
+                    [constraint_names[int(row)] for row in np.flatnonzero(kind)]
+                    for kind in (from_above, from_below, equal)
+                )
+            )
+        return problem
+
+    @property
+    def constraint_names(self) -> list[str]:
+        """The names of constraints, where a file or a modelling tool gave them names."""
+        return list(self._side_names)
+
+    def by_row(
+        self,
+        *,
+        b_ub: Any = None,
+        b_eq: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+        known: Any = None,
+        sides: Any = None,
+    ) -> Self:
+        """Return the same program with some of its numbers given by row: one row per sample.
+
+        Parameters
+        ----------
+        b_ub, b_eq : array-like of shapes (n_rows, m) and (n_rows, k), optional
+        lower, upper, known : array-like of shape (n_rows, n_variables), or dict, optional
+            A dictionary, or a frame, has the names of some variables, each with an array of shape (n_rows,) or one
+            number for all rows; all other variables keep what they have.
+        sides : dict, optional
+            The right-hand sides of constraints by their names, as `lower` by those of variables, for a program that was
+            read from a file or a modelling tool; see `constraint_names`.
+
+        Examples
+        --------
+        >>> shop = LinearProgram([[2.0, 3.0]], [6.0], upper=2, names=["bread", "cake"], sense="max")
+        >>> by_day = shop.by_row(upper={"cake": [2.0, 0.0, 1.0]})
+        >>> by_day.n_rows
+        3
+        >>> by_day.solve([[1.0, 2.0], [1.0, 2.0], [1.0, 2.0]])
+        array([[0. , 2. ],
+               [2. , 0. ],
+               [1.5, 1. ]])
+        >>> by_day.take([1]).solve([1.0, 2.0])
+        array([2., 0.])
+        """
+        if type(self._solver) is not Solver:
+            raise ValueError(
+                f"a program that {type(self._solver).__name__} solves is the same in every row. Read it again with the "
+                "solver 'highs'."
+            )
+        region, n = self._region, self.n_variables
+        b_ub, b_eq = self._side_names.apply(
+            sides,
+            region.b_ub if b_ub is None else as_array(b_ub, name="b_ub"),
+            region.b_eq if b_eq is None else as_array(b_eq, name="b_eq"),
+        )
+        lower = as_columns(lower, region.lower, self.names, name="lower")
+        upper = as_columns(upper, region.upper, self.names, name="upper")
+        known = as_columns(known, self._sign * self._known, self.names, name="known")
+        twin = copy.copy(self)
+        twin._set_region(
+            Polyhedron(
+                *as_rows(region.A_ub, b_ub, n, "ub", by_row=True), *as_rows(region.A_eq, b_eq, n, "eq", by_row=True),
+                *as_bounds(lower, upper, n, self.names, by_row=True),
+            ),
+            self._sign * as_known(known, n),
+        )  # fmt: skip
+        twin._solver = replace(self._solver, program=twin._program(), by_row=twin._bounds is not None, _idle=[])
+        for name in ("_relaxation", "_region_of_decisions"):
+            twin.__dict__.pop(name, None)
+        return twin
+
+    def take(self, rows: Any) -> Self:
+        """Return the problem of some rows, with their sides, bounds and known costs."""
+        part = super().take(rows)
+        if self._bounds is not None:
+            part._region = replace(self._region, **{name: taken(getattr(self._region, name), rows) for name in _SIDES})
+            part._bounds = self._bounds.take(rows)
+        return part
 
     def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
         """Return `M w` of an optimal vertex of the linear relaxation for each row: (r, n_costs) -> (r, n_costs)."""
-        return self._decisions(self._relaxation.minimize(self._objective(costs, 1.0)))
+        return self._decisions(self._relaxation.minimize(self._objective(costs, 1.0), self._bounds))
 
     def _minimize_variables(self, objective: FloatArray) -> FloatArray:
-        return self._solver.minimize(objective)
+        return self._solver.minimize(objective, self._bounds)
 
     def _solve_by(self, solver: type[Solver]) -> None:
         """Let another solver take over, for readers of models that come with one."""
@@ -222,8 +353,23 @@ class LinearProgram(MappedProblem):
         return None if self.no_polyhedron else self._region_of_decisions
 
     @property
+    def in_variables(self) -> Problem:
+        """The program in its variables, where there is no polyhedron of its decisions: for CaVE and LAVA."""
+        if self.n_rows is not None or self.polyhedron is not None:
+            return self.lifted
+        twin = copy.copy(self)
+        for name in ("_order", "_region_of_decisions"):
+            twin.__dict__.pop(name, None)
+        twin._map, twin.n_costs = as_map(None, self.names), self.n_variables
+        twin._known, twin._offset, twin.has_known = np.zeros(self.n_variables), 0.0, False
+        twin.is_integer = self._whole is not None and bool(self._whole.all())
+        return InVariables(twin, self._map, self._known)
+
+    @property
     def no_polyhedron(self) -> str | None:
         """Why there is no polyhedron, or None where there is one."""
+        if self._bounds is not None:
+            return "its right-hand sides or bounds differ by row"
         if self.has_known:
             return "it has known costs beside the predicted ones"
         if self._order is None:
@@ -252,11 +398,18 @@ class LinearProgram(MappedProblem):
     def _relaxation(self) -> Solver:
         if self._solver.program.integrality is None:
             return self._solver
-        return Solver(Program.of(self._region), self._solver.time_limit, keep_going=self._solver.keep_going)
+        return Solver(
+            self._program(relaxed=True),
+            self._solver.time_limit,
+            keep_going=self._solver.keep_going,
+            by_row=self._bounds is not None,
+        )
 
     def _check_not_empty(self) -> None:
         """Raise unless the linear relaxation has a point: whether it has whole numbers too, a solve tells."""
-        relaxed = Solver(Program.of(self._region))
+        if self._bounds is not None:  # so many regions would take as long as solving: there a solve tells it too
+            return
+        relaxed = Solver(self._program(relaxed=True))
         try:
             relaxed.minimize(np.zeros((1, self.n_variables)))
         except SolverError as error:

@@ -1,15 +1,29 @@
-"""What a user may pass to a linear or a conic program, turned into sparse rows, bounds and maps, or into a sentence."""
+"""What a user may pass to a linear or a conic program, turned into sparse rows, bounds and maps, or into a sentence.
+
+Sides, bounds and known costs may differ by row of costs: they then have one more axis in front.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, eye_array, issparse
 
-from decidewise.checks import FloatArray, all_finite, as_array, as_vector, matching_names, nearest_names
+from decidewise.checks import (
+    FloatArray,
+    all_finite,
+    as_array,
+    as_matrix,
+    as_vector,
+    check_finite,
+    check_same_rows,
+    matching_names,
+    nearest_names,
+)
 from decidewise.problems.mapped_problem.expressions import as_expressions
 
 #: Which variables carry predicted costs: indices, names, one pattern of names, factors by pattern, or a map.
@@ -33,16 +47,16 @@ def count_variables(A_ub: Any, A_eq: Any, lower: Any, upper: Any, known: Any, na
         if matrix is not None and len(np.shape(matrix)) == 2:
             return int(np.shape(matrix)[1])
     for vector in (lower, upper, known, names):
-        if vector is not None and np.ndim(vector) == 1:
-            return len(vector)
+        if vector is not None and np.ndim(vector) in (1, 2):
+            return int(np.shape(vector)[-1])
     raise ValueError(
         "a linear program needs to know how many variables it has: pass A_ub or A_eq with one column for each, or "
         "bounds with one entry for each."
     )
 
 
-def as_rows(A: Any, b: Any, n: int, kind: str) -> tuple[csr_array, FloatArray]:
-    """Return constraints as sparse rows (m, n) and their sides (m,)."""
+def as_rows(A: Any, b: Any, n: int, kind: str, *, by_row: bool = False) -> tuple[csr_array, FloatArray]:
+    """Return constraints as sparse rows (m, n) and their sides, (m,) or by row (r, m)."""
     if A is None and b is None:
         return csr_array((0, n)), np.empty(0)
     if A is None or b is None:
@@ -51,8 +65,17 @@ def as_rows(A: Any, b: Any, n: int, kind: str) -> tuple[csr_array, FloatArray]:
     if A.shape[1] != n:
         raise ValueError(f"A_{kind} must have one column for each of the {n} variables; got A_{kind}.shape={A.shape}.")
     b = as_array(b, name=f"b_{kind}")
-    if b.shape != (A.shape[0],):
-        raise ValueError(f"b_{kind} must have one entry for each of the {A.shape[0]} rows of A_{kind}; got {b.shape}.")
+    if b.ndim not in (1, 1 + by_row) or b.shape[-1] != A.shape[0] or len(b) == 0 < A.shape[0]:
+        raise ValueError(
+            f"b_{kind} must have one entry for each of the {A.shape[0]} rows of A_{kind}"
+            f"{', or one such row per sample' if by_row else ''}; got {b.shape}."
+        )
+    if b.ndim == 2:
+        if kind == "ub":  # a row without a bound for this sample
+            check_finite(np.where(np.isposinf(b), 0.0, b), name="b_ub")
+        else:
+            check_finite(b, name="b_eq")
+        return A, np.ascontiguousarray(b)
     if kind == "ub" and np.isposinf(b).any():  # rows without a bound, as some tools write them
         A, b = csr_array(A[np.isfinite(b) | (b < 0)]), b[np.isfinite(b) | (b < 0)]
     return A, as_vector(b, name=f"b_{kind}")
@@ -70,23 +93,104 @@ def as_sparse(A: Any, *, name: str) -> csr_array:
     return matrix
 
 
-def as_bounds(lower: Any, upper: Any, n: int, names: list[str]) -> tuple[FloatArray, FloatArray]:
-    """Return one lower and one upper bound for each variable (n,)."""
+def as_bounds(
+    lower: Any, upper: Any, n: int, names: list[str], *, by_row: bool = False
+) -> tuple[FloatArray, FloatArray]:
+    """Return one lower and one upper bound for each variable, (n,) or by row (r, n)."""
     bounds = []
     for name, bound in (("lower", lower), ("upper", upper)):
         values = as_array(bound, name=name)
-        if values.ndim > 1 or (values.ndim == 1 and len(values) != n):
-            raise ValueError(f"{name} must be a number or a vector of length {n}; got {name}.shape={values.shape}.")
+        if values.ndim > 1 + by_row or (values.ndim > 0 and (values.shape[-1] != n or len(values) == 0)):
+            raise ValueError(
+                f"{name} must be a number or a vector of length {n}"
+                f"{', or have one such row per sample' if by_row else ''}; got {name}.shape={values.shape}."
+            )
         if np.isnan(values).any():
-            raise ValueError(f"{name} has NaN. Write infinity, with its sign, where a variable has no bound.")
-        bounds.append(np.ascontiguousarray(np.broadcast_to(values, n)))
-    crossed = np.flatnonzero((bounds[0] > bounds[1]) | np.isposinf(bounds[0]) | np.isneginf(bounds[1]))
+            row = f" in row {np.argwhere(np.isnan(values))[0][0]}" if values.ndim == 2 else ""
+            raise ValueError(f"{name} has NaN{row}. Write infinity, with its sign, where a variable has no bound.")
+        bounds.append(np.ascontiguousarray(np.broadcast_to(values, values.shape if values.ndim else n)))
+    count_rows(lower=bounds[0], upper=bounds[1])
+    least, most = np.broadcast_arrays(*bounds)
+    crossed = np.argwhere((least > most) | np.isposinf(least) | np.isneginf(most))
     if len(crossed):
-        j = crossed[0]
+        place = tuple(crossed[0])
         raise ValueError(
-            f"the region is empty: variable {names[j]!r} has lower={bounds[0][j]:g} and upper={bounds[1][j]:g}."
+            f"the region {f'of row {place[0]} ' if len(place) == 2 else ''}is empty: variable {names[place[-1]]!r} has "
+            f"lower={least[place]:g} and upper={most[place]:g}."
         )
     return bounds[0], bounds[1]
+
+
+def as_known(known: Any, n: int) -> FloatArray:
+    """Return the known cost of each variable, (n,) or by row (r, n)."""
+    if known is None:
+        return np.zeros(n)
+    known = as_array(known, name="known")
+    return as_matrix(known, name="known", n_columns=n) if known.ndim == 2 else as_vector(known, name="known", length=n)
+
+
+def count_rows(**arrays: FloatArray) -> int | None:
+    """Return how many rows the arrays have that differ by row, which all have as many; None if there are none."""
+    by_row = {name: values for name, values in arrays.items() if values.ndim == 2}
+    check_same_rows(**by_row)
+    return len(next(iter(by_row.values()))) if by_row else None
+
+
+def as_columns(values: Any, base: FloatArray, names: list[str], *, name: str, owner: str = "variable") -> Any:
+    """Return values by name as a whole table (r, n), filled up from `base`, (n,) or (r, n); anything else as it is.
+
+    By name means a dictionary, or a frame, of one number per row, or one for all rows.
+    """
+    if values is None or not hasattr(values, "items"):
+        return base if values is None else values
+    columns = {key: as_array(column, name=f"{name}[{key!r}]") for key, column in values.items()}
+    check_names(columns, names, owner)
+    tall = {f"{name}[{key!r}]": column for key, column in columns.items() if column.ndim > 0}
+    if base.ndim == 2:
+        tall[name] = base
+    for key, column in columns.items():
+        if column.ndim > 1:
+            raise ValueError(f"{name}[{key!r}] must have one number per row, or be one number; got {column.shape}.")
+    check_same_rows(**tall)
+    n_rows = [len(column) for column in tall.values()][:1]  # none if all are one number for all rows
+    table = np.array(np.broadcast_to(base, (*n_rows, base.shape[-1])))
+    place = {key: j for j, key in enumerate(names)}
+    for key, column in columns.items():
+        table[..., place[key]] = column
+    return table
+
+
+@dataclass(frozen=True)
+class SideNames:
+    """The names of constraints: `A_ub` has those bounded from above, then minus those from below, and `A_eq` the rest.
+
+    A constraint with two sides is both above and below.
+    """
+
+    above: list[str] = field(default_factory=list)
+    below: list[str] = field(default_factory=list)
+    equal: list[str] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*self.above, *self.below, *self.equal]))
+
+    def apply(self, sides: Any, b_ub: FloatArray, b_eq: FloatArray) -> tuple[Any, Any]:
+        """Return `b_ub` and `b_eq` with some sides by name, as `as_columns` takes them."""
+        if sides is None:
+            return b_ub, b_eq
+        sides = {name: as_array(values, name=f"sides[{name!r}]") for name, values in sides.items()}
+        check_names(sides, list(self), "constraint")
+        for name in sides:
+            if name in self.above and name in self.below:
+                raise ValueError(f"the constraint {name!r} has two sides, so its name does not say which. Pass b_ub.")
+        unequal = {
+            name: -side if name in self.below else side for name, side in sides.items() if name not in self.equal
+        }
+        equal = {name: side for name, side in sides.items() if name in self.equal}
+        return (
+            as_columns(unequal or None, b_ub, [*self.above, *self.below], name="sides", owner="constraint"),
+            as_columns(equal or None, b_eq, self.equal, name="sides", owner="constraint"),
+        )
 
 
 def as_integrality(integrality: Any, n: int) -> npt.NDArray[np.bool_] | None:
@@ -141,10 +245,8 @@ def as_indices(costs: Costs, names: list[str]) -> npt.NDArray[np.int64]:
             raise ValueError(f"no variable matches costs={costs!r}{nearest_names(costs, names)}")
         return np.array(chosen)
     given = list(costs)
-    place = {name: j for j, name in enumerate(names)}
+    check_names([item for item in given if isinstance(item, str)], names, "variable")
     for item in given:
-        if isinstance(item, str) and item not in place:
-            raise ValueError(f"there is no variable {item!r}{nearest_names(item, names)}")
         if not isinstance(item, str | int | np.integer) or isinstance(item, bool):
             raise ValueError(
                 "costs must be indices or names of variables, a pattern of names, or a map with one row for each "
@@ -152,6 +254,7 @@ def as_indices(costs: Costs, names: list[str]) -> npt.NDArray[np.int64]:
             )
         if not isinstance(item, str) and not 0 <= item < len(names):
             raise ValueError(f"costs has the index {item}, and there are {len(names)} variables, from 0 on.")
+    place = {name: j for j, name in enumerate(names)}
     chosen = [place[item] if isinstance(item, str) else int(item) for item in given]
     if not chosen:
         raise ValueError("costs is empty: at least one variable must have a predicted cost.")
@@ -159,6 +262,15 @@ def as_indices(costs: Costs, names: list[str]) -> npt.NDArray[np.int64]:
         twice = next(names[j] for k, j in enumerate(chosen) if j in chosen[:k])
         raise ValueError(f"costs names the variable {twice!r} more than once.")
     return np.array(chosen)
+
+
+def check_names(wanted: Iterable[Any], names: list[str], owner: str) -> None:
+    """Raise unless all names are among those of the variables, or of the constraints."""
+    missing = set(wanted).difference(names)
+    if missing:
+        name = next(name for name in wanted if name in missing)
+        near = nearest_names(str(name), names) if names else f"; no {owner} has a name."
+        raise ValueError(f"there is no {owner} {name!r}{near}")
 
 
 def as_constraints(constraints: Any) -> list[tuple[Any, Any, Any]]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_array, as_choice, as_matrix, as_number, as_vector
-from decidewise.problems.base import Problem, Sense, as_n_costs
-from decidewise.problems.mapped_problem.arguments import Costs, as_map, as_names
+from decidewise.checks import FloatArray, as_array, as_choice, as_matrix, as_number
+from decidewise.problems.base import Problem, Sense, as_n_costs, check_rows
+from decidewise.problems.mapped_problem.arguments import Costs, as_known, as_map, as_names, count_rows
 
 #: What to say of a region without any point.
 EMPTY = (
@@ -52,10 +53,20 @@ class MappedProblem(Problem):
         self._map = as_map(costs, self.names)
         self.n_costs = as_n_costs(self._map.shape[0])
         self._sign = -1.0 if sense == "max" else 1.0  # `minimize` must not look at the sense
-        self._known = np.zeros(n) if known is None else self._sign * as_vector(known, name="known", length=n)
+        self._known = self._sign * as_known(known, n)
+        self.n_rows = count_rows(known=self._known)
         self._offset = self._sign * as_number(offset, name="offset")
         self.has_known = bool(self._known.any() or self._offset)
         self.on_error = as_choice(on_error, name="on_error", choices=("raise", "nan"))
+
+    def take(self, rows: Any) -> Self:
+        """Return the problem of some rows, with their known costs."""
+        if self.n_rows is None:
+            return self
+        part = copy.copy(self)
+        part.n_rows = len(np.arange(self.n_rows)[rows])
+        part._known = taken(self._known, rows)
+        return part
 
     @abstractmethod
     def _minimize_variables(self, objective: FloatArray) -> FloatArray:
@@ -78,6 +89,7 @@ class MappedProblem(Problem):
         """Return the values of all variables by name: arrays of shape (r,), or numbers for one row of costs."""
         costs = as_array(costs, name="costs")
         batch = as_matrix(np.atleast_2d(costs), n_columns=self.n_costs, owner=type(self).__name__)
+        check_rows(self, len(batch))
         variables = self._variables(-batch if self.sense == "max" else batch, 1.0)
         return dict(zip(self.names, variables[0] if costs.ndim == 1 else variables.T, strict=True))
 
@@ -90,3 +102,8 @@ class MappedProblem(Problem):
 
     def _decisions(self, variables: FloatArray) -> FloatArray:
         return np.ascontiguousarray(variables @ self._map.T)
+
+
+def taken(values: FloatArray, rows: Any) -> FloatArray:
+    """Return some rows of what differs by row, (r, n), and anything else, (n,), as it is."""
+    return values[rows] if values.ndim == 2 else values

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from decidewise.checks import FloatArray, as_vector
+from decidewise.checks import FloatArray, as_array, as_matrix, as_vector
 from decidewise.polyhedra import Polyhedron
 from decidewise.problems.base import Problem, Sense, as_n_costs
-from decidewise.problems.min_cost_flow.send import send
+from decidewise.problems.by_row import spread, take_rows
+from decidewise.problems.min_cost_flow.send import send, send_by_row
 from decidewise.runtime.batches import in_parts
 
 IntArray = npt.NDArray[np.int64]
@@ -30,9 +31,10 @@ class MinCostFlow(Problem):
     ----------
     tails, heads : array-like of int, of shape (n_costs,)
         Edge `k` goes from node `tails[k]` to node `heads[k]`.
-    supply : array-like of shape (n_nodes,)
-        What each node supplies; negative for what it needs. The sum is zero.
-    capacity : float or array-like of shape (n_costs,), optional
+    supply : array-like of shape (n_nodes,) or (n_rows, n_nodes)
+        What each node supplies; negative for what it needs. The sum is zero. It is the same for all rows of costs, or
+        has one row per sample.
+    capacity : float or array-like of shape (n_costs,) or (n_rows, n_costs), optional
         The largest flow on each edge; by default the total supply, since no flow without cycles needs more.
     sense : {"min", "max"}
 
@@ -40,6 +42,8 @@ class MinCostFlow(Problem):
     ----------
     n_costs : int
         One per edge.
+    n_rows : int or None
+        The number of rows, if supply or capacity differ by row; then both have one row per sample.
     B_S : float
         A bound on the norm of decisions, that of the capacities.
 
@@ -50,37 +54,53 @@ class MinCostFlow(Problem):
     >>> flow.solve([[1.0, 5.0, 1.0], [1.0, 1.0, 1.0]])
     array([[2., 1., 2.],
            [1., 2., 1.]])
+    >>> by_day = MinCostFlow([0, 0, 1], [1, 2, 2], supply=[[3.0, 0.0, -3.0], [0.0, 1.0, -1.0]], capacity=2.0)
+    >>> by_day.solve([[1.0, 5.0, 1.0], [1.0, 5.0, 1.0]])
+    array([[2., 1., 2.],
+           [0., 0., 1.]])
     """
+
+    is_polytope = True
 
     def __init__(self, tails: Any, heads: Any, supply: Any, *, capacity: Any = None, sense: Sense = "min") -> None:
         super().__init__(sense=sense)
-        self.supply = as_vector(supply, name="supply")
-        total = float(self.supply[self.supply > 0.0].sum())
-        if abs(self.supply.sum()) > 1e-9 * total:
+        supply = _as_amounts(supply, "supply")
+        total = np.where(supply > 0.0, supply, 0.0).sum(axis=-1)
+        unbalanced = np.flatnonzero(np.abs(supply.sum(axis=-1)) > 1e-9 * total)
+        if len(unbalanced):
+            where = f"that of row {unbalanced[0]}" if supply.ndim == 2 else "it"
             raise ValueError(
-                f"supply must sum to zero, with needs as negative numbers; it sums to {self.supply.sum():g}. Add a "
+                "supply must sum to zero, with needs as negative numbers; "
+                f"{where} sums to {np.ravel(supply.sum(axis=-1))[unbalanced[0]]:g}. Add a "
                 "node that takes, or gives, the rest."
             )
         self.tails, self.heads = (
-            _as_ends(nodes, name, len(self.supply)) for nodes, name in ((tails, "tails"), (heads, "heads"))
+            _as_ends(nodes, name, supply.shape[-1]) for nodes, name in ((tails, "tails"), (heads, "heads"))
         )
         if len(self.tails) != len(self.heads):
             raise ValueError(
                 f"tails has {len(self.tails)} nodes and heads {len(self.heads)}; pass one of each for every edge."
             )
         self.n_costs = as_n_costs(len(self.tails))
-        capacity = total if capacity is None else capacity
-        self.capacity = as_vector(
-            np.full(self.n_costs, capacity) if np.ndim(capacity) == 0 else capacity,
-            name="capacity",
-            length=self.n_costs,
-        )
-        if self.capacity.min() < 0.0:
-            edge = int(self.capacity.argmin())
-            raise ValueError(f"capacity must not be negative; edge {edge} has {self.capacity[edge]:g}.")
-        if send(np.zeros((1, self.n_costs)), np.zeros((1, self.n_costs)), *self._network()) >= 0:
-            raise ValueError("the capacities do not let all supplies reach the nodes that need them; raise some.")
-        self.B_S = float(np.linalg.norm(self.capacity))
+        if capacity is None:
+            capacity = np.repeat(np.expand_dims(total, -1), self.n_costs, axis=-1)
+        capacity = _as_amounts(np.full(self.n_costs, capacity) if np.ndim(capacity) == 0 else capacity, "capacity")
+        if capacity.shape[-1] != self.n_costs:
+            raise ValueError(
+                f"capacity must be a number, or have one entry for each of the {self.n_costs} edges, by row one such "
+                f"row per sample; got capacity.shape={capacity.shape}."
+            )
+        if capacity.min() < 0.0:
+            raise ValueError(f"capacity must not be negative; {_place(capacity, 'edge')} has {capacity.min():g}.")
+        self.n_rows, (self.supply, self.capacity) = spread(supply=(supply, 1), capacity=(capacity, 1))
+        nothing, kernel = np.zeros((self.n_rows or 1, self.n_costs)), send if self.n_rows is None else send_by_row
+        row = kernel(nothing, nothing.copy(), *self._network(), *map(np.array, (self.supply, self.capacity)))
+        if row >= 0:
+            where = "" if self.n_rows is None else f"row {row}: "
+            raise ValueError(
+                f"{where}the capacities do not let all supplies reach the nodes that need them; raise some."
+            )
+        self.B_S = float(np.linalg.norm(self.capacity, axis=-1).max())
 
     @classmethod
     def transportation(cls, supply: Any, demand: Any, *, capacity: Any = None, sense: Sense = "min") -> Self:
@@ -90,11 +110,11 @@ class MinCostFlow(Problem):
 
         Parameters
         ----------
-        supply : array-like of shape (m,)
+        supply : array-like of shape (m,) or (n_rows, m)
             What each plant makes.
-        demand : array-like of shape (n,)
+        demand : array-like of shape (n,) or (n_rows, n)
             What each customer needs; both have the same sum.
-        capacity : float or array-like of shape (m * n,), optional
+        capacity : float or array-like of shape (m * n,) or (n_rows, m * n), optional
         sense : {"min", "max"}
 
         Examples
@@ -103,29 +123,42 @@ class MinCostFlow(Problem):
         >>> MinCostFlow.transportation([2.0, 3.0], [4.0, 1.0]).solve([1.0, 1.0, 2.0, 1.0])
         array([2., 0., 2., 1.])
         """
-        supply, demand = as_vector(supply, name="supply"), as_vector(demand, name="demand")
+        supply, demand = _as_amounts(supply, "supply"), _as_amounts(demand, "demand")
         for name, amounts in (("supply", supply), ("demand", demand)):
             if amounts.min() < 0.0:
-                raise ValueError(f"{name} must not be negative; entry {amounts.argmin()} has {amounts.min():g}.")
-        plants, customers = np.divmod(np.arange(len(supply) * len(demand)), len(demand))
-        net = np.concatenate([supply, -demand])
-        return cls(plants, len(supply) + customers, net, capacity=capacity, sense=sense)
+                raise ValueError(f"{name} must not be negative; {_place(amounts, 'entry')} has {amounts.min():g}.")
+        m, n = supply.shape[-1], demand.shape[-1]
+        plants, customers = np.divmod(np.arange(m * n), n)
+        _, (supply, demand) = spread(supply=(supply, 1), demand=(demand, 1))
+        net = np.concatenate([supply, -demand], axis=-1)
+        return cls(plants, m + customers, net, capacity=capacity, sense=sense)
+
+    def take(self, rows: Any) -> Self:
+        """Return the problem of some rows, with their supplies and capacities."""
+        return take_rows(self, rows, "supply", "capacity")
 
     def _network(self) -> tuple[Any, ...]:
-        """Return what the kernel needs: the ends of edges, the edges at each node, supplies and capacities."""
+        """Return what the kernel needs: the ends of edges, and the edges at each node."""
         ends = np.concatenate([self.tails, self.heads])
         order = np.argsort(ends, kind="stable")
-        starts = np.searchsorted(ends[order], np.arange(len(self.supply) + 1))
-        return self.tails, self.heads, order % self.n_costs, starts, self.supply, self.capacity
+        starts = np.searchsorted(ends[order], np.arange(self.supply.shape[-1] + 1))
+        return self.tails, self.heads, order % self.n_costs, starts
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return a flow of least cost for each row; ties go to less flow on edges of low numbers."""
         network = self._network()
-        return in_parts(lambda rows, decisions: send(rows, decisions, *network), costs)
+        if self.n_rows is not None:
+            return in_parts(
+                lambda rows, decisions, *amounts: send_by_row(rows, decisions, *network, *amounts),
+                costs, self.supply, self.capacity,
+            )  # fmt: skip
+        return in_parts(lambda rows, decisions: send(rows, decisions, *network, self.supply, self.capacity), costs)
 
     @property
-    def polyhedron(self) -> Polyhedron:
-        """Of each node, what leaves minus what enters is its supply."""
+    def polyhedron(self) -> Polyhedron | None:
+        """Of each node, what leaves minus what enters is its supply; None if that, or a capacity, differs by row."""
+        if self.n_rows is not None:
+            return None
         edges, ends = np.tile(np.arange(self.n_costs), 2), np.concatenate([self.tails, self.heads])
         signs = np.repeat([1.0, -1.0], self.n_costs)
         return Polyhedron(
@@ -136,6 +169,18 @@ class MinCostFlow(Problem):
             lower=np.zeros(self.n_costs),
             upper=self.capacity,
         )
+
+
+def _as_amounts(values: Any, name: str) -> FloatArray:
+    """Return one amount per node or edge, or one such row per sample."""
+    values = as_array(values, name=name)
+    return as_matrix(values, name=name) if values.ndim == 2 else as_vector(values, name=name)
+
+
+def _place(amounts: FloatArray, owner: str) -> str:
+    """Say where the least amount is."""
+    *row, place = np.unravel_index(amounts.argmin(), amounts.shape)
+    return f"row {row[0]}, {owner} {place}" if row else f"{owner} {place}"
 
 
 def _as_ends(values: Any, name: str, n_nodes: int) -> IntArray:

@@ -303,3 +303,22 @@ def _find_way_around(
         count += 1
         node = tails[other] if is_ahead else heads[other]
     return is_tie(terms, count, TIE)
+
+
+@kernel
+def send_by_row(
+    costs: FloatArray,
+    decisions: FloatArray,
+    tails: IntArray,
+    heads: IntArray,
+    edges: IntArray,
+    starts: IntArray,
+    supply: FloatArray,
+    capacity: FloatArray,
+) -> int:
+    """Set the flow of each row, with supplies and capacities of its own; return the first row without one, or -1."""
+    for row in range(len(costs)):
+        part = slice(row, row + 1)
+        if send(costs[part], decisions[part], tails, heads, edges, starts, supply[row], capacity[row]) >= 0:
+            return row
+    return -1

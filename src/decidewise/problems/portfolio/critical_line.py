@@ -70,6 +70,20 @@ def follow_risk_price(
     return shares, certified
 
 
+def follow_risk_price_by_row(
+    returns: FloatArray, S: FloatArray, *, steady: bool = False
+) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """Return the same for rows (n, d) with a covariance each (n, d, d).
+
+    The loop is in Python: it takes some microseconds per row, and a compiled one would compile all of this twice.
+    """
+    shares, certified = np.empty_like(returns), np.empty(len(returns), np.bool_)
+    for row in range(len(returns)):
+        part = slice(row, row + 1)
+        shares[part], certified[part] = follow_risk_price(returns[part], S[row], steady=steady)
+    return shares, certified
+
+
 def deviations(S: FloatArray) -> FloatArray:
     """Return the standard deviations (d,) of assets of covariance `S` (d, d)."""
     return np.sqrt(np.maximum(np.diag(S), 0.0))

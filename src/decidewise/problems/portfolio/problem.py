@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_matrix, as_number, as_positive
+from decidewise.checks import FloatArray, as_array, as_matrix
 from decidewise.problems.base import Problem, Sense
+from decidewise.problems.by_row import as_numbers, spread, take_rows
 from decidewise.problems.portfolio.cone import solve_cone
-from decidewise.problems.portfolio.critical_line import follow_risk_price
+from decidewise.problems.portfolio.critical_line import follow_risk_price, follow_risk_price_by_row
 from decidewise.runtime.batches import check_time, in_parts
 
 # Asymmetries, and eigenvalues below zero, up to this fraction of the largest entry are rounding.
@@ -33,11 +34,11 @@ class Portfolio(Problem):
 
     Parameters
     ----------
-    covariance : array-like of shape (n, n)
-        Symmetric and positive semidefinite.
-    risk : float
+    covariance : array-like of shape (n, n) or (n_rows, n, n)
+        Symmetric and positive semidefinite: the same for all rows of returns, or one per row.
+    risk : float or array-like of shape (n_rows,)
         The largest variance allowed, positive.
-    budget : float
+    budget : float or array-like of shape (n_rows,)
         The largest sum of weights allowed, positive.
     sense : {"max", "min"}
 
@@ -45,6 +46,8 @@ class Portfolio(Problem):
     ----------
     n_costs : int
         `n`, one per asset.
+    n_rows : int or None
+        The number of rows, if any of these is given by row; then all of them have one entry per row.
     B_S : float
         An upper bound on the norm of a portfolio: the smaller of the budget and `sqrt(risk / smallest eigenvalue)`.
 
@@ -54,26 +57,44 @@ class Portfolio(Problem):
     >>> portfolio.solve([[1.0, 1.0, 0.0], [1.0, 0.0, -1.0]]).round(3)
     array([[0.5  , 0.5  , 0.   ],
            [0.707, 0.   , 0.   ]])
+    >>> calm_then_rough = Portfolio([np.eye(2), 4 * np.eye(2)], risk=1.0)
+    >>> calm_then_rough.solve([[1.0, 0.5], [1.0, 0.5]]).round(3)
+    array([[1.   , 0.   ],
+           [0.447, 0.224]])
     """
 
-    def __init__(self, covariance: Any, risk: float, budget: float = 1.0, *, sense: Sense = "max") -> None:
+    def __init__(self, covariance: Any, risk: Any, budget: Any = 1.0, *, sense: Sense = "max") -> None:
         super().__init__(sense=sense)
-        self.covariance = _as_covariance(covariance)
-        self.risk = as_positive(risk, name="risk")
-        self.budget = as_number(budget, name="budget", above=0, at_most=1e150)  # whose square is in range
-        if not np.isfinite(self.budget * self.budget / self.risk * float(np.abs(self.covariance).max())):
+        self.n_rows, (self.covariance, self.risk, self.budget) = spread(
+            covariance=(_as_covariances(covariance), 2),
+            risk=(as_numbers(risk, name="risk", above=0), 0),
+            budget=(as_numbers(budget, name="budget", above=0, at_most=1e150), 0),  # whose square is in range
+        )
+        largest = np.abs(self.covariance).max(axis=(-2, -1))
+        with np.errstate(over="ignore"):
+            outside = np.flatnonzero(~np.isfinite(self.budget * self.budget / self.risk * largest))
+        if len(outside):
+            row = int(outside[0])
             raise ValueError(
-                "budget² times the covariance, divided by the risk, must be in the range of float64; got "
-                f"budget={self.budget:g} and risk={self.risk:g}. Measure the weights in larger units."
+                f"{'' if self.n_rows is None else f'row {row}: '}budget² times the covariance, divided by the risk, "
+                f"must be in the range of float64; got budget={np.ravel(self.budget)[row]:g} and "
+                f"risk={np.ravel(self.risk)[row]:g}. Measure the weights in larger units."
             )
-        self.n_costs = len(self.covariance)
-        smallest = np.linalg.eigvalsh(self.covariance)[0]
-        by_risk = np.sqrt(self.risk / smallest) if smallest > 0 else np.inf
-        self.B_S = float(min(self.budget, by_risk))
+        self.n_costs = self.covariance.shape[-1]
+        smallest = np.linalg.eigvalsh(self.covariance)[..., 0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            by_risk = np.where(smallest > 0, np.sqrt(self.risk / smallest), np.inf)
+        self.B_S = float(np.minimum(self.budget, by_risk).max())
+
+    def take(self, rows: Any) -> Self:
+        """Return the problem of some rows, with their covariances, risks and budgets."""
+        return take_rows(self, rows, "covariance", "risk", "budget")
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return the portfolio of the largest return `-costs[i]·w` for each row."""
         # In units of the budget and of the risk, the constraints are sum <= 1 and variance <= 1.
+        if self.n_rows is not None:
+            return in_parts(_minimize_by_row, costs, self.covariance, self.risk, self.budget)
         unit = np.ascontiguousarray(self.covariance * (self.budget**2 / self.risk))
         return in_parts(lambda rows, decisions: self._minimize(-rows, decisions, unit), costs)
 
@@ -86,6 +107,37 @@ class Portfolio(Problem):
             check_time()
             shares[row] = solve_cone(returns[row], unit, int(row))
         decisions[:] = self.budget * shares
+
+
+def _minimize_by_row(
+    costs: FloatArray, decisions: FloatArray, covariance: FloatArray, risk: FloatArray, budget: FloatArray
+) -> None:
+    """Do the same with a covariance, a risk and a budget of each row's own."""
+    returns, unit = -costs, np.ascontiguousarray(covariance * (budget**2 / risk)[:, None, None])
+    shares, certified = follow_risk_price_by_row(returns, unit)
+    again = np.flatnonzero(~certified)
+    if len(again):
+        shares[again], certified[again] = follow_risk_price_by_row(returns[again], unit[again], steady=True)
+    for row in np.flatnonzero(~certified):
+        check_time()
+        shares[row] = solve_cone(returns[row], unit[row], int(row))
+    decisions[:] = budget[:, None] * shares
+
+
+def _as_covariances(covariance: Any) -> FloatArray:
+    """Return one covariance, or one per row, each of them checked."""
+    covariance = as_array(covariance, name="covariance")
+    if covariance.ndim != 3:
+        return _as_covariance(covariance)
+    matrices = []
+    for row, matrix in enumerate(covariance):
+        try:
+            matrices.append(_as_covariance(matrix))
+        except ValueError as error:
+            raise ValueError(f"row {row}: {error}") from error
+    if not matrices:
+        raise ValueError(f"covariance is empty: covariance.shape={covariance.shape}. Pass one matrix per row.")
+    return np.array(matrices)
 
 
 def _as_covariance(covariance: Any) -> FloatArray:

@@ -114,6 +114,7 @@ def read_problem(
             constraints=LinearConstraint(A, np.array(lp.row_lower_), np.array(lp.row_upper_)),
             costs=costs,
             names=list(lp.col_names_) or None,
+            constraint_names=list(lp.row_names_),
             offset=lp.offset_,
             sense=found if sense is None else sense,
             **options,

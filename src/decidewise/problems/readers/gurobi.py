@@ -11,6 +11,7 @@ from scipy.optimize import Bounds, LinearConstraint
 from decidewise.checks import FloatArray, as_choice
 from decidewise.errors import SolverError
 from decidewise.polyhedra.highs import Solver, rounded
+from decidewise.polyhedra.program import Program
 from decidewise.problems.linear_program import LinearProgram
 from decidewise.runtime.batches import check_time
 from decidewise.scaling import unit_rows
@@ -54,6 +55,7 @@ def from_gurobi(
         ),
         costs=_places(variables, columns),
         names=names if len(set(names)) == len(names) else None,
+        constraint_names=model.getAttr("ConstrName", rows),
         offset=model.ObjCon,
         sense="min" if model.ModelSense > 0 else "max",
         **options,
@@ -115,8 +117,8 @@ class GurobiSolver(Solver):
 
     _idle: list[Any] = field(default_factory=list, repr=False, compare=False)
 
-    def minimize(self, costs: FloatArray) -> FloatArray:
-        """Return an optimal point for each row of costs: (r, n) -> (r, n)."""
+    def minimize(self, costs: FloatArray, bounds: Program | None = None) -> FloatArray:
+        """Return an optimal point for each row of costs: (r, n) -> (r, n). There are no bounds by row."""
         import gurobipy  # noqa: PLC0415  (an extra)
 
         model, variables = self._idle.pop() if self._idle else self._load()

@@ -51,7 +51,8 @@ def from_linopy(model: Any, variables: Any = None, **options: Any) -> LinearProg
             np.where(sense == ">", np.inf, side),
         ),
         costs=_places(variables, np.asarray(matrices.vlabels)),
-        names=_names(model, np.asarray(matrices.vlabels)),
+        names=_names(model.variables, np.asarray(matrices.vlabels)),
+        constraint_names=_names(model.constraints, np.asarray(matrices.clabels)),
         sense=model.objective.sense,
         **options,
     )
@@ -71,11 +72,11 @@ def _places(variables: Any, labels: Any) -> Any:
     return [place[label] for label in wanted]
 
 
-def _names(model: Any, labels: Any) -> list[str]:
+def _names(parts: Any, labels: Any) -> list[str]:
     """Return `x` for a number, and `x[0, 3]` by position for the entries of an array."""
     names = {}
-    for name in model.variables:
-        values = model.variables[name].labels.values
+    for name in parts:
+        values = parts[name].labels.values
         for index in np.ndindex(values.shape):
             place = ", ".join(map(str, index))
             names[int(values[index])] = f"{name}[{place}]" if place else name

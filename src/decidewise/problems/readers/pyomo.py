@@ -40,6 +40,7 @@ def from_pyomo(model: Any, variables: Any = None, **options: Any) -> LinearProgr
         constraints=LinearConstraint(form.A, np.where(kinds > 0, -np.inf, side), np.where(kinds < 0, np.inf, side)),
         costs=_names(variables, names),
         names=names,
+        constraint_names=[row.constraint.name for row in form.rows],
         offset=float(form.c_offset[0]),
         sense="min" if int(form.objectives[0].sense) > 0 else "max",
         **options,

@@ -71,6 +71,7 @@ class ShortestPath(Problem):
            [1., 0., 1., 0.]])
     """
 
+    is_polytope = True
     source: Any
     target: Any
     n_rows: int | None
@@ -192,11 +193,6 @@ class ShortestPath(Problem):
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return a shortest path for each row; ties go to the lowest-numbered edge at the first fork."""
-        if self.n_rows not in (None, len(costs)):
-            raise ValueError(
-                f"this ShortestPath has a source and a target for each of {self.n_rows} rows, and got {len(costs)} "
-                "rows of costs. Pass as many, or choose rows of the problem by take."
-            )
         if not self._is_acyclic:
             return self._minimize_in_any_graph(costs)
         # A value is a sum of up to L costs; its rounding is at most eps L² / 2 of the largest cost. A tie may differ by
@@ -206,13 +202,10 @@ class ShortestPath(Problem):
         return in_parts(lambda rows, decisions: acyclic_paths(rows, decisions, *graph, rounding), costs)
 
     def _minimize_in_any_graph(self, costs: FloatArray) -> FloatArray:
-        sources, targets = np.repeat(self._ends[:, None], len(costs), axis=1) if self.n_rows is None else self._ends
-        n_solved = 0
+        ends = np.repeat(self._ends[:, None], len(costs), axis=1) if self.n_rows is None else self._ends
 
-        def solve(rows: FloatArray, decisions: FloatArray) -> None:
-            nonlocal n_solved
-            part = slice(n_solved, n_solved + len(rows))
-            row = paths_in_any_graph(rows, decisions, sources[part], targets[part], self._graph)
+        def solve(rows: FloatArray, decisions: FloatArray, sources: IntArray, targets: IntArray) -> None:
+            row = paths_in_any_graph(rows, decisions, sources, targets, self._graph)
             if row >= 0:
                 raise SolverError(
                     "a cycle has a negative cost, so that no path is shortest. Pass costs that are not negative, such "
@@ -220,9 +213,8 @@ class ShortestPath(Problem):
                     "a cycle of positive cost.",
                     row=row,
                 )
-            n_solved += len(rows)
 
-        return in_parts(solve, costs)
+        return in_parts(solve, costs, *ends)
 
     @property
     def polyhedron(self) -> Polyhedron | None:

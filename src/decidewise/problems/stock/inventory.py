@@ -5,15 +5,16 @@ Ties: period by period, the smallest purchase with which an optimal plan can con
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from decidewise.checks import FloatArray, as_number, as_vector
+from decidewise.checks import FloatArray, as_array, as_matrix, as_vector
 from decidewise.polyhedra import Polyhedron
 from decidewise.problems.base import Problem, Sense, as_n_costs
+from decidewise.problems.by_row import as_numbers, spread, take_rows
 from decidewise.problems.rounding.ties import EPS, safe_unit
 from decidewise.problems.stock.marginal_values import length_above, merge_offers
 from decidewise.runtime.batches import in_parts
@@ -41,8 +42,8 @@ class Inventory(Problem):
 
     Parameters
     ----------
-    demand : array-like of shape (n_costs,)
-        What is needed in each period, not negative.
+    demand : array-like of shape (n_costs,) or (n_rows, n_costs)
+        What is needed in each period, not negative: the same for all rows of costs, or one row per sample.
     capacity : float
         The largest stock at the end of a period.
     limit : float, optional
@@ -50,13 +51,16 @@ class Inventory(Problem):
     holding : float or array-like of shape (n_costs,)
         The cost of a unit in stock at the end of each period; it belongs to the minimisation, whatever the sense.
     initial, final : float
-        The stock before the first period, at most `capacity`; the lowest stock allowed after the last.
+        The stock before the first period, at most `capacity`; the lowest stock allowed after the last. Like `capacity`
+        and `limit` they may be given by row, as arrays of shape (n_rows,).
     sense : {"min", "max"}
 
     Attributes
     ----------
     n_costs : int
         One per period.
+    n_rows : int or None
+        The number of rows, if any of these numbers is given by row; then all of them are arrays with one row each.
     has_known : bool
         Whether any holding cost is not zero.
     B_S : float
@@ -70,50 +74,74 @@ class Inventory(Problem):
            [1., 1., 2.]])
     >>> Inventory(demand=[1.0, 1.0, 2.0], capacity=2.0, holding=0.8).solve([1.0, 2.0, 2.5])
     array([2., 0., 2.])
+    >>> Inventory(demand=[[1.0, 2.0], [3.0, 1.0]], capacity=1.0).solve([[1.0, 2.0], [1.0, 2.0]])
+    array([[2., 1.],
+           [4., 0.]])
     """
+
+    is_polytope = True
 
     def __init__(
         self,
         demand: Any,
-        capacity: float,
+        capacity: Any,
         *,
-        limit: float | None = None,
+        limit: Any = None,
         holding: Any = 0.0,
-        initial: float = 0.0,
-        final: float = 0.0,
+        initial: Any = 0.0,
+        final: Any = 0.0,
         sense: Sense = "min",
     ) -> None:
         super().__init__(sense=sense)
-        self.demand = as_vector(demand, name="demand")
-        self.n_costs = as_n_costs(len(self.demand))
+        demand = as_array(demand, name="demand")
+        demand = as_matrix(demand, name="demand") if demand.ndim == 2 else as_vector(demand, name="demand")
+        self.n_costs = as_n_costs(demand.shape[-1])
         if self.n_costs == 0:
             raise ValueError("demand is empty; pass what is needed in each period.")
-        if self.demand.min() < 0.0:
-            period = int(self.demand.argmin())
-            raise ValueError(f"demand must not be negative; period {period} has {self.demand[period]:g}.")
-        self.capacity = as_number(capacity, name="capacity", at_least=0)
-        self.limit = np.inf if limit is None else as_number(limit, name="limit", at_least=0)
+        if demand.min() < 0.0:
+            *row, period = np.unravel_index(demand.argmin(), demand.shape)
+            where = f"row {row[0]}, period {period}" if row else f"period {period}"
+            raise ValueError(f"demand must not be negative; {where} has {demand.min():g}.")
+        capacity = as_numbers(capacity, name="capacity", at_least=0)
         self.holding = as_vector(
             np.full(self.n_costs, holding) if np.ndim(holding) == 0 else holding, name="holding", length=self.n_costs
         )
-        self.initial = as_number(initial, name="initial", at_least=0, at_most=self.capacity)
-        self.final = as_number(final, name="final", at_least=0, at_most=self.capacity)
+        self.n_rows, (self.demand, self.capacity, self.limit, self.initial, self.final) = spread(
+            demand=(demand, 1),
+            capacity=(capacity, 0),
+            limit=(np.inf if limit is None else as_numbers(limit, name="limit", at_least=0), 0),
+            initial=(as_numbers(initial, name="initial", at_least=0, at_most=capacity), 0),
+            final=(as_numbers(final, name="final", at_least=0, at_most=capacity), 0),
+        )
         self.has_known = bool(self.holding.any())
-
-        # The most that can be bought in a period, and the stock that each period must start with.
-        self._most = np.minimum(self.limit, self.capacity + self.demand)
-        self._lowest = np.full(self.n_costs + 1, self.final)
-        for period in reversed(range(self.n_costs)):
-            needed = self._lowest[period + 1] + self.demand[period] - self._most[period]
-            self._lowest[period] = max(needed, 0.0)
-            if needed > (self.capacity if period else self.initial) * (1 + EPS) + EPS * self.demand.sum():
-                raise ValueError(
-                    f"demand cannot be met from period {period} on: that needs a stock of {needed:g} at its start, and "
-                    f"there can be {self.capacity if period else self.initial:g}. Raise limit, capacity or initial."
-                )
+        self._find_limits()
         self._tails = np.ascontiguousarray(np.cumsum(self.holding[::-1])[::-1])
-        self._constant = float(self.holding @ (self.initial - np.cumsum(self.demand)))
-        self.B_S = float(np.linalg.norm(self._most))
+        self._constant = (np.expand_dims(self.initial, -1) - np.cumsum(self.demand, axis=-1)) @ self.holding
+        self.B_S = float(np.linalg.norm(self._most, axis=-1).max())
+
+    def _find_limits(self) -> None:
+        """Find the most that can be bought in a period, and the stock that each period must start with."""
+        self._most = np.minimum(np.expand_dims(self.limit, -1), np.expand_dims(self.capacity, -1) + self.demand)
+        self._lowest = np.empty((*self.demand.shape[:-1], self.n_costs + 1))
+        self._lowest[..., -1] = self.final
+        rounding = EPS * self.demand.sum(axis=-1)
+        for period in reversed(range(self.n_costs)):
+            needed = self._lowest[..., period + 1] + self.demand[..., period] - self._most[..., period]
+            self._lowest[..., period] = np.maximum(needed, 0.0)
+            stock = self.capacity if period else self.initial
+            lacks = np.flatnonzero(needed > stock * (1 + EPS) + rounding)
+            if len(lacks):
+                row = int(lacks[0])
+                raise ValueError(
+                    f"{'' if self.n_rows is None else f'row {row}: '}demand cannot be met from period {period} on: "
+                    f"that needs a stock of {np.ravel(needed)[row]:g} at its start, and there can be "
+                    f"{np.ravel(stock)[row]:g}. Raise limit, capacity or initial."
+                )
+
+    def take(self, rows: Any) -> Self:
+        """Return the problem of some rows, with their demand and their stores."""
+        names = "demand", "capacity", "limit", "initial", "final", "_most", "_lowest", "_constant"
+        return take_rows(self, rows, *names)
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return the purchases that cost least, holding costs included; ties go to later purchases."""
@@ -126,17 +154,25 @@ class Inventory(Problem):
 
     def _buy(self, prices: FloatArray) -> FloatArray:
         store = self.demand, self._most, self._lowest, self.capacity, self.initial
+        if self.n_rows is not None:
+            return in_parts(_stock_up_by_row, prices, *store)
         return in_parts(lambda rows, decisions: _stock_up(rows, decisions, *store), prices)
 
     def solution(self, costs: Any) -> dict[str, FloatArray]:
         """Return what is bought, and the stock at the end of each period, both of the shape of costs."""
         bought = self.solve(costs)
-        stock = self.initial + np.cumsum(bought - self.demand, axis=-1)
-        return {"bought": bought, "stock": np.clip(stock, 0.0, self.capacity)}
+        stock = np.expand_dims(self.initial, -1) + np.cumsum(bought - self.demand, axis=-1)
+        stock = np.clip(stock, 0.0, np.expand_dims(self.capacity, -1))
+        return {"bought": bought, "stock": stock.reshape(bought.shape)}
 
     @property
-    def polyhedron(self) -> Polyhedron:
-        """The purchases up to each period lie between what is needed by then, and what can be stored in addition."""
+    def polyhedron(self) -> Polyhedron | None:
+        """The purchases up to each period lie between what is needed by then, and what can be stored in addition.
+
+        None if demand or store differ by row.
+        """
+        if self.n_rows is not None:
+            return None
         needed = np.cumsum(self.demand) - self.initial
         needed[-1] += self.final
         room = np.cumsum(self.demand) - self.initial + self.capacity
@@ -192,3 +228,19 @@ def _stock_up(
                 decisions[row, period] = most[period] if wanted >= most[period] - tiny else wanted
                 stock += decisions[row, period]
             stock = min(max(stock, 0.0), capacity)
+
+
+@kernel
+def _stock_up_by_row(
+    costs: FloatArray,
+    decisions: FloatArray,
+    demand: FloatArray,
+    most: FloatArray,
+    lowest: FloatArray,
+    capacity: FloatArray,
+    initial: FloatArray,
+) -> None:
+    """Set the purchases of each row, with a demand and a store of its own."""
+    for row in range(len(costs)):
+        part = slice(row, row + 1)
+        _stock_up(costs[part], decisions[part], demand[row], most[row], lowest[row], capacity[row], initial[row])

@@ -5,15 +5,16 @@ Ties: period by period, the trade that is closest to zero of all trades with whi
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from decidewise.checks import FloatArray, as_integer, as_number, as_positive
+from decidewise.checks import FloatArray, as_integer
 from decidewise.polyhedra import Polyhedron
 from decidewise.problems.base import Problem, Sense, as_n_costs
+from decidewise.problems.by_row import as_numbers, spread, take_rows
 from decidewise.problems.rounding.ties import EPS, safe_unit
 from decidewise.problems.stock.marginal_values import length_above, merge_offers
 from decidewise.runtime.batches import in_parts
@@ -52,7 +53,8 @@ class Storage(Problem):
     initial : float
         The level before the first period, from 0 to `energy`.
     final : float
-        The lowest level allowed after the last period.
+        The lowest level allowed after the last period. Like `power`, `energy`, `efficiency` and `initial` it may be
+        given by row, as an array of shape (n_rows,): one store per sample, or the same one on different days.
     sense : {"max", "min"}
         "max" for prices.
 
@@ -60,6 +62,8 @@ class Storage(Problem):
     ----------
     n_costs : int
         `periods`.
+    n_rows : int or None
+        The number of rows, if any of these numbers is given by row; then all of them are arrays.
     B_S : float
         A bound on the norm of decisions, `power · sqrt(periods)`.
 
@@ -70,43 +74,62 @@ class Storage(Problem):
     >>> battery.solve([[10.0, 30.0, 10.0, 40.0], [10.0, 12.0, 10.0, 10.0]])
     array([[-1. ,  0.6, -1. ,  1. ],
            [ 0. ,  0. ,  0. ,  0. ]])
+    >>> by_day = Storage(2, power=1.0, energy=2.0, initial=[0.0, 1.5])  # it starts empty, then almost full
+    >>> by_day.solve([[10.0, 30.0], [10.0, 30.0]])
+    array([[-1. ,  0.9],
+           [ 0.5,  1. ]])
     """
+
+    is_polytope = True
 
     def __init__(
         self,
         periods: int,
-        power: float,
-        energy: float,
+        power: Any,
+        energy: Any,
         *,
-        efficiency: float = 0.9,
-        initial: float = 0.0,
-        final: float = 0.0,
+        efficiency: Any = 0.9,
+        initial: Any = 0.0,
+        final: Any = 0.0,
         sense: Sense = "max",
     ) -> None:
         super().__init__(sense=sense)
         self.n_costs = as_n_costs(as_integer(periods, name="periods"))
-        self.power, self.energy = as_positive(power, name="power"), as_positive(energy, name="energy")
-        self.efficiency = as_number(efficiency, name="efficiency", above=0, at_most=1)
-        self.initial = as_number(initial, name="initial", at_least=0, at_most=self.energy)
-        self.final = as_number(final, name="final", at_least=0, at_most=self.energy)
+        power, energy = as_numbers(power, name="power", above=0), as_numbers(energy, name="energy", above=0)
+        self.n_rows, (self.power, self.energy, self.efficiency, self.initial, self.final) = spread(
+            power=(power, 0),
+            energy=(energy, 0),
+            efficiency=(as_numbers(efficiency, name="efficiency", above=0, at_most=1), 0),
+            initial=(as_numbers(initial, name="initial", at_least=0, at_most=energy), 0),
+            final=(as_numbers(final, name="final", at_least=0, at_most=energy), 0),
+        )
         reached = self.initial + self.n_costs * self.efficiency * self.power
-        if self.final > reached * (1 + EPS):
+        short = np.flatnonzero(self.final > reached * (1 + EPS))
+        if len(short):
+            row = int(short[0])
+            final, initial, most = (np.ravel(value)[row] for value in (self.final, self.initial, reached))
             raise ValueError(
-                f"final={self.final:g} cannot be reached: charging in all {self.n_costs} periods leads from "
-                f"initial={self.initial:g} to {reached:g}. Lower final, or raise power."
+                f"{'' if self.n_rows is None else f'row {row}: '}final={final:g} cannot be reached: charging in all "
+                f"{self.n_costs} periods leads from initial={initial:g} to {most:g}. Lower final, or raise power."
             )
-        self.B_S = self.power * float(np.sqrt(self.n_costs))
+        self.B_S = float(np.max(self.power)) * float(np.sqrt(self.n_costs))
+
+    def take(self, rows: Any) -> Self:
+        """Return the problem of some rows, with their stores."""
+        return take_rows(self, rows, "power", "energy", "efficiency", "initial", "final")
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return the net sales that cost least, so at prices `-costs`; ties go to the trade closest to zero."""
         store = self.power, self.energy, self.efficiency, self.initial, self.final
+        if self.n_rows is not None:
+            return in_parts(_trade_by_row, costs, *store)
         return in_parts(lambda rows, decisions: _trade(rows, decisions, *store), costs)
 
     def solution(self, costs: Any) -> dict[str, FloatArray]:
         """Return what is sold, what is bought, and the level at the end of each period, all of the shape of costs."""
         sales = self.solve(costs)
         sold, bought = np.maximum(sales, 0.0), np.maximum(-sales, 0.0)
-        level, levels = np.full(sales.shape[:-1], self.initial), np.empty_like(sales)
+        level, levels = self.initial, np.empty_like(sales)
         for period in range(self.n_costs):
             level = level + self.efficiency * bought[..., period] - sold[..., period]
             levels[..., period] = level = np.clip(level, 0.0, self.energy)
@@ -116,10 +139,10 @@ class Storage(Problem):
     def polyhedron(self) -> Polyhedron | None:
         """For an efficiency of 1: over any run of periods, the net sales are at most what the store can release.
 
-        None for a lower efficiency: whether a period buys or sells then changes its coefficient, so that a run of `k`
-        periods needs a row for each of its `2^k` cases.
+        None if the store differs by row, and for a lower efficiency: whether a period buys or sells then changes its
+        coefficient, so that a run of `k` periods needs a row for each of its `2^k` cases.
         """
-        if self.efficiency < 1.0:
+        if self.no_polyhedron is not None:
             return None
         periods = np.arange(self.n_costs)
         first, last = np.triu_indices(self.n_costs)
@@ -136,6 +159,8 @@ class Storage(Problem):
     @property
     def no_polyhedron(self) -> str | None:
         """Why there is no polyhedron, for the message of a loss that needs one."""
+        if self.n_rows is not None:
+            return "the store differs by row"
         return "with an efficiency below 1 it has too many rows" if self.efficiency < 1.0 else None
 
 
@@ -199,3 +224,19 @@ def _trade(
                     sold = power
                 decisions[row, period] = sold
                 level = high if sold < power else level - power
+
+
+@kernel
+def _trade_by_row(
+    costs: FloatArray,
+    decisions: FloatArray,
+    power: FloatArray,
+    energy: FloatArray,
+    efficiency: FloatArray,
+    initial: FloatArray,
+    final: FloatArray,
+) -> None:
+    """Set the net sales of each row, with a store of its own."""
+    for row in range(len(costs)):
+        part = slice(row, row + 1)
+        _trade(costs[part], decisions[part], power[row], energy[row], efficiency[row], initial[row], final[row])

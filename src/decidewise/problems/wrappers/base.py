@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from decidewise.checks import FloatArray
 from decidewise.polyhedra import Polyhedron
 from decidewise.problems.base import Problem, as_problem
+
+if TYPE_CHECKING:
+    from decidewise.problems.wrappers.in_variables import InVariables
 
 
 class Wrapper(Problem):
@@ -26,7 +29,7 @@ class Wrapper(Problem):
         self.problem = problem
         self.n_costs, self.n_rows = problem.n_costs, problem.n_rows
         self.is_integer, self.has_known, self.is_lifted = problem.is_integer, problem.has_known, problem.is_lifted
-        self.on_error = problem.on_error
+        self.on_error, self.is_polytope = problem.on_error, problem.is_polytope
         self.keeps_state = self.keeps_state or problem.keeps_state
 
     def minimize(self, costs: FloatArray) -> FloatArray:
@@ -54,6 +57,19 @@ class Wrapper(Problem):
     def lifted(self) -> Problem:
         """The same wrapper around the lifted view of the problem inside."""
         return self._around(self.problem.lifted) if self.has_known else self
+
+    @property
+    def in_variables(self) -> Problem:
+        """The problem inside in its variables, with this wrapper around it; otherwise the lifted view."""
+        from decidewise.problems.wrappers.in_variables import InVariables  # noqa: PLC0415  (it derives from this class)
+
+        inside = self.problem.in_variables
+        if not isinstance(inside, InVariables):
+            return self.lifted
+        return self._seen_in_variables(inside)
+
+    def _seen_in_variables(self, inside: InVariables) -> Problem:
+        return inside.with_inside(self._around(inside.problem))
 
     def in_unit(self, unit: float) -> Problem:
         """Return the same wrapper around the problem inside in another unit."""

@@ -16,6 +16,7 @@ from decidewise.problems.base import Problem
 from decidewise.problems.lifted import Lifted
 from decidewise.problems.wrappers.base import Wrapper
 from decidewise.problems.wrappers.in_unit import InUnit
+from decidewise.problems.wrappers.in_variables import InVariables
 
 
 class CachedProblem(Wrapper):
@@ -87,6 +88,9 @@ class CachedProblem(Wrapper):
     def lifted(self) -> Problem:
         """The lifted view, with the same pool."""
         return Lifted(self) if self.has_known else self
+
+    def _seen_in_variables(self, inside: InVariables) -> Problem:
+        return inside  # of which the pool knows nothing
 
     def in_unit(self, unit: float) -> Problem:
         """Return the problem in another unit, with the same pool."""

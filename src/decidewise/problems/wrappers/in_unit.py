@@ -10,6 +10,7 @@ from decidewise.checks import FloatArray, as_array
 from decidewise.problems.base import Problem
 from decidewise.problems.lifted import Lifted
 from decidewise.problems.wrappers.base import Wrapper
+from decidewise.problems.wrappers.in_variables import InVariables
 
 
 class InUnit(Wrapper):
@@ -44,6 +45,9 @@ class InUnit(Wrapper):
     def solution(self, costs: Any) -> dict[str, Any]:
         """Return the whole solution of the problem inside for costs in its own unit."""
         return self.problem.solution(as_array(costs, name="costs") * self.unit)
+
+    def _seen_in_variables(self, inside: InVariables) -> Problem:
+        return inside.with_known(inside.known / self.unit)
 
     @property
     def lifted(self) -> Problem:

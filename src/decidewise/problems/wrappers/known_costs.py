@@ -12,6 +12,7 @@ from decidewise.polyhedra import Polyhedron
 from decidewise.problems.base import Problem, check_rows
 from decidewise.problems.lifted import Lifted
 from decidewise.problems.wrappers.base import Wrapper
+from decidewise.problems.wrappers.in_variables import InVariables
 
 
 class KnownCosts(Wrapper):
@@ -112,6 +113,11 @@ class KnownCosts(Wrapper):
     def lifted(self) -> Problem:
         """The lifted view, which has a polyhedron if the problem inside has one."""
         return _LiftedSum(self)
+
+    def _seen_in_variables(self, inside: InVariables) -> Problem:
+        if self.known.ndim == 2:
+            return self.lifted
+        return inside.with_known(inside.known + self.known @ inside.matrix)
 
     def in_unit(self, unit: float) -> Problem:
         """Return the same problem with known costs in another unit."""

@@ -1,0 +1,63 @@
+"""CILP, the distance of a prediction to the costs for which the optimal decision is optimal by a margin.
+
+Mishra, 2024 (contextual inverse linear programming; public code `revgrad`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from decidewise.checks import FloatArray, as_number
+from decidewise.losses.base import row_dot
+from decidewise.losses.cave import ConeLoss, ConeTarget
+
+
+@dataclass(frozen=True)
+class Cilp(ConeLoss):
+    """Half the squared distance `½‖p - q‖²` to the nearest `q` for which `w` is optimal by a margin.
+
+    `w` is optimal for `q` exactly if `-q` is in the normal cone `K` at `w`. The set here is `-(s + K)`, where `s` is
+    `margin` times the sum of the normals of the constraints that bind at `w`: strictly inside, where `w` is the only
+    optimum.
+
+    Parameters
+    ----------
+    margin : float
+        How far inside the cone predictions should be, as a multiple of the sum of the normals as the constraints have
+        them. With 0 the boundary is enough, and so is a prediction of zero.
+    relaxed : bool
+        For an integer problem, take the cone at the optimum of its linear relaxation.
+
+    Notes
+    -----
+    With `Π` the projection on `K`, `q = -(s + Π(-p - s))` and the gradient is `p - q`: the value is convex and smooth.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> loss = Cilp()
+    >>> target = loss.prepare(TopK(3, 1, sense="min"), [[1.0, 2.0, 4.0]])
+    >>> values, gradient = loss.value_and_grad([[1.0, 1.0, 9.0]], target, np.random.default_rng(0))
+    >>> values.round(9), gradient.round(9)  # the first item has to cost less than the second by 2
+    (array([1.]), array([[ 1., -1.,  0.]]))
+    """
+
+    margin: float = 1.0
+
+    gradient = "exact"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        as_number(self.margin, name="margin", at_least=0)
+
+    def evaluate(
+        self, prediction: FloatArray, target: ConeTarget, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return values and gradient."""
+        one_sided = np.where(target.binding == 2, 0, target.binding)  # an equality holds on both sides
+        inside = self.margin * np.asarray(one_sided @ target.cones.normals)
+        nearest = -(inside + target.cones.project(-prediction - inside, target.binding))
+        residual = prediction - nearest
+        return row_dot(residual, residual) / 2, residual

@@ -1,0 +1,68 @@
+"""Numbers of a problem that may be given by row: one for each sample, in an axis of their own in front."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, TypeVar
+
+import numpy as np
+
+from decidewise.checks import as_number, as_vector, check_same_rows
+from decidewise.problems.base import Problem
+
+_COMPARE = {"at_least": np.greater_equal, "above": np.greater, "at_most": np.less_equal, "below": np.less}
+AnyProblem = TypeVar("AnyProblem", bound=Problem)
+
+
+def as_numbers(values: Any, *, name: str, **bounds: Any) -> Any:
+    """Return a number, or one per row (n_rows,), each finite and within bounds as of `as_number`, also by row.
+
+    >>> as_numbers([1.0, 2.0, -1.0], name="energy", above=0)
+    Traceback (most recent call last):
+    ValueError: energy[2] must be a number above 0; got energy[2]=-1.0.
+    """
+    by_row = {bound: limit for bound, limit in bounds.items() if np.ndim(limit) > 0}
+    if np.ndim(values) == 0:
+        values = as_number(
+            values, name=name, **{bound: limit for bound, limit in bounds.items() if bound not in by_row}
+        )
+    else:
+        values = as_vector(values, name=name)
+        check_same_rows(**{name: values}, **{f"{name} {bound}": limit for bound, limit in by_row.items()})
+    inside: Any = np.True_
+    for bound, limit in bounds.items():
+        inside = inside & _COMPARE[bound](values, limit)
+    if not np.all(inside):
+        row = int(np.flatnonzero(~inside)[0])
+        limits = {bound: limit[row] if bound in by_row else limit for bound, limit in bounds.items()}
+        as_number(np.broadcast_to(values, np.shape(inside))[row], name=f"{name}[{row}]", **limits)
+    return values
+
+
+def spread(**values: tuple[Any, int]) -> tuple[int | None, list[Any]]:
+    """Return the number of rows, None if nothing differs by row, and all values: if any has rows, with as many rows.
+
+    Each value comes with the number of axes that it has if it is the same for all rows.
+
+    >>> spread(power=(2.0, 0), energy=(np.array([4.0, 5.0]), 0))
+    (2, [array([2., 2.]), array([4., 5.])])
+    """
+    by_row = {name: value for name, (value, ndim) in values.items() if np.ndim(value) > ndim}
+    check_same_rows(**by_row)
+    if not by_row:
+        return None, [value for value, _ in values.values()]
+    n_rows = len(next(iter(by_row.values())))
+    return n_rows, [
+        np.broadcast_to(value, (n_rows, *np.shape(value)[np.ndim(value) - ndim :])) for value, ndim in values.values()
+    ]
+
+
+def take_rows(problem: AnyProblem, rows: Any, *names: str) -> AnyProblem:
+    """Return a copy of a problem with some rows of the attributes that differ by row."""
+    if problem.n_rows is None:
+        return problem
+    part = copy.copy(problem)
+    for name in names:
+        setattr(part, name, np.ascontiguousarray(getattr(problem, name)[rows]))
+    part.n_rows = len(getattr(part, names[0]))
+    return part
