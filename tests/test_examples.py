@@ -8,6 +8,7 @@ import pytest
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 #: Arguments of an example's `main` that make it short.
 SMALL = {
+    "blind_spots": {"n_seeds": 1, "truths": ("60 features",)},
     "known_costs": {"n_seeds": 1, "n_test": 50},
     "pyepo_one_line": {"n_train": 64, "n_test": 50, "epochs": 2},
     "interval_coverage": {"rounds": 2, "sizes": (50,)},

@@ -1,15 +1,11 @@
 """The choice is by out-of-fold regret, computed here a second time by scikit-learn's means, and within its budget."""
 
-import sys
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyRegressor
-from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GroupKFold, KFold, RepeatedKFold, TimeSeriesSplit, cross_val_predict
 from sklearn.pipeline import make_pipeline
@@ -21,6 +17,7 @@ from decidewise.data import make_knapsack, make_shortest_path
 from decidewise.evaluate import decision_regret, normalized_regret
 from decidewise.models import default_candidates
 from decidewise.problems import Ball, CountedProblem, TopK
+from decidewise.scaling import unit_rows
 
 FEW = {"mean": DummyRegressor(), "least squares": LinearRegression(), "wise": WiseRegressor()}
 
@@ -138,9 +135,18 @@ class TestChoice:
 
     def test_the_first_within_one_paired_standard_error_is_chosen(self):
         # Two errors against none differ by 4 % with a standard error of 2.8 %; against one elsewhere by 2 % and 3.4 %.
-        assert self.choose([7, 8], []).best_index_ == 1
-        assert self.choose([7, 8], [9]).best_index_ == 0
-        assert self.choose([7, 8, 9], [7, 8], [5]).best_index_ == 1
+        rule = {"rule": "one standard error"}
+        assert self.choose([7, 8], [], **rule).best_index_ == 1
+        assert self.choose([7, 8], [9], **rule).best_index_ == 0
+        assert self.choose([7, 8, 9], [7, 8], [5], **rule).best_index_ == 1
+
+    def test_those_within_one_standard_error_are_averaged_or_the_lowest_is_taken(self):
+        averaged = self.choose([7, 8, 9, 10], [7, 8], [5])
+        assert averaged.members_ == ["2 Expert", "3 Expert"]
+        assert averaged.best_name_ == "3 Expert"
+        # Of two experts, one upside down: their average is zero there, and full elsewhere.
+        np.testing.assert_array_equal(averaged.predict(self.X)[4:9, 0], [1, 0, 1, 0, 0])
+        assert self.choose([7, 8, 9, 10], [7, 8], [5], rule="minimum").members_ == ["3 Expert"]
 
     def test_what_is_hard_for_all_does_not_blur_the_difference(self):
         hard = list(range(50))
@@ -166,10 +172,9 @@ def test_the_log_link_is_found_and_pays(data):
         test.problem, LinearRegression().fit(train.X, train.costs).predict(test.X), test.costs
     )
     assert -model.score(test.X, test.costs) < 0.6 * least_squares
-    np.testing.assert_allclose(
-        model.predict(test.X),
-        clone(default_candidates(train.X, train.costs)[model.best_name_]).fit(train.X, train.costs).predict(test.X),
-    )
+    candidates = default_candidates(train.X, train.costs)
+    members = [clone(candidates[name]).fit(train.X, train.costs).predict(test.X) for name in model.members_]
+    np.testing.assert_allclose(model.predict(test.X), np.mean([unit_rows(member) for member in members], axis=0))
 
 
 class TestDefaults:
@@ -178,8 +183,9 @@ class TestDefaults:
         positive = default_candidates(train.X, train.costs)
         negative = default_candidates(train.X, train.costs - train.costs.mean())
         assert {"gamma", "wise gamma", "poisson", "wise 0.75 log squared"} <= positive.keys()
-        assert list(negative)[:3] == ["least squares", "wise 0.75", "wise"]
+        assert list(negative)[:4] == ["training mean", "least squares", "wise 0.75", "wise"]
         assert not any("gamma" in name or "poisson" in name or "log" in name for name in negative)
+        assert negative.notes["log links"].startswith("left out: ")
 
     def test_quadratic_features_only_with_three_rows_for_each_and_not_too_many(self):
         costs = np.ones((60, 2))
@@ -196,17 +202,6 @@ class TestDefaults:
         assert candidates["wise gamma, quadratic, ridge 0.1"].estimator[-1].alpha == 0.1
         fitted = candidates["wise gamma, quadratic, ridge 0.1"].fit(train.X, train.costs)
         assert fitted.estimator_[-1].n_features_in_ == 20
-
-    def test_trees_where_lightgbm_is_installed_and_rows_allow(self, monkeypatch):
-        trees = SimpleNamespace(LGBMRegressor=lambda **_: HistGradientBoostingRegressor(max_iter=2), __spec__=True)
-        X, costs = np.zeros((2000, 1)), np.ones((2000, 2))
-        monkeypatch.setitem(sys.modules, "lightgbm", None)
-        monkeypatch.setattr("decidewise.models.candidates.find_spec", lambda name: None)
-        assert "trees" not in default_candidates(X, costs)
-        monkeypatch.setitem(sys.modules, "lightgbm", trees)
-        monkeypatch.setattr("decidewise.models.candidates.find_spec", lambda name: name == "lightgbm")
-        assert list(default_candidates(X, costs))[-2:] == ["trees", "wise trees"]
-        assert "trees" not in default_candidates(X[1:], costs[1:])
 
     def test_every_default_fits(self, data):
         train, test = data

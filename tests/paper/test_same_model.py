@@ -3,8 +3,8 @@ import pytest
 from sklearn.neighbors import KNeighborsRegressor
 
 from decidewise.data import make_portfolio, make_shortest_path
-from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor, WiseRegressorCV, wise_regressor_cv
-from decidewise.models.candidates import default_candidates
+from decidewise.models import Candidates, DecisionRegressor, GeneralizedLinear, WiseRegressor, default_candidates
+from decidewise.paper import same_model
 from decidewise.paper.same_model import SameModel
 from decidewise.problems import CountedProblem
 
@@ -12,16 +12,15 @@ from decidewise.problems import CountedProblem
 @pytest.fixture
 def only_candidate(monkeypatch):
     return lambda model: monkeypatch.setattr(
-        wise_regressor_cv, "default_candidates", lambda X, costs, **_: {"mine": model}
+        same_model, "default_candidates", lambda X, costs, **_: Candidates({"mine": model})
     )
 
 
 def test_it_is_spo_plus_on_the_link_of_the_choice_from_least_squares():
     train, test = make_shortest_path(160, degree=6, seed=0).split(100)
     fair = SameModel(train.problem, epochs=3, learning_rate=1e-3, random_state=1).fit(train.X, train.costs)
-    choice = WiseRegressorCV(train.problem, random_state=1).fit(train.X, train.costs)
-    assert fair.choice_.best_name_ == choice.best_name_
-    assert choice.best_estimator_.estimator_.deviance == "gamma"
+    assert fair.choice_.members_ == [fair.choice_.best_name_]
+    assert fair.choice_.best_estimator_.estimator_.deviance == "gamma"
     by_hand = DecisionRegressor(
         train.problem,
         "spo+",
@@ -57,5 +56,5 @@ def test_solver_calls_of_choosing_and_of_training_are_counted():
 def test_a_choice_that_is_not_linear(only_candidate):
     only_candidate(WiseRegressor(KNeighborsRegressor()))
     train = make_shortest_path(60, degree=4, seed=0)
-    with pytest.raises(ValueError, match="the choice is 'mine', and only models that are linear"):
+    with pytest.raises(ValueError, match=r"none of the candidates \['mine'\] is linear behind its feature steps"):
         SameModel(train.problem).fit(train.X, train.costs)

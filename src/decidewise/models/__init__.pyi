@@ -1,9 +1,29 @@
 # What the package offers; see `decidewise.runtime.lazy`.
-from decidewise.models.candidates import default_candidates
+from decidewise.models.candidates import Candidates, default_candidates
 from decidewise.models.decision_regressor import DecisionRegressor
 from decidewise.models.generalized_linear import GeneralizedLinear
+from decidewise.models.learners.averaged import AveragedRegressor
+from decidewise.models.learners.clipped_wise import ClippedWise
+from decidewise.models.learners.floored import FlooredRegressor
+from decidewise.models.learners.given_forecast import GivenForecast
+from decidewise.models.learners.smooth_features import SmoothFeatures
+from decidewise.models.selection.time_folds import TimeFolds
 from decidewise.models.training.loop import Epoch
 from decidewise.models.wise_regressor import WiseRegressor
 from decidewise.models.wise_regressor_cv import WiseRegressorCV
 
-__all__ = ["DecisionRegressor", "Epoch", "GeneralizedLinear", "WiseRegressor", "WiseRegressorCV", "default_candidates"]
+__all__ = [
+    "AveragedRegressor",
+    "Candidates",
+    "ClippedWise",
+    "DecisionRegressor",
+    "Epoch",
+    "FlooredRegressor",
+    "GeneralizedLinear",
+    "GivenForecast",
+    "SmoothFeatures",
+    "TimeFolds",
+    "WiseRegressor",
+    "WiseRegressorCV",
+    "default_candidates",
+]

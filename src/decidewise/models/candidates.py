@@ -1,48 +1,114 @@
-"""The models that `WiseRegressorCV` chooses among by default."""
+"""The models that `WiseRegressorCV` chooses among by default: a menu, family by family."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.dummy import DummyRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from decidewise.checks import as_matrix, check_items, check_same_rows, is_per_item
+from decidewise.checks import FloatArray, as_matrix, check_items, check_same_rows, is_per_item
 from decidewise.models.generalized_linear import GeneralizedLinear
+from decidewise.models.learners.clipped_wise import ClippedWise
+from decidewise.models.learners.floored import FlooredRegressor
+from decidewise.models.learners.given_forecast import GivenForecast
+from decidewise.models.learners.smooth_features import SmoothFeatures
 from decidewise.models.wise_regressor import WiseRegressor
 
+_LOG_LINKS = ("gamma", "poisson", "log squared")
+# The learners that also come with a ridge, with clipped weights and with more features.
+_RIDGED = ("least squares", "gamma")
+# The ridges of an exact linear fit share one decomposition, up to one that all but shrinks to the mean.
+_RIDGES = (0.01, 0.1, 1.0, 10.0, 100.0)
+# Log-linear fits are iterative: fewer of them.
+_LOG_RIDGES = (0.01, 0.1, 1.0)
+# A log link admits a few costs at or below zero, raised to a floor, but it suits only costs that are mostly positive.
+_LARGEST_SHARE_BELOW_ZERO = 0.05
 # The time of a log-linear fit grows with the square of the number of features.
 _MAX_QUADRATIC_FEATURES = 200
-# With fewer rows, trees decide worse than linear models. With more costs, they are slow: each cost has its own trees.
-_MIN_ROWS_FOR_TREES = 2000
+_MAX_FEATURES_FOR_SMOOTH = 100
+_MIN_ROWS_FOR_SMOOTH = 60
+# Bandwidths with their ridges: the more wiggly the features, the stronger the ridge.
+_SMOOTH = {1.0: (0.03, 0.3), 0.5: (0.3,)}
+# With fewer rows, a forest decides better than boosted trees. With more costs, both are slow: each has its own trees.
+_MIN_ROWS_FOR_BOOSTING = 300
+_MIN_ROWS_FOR_FOREST = 60
 _MAX_COSTS_FOR_TREES = 100
 
 
-def default_candidates(X: Any, costs: Any, *, lifted: bool = False) -> dict[str, WiseRegressor]:
+class Candidates(dict[str, Any]):
+    """Candidates by name, from the simplest to the most complex: a dictionary that can be changed.
+
+    Attributes
+    ----------
+    notes : dict of str to str
+        For each family of models, why it is among the candidates or why not.
+    leads : dict of str to str
+        Candidates that are costly or rarely best, each with the lead of its family. They are first tried on one fold:
+        the lead, and the others if the lead is not clearly worse than the best so far.
+    """
+
+    def __init__(self, candidates: Mapping[str, Any] | None = None) -> None:
+        super().__init__(candidates or {})
+        self.notes: dict[str, str] = {}
+        self.leads: dict[str, str] = {}
+
+    def serve(
+        self, family: str, note: str, *, groups: Sequence[Mapping[str, Any]] = (), on_trial: bool = False
+    ) -> None:
+        """Add a family of models, with the reason; on trial, the first member of a group is the lead of the group."""
+        self.notes[family] = note
+        for group in groups:
+            self |= group
+            if on_trial:
+                self.leads |= dict.fromkeys(group, next(iter(group)))
+
+    def renewed(self, candidates: Mapping[str, Any]) -> Candidates:
+        """Return other candidates with the same notes, and the same candidates on trial as far as they are there."""
+        menu = Candidates(candidates)
+        menu.notes, menu.leads = dict(self.notes), dict(self.leads)
+        return menu
+
+
+def default_candidates(X: Any, costs: Any, *, lifted: bool = False, forecast: Any = None) -> Candidates:
     """Return solver-free models that suit the data, by name, from the simplest to the most complex.
 
-    Each of them is a `WiseRegressor`. A name without "wise", such as "gamma", is the plain fit (exponent 0); "wise 0.75
-    gamma" and "wise gamma" are fits under the change of measure with exponents 0.75 and 1. The order is:
+    A name without "wise", such as "gamma", is the plain fit (exponent 0); "wise 0.75 gamma" and "wise gamma" are fits
+    under the change of measure with exponents 0.75 and 1; "directions" have equal weights and "wise clipped" clipped
+    ones (`ClippedWise`). The families, in this order:
 
-    - least squares;
-    - if all costs are positive, log-linear models with the gamma, Poisson and squared deviances;
-    - "wise 0.75" and "wise", least squares under the change of measure;
-    - the squared and, if all costs are positive, the gamma deviance with a ridge;
-    - the same with quadratic features, if there are at most 200 of them and at least three rows for each;
-    - boosted trees, if LightGBM is installed and there are at least 2,000 rows and at most 100 costs.
+    - the training mean, and the forecasts that are given;
+    - least squares; log-linear models with the gamma, Poisson and squared deviances, if at most 5 % of the costs are at
+      or below zero; least squares under the change of measure, with the mean and the iterated scale;
+    - with features of each item, the same with an intercept or with coefficients of each item's own;
+    - models for outliers, and for sizes that are unrelated to the direction: directions, clipped weights, least squares
+      of logarithms;
+    - all of these with a ridge, up to one that shrinks the model to the mean;
+    - quadratic features, if there are at most 200 of them and at least three rows for each;
+    - smooth features, from 60 rows on and with at most 100 features;
+    - boosted trees from 300 rows on (LightGBM if it is installed), below that a random forest; at most 100 costs.
+
+    The last three are first tried on one fold (`Candidates.leads`). `Candidates.notes` says why a family is there, or
+    why not.
 
     Parameters
     ----------
     X : array-like or frame of shape (n, p), or array-like of shape (n, d, q) with features of each item
-        With features of each item, all candidates share one model among the items.
+        With features of each item, the items share one model, except in the candidates named "own".
     costs : array-like or frame of shape (n, d)
     lifted : bool
         Whether all candidates estimate the costs themselves, not only their direction, as a problem with known costs
         needs.
+    forecast : list of columns, callable, or mapping of str to these, optional
+        Forecasts of the costs that are already there, one or several by name; see `GivenForecast`.
 
     Examples
     --------
@@ -52,59 +118,227 @@ def default_candidates(X: Any, costs: Any, *, lifted: bool = False) -> dict[str,
     >>> candidates = default_candidates(np.zeros((9, 4)), -np.ones((9, 2)))
     >>> candidates["neighbours"] = WiseRegressor(KNeighborsRegressor())
     >>> list(candidates)[:4]
-    ['least squares', 'wise 0.75', 'wise', 'least squares, ridge 0.01']
+    ['training mean', 'least squares', 'wise 0.75', 'wise']
+    >>> candidates.notes["log links"]
+    'left out: 100 % of the costs are at or below zero, and a log link predicts positive costs'
     """
     costs = as_matrix(costs)
     check_same_rows(X=X, costs=costs)
-    n_samples, n_costs = costs.shape
-    n_features = np.shape(X)[-1]
+    linear, why_log = _linear_learners(costs)
+    size = _Size(len(costs), np.shape(X)[-1], costs.shape[1])
     if is_per_item(X):
-        check_items(X, n_costs)
-        n_samples, n_costs = costs.size, 1  # one model for all items, fitted on one row per item of each sample
-    squared = ("least squares", GeneralizedLinear())
-    log_linear = [
-        ("gamma", GeneralizedLinear("gamma")),
-        ("poisson", GeneralizedLinear("poisson")),
-        ("log squared", GeneralizedLinear(link="log")),
-    ]
-    if costs.min() <= 0:
-        log_linear = []
-    candidates = _variants(*squared, (0.0,))
+        check_items(X, costs.shape[1])
+        size = _Size(costs.size, size.n_features, 1)  # one model for all items: one row per item of each sample
+    given = given_forecasts(forecast)
+    menu = Candidates()
+    menu.serve("training mean", "every row gets the mean costs", groups=[{"training mean": DummyRegressor()}])
+    menu.serve("forecasts", f"{len(given)} given" if given else "left out: none was given (forecast=)", groups=[given])
+    menu.serve("least squares", "the common choice", groups=[_variants(linear, ["least squares"], (0.0,))])
     # These models have equally many parameters. The log link comes first, since it suits positive costs more often.
-    for name, learner in log_linear:
-        candidates |= _variants(name, learner, (0.0, 0.75, 1.0))
-    candidates |= _variants(*squared, (0.75, 1.0))
-
-    expansions: dict[str, list[Any]] = {"": []}
-    if n_features * (n_features + 3) // 2 <= min(n_samples / 3, _MAX_QUADRATIC_FEATURES):
-        expansions[", quadratic"] = [StandardScaler(), PolynomialFeatures(2, include_bias=False)]
-    for detail, steps in expansions.items():
-        for ridge in (0.01, 0.1):
-            for name, learner in [squared, *log_linear[:1]]:
-                # A ridge penalises all coefficients equally, so the features are scaled to the same variance.
-                pipeline = make_pipeline(*steps, StandardScaler(), clone(learner).set_params(alpha=ridge))
-                candidates |= _variants(name, pipeline, (0.0, 1.0), f"{detail}, ridge {ridge:g}")
-    if n_samples >= _MIN_ROWS_FOR_TREES and n_costs <= _MAX_COSTS_FOR_TREES and find_spec("lightgbm"):
-        candidates |= _variants("trees", _boosted_trees(), (0.0, 1.0))
-    for candidate in candidates.values():
-        candidate.lifted = lifted and candidate.exponent > 0  # with exponent 0 they do so already
-    return candidates
+    menu.serve("log links", why_log, groups=[_variants(linear, _LOG_LINKS, (0.0, 0.75, 1.0))])
+    menu.serve("change of measure", "sizes that vary", groups=[_variants(linear, ["least squares"], (0.75, 1.0))])
+    menu.serve("iterated scale", "features in the units of the costs", groups=[_iterated(linear["least squares"])])
+    if is_per_item(X):
+        menu.serve("own items", "an intercept, or all coefficients, of each item's own", groups=[_own_items(linear)])
+    menu.serve("outliers", "also sizes unrelated to direction", groups=[_robust(linear, lifted=lifted)])
+    menu.serve("ridge", "from almost none to the mean", groups=[_ridges(linear)])
+    _serve_quadratic(menu, linear, size, lifted=lifted)
+    _serve_smooth(menu, linear, size, lifted=lifted)
+    _serve_trees(menu, size)
+    for candidate in menu.values():
+        if isinstance(candidate, WiseRegressor):
+            candidate.lifted = lifted and candidate.exponent > 0  # with exponent 0 they do so already
+    return menu
 
 
-def _variants(name: str, learner: Any, exponents: tuple[float, ...], detail: str = "") -> dict[str, WiseRegressor]:
-    return {_name(name, e) + detail: WiseRegressor(learner, exponent=e) for e in exponents}
+def given_forecasts(forecast: Any) -> dict[str, GivenForecast]:
+    """Return given forecasts by name.
+
+    >>> given_forecasts({"yesterday": [0, 1]})
+    {'yesterday': GivenForecast(columns=[0, 1], name='yesterday')}
+    """
+    if forecast is None:
+        return {}
+    if not isinstance(forecast, Mapping):
+        forecast = {"forecast": forecast}
+    return {str(name): GivenForecast(columns, name=str(name)) for name, columns in forecast.items()}
 
 
-def _name(learner: str, exponent: float) -> str:
-    if exponent == 0:
-        return learner
-    wise = "wise" if exponent == 1 else f"wise {exponent:g}"
-    return wise if learner == "least squares" else f"{wise} {learner}"
+class _Size(NamedTuple):
+    n_rows: int
+    n_features: int
+    n_costs: int
+
+
+class _Expansion(NamedTuple):
+    """More features, made by steps, and the ridges that suit them."""
+
+    detail: str
+    steps: tuple[Any, ...]
+    ridges: tuple[float, ...]
+
+
+def _linear_learners(costs: FloatArray) -> tuple[dict[str, Any], str]:
+    """Return the learner of least squares, those with a log link that the costs admit, and why these."""
+    learners: dict[str, Any] = {"least squares": GeneralizedLinear()}
+    below = float((costs <= 0).mean())
+    if below > _LARGEST_SHARE_BELOW_ZERO:
+        share = f"{100 * below:.3g} % of the costs are at or below zero"
+        return learners, f"left out: {share}, and a log link predicts positive costs"
+    learners["gamma"] = GeneralizedLinear("gamma")
+    learners["poisson"] = GeneralizedLinear("poisson")
+    learners["log squared"] = GeneralizedLinear(link="log")
+    if below == 0:
+        return learners, "all costs are positive"
+    floored = ["gamma"] if costs.min() == 0 else _LOG_LINKS  # the other two deviances admit zeros
+    learners |= {label: FlooredRegressor(learners[label]) for label in floored}
+    return learners, f"{(costs <= 0).sum():,} costs at or below zero are raised to a floor where needed"
+
+
+def _iterated(learner: Any) -> dict[str, Any]:
+    # The other scales decide alike: the fits of all learners here are proportional to their targets.
+    return {
+        "wise iterated": WiseRegressor(learner, scale="iterated"),
+        "wise iterated, ridge 0.1": WiseRegressor(_behind((), learner, 0.1), scale="iterated"),
+    }
+
+
+def _own_items(linear: Mapping[str, Any]) -> dict[str, Any]:
+    """Return models of features per item in which the items differ; with coefficients of its own, an item is alone."""
+    return {
+        f"{_name(label, exponent)}, own {kind}": WiseRegressor(
+            clone(linear[label]).set_params(per_item=kind), exponent=exponent
+        )
+        for kind in ("intercept", "coefficients")
+        for label in _present(linear, _RIDGED)
+        if isinstance(linear[label], GeneralizedLinear)
+        for exponent in (0.0, 1.0)
+    }
+
+
+def _robust(linear: Mapping[str, Any], *, lifted: bool) -> dict[str, Any]:
+    robust: dict[str, Any] = {}
+    for label in _present(linear, _RIDGED):
+        suffix = "" if label == "least squares" else f" {label}"
+        robust[f"directions{suffix}"] = ClippedWise(linear[label], clip=0.0)
+        robust[f"wise clipped{suffix}"] = ClippedWise(linear[label], clip=0.5)
+    if "gamma" in linear and not lifted:  # logarithms have a bias, which known costs would not share
+        robust["logarithms"] = _logarithms(GeneralizedLinear())
+        robust["logarithms, ridge 0.1"] = _logarithms(_behind((), GeneralizedLinear(), 0.1))
+    return robust
+
+
+def _ridges(linear: Mapping[str, Any]) -> dict[str, Any]:
+    # A ridge penalises all coefficients equally, so the features are scaled to the same variance.
+    return {
+        f"{_name(label, exponent)}, ridge {ridge:g}": WiseRegressor(
+            _behind((), linear[label], ridge), exponent=exponent
+        )
+        for label in _present(linear, _RIDGED)
+        for exponent in (0.0, 1.0)
+        for ridge in (_RIDGES if label == "least squares" else _LOG_RIDGES)
+    }
+
+
+def _serve_quadratic(menu: Candidates, linear: Mapping[str, Any], size: _Size, *, lifted: bool) -> None:
+    n_quadratic = size.n_features * (size.n_features + 3) // 2
+    if n_quadratic > min(size.n_rows / 3, _MAX_QUADRATIC_FEATURES):
+        most = f"at most {_MAX_QUADRATIC_FEATURES}, with three rows for each"
+        menu.serve("quadratic features", f"left out: there would be {n_quadratic} for {size.n_rows} rows ({most})")
+        return
+    steps = (StandardScaler(), PolynomialFeatures(2, include_bias=False))
+    groups = _expanded([_Expansion(", quadratic", steps, (0.1, 0.01))], linear, _RIDGED, lifted=lifted)
+    menu.serve("quadratic features", f"{n_quadratic} of them, for {size.n_rows} rows", groups=groups, on_trial=True)
+
+
+def _serve_smooth(menu: Candidates, linear: Mapping[str, Any], size: _Size, *, lifted: bool) -> None:
+    if size.n_rows < _MIN_ROWS_FOR_SMOOTH or size.n_features > _MAX_FEATURES_FOR_SMOOTH:
+        needs = f"{_MIN_ROWS_FOR_SMOOTH} rows and at most {_MAX_FEATURES_FOR_SMOOTH} features"
+        menu.serve("smooth features", f"left out: they need {needs}")
+        return
+    n_waves = 60 if size.n_rows < 2000 else 100
+    expansions = [
+        _Expansion(f", smooth {width:g}", (StandardScaler(), SmoothFeatures(n_waves, bandwidth=width)), ridges)
+        for width, ridges in _SMOOTH.items()
+    ]
+    groups = _expanded(expansions, linear, (*_RIDGED, "poisson"), lifted=lifted)
+    menu.serve("smooth features", f"{n_waves} random waves", groups=groups, on_trial=True)
+
+
+def _serve_trees(menu: Candidates, size: _Size) -> None:
+    if size.n_costs > _MAX_COSTS_FOR_TREES:
+        note = f"left out: {size.n_costs} costs need as many sets of trees (at most {_MAX_COSTS_FOR_TREES})"
+        menu.serve("trees", note)
+    elif size.n_rows < _MIN_ROWS_FOR_FOREST:
+        menu.serve("trees", f"left out: fewer than {_MIN_ROWS_FOR_FOREST} rows")
+    elif size.n_rows < _MIN_ROWS_FOR_BOOSTING:
+        forest = RandomForestRegressor(100, min_samples_leaf=2, max_features=0.5, random_state=0)
+        groups = [_variants({"forest": forest}, ["forest"], (0.0,))]
+        menu.serve("trees", f"a forest, with fewer than {_MIN_ROWS_FOR_BOOSTING} rows", groups=groups, on_trial=True)
+    else:
+        kind = "LightGBM" if find_spec("lightgbm") else "scikit-learn, since LightGBM is not installed"
+        groups = [_variants({"trees": _boosted_trees()}, ["trees"], (0.0, 1.0))]
+        menu.serve("trees", f"boosted trees ({kind})", groups=groups, on_trial=True)
 
 
 def _boosted_trees() -> Any:
+    if not find_spec("lightgbm"):
+        return HistGradientBoostingRegressor(max_iter=100, max_leaf_nodes=15, early_stopping=False, random_state=0)
     # Imported by name, since it is an optional dependency and known to be installed only here.
     lightgbm = import_module("lightgbm")
     return lightgbm.LGBMRegressor(
-        n_estimators=200, learning_rate=0.05, num_leaves=15, random_state=0, n_jobs=1, verbosity=-1
+        n_estimators=100, learning_rate=0.1, num_leaves=15, random_state=0, n_jobs=1, verbosity=-1
     )
+
+
+def _expanded(
+    expansions: Sequence[_Expansion], linear: Mapping[str, Any], labels: Sequence[str], *, lifted: bool
+) -> list[dict[str, Any]]:
+    """Return models of more features: one group for each learner."""
+    groups = []
+    for label in _present(linear, labels):
+        group: dict[str, Any] = {}
+        for detail, steps, ridges in expansions:
+            for ridge in ridges:
+                learner = {label: _behind(steps, linear[label], ridge)}
+                for name, model in _variants(learner, [label], (0.0, 1.0)).items():
+                    group[f"{name}{detail}, ridge {ridge:g}"] = model
+            if label == "gamma":
+                learner = _behind(steps, linear[label], 0.1)
+                group[f"directions gamma{detail}, ridge 0.1"] = ClippedWise(learner, clip=0.0)
+                if not lifted:
+                    group[f"logarithms{detail}, ridge 0.1"] = _logarithms(_behind(steps, GeneralizedLinear(), 0.1))
+        groups.append(group)
+    return groups
+
+
+def _behind(steps: Sequence[Any], learner: Any, ridge: float) -> Any:
+    """Return the learner with a ridge, behind feature steps and a scaler."""
+    learner = clone(learner)
+    (learner.estimator if isinstance(learner, FlooredRegressor) else learner).set_params(alpha=ridge)
+    return make_pipeline(*steps, StandardScaler(), learner)
+
+
+def _logarithms(learner: Any) -> Any:
+    """Return least squares of the logarithms of floored costs: robust, but for the geometric mean."""
+    logs = TransformedTargetRegressor(learner, func=np.log, inverse_func=np.exp, check_inverse=False)
+    return WiseRegressor(FlooredRegressor(logs, floor=0.01), exponent=0.0)  # which takes features per item too
+
+
+def _variants(learners: Mapping[str, Any], labels: Sequence[str], exponents: Sequence[float]) -> dict[str, Any]:
+    return {
+        _name(label, exponent): WiseRegressor(learners[label], exponent=exponent)
+        for label in _present(learners, labels)
+        for exponent in exponents
+    }
+
+
+def _present(learners: Mapping[str, Any], labels: Sequence[str]) -> list[str]:
+    return [label for label in labels if label in learners]
+
+
+def _name(label: str, exponent: float) -> str:
+    if exponent == 0:
+        return label
+    wise = "wise" if exponent == 1 else f"wise {exponent:g}"
+    return wise if label == "least squares" else f"{wise} {label}"

@@ -1,8 +1,9 @@
-"""Choose among solver-free models by their decisions."""
+"""Choose among models by their decisions."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any, Literal, Self
 
 import numpy as np
 from rich.console import Console
@@ -10,24 +11,39 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from decidewise.checks import FloatArray, as_integer, as_matrix, check_items, check_same_rows
+from decidewise.checks import (
+    FloatArray,
+    as_choice,
+    as_features,
+    as_integer,
+    as_matrix,
+    as_positive,
+    check_items,
+    check_same_rows,
+    is_per_item,
+)
 from decidewise.evaluate import check_in_units, normalized_regret
-from decidewise.models.candidates import default_candidates
+from decidewise.models.candidates import Candidates, default_candidates, given_forecasts
 from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.models.estimator.cost_names import read_cost_names
 from decidewise.models.estimator.features import read_features
-from decidewise.models.selection.out_of_fold import OutOfFold, affordable, folds
-from decidewise.models.selection.scores import CandidateScores, named, reasons, table
+from decidewise.models.learners.averaged import AveragedRegressor
+from decidewise.models.selection.folds import affordable, folds
+from decidewise.models.selection.lags import lagged
+from decidewise.models.selection.out_of_fold import OutOfFold
+from decidewise.models.selection.polish import polished
+from decidewise.models.selection.race import n_models_to_score, race
+from decidewise.models.selection.scores import named, reasons, table
 from decidewise.problems.base import Problem, as_problem, check_rows
 
 
 class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    """Choose the model with the best decisions on held-out rows; the solver scores models but does not train them.
+    """Choose the models with the best decisions on held-out rows; the solver scores models but does not train them.
 
     Every candidate is fitted on each fold, and its predictions decide the held-out rows. The candidate with the lowest
-    regret is compared with each of the others row by row. The first candidate, in order from the simplest to the most
-    complex, whose regret exceeds the lowest by at most one standard error of this difference is chosen, and fitted on
-    all rows.
+    regret is compared with each of the others row by row. Those whose regret exceeds the lowest by at most one standard
+    error of this difference cannot be told apart: they are fitted on all rows, and their predicted directions are
+    averaged. `docs/choosing.md` shows what this gains over choosing one of them.
 
     Parameters
     ----------
@@ -37,25 +53,51 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Regressors of many outputs, such as `WiseRegressor(learner)`, from the simplest to the most complex. The default
         is `decidewise.models.default_candidates(X, y)`, a dictionary that can be changed and passed here. If the
         problem has known costs, candidates must predict in the units of the costs, and the default ones do.
+    forecast : list of columns of X, callable, or mapping of str to these, optional
+        Forecasts of the costs that the features already contain, one column per cost, or functions of `X` that return
+        (n, d). Each is a candidate as it is; see `decidewise.models.GivenForecast`.
+    lags : sequence of int
+        For rows in the order of time: `lags=(1, 7)` also scores the costs of one and of seven rows before as
+        predictions. They are baselines and are never chosen, because `predict` does not know the costs of the rows
+        before a new row. To have them chosen, put them into `X` and name their columns in `forecast`.
     cv : int, splitter or iterable of splits
-        As in scikit-learn. A number makes folds of shuffled rows, or of whole groups if `fit` gets groups.
-        `TimeSeriesSplit` respects the order of time; rows that are never held out are not scored.
+        As in scikit-learn. A number makes folds of shuffled rows; of whole groups if `fit` gets groups; of time if
+        `fit` gets times. `TimeFolds(5, gap=1, window=365)` holds out what comes later, with a gap and a rolling window.
+        Rows that are never held out are not scored.
+    rule : {"average", "one standard error", "minimum"}
+        What to do with the candidates within one standard error of the lowest regret: average them, take the first (the
+        simplest), or take that with the lowest regret.
+    train_solves : int
+        The largest number of solver calls for training: with enough of them, SPO+ is trained too, from the best linear
+        candidate and from plain WISE. By default none.
     max_solves : int, optional
-        The largest number of solver calls for the choice. If scoring all held-out rows would take more, a random subset
+        The largest number of solver calls for scoring. If scoring all held-out rows would take more, a random subset
         of them is scored, the same for all candidates. Every model is still fitted on all training rows of its folds.
+    max_seconds : float, optional
+        Candidates that have not begun after this time are not tried. The choice then depends on the machine.
+    n_jobs : int, optional
+        How many candidates are scored at a time, as in scikit-learn. It does not change the result.
     random_state : int, RandomState instance or None
         Shuffles the rows into folds, and draws the rows to score.
 
     Attributes
     ----------
-    best_name_, best_index_, best_estimator_
-        The chosen candidate: its name, its position, and the model fitted on all rows.
+    best_name_, best_index_ : str, int
+        The name and the position of the chosen candidate; among several that are averaged, of that with the lowest
+        regret.
+    members_ : list of str
+        The candidates that are averaged, or the chosen one alone.
+    best_estimator_
+        The model fitted on all rows: the chosen candidate, or an `AveragedRegressor`.
     cv_results_ : dict of arrays
         One entry per candidate: its name ("candidate"), its normalised "regret" on held-out rows in percent with its
         "standard_error", the "difference" to the lowest regret with its standard error ("difference_standard_error"),
-        "rank", "seconds", "n_solves", and the "error" if it could not be scored.
+        "rank", "seconds", "n_solves", "status" ("scored", "baseline", "dropped" after a trial on one fold, "failed" or
+        "not tried"), the reason if it was not scored ("note"), and this reason again if it failed ("error").
+    notes_ : dict of str to str
+        For each family of the default candidates, why it was tried or why not.
     n_solves_ : int
-        The number of solver calls for the choice.
+        The number of solver calls for scoring.
     n_features_in_ : int
     n_items_in_ : int, if the features are per item
     feature_names_in_ : ndarray of str, if the features have names
@@ -66,7 +108,7 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
     >>> from decidewise.data import make_shortest_path
     >>> train, test = make_shortest_path(1_200, degree=6, seed=0).split(200)
     >>> model = WiseRegressorCV(train.problem, random_state=0).fit(train.X, train.costs)
-    >>> "gamma" in model.best_name_  # the costs are polynomials of the features, which suit a log link
+    >>> "wise 0.75 gamma" in model.members_  # the costs are polynomials of the features, which suit a log link
     True
     >>> model.predict(test.X).shape
     (1000, 40)
@@ -77,17 +119,29 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
         problem: Problem,
         candidates: Any = None,
         *,
+        forecast: Any = None,
+        lags: Sequence[int] = (),
         cv: Any = 5,
+        rule: Literal["average", "one standard error", "minimum"] = "average",
+        train_solves: int = 0,
         max_solves: int | None = None,
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.problem = problem
         self.candidates = candidates
+        self.forecast = forecast
+        self.lags = lags
         self.cv = cv
+        self.rule = rule
+        self.train_solves = train_solves
         self.max_solves = max_solves
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, times: Any = None) -> Self:
         """Choose a candidate and fit it on all rows.
 
         Parameters
@@ -97,11 +151,11 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
             The costs.
         groups : array-like of shape (n,), optional
             Rows of one group are held out together.
+        times : array-like of shape (n,), optional
+            When each row was, as numbers or dates, in increasing order: later rows are held out, never earlier ones.
         """
         with all_or_nothing(self):
-            as_problem(self.problem)
-            if self.max_solves is not None:
-                as_integer(self.max_solves, name="max_solves", minimum=0)
+            self._check_parameters()
             if y is None:
                 raise ValueError(
                     "WiseRegressorCV requires y to be passed, but the target y is None. Pass the costs, (n, d)."
@@ -112,21 +166,28 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
             check_same_rows(X=X, costs=costs)
             check_items(X, costs.shape[1])
             check_rows(self.problem, len(costs))
-            candidates = self.candidates
-            if candidates is None:
-                candidates = default_candidates(X, costs, lifted=self.problem.has_known)
-            candidates = named(candidates)
-            for candidate in candidates.values():
-                check_in_units(candidate, self.problem)
+            candidates = self._candidates(X, costs)
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-            splits = folds(self.cv, X, costs, groups, rng)
-            rows = affordable(splits, len(candidates), self.max_solves, rng)
-            scores = CandidateScores.run(OutOfFold.of(self.problem, X, costs, splits, rows), candidates)
+            splits = folds(self.cv, X, costs, groups, rng, times=times)
+            baselines = lagged(costs, self.lags, splits)
+            n_models = n_models_to_score(candidates, len(splits)) + len(baselines) + 2 * (self.train_solves > 0)
+            rows = affordable(splits, n_models, self.max_solves, rng)
+            held_out = OutOfFold.of(self.problem, X, costs, splits, rows)
+            settings: dict[str, Any] = {"n_jobs": self.n_jobs, "max_seconds": self.max_seconds}
+            scores = race(held_out, candidates, max_solves=self.max_solves, baselines=baselines, **settings)
+            ranked = {name: candidates[name] for name in scores.ranked}
+            trained, note = polished(
+                self.problem, ranked, splits, len(costs), self.train_solves, with_steps=not is_per_item(X)
+            )
+            if trained:
+                scores = scores.plus(race(held_out, trained, **settings))
+            self.notes_ = {**candidates.notes, "SPO+": note}
             self.cv_results_ = scores.results
             self.n_solves_ = scores.n_solves
-            self.best_index_ = scores.choice
-            self.best_name_ = list(candidates)[scores.choice]
-            self.best_estimator_ = clone(candidates[self.best_name_]).fit(X, costs)
+            self.best_index_ = scores.choose(self.rule)
+            self.best_name_ = scores.names[self.best_index_]
+            self.members_ = [scores.names[i] for i in scores.close] if self.rule == "average" else [self.best_name_]
+            self.best_estimator_ = self._combined({**candidates, **trained}).fit(X, costs)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -146,9 +207,13 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Print the candidates as a table, with the lowest regret first, and why candidates failed."""
         check_is_fitted(self)
         console, results = Console(), self.cv_results_
-        console.print(table(results, self.best_index_))
-        lines = [f"Chosen: {self.best_name_}, after {self.n_solves_:,} solver calls."]
-        lines += reasons(results["candidate"], results["error"])
+        console.print(table(results, self.members_))
+        chosen = self.best_name_
+        if len(self.members_) > 1:
+            chosen = f"the average of {len(self.members_)} candidates within one standard error of {chosen}"
+        lines = [f"Chosen: {chosen}, after {self.n_solves_:,} solver calls."]
+        lines += [f"{family}: {note}." for family, note in self.notes_.items()]
+        lines += reasons(results["candidate"], results["note"])
         console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
 
     def __sklearn_tags__(self) -> Tags:
@@ -156,6 +221,37 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
         tags.target_tags.single_output = False
         tags.regressor_tags.poor_score = True  # the score is minus a regret, never above zero
         return tags
+
+    def _check_parameters(self) -> None:
+        as_problem(self.problem)
+        if self.max_solves is not None:
+            as_integer(self.max_solves, name="max_solves", minimum=0)
+        if self.max_seconds is not None:
+            as_positive(self.max_seconds, name="max_seconds")
+        as_choice(self.rule, name="rule", choices=("average", "one standard error", "minimum"))
+        as_integer(self.train_solves, name="train_solves", minimum=0)
+
+    def _candidates(self, X: Any, costs: FloatArray) -> Candidates:
+        """Return the candidates; raise if a forecast or a candidate cannot be used with the problem."""
+        forecasts = given_forecasts(self.forecast)
+        for forecast in forecasts.values():
+            forecast.fit(X, costs)  # a bad forecast is an error now, not a candidate that fails
+        if self.candidates is None:
+            as_features(X)  # the training mean would not notice bad features
+            candidates = default_candidates(X, costs, lifted=self.problem.has_known, forecast=self.forecast)
+        else:
+            menu = self.candidates if isinstance(self.candidates, Candidates) else Candidates()
+            candidates = menu.renewed(forecasts | named(self.candidates))
+        for candidate in candidates.values():
+            check_in_units(candidate, self.problem)
+        return candidates
+
+    def _combined(self, candidates: dict[str, Any]) -> Any:
+        """Return the unfitted model of the members: one of the candidates, or their average."""
+        if len(self.members_) == 1:
+            return clone(candidates[self.best_name_])
+        members = [(name, candidates[name]) for name in self.members_]
+        return AveragedRegressor(members, directions=not self.problem.has_known, n_jobs=self.n_jobs)
 
     def _read(self, X: Any, *, reset: bool) -> Any:
         # The candidates check what a frame may contain, and whether numbers must be finite.

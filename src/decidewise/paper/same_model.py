@@ -10,16 +10,18 @@ from sklearn.preprocessing import FunctionTransformer
 
 from decidewise.checks import FloatArray
 from decidewise.losses import Loss
-from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressorCV
+from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressorCV, default_candidates
+from decidewise.models.selection.polish import linear_parts
 from decidewise.problems.base import Problem
 
 
 class SameModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Take the model that `WiseRegressorCV` chooses, and train it on a loss with the solver in the loop.
 
-    The link and the feature steps of the chosen candidate are kept; its deviance and exponent are not. Training starts
-    from a least-squares fit with this link and the candidate's ridge, not from the chosen fit, so the change of measure
-    has no effect on it.
+    The choice is the simplest of the default candidates within one standard error of the best, among those that are
+    linear behind their feature steps: only they can be trained on another loss. The link and the feature steps of the
+    chosen candidate are kept; its deviance and exponent are not. Training starts from a least-squares fit with this
+    link and the candidate's ridge, not from the chosen fit, so the change of measure has no effect on it.
 
     Parameters
     ----------
@@ -70,17 +72,25 @@ class SameModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Choose a model on features X (n, p) and costs y (n, d), and train it."""
-        choice = WiseRegressorCV(self.problem, max_solves=self.max_solves, random_state=self.random_state)
+        candidates = default_candidates(X, y)
+        linear = {name: model for name, model in candidates.items() if linear_parts(model) is not None}
+        if not linear:
+            raise ValueError(
+                f"none of the candidates {list(candidates)} is linear behind its feature steps, and only such models "
+                "can be trained on another loss."
+            )
+        choice = WiseRegressorCV(
+            self.problem,
+            candidates.renewed(linear),
+            rule="one standard error",
+            max_solves=self.max_solves,
+            random_state=self.random_state,
+        )
         self.choice_ = choice.fit(X, y)
         learner = self.choice_.best_estimator_.estimator_
         steps, last = (
             (clone(learner[:-1]), learner[-1]) if isinstance(learner, Pipeline) else (FunctionTransformer(), learner)
         )
-        if not isinstance(last, GeneralizedLinear):
-            raise ValueError(
-                f"the choice is {self.choice_.best_name_!r}, and only models that are linear behind their feature "
-                "steps can be trained on another loss. Use fewer rows, for which no trees are tried."
-            )
         link = last.effective_link
         predictor = DecisionRegressor(
             self.problem,

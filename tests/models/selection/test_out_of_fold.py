@@ -5,7 +5,8 @@ import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
 
-from decidewise.models.selection.out_of_fold import OutOfFold, affordable, folds
+from decidewise.models.selection.folds import affordable, folds
+from decidewise.models.selection.out_of_fold import OutOfFold
 from decidewise.problems import TopK
 
 

@@ -12,7 +12,13 @@ def scored(regrets):
     k, n = regrets.shape
     names = tuple(f"model {i}" for i in range(k))
     return CandidateScores(
-        Hindsight(Ball(1), np.ones((n, 1)), np.ones(n)), names, regrets, ("",) * k, (0.0,) * k, (n,) * k
+        Hindsight(Ball(1), np.ones((n, 1)), np.ones(n)),
+        names,
+        regrets,
+        ("scored",) * k,
+        ("",) * k,
+        (0.0,) * k,
+        (n,) * k,
     )
 
 

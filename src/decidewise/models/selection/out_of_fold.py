@@ -3,69 +3,23 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GroupKFold, KFold, check_cv
 from sklearn.utils import _safe_indexing
 
-from decidewise.checks import FloatArray, as_integer
+from decidewise.checks import FloatArray
 from decidewise.errors import TrainingWarning
 from decidewise.evaluate import Hindsight, check_in_units
 from decidewise.models.linear.units import cost_unit
+from decidewise.models.selection.folds import Splits
+from decidewise.models.selection.ridge_path import fit_path
+from decidewise.models.selection.time_folds import Rows
 from decidewise.problems.base import Problem
-
-Rows = npt.NDArray[np.intp]
-Splits = list[tuple[Rows, Rows]]
-
-
-def folds(cv: Any, X: Any, costs: FloatArray, groups: Any, rng: np.random.Generator) -> Splits:
-    """Return pairs of training rows and held-out rows.
-
-    Parameters
-    ----------
-    cv : int, splitter, iterable of splits or None
-        As in scikit-learn, except that a number (None is 5) makes folds of shuffled rows, or of whole groups if
-        `groups` are given.
-    """
-    if cv is None or isinstance(cv, int | np.integer):
-        n_splits = 5 if cv is None else as_integer(cv, name="cv", minimum=2)
-        seed = int(rng.integers(2**31))
-        cv = GroupKFold(n_splits) if groups is not None else KFold(n_splits, shuffle=True, random_state=seed)
-    splits = [(np.asarray(train), np.asarray(test)) for train, test in check_cv(cv).split(X, costs, groups)]
-    if not splits:
-        raise ValueError("cv has no splits; pass pairs of training rows and held-out rows, a splitter or a number.")
-    for fold, (train, test) in enumerate(splits):
-        rows = np.concatenate([train, test])
-        if not len(train) or rows.min() < 0 or rows.max() >= len(costs):
-            raise ValueError(
-                f"fold {fold} of cv must have at least one training row, and all its rows must be between 0 and "
-                f"{len(costs) - 1}."
-            )
-    return splits
-
-
-def affordable(splits: Splits, n_models: int, max_solves: int | None, rng: np.random.Generator) -> Rows:
-    """Return the held-out rows, or a random subset that can be scored with at most `max_solves` solver calls.
-
-    A row takes one call for its best decision, and one for each model and each fold that holds it out.
-    """
-    rows, counts = np.unique(np.concatenate([test for _, test in splits]), return_counts=True)
-    if max_solves is not None:
-        order = rng.permutation(len(rows))
-        spent = np.cumsum(1 + n_models * counts[order])
-        rows = np.sort(rows[order[spent <= max_solves]])
-    if len(rows) < 2:
-        raise ValueError(
-            f"{len(rows)} rows can be scored, but a comparison needs at least two. Hold out more rows, or allow more "
-            f"solver calls: {n_models} models take {2 * (1 + n_models)} for two rows, and max_solves={max_solves}."
-        )
-    return rows
 
 
 def for_rows(estimator: Any, rows: Rows) -> Any:
@@ -118,11 +72,27 @@ class OutOfFold:
 
     def regret(self, estimator: Any) -> FloatArray:
         """Fit a copy of the estimator for each fold; return the regret of each row, averaged over its folds."""
-        prediction = np.concatenate([self._predict(estimator, train, test) for train, test in self.splits])
+        return self.regrets([estimator])[0]
+
+    def regrets(self, path: Sequence[Any]) -> list[FloatArray]:
+        """Return the regrets of several estimators that differ only in their ridge, and are fitted together."""
+        predictions = zip(*(self._predict(path, train, test) for train, test in self.splits), strict=True)
         held = np.searchsorted(self.rows, np.concatenate([test for _, test in self.splits]))
-        if self.unit != 1:
-            prediction = prediction / self.unit
-        return np.bincount(held, self.truth.take(held).regret(prediction)) / np.bincount(held)
+        truth, counts = self.truth.take(held), np.bincount(held)
+        return [
+            np.bincount(held, truth.regret(np.concatenate(prediction) / self.unit)) / counts
+            for prediction in predictions
+        ]
+
+    def regret_of_known(self, predictions: FloatArray) -> FloatArray:
+        """Return the regret of each row for predictions (n, d) of all rows that needed no fit."""
+        return self.truth.regret(predictions[self.rows] / self.unit)
+
+    def smallest_fold(self) -> Self:
+        """Return the fold with the fewest held-out rows alone, the first of several, with these rows."""
+        fold = min(self.splits, key=lambda split: len(split[1]))
+        places = np.searchsorted(self.rows, np.unique(fold[1]))
+        return replace(self, splits=[fold], rows=self.rows[places], truth=self.truth.take(places))
 
     def halved(self, rng: np.random.Generator) -> Self:
         """Return the same rows with each fold twice, once with each half of its training rows."""
@@ -130,13 +100,15 @@ class OutOfFold:
         halves = [(half, test) for train, test in shuffled for half in np.array_split(train, 2)]
         return replace(self, splits=halves)
 
-    def _predict(self, estimator: Any, train: Rows, test: Rows) -> FloatArray:
+    def _predict(self, path: Sequence[Any], train: Rows, test: Rows) -> list[FloatArray]:
+        features, held_out = _safe_indexing(self.X, train), _safe_indexing(self.X, test)
         with warnings.catch_warnings():
             # Silenced here, since bad training shows in the regret; the chosen model is refitted with warnings on.
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", TrainingWarning)
-            model = for_rows(estimator, train).fit(_safe_indexing(self.X, train), self.costs[train])
-        check_in_units(model, self.truth.problem)
-        if getattr(model, "stopped_", None) == "interrupted":
-            raise KeyboardInterrupt  # a model whose training was interrupted must not be scored
-        return np.reshape(model.predict(_safe_indexing(self.X, test)), (len(test), -1))
+            models = fit_path([for_rows(estimator, train) for estimator in path], features, self.costs[train])
+        for model in models:
+            check_in_units(model, self.truth.problem)
+            if getattr(model, "stopped_", None) == "interrupted":
+                raise KeyboardInterrupt  # a model whose training was interrupted must not be scored
+        return [np.reshape(model.predict(held_out), (len(test), -1)) for model in models]

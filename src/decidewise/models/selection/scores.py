@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from time import perf_counter
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from rich.table import Table
 from rich.text import Text
 
 from decidewise.checks import FloatArray
 from decidewise.evaluate import Hindsight
 from decidewise.models.estimator.traits import as_regressor
-from decidewise.models.selection.out_of_fold import OutOfFold
-from decidewise.progress import tracked
 
 
 def named(candidates: Any) -> dict[str, Any]:
@@ -69,9 +67,12 @@ class CandidateScores:
     names : tuple of str
         The names of the k candidates, from the simplest to the most complex.
     regrets : ndarray of shape (k, n)
-        NaN for a candidate that failed.
-    errors : tuple of str
-        Why each candidate failed; empty if it did not.
+        NaN for a candidate that was not scored.
+    statuses : tuple of str
+        What came of each candidate: "scored"; "baseline", scored too, but not to be chosen; "dropped" after a trial on
+        one fold; "failed"; or "not tried" for lack of time.
+    notes : tuple of str
+        Why each candidate was not scored; empty if it was.
     seconds : tuple of float
         The time that each candidate took.
     solves : tuple of int
@@ -81,60 +82,72 @@ class CandidateScores:
     truth: Hindsight
     names: tuple[str, ...]
     regrets: FloatArray
-    errors: tuple[str, ...]
+    statuses: tuple[str, ...]
+    notes: tuple[str, ...]
     seconds: tuple[float, ...]
     solves: tuple[int, ...]
-
-    @classmethod
-    def run(cls, held_out: OutOfFold, candidates: Mapping[str, Any]) -> CandidateScores:
-        """Score every candidate; record candidates that fail, and raise only if all of them do."""
-        regrets = np.full((len(candidates), len(held_out.rows)), np.nan)
-        errors, seconds = [], []
-        for row, candidate in zip(regrets, tracked(candidates.values(), "Scoring candidates"), strict=True):
-            begin = perf_counter()
-            try:
-                row[:] = held_out.regret(candidate)
-                errors.append("")
-            except Exception as reason:  # a user's learner may raise anything: report it in its row
-                errors.append(f"{type(reason).__name__}: {reason}")
-                last = reason
-            seconds.append(perf_counter() - begin)
-        if all(errors):
-            why = "\n".join(f"- {line}" for line in reasons(candidates, errors))
-            raise ValueError(f"none of the {len(candidates)} candidates could be fitted and scored.\n{why}") from last
-        calls = tuple(0 if error else held_out.n_solves for error in errors)
-        return cls(held_out.truth, tuple(candidates), regrets, tuple(errors), tuple(seconds), calls)
 
     @property
     def n_solves(self) -> int:
         """The total number of solver calls, including those for the best decisions."""
         return len(self.truth.best) + sum(self.solves)
 
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """Why candidates failed; empty for the others."""
+        return tuple(note if status == "failed" else "" for status, note in zip(self.statuses, self.notes, strict=True))
+
     @cached_property
     def results(self) -> dict[str, Any]:
         """Arrays with one entry per candidate, like those of scikit-learn's searches; see `WiseRegressorCV`."""
         regret = 100 * self.regrets.sum(axis=1) / self.truth.scale
-        lowest = int(np.nanargmin(regret))
+        status = np.array(self.statuses, dtype=object)
+        lowest = int(np.nanargmin(np.where(status == "scored", regret, np.nan)))
         return {
             "candidate": np.array(self.names, dtype=object),
             "regret": regret,
-            "standard_error": self._standard_errors(self.regrets),
+            "standard_error": ratio_errors(self.regrets, self.truth),
             "difference": regret - regret[lowest],
             # Far smaller than the standard error of either regret: rows that are hard for all models cancel.
-            "difference_standard_error": self._standard_errors(self.regrets - self.regrets[lowest]),
-            "rank": np.argsort(np.argsort(regret, kind="stable")) + 1,  # failed candidates come last
+            "difference_standard_error": ratio_errors(self.regrets - self.regrets[lowest], self.truth),
+            "rank": np.argsort(np.argsort(regret, kind="stable")) + 1,  # candidates without a score come last
             "seconds": np.array(self.seconds),
             "n_solves": np.array(self.solves),
+            "status": status,
+            "note": np.array(self.notes, dtype=object),
             "error": np.array(self.errors, dtype=object),
         }
 
     @property
-    def choice(self) -> int:
-        """The index of the first candidate whose regret exceeds the lowest by at most one standard error."""
-        within = self.results["difference"] <= self.results["difference_standard_error"]
-        return int(within.argmax())
+    def ranked(self) -> list[str]:
+        """The names of the candidates that were scored, the lowest regret first."""
+        return [self.names[i] for i in np.argsort(self.results["rank"]) if self.statuses[i] == "scored"]
 
-    def regret_of_choosing(self, n_parts: int, rng: np.random.Generator) -> FloatArray:
+    def plus(self, other: CandidateScores) -> CandidateScores:
+        """Return these scores and those of other candidates on the same rows."""
+        return CandidateScores(
+            self.truth,
+            self.names + other.names,
+            np.vstack([self.regrets, other.regrets]),
+            self.statuses + other.statuses,
+            self.notes + other.notes,
+            self.seconds + other.seconds,
+            self.solves + other.solves,
+        )
+
+    @property
+    def close(self) -> npt.NDArray[np.intp]:
+        """The indices of the candidates whose regret exceeds the lowest by at most one standard error, in order."""
+        results = self.results
+        within = results["difference"] <= results["difference_standard_error"]
+        return np.flatnonzero(within & (results["status"] == "scored"))
+
+    def choose(self, rule: str) -> int:
+        """Return the index of the candidate that a rule chooses: see `WiseRegressorCV`."""
+        place = 0 if rule == "one standard error" else np.argmin(self.results["regret"][self.close])
+        return int(self.close[place])
+
+    def regret_of_choosing(self, n_parts: int, rng: np.random.Generator, *, rule: str = "minimum") -> FloatArray:
         """Return the regrets (n,) of choosing: the rows of each of some random parts get the choice on the other parts.
 
         The regret of the chosen candidate itself is biased downwards: it was chosen for a low regret on these rows.
@@ -144,28 +157,35 @@ class CandidateScores:
         for part in np.array_split(order, n_parts):
             others = np.delete(np.arange(len(regrets)), part)
             truth = self.truth.take(others)
-            regrets[part] = self.regrets[replace(self, truth=truth, regrets=self.regrets[:, others]).choice, part]
+            chosen = replace(self, truth=truth, regrets=self.regrets[:, others]).choose(rule)
+            regrets[part] = self.regrets[chosen, part]
         return regrets
 
-    def _standard_errors(self, regrets: FloatArray) -> FloatArray:
-        """Return the standard errors of normalised regrets, or of their differences: (k, n) -> (k,).
 
-        These are the standard errors, to first order, of the ratio `100 · Σ regret / Σ |best|`.
-        """
-        ratios = regrets.sum(axis=1, keepdims=True) / self.truth.scale
-        residuals = regrets - ratios * np.abs(self.truth.best)
-        return 100 * np.sqrt(regrets.shape[1]) * residuals.std(axis=1, ddof=1) / self.truth.scale
+def ratio_errors(regrets: FloatArray, truth: Hindsight) -> FloatArray:
+    """Return the standard errors of normalised regrets, or of their differences: (k, n) -> (k,).
+
+    These are the standard errors, to first order, of the ratio `100 · Σ regret / Σ |best|`.
+    """
+    ratios = regrets.sum(axis=1, keepdims=True) / truth.scale
+    residuals = regrets - ratios * np.abs(truth.best)
+    spread = residuals.std(axis=1, ddof=1) if regrets.shape[1] > 1 else np.full(len(regrets), np.inf)
+    return 100 * np.sqrt(regrets.shape[1]) * spread / truth.scale
 
 
-def table(results: Mapping[str, Any], chosen: int) -> Table:
-    """Return the results as a table, with the lowest regret first and the chosen candidate in bold."""
+def table(results: Mapping[str, Any], chosen: Sequence[str]) -> Table:
+    """Return the results as a table, with the lowest regret first and the chosen candidates in bold."""
     shown = Table()
     shown.add_column("candidate")
     for heading in ("regret %", "± s.e.", "over lowest", "± s.e.", "seconds"):
         shown.add_column(heading, justify="right")
     keys = ("regret", "standard_error", "difference", "difference_standard_error", "seconds")
     for i in np.argsort(results["rank"]):
-        cells = ["failed"] if results["error"][i] else [f"{results[key][i]:.2f}" for key in keys]
-        style = "bold" if i == chosen else "dim" if results["error"][i] else None
-        shown.add_row(Text(results["candidate"][i]), *cells, style=style)
+        status = results["status"][i]
+        if status in ("scored", "baseline"):
+            name = results["candidate"][i] + (" (baseline)" if status == "baseline" else "")
+            style = "bold" if results["candidate"][i] in chosen else None
+            shown.add_row(Text(name), *(f"{results[key][i]:.2f}" for key in keys), style=style)
+        elif status == "failed":
+            shown.add_row(Text(results["candidate"][i]), "failed", style="dim")
     return shown

@@ -1,0 +1,125 @@
+"""What the choice makes of truths that were made to mislead it, and which rule it should choose by.
+
+Run: `python examples/blind_spots.py` (some minutes; `--quick` for one seed and fewer truths). It prints the table of
+`docs/choosing.md`: the regret in percent on new rows, averaged over the seeds, of least squares and of the choice by
+three rules: the simplest candidate within one standard error of the lowest regret, the lowest, and the average of all
+within one standard error. The floor is the regret of the true expected costs.
+"""
+
+import sys
+from collections.abc import Callable
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from decidewise import GeneralizedLinear, WiseRegressorCV, normalized_regret
+from decidewise.data import Dataset, make_knapsack, make_portfolio, make_shortest_path
+from decidewise.problems import ShortestPath
+
+GRID = ShortestPath(5, 5)
+COLUMNS = ("floor", "least squares", "simplest", "lowest", "average")
+FIRST_SEED = 7_000  # far from those of the paper's plans
+N_TEST = 2_000
+
+
+def main(n_seeds: int = 3, truths: tuple[str, ...] | None = None) -> None:
+    table = Table("truth", "rows", *COLUMNS, "chosen (last seed)")
+    excess = []
+    for name in truths or TRUTHS:
+        n, make = TRUTHS[name]
+        found = [regrets(make(n + N_TEST, FIRST_SEED + seed).split(n)) for seed in range(n_seeds)]
+        means = np.mean([row for row, _ in found], axis=0)
+        excess.append(means[2:] / means[2:].min() - 1)
+        table.add_row(name, str(n), *(f"{mean:.2f}" for mean in means), found[-1][1])
+    Console(width=130).print(table)
+    over = ", ".join(f"{name} {value:.1%}" for name, value in zip(COLUMNS[2:], np.mean(excess, axis=0), strict=True))
+    print(f"On average above the best of the three rules: {over}.")
+
+
+def regrets(data: tuple[Dataset, Dataset]) -> tuple[list[float], str]:
+    train, test = data
+    choice = WiseRegressorCV(train.problem, random_state=0).fit(train.X, train.costs)
+    # The members are in the order from the simplest to the most complex, so one fit gives all three rules.
+    members = getattr(choice.best_estimator_, "estimators_", [choice.best_estimator_])
+    models = {
+        "least squares": GeneralizedLinear().fit(train.X, train.costs),
+        "simplest": members[0],
+        "lowest": members[choice.members_.index(choice.best_name_)],
+        "average": choice,
+    }
+    floor = normalized_regret(test.problem, test.mean_costs, test.costs)
+    scores = [normalized_regret(test.problem, model.predict(test.X), test.costs) for model in models.values()]
+    return [floor, *scores], f"{len(members)}: {choice.best_name_}"
+
+
+def noisy(X: np.ndarray, means: np.ndarray, rng: np.random.Generator) -> Dataset:
+    return Dataset(X, means * rng.uniform(0.5, 1.5, means.shape), GRID, means)
+
+
+def rules(n: int, seed: int) -> Dataset:
+    """Costs are sums of rules such as "if the second feature is above 0.3 and the fourth above -0.1"."""
+    rng = np.random.default_rng(seed)
+    X, means = rng.normal(size=(n, 5)), np.ones((n, GRID.n_costs))
+    for cost in np.repeat(np.arange(GRID.n_costs), 3):
+        (first, second), (low, high) = rng.integers(5, size=2), rng.normal(0, 0.5, size=2)
+        means[:, cost] += rng.uniform(0, 3) * ((X[:, first] > low) & (X[:, second] > high))
+    return noisy(X, means, rng)
+
+
+def waves(n: int, seed: int) -> Dataset:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    means = np.exp(np.sin(X @ rng.normal(size=(5, GRID.n_costs)) + rng.uniform(0, 6, GRID.n_costs)))
+    return noisy(X, means, rng)
+
+
+def network(n: int, seed: int) -> Dataset:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    hidden = np.maximum(X @ rng.normal(size=(5, 16)) + 0.5 * rng.normal(size=16), 0)
+    means = 0.3 + np.maximum(0.5 * hidden @ rng.normal(size=(16, GRID.n_costs)), 0)
+    return noisy(X, means, rng)
+
+
+def zeros(n: int, seed: int) -> Dataset:
+    data, rng = make_shortest_path(n, degree=6, seed=seed), np.random.default_rng(seed)
+    return Dataset(data.X, data.costs * (rng.random(data.costs.shape) > 0.01), GRID, 0.99 * data.mean_costs)
+
+
+def rare(n: int, seed: int) -> Dataset:
+    data, rng = make_shortest_path(n, degree=4, seed=seed), np.random.default_rng(seed)
+    factors = np.where(rng.random(data.costs.shape) < 0.002, 50.0, 1.0)
+    return Dataset(data.X, data.costs * factors, GRID, data.mean_costs)
+
+
+def sizes(n: int, seed: int) -> Dataset:
+    data, rng = make_shortest_path(n, degree=4, seed=seed), np.random.default_rng(seed)
+    return Dataset(data.X, data.costs * np.exp(1.5 * rng.normal(size=(n, 1))), GRID, data.mean_costs)
+
+
+def path(degree: int, n_features: int = 5) -> Callable[[int, int], Dataset]:
+    return lambda n, seed: make_shortest_path(n, degree=degree, seed=seed, n_features=n_features)
+
+
+TRUTHS: dict[str, tuple[int, Callable[[int, int], Dataset]]] = {
+    "rules": (300, rules),
+    "waves": (200, waves),
+    "network": (200, network),
+    "1 % of the costs zero": (200, zeros),
+    "rare costs times 50": (200, rare),
+    "size unrelated to direction": (200, sizes),
+    "60 features": (30, path(4, 60)),
+    "shortest path, degree 1": (200, path(1)),
+    "shortest path, degree 4": (400, path(4)),
+    "shortest path, degree 8": (200, path(8)),
+    "knapsack, degree 1": (100, lambda n, seed: make_knapsack(n, degree=1, seed=seed)),
+    "knapsack, degree 4": (400, lambda n, seed: make_knapsack(n, degree=4, seed=seed)),
+    "portfolio, degree 1": (200, lambda n, seed: make_portfolio(n, degree=1, seed=seed, factor_noise=False)),
+    "portfolio, degree 7": (400, lambda n, seed: make_portfolio(n, degree=7, seed=seed, factor_noise=False)),
+}
+
+
+if __name__ == "__main__":
+    quick = "--quick" in sys.argv[1:]
+    main(1, ("rules", "network", "1 % of the costs zero", "shortest path, degree 4")) if quick else main()

@@ -1,0 +1,1 @@
+"""Small learners of which candidates are made: given forecasts, smooth features, floored targets, clipped weights."""

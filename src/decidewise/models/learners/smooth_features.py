@@ -1,0 +1,60 @@
+"""Random smooth features, which make a linear model nonlinear."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from decidewise.checks import FloatArray, as_integer, as_positive
+
+_N_PAIRS = 2000
+
+
+class SmoothFeatures(TransformerMixin, BaseEstimator):
+    """Add random Fourier features: `cos(w·x)` and `sin(w·x)` for random `w`, beside `x` itself.
+
+    A linear model of them approximates a Gaussian kernel (Rahimi and Recht, NeurIPS 2007). The bandwidth of the kernel
+    is the median distance between rows, times `bandwidth`. Standardise the features before, and the result after.
+
+    Parameters
+    ----------
+    n_components : int
+        The number of features to add.
+    bandwidth : float
+        In units of the median distance; less is more wiggly.
+    random_state : int, RandomState instance or None
+
+    Examples
+    --------
+    >>> SmoothFeatures(10).fit_transform(np.eye(3)).shape
+    (3, 13)
+    """
+
+    def __init__(self, n_components: int = 60, *, bandwidth: float = 1.0, random_state: Any = 0) -> None:
+        self.n_components = n_components
+        self.bandwidth = bandwidth
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Measure the median distance and draw the directions (p, k/2)."""
+        n_pairs = (as_integer(self.n_components, name="n_components") + 1) // 2
+        as_positive(self.bandwidth, name="bandwidth")
+        X = validate_data(self, X, dtype=np.float64)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        first, second = rng.integers(len(X), size=(2, _N_PAIRS))
+        distances = np.linalg.norm(X[first] - X[second], axis=1)
+        distances = distances[distances > 0]
+        median = float(np.median(distances)) if len(distances) else 1.0
+        self.directions_ = rng.normal(size=(X.shape[1], n_pairs)) / (self.bandwidth * median)
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the features with the smooth ones beside them: (n, p) -> (n, p + k)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        phases = X @ self.directions_
+        return np.hstack([X, np.cos(phases), np.sin(phases)])[:, : X.shape[1] + self.n_components]

@@ -1,0 +1,78 @@
+"""Candidates that spend solver calls on training: SPO+ from the best linear models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.pipeline import Pipeline
+
+from decidewise.models.decision_regressor import DecisionRegressor
+from decidewise.models.generalized_linear import GeneralizedLinear
+from decidewise.models.selection.folds import Splits
+from decidewise.models.wise_regressor import WiseRegressor
+from decidewise.problems.base import Problem
+
+_MAX_EPOCHS = 30
+# Each row is also solved for its label, at the start and at the end of training.
+_PASSES_BESIDE_EPOCHS = 3
+
+
+def polished(
+    problem: Problem,
+    ranked: dict[str, Any],
+    splits: Splits,
+    n_rows: int,
+    train_solves: int,
+    *,
+    with_steps: bool = True,
+) -> tuple[dict[str, Any], str]:
+    """Return candidates trained with SPO+ within a budget of solver calls, and a note on them.
+
+    Parameters
+    ----------
+    ranked : dict of str to estimator
+        The candidates scored, the lowest regret first. SPO+ starts from the first of them that is linear behind its
+        feature steps, and from plain WISE.
+    n_rows : int
+        The number of rows of the last fit, on all rows.
+    train_solves : int
+        The largest number of solver calls for training, in all folds and on all rows together.
+    with_steps : bool
+        Whether candidates with feature steps may be starts; such steps do not take features per item.
+    """
+    if not train_solves:
+        return {}, "left out: train_solves=0 allows no solver calls for training"
+    starts = {name: parts for name, model in ranked.items() if (parts := linear_parts(model)) is not None}
+    starts = {name: parts for name, parts in starts.items() if with_steps or not parts[0]}
+    first = dict(list(starts.items())[:1])
+    if not any(_is_plain_wise(*parts) for parts in first.values()):
+        first["wise"] = [], GeneralizedLinear(), 1.0
+    n_trained = len(first) * (sum(len(train) for train, _ in splits) + n_rows)
+    epochs = min(_MAX_EPOCHS, train_solves // n_trained - _PASSES_BESIDE_EPOCHS)
+    if epochs < 1:
+        least = (1 + _PASSES_BESIDE_EPOCHS) * n_trained
+        return (
+            {},
+            f"left out: one epoch takes {least:,} solver calls for training, more than train_solves={train_solves:,}",
+        )
+    models = {f"spo+ from {name}": _trained(problem, *parts, epochs) for name, parts in first.items()}
+    return models, f"{epochs} epochs of SPO+ from {' and '.join(first)}"
+
+
+def linear_parts(candidate: Any) -> tuple[list[Any], GeneralizedLinear, float] | None:
+    """Return the feature steps, the learner and the exponent of a candidate that is linear behind its steps."""
+    if not isinstance(candidate, WiseRegressor):
+        return None
+    learner = GeneralizedLinear() if candidate.estimator is None else candidate.estimator
+    steps, last = (learner.steps[:-1], learner.steps[-1][1]) if isinstance(learner, Pipeline) else ([], learner)
+    return (steps, last, candidate.exponent) if isinstance(last, GeneralizedLinear) else None
+
+
+def _is_plain_wise(steps: list[Any], learner: GeneralizedLinear, exponent: float) -> bool:
+    return not steps and exponent == 1 and learner.effective_link == "identity" and learner.alpha == 0
+
+
+def _trained(problem: Problem, steps: list[Any], learner: GeneralizedLinear, exponent: float, epochs: int) -> Any:
+    start = WiseRegressor(learner, exponent=exponent)
+    model = DecisionRegressor(problem, "spo+", init=start, link=learner.effective_link, epochs=epochs, random_state=0)
+    return Pipeline([*steps, ("spo+", model)]) if steps else model

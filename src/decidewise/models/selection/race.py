@@ -1,0 +1,191 @@
+"""Score candidates on held-out rows: in parallel, with costly ones on trial first, and failures as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter, time
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from decidewise.checks import FloatArray
+from decidewise.evaluate import Hindsight
+from decidewise.models.linear.blocks import one_library_thread
+from decidewise.models.selection.out_of_fold import OutOfFold
+from decidewise.models.selection.ridge_path import ridge_paths
+from decidewise.models.selection.scores import CandidateScores, ratio_errors, reasons
+from decidewise.progress import tracked
+
+# A candidate on trial is dropped if its regret on one fold exceeds the best so far by more than this many
+# standard errors of the difference. One that is only as good is often dropped, but would hardly be chosen anyway:
+# simpler candidates come first.
+_STANDARD_ERRORS = 0.5
+# The share of the candidates on trial for whose full scores a budget of solver calls has to suffice.
+_SHARE_ADMITTED = 0.25
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one candidate: its regrets (n,) if it was scored, and otherwise why not."""
+
+    status: str
+    regrets: FloatArray | None = None
+    note: str = ""
+    seconds: float = 0.0
+    n_solves: int = 0
+
+    @property
+    def total(self) -> float:
+        """The sum of the regrets; infinite if there are none."""
+        return np.inf if self.regrets is None else float(self.regrets.sum())
+
+
+def n_models_to_score(candidates: Mapping[str, Any], n_folds: int) -> float:
+    """Return for how many models a budget of solver calls has to suffice: those on trial count in part."""
+    on_trial = len(_leads(candidates))
+    return len(candidates) - on_trial + on_trial * (_SHARE_ADMITTED + 1 / n_folds if n_folds > 1 else 1)
+
+
+def race(
+    held_out: OutOfFold,
+    candidates: Mapping[str, Any],
+    *,
+    n_jobs: int | None = None,
+    max_seconds: float | None = None,
+    max_solves: int | None = None,
+    baselines: Mapping[str, FloatArray] | None = None,
+) -> CandidateScores:
+    """Score candidates; record those that fail, and raise only if all of them do.
+
+    Parameters
+    ----------
+    candidates : mapping of str to estimator
+        From the simplest to the most complex; `Candidates.leads` says which are on trial.
+    n_jobs : int, optional
+        As in scikit-learn. It does not change the result.
+    max_seconds : float, optional
+        Candidates that have not begun by then are not tried; the first one always is.
+    max_solves : int, optional
+        The largest number of solver calls; candidates on trial are admitted, the best first, as far as it allows.
+    baselines : mapping of str to array of shape (n, d), optional
+        Predictions of all rows to score beside the candidates, which cannot be chosen.
+    """
+    deadline = np.inf if max_seconds is None else time() + max_seconds
+    leads = _leads(candidates)
+    outcomes = _run(held_out, _those(candidates, set(candidates) - set(leads)), n_jobs, deadline)
+    if leads:
+        spent = (1 + len(baselines or {})) * len(held_out.rows) + sum(each.n_solves for each in outcomes.values())
+        left = None if max_solves is None else max_solves - spent
+        outcomes |= _try_out(held_out, candidates, leads, outcomes, n_jobs, deadline, left)
+    if all(outcome.regrets is None for outcome in outcomes.values()):
+        why = "\n".join(f"- {line}" for line in reasons(outcomes, [outcome.note for outcome in outcomes.values()]))
+        raise ValueError(f"none of the {len(candidates)} candidates could be fitted and scored.\n{why}")
+    known = {
+        name: Outcome("baseline", held_out.regret_of_known(prediction), n_solves=len(held_out.rows))
+        for name, prediction in (baselines or {}).items()
+    }
+    return assembled(held_out.truth, {name: outcomes[name] for name in candidates} | known)
+
+
+def assembled(truth: Hindsight, outcomes: Mapping[str, Outcome]) -> CandidateScores:
+    """Return the outcomes of candidates as scores; those without regrets have NaN."""
+    missing = np.full(len(truth.best), np.nan)
+    return CandidateScores(
+        truth,
+        tuple(outcomes),
+        np.array([missing if outcome.regrets is None else outcome.regrets for outcome in outcomes.values()]),
+        tuple(outcome.status for outcome in outcomes.values()),
+        tuple(outcome.note for outcome in outcomes.values()),
+        tuple(outcome.seconds for outcome in outcomes.values()),
+        tuple(outcome.n_solves for outcome in outcomes.values()),
+    )
+
+
+def _try_out(
+    held_out: OutOfFold,
+    candidates: Mapping[str, Any],
+    leads: Mapping[str, str],
+    outcomes: Mapping[str, Outcome],
+    n_jobs: int | None,
+    deadline: float,
+    max_solves: int | None,
+) -> dict[str, Outcome]:
+    """Score the candidates on trial that are not clearly worse on one fold than the best so far."""
+    best = min((each.regrets for each in outcomes.values() if each.regrets is not None), key=np.sum, default=None)
+    if best is None or len(held_out.splits) == 1:
+        return _run(held_out, _those(candidates, leads), n_jobs, deadline)
+    fold = held_out.smallest_fold()
+    to_beat = best[np.searchsorted(held_out.rows, fold.rows)]
+    tried = _run(fold, _those(candidates, set(leads.values())), n_jobs, deadline)
+    promising = {name for name, outcome in tried.items() if _is_promising(outcome, to_beat, fold)}
+    tried |= _run(
+        fold, _those(candidates, [k for k in leads if k not in tried and leads[k] in promising]), n_jobs, deadline
+    )
+    admitted = [name for name, outcome in tried.items() if _is_promising(outcome, to_beat, fold)]
+    if max_solves is not None:
+        left = max_solves - sum(outcome.n_solves for outcome in tried.values())
+        admitted = sorted(admitted, key=lambda name: tried[name].total)[: left // held_out.n_solves]
+    found = _run(held_out, _those(candidates, admitted), n_jobs, deadline)
+    scale, lowest = fold.truth.scale, 100 * to_beat.sum() / fold.truth.scale
+    for name in leads:
+        if name in tried and tried[name].status != "scored":
+            found[name] = tried[name]
+        elif name in tried and name not in found:
+            regret = 100 * tried[name].total / scale
+            note = f"dropped after one fold, with {regret:.2f} % regret where the best so far had {lowest:.2f} %"
+            found[name] = Outcome("dropped", None, note, tried[name].seconds, tried[name].n_solves)
+        elif name not in tried:
+            found[name] = Outcome("dropped", None, f"not tried, since {leads[name]!r} was not good enough on one fold")
+        else:
+            seconds, n_solves = tried[name].seconds, tried[name].n_solves
+            found[name] = replace(
+                found[name], seconds=found[name].seconds + seconds, n_solves=found[name].n_solves + n_solves
+            )
+    return found
+
+
+def _is_promising(outcome: Outcome, to_beat: FloatArray, fold: OutOfFold) -> bool:
+    if outcome.regrets is None:
+        return False
+    worse = (outcome.regrets - to_beat)[None]
+    return bool(100 * worse.sum() / fold.truth.scale <= _STANDARD_ERRORS * ratio_errors(worse, fold.truth)[0])
+
+
+def _run(held_out: OutOfFold, candidates: Mapping[str, Any], n_jobs: int | None, deadline: float) -> dict[str, Outcome]:
+    """Score candidates on all rows of `held_out`, those of one ridge path together."""
+    paths = ridge_paths(candidates)
+    found = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_score)(held_out, [candidates[name] for name in names], deadline if place else np.inf)
+        for place, names in enumerate(paths)
+    )
+    outcomes: dict[str, Outcome] = {}
+    for names in tracked(paths, "Scoring candidates"):
+        outcomes |= zip(names, next(found), strict=True)
+    return {name: outcomes[name] for name in candidates}
+
+
+def _score(held_out: OutOfFold, path: Sequence[Any], deadline: float) -> list[Outcome]:
+    begin = perf_counter()
+    if time() > deadline:
+        return [Outcome("not tried", note="max_seconds were over")] * len(path)
+    try:
+        with one_library_thread():  # so that rounding does not depend on the number of jobs
+            regrets = held_out.regrets(path)
+    except Exception as reason:  # a user's learner may raise anything: report it in its row
+        failed = Outcome("failed", None, f"{type(reason).__name__}: {reason}", (perf_counter() - begin) / len(path))
+        return [failed] * len(path)
+    seconds = (perf_counter() - begin) / len(path)
+    return [Outcome("scored", row, "", seconds, held_out.n_solves) for row in regrets]
+
+
+def _leads(candidates: Mapping[str, Any]) -> dict[str, str]:
+    """Return the candidates on trial with their leads; one whose lead was removed leads itself."""
+    leads = getattr(candidates, "leads", {})
+    return {name: leads[name] if leads[name] in candidates else name for name in candidates if name in leads}
+
+
+def _those(candidates: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    chosen = set(names)
+    return {name: candidate for name, candidate in candidates.items() if name in chosen}

@@ -1,0 +1,94 @@
+"""Each small learner does what it says, against the same by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from decidewise import GeneralizedLinear, WiseRegressor, WiseRegressorCV
+from decidewise.models import ClippedWise, FlooredRegressor, GivenForecast, SmoothFeatures
+from decidewise.problems import TopK
+from decidewise.scaling import norms, unit_rows
+
+RNG = np.random.default_rng(0)
+X, COSTS = RNG.normal(size=(60, 3)), RNG.lognormal(size=(60, 4))
+
+
+@pytest.mark.filterwarnings("ignore:there is one cost only")
+@parametrize_with_checks([SmoothFeatures(10), ClippedWise()])
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+class TestClippedWise:
+    def test_zero_is_least_squares_of_directions_and_one_is_wise(self):
+        directions = GeneralizedLinear().fit(X, unit_rows(COSTS)).predict(X)
+        np.testing.assert_allclose(ClippedWise(clip=0.0, scale="unit").fit(X, COSTS).predict(X), directions)
+        np.testing.assert_allclose(
+            ClippedWise(clip=1.0).fit(X, COSTS).predict(X), WiseRegressor().fit(X, COSTS).predict(X)
+        )
+
+    def test_between_weights_are_clipped_at_the_quantile(self):
+        weights = np.minimum(norms(COSTS), np.quantile(norms(COSTS), 0.5, method="inverted_cdf"))
+        by_hand = GeneralizedLinear("gamma").fit(X, unit_rows(COSTS), weights).predict(X)
+        np.testing.assert_allclose(
+            ClippedWise(GeneralizedLinear("gamma"), clip=0.5, scale="unit").fit(X, COSTS).predict(X), by_hand
+        )
+
+    def test_rows_of_zeros_and_bad_input(self):
+        costs = np.vstack([COSTS, np.zeros(4)])
+        same = ClippedWise(scale="unit").fit(np.vstack([X, X[:1]]), costs).predict(X)
+        np.testing.assert_allclose(same, ClippedWise(scale="unit").fit(X, COSTS).predict(X))
+        with pytest.raises(ValueError, match="clip must be"):
+            ClippedWise(clip=2).fit(X, COSTS)
+        with pytest.raises(ValueError, match="nothing to learn"):
+            ClippedWise().fit(X, np.zeros((60, 4)))
+        assert not hasattr(ClippedWise(), "partial_fit")
+
+
+def test_floored_targets_are_those_of_a_maximum():
+    costs = COSTS.copy()
+    costs[3, 1] = -2.0
+    floors = 0.05 * np.abs(costs).mean(axis=0)
+    expected = GeneralizedLinear("gamma").fit(X, np.maximum(costs, floors)).predict(X)
+    np.testing.assert_allclose(FlooredRegressor(GeneralizedLinear("gamma")).fit(X, costs).predict(X), expected)
+
+
+def test_smooth_features_approximate_a_gaussian_kernel():
+    smooth = SmoothFeatures(20_000, bandwidth=0.7).fit(X)
+    waves = smooth.transform(X)[:, 3:] / np.sqrt(10_000)
+    distances = np.linalg.norm(X[:, None] - X[None], axis=2)
+    width = 0.7 * np.median(distances[np.triu_indices(60, 1)])
+    assert np.abs(waves @ waves.T - rbf_kernel(X, gamma=1 / (2 * width**2))).max() < 0.06
+    np.testing.assert_array_equal(SmoothFeatures(10).fit(X).transform(X), SmoothFeatures(10).fit(X).transform(X))
+
+
+class TestGivenForecast:
+    problem = TopK(4, 1)
+
+    def test_columns_names_functions_and_items(self):
+        frame = pd.DataFrame(COSTS, columns=list("abcd")).assign(day="Mon")
+        by_name = GivenForecast(list("dcba")).fit(frame, COSTS).predict(frame)
+        np.testing.assert_array_equal(by_name, COSTS[:, ::-1])
+        by_function = GivenForecast(lambda X: X[list("abcd")] * 2).fit(frame, COSTS).predict(frame)
+        np.testing.assert_array_equal(by_function, 2 * COSTS)
+        items = np.stack([np.zeros_like(COSTS), COSTS], axis=2)
+        np.testing.assert_array_equal(GivenForecast(1).fit(items, COSTS).predict(items), COSTS)
+
+    @pytest.mark.parametrize(
+        ("forecast", "sentence"),
+        [
+            ({"mine": [0, 1]}, r"the forecast 'mine' has shape \(60, 2\), but there are 4 costs in 60 rows"),
+            (
+                [0, 1, 2, 9],
+                r"the forecast 'forecast' must be a list of columns of X or a function of X; got \[0, 1, 2, 9\]",
+            ),
+            (lambda X: np.full((60, 4), np.nan), r"the forecast 'forecast' must be finite; row 0, column 0 has NaN"),
+            (lambda X: np.ones((59, 4)), r"has shape \(59, 4\), but there are 4 costs in 60 rows"),
+            (7, "must be a list of columns of X or a function"),
+        ],
+    )
+    def test_a_bad_forecast_is_an_error_before_anything_is_fitted(self, forecast, sentence):
+        with pytest.raises(ValueError, match=sentence):
+            WiseRegressorCV(self.problem, [WiseRegressor()], forecast=forecast).fit(X, COSTS)

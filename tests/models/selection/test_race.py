@@ -1,0 +1,133 @@
+"""Costly candidates are tried on one fold first, jobs do not change the result, and failures are rows."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.dummy import DummyRegressor
+
+from decidewise import WiseRegressor, WiseRegressorCV
+from decidewise.data import make_shortest_path
+from decidewise.models import Candidates, GeneralizedLinear
+from decidewise.problems import Ball, CountedProblem, TopK
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_shortest_path(150, degree=6, seed=3)
+
+
+class Upside(BaseEstimator):
+    """Predicts ones, or minus ones in some rows; counts the fits of all copies."""
+
+    fits = 0
+
+    def __init__(self, wrong=0):
+        self.wrong = wrong
+
+    def fit(self, X, y):
+        Upside.fits += 1
+        return self
+
+    def predict(self, X):
+        return np.where(self.wrong > X, -1.0, 1.0)
+
+
+X, COSTS = np.arange(100.0)[:, None], np.ones((100, 1))
+
+
+def on_trial(base, **groups):
+    menu = Candidates(base)
+    for family, members in groups.items():
+        menu.serve(family, "", groups=[members], on_trial=True)
+    return menu
+
+
+class TestTrial:
+    def fit(self, menu, **settings):
+        Upside.fits = 0
+        return WiseRegressorCV(Ball(1), menu, random_state=0, **settings).fit(X, COSTS)
+
+    def test_a_family_whose_lead_is_clearly_worse_is_dropped_after_one_fold(self):
+        menu = on_trial({"good": Upside()}, bad={"bad": Upside(50), "worse": Upside(90)})
+        model = self.fit(menu)
+        assert Upside.fits == 5 + 1 + 1  # five folds, the trial of the lead, the last fit
+        results = model.cv_results_
+        assert results["status"].tolist() == ["scored", "dropped", "dropped"]
+        assert "where the best so far had 0.00 %" in results["note"][1]
+        assert results["note"][2] == "not tried, since 'bad' was not good enough on one fold"
+        assert results["n_solves"].tolist() == [100, 20, 0]
+        assert model.n_solves_ == 220
+
+    def test_those_that_hold_their_own_are_scored_on_all_folds(self):
+        menu = on_trial({"bad": Upside(60)}, good={"good": Upside(1), "also bad": Upside(90), "also good": Upside(2)})
+        model = self.fit(menu, rule="minimum")
+        assert model.best_name_ == "good"
+        assert model.cv_results_["status"].tolist() == ["scored", "scored", "dropped", "scored"]
+        assert model.n_solves_ == 100 + 100 + 3 * 20 + 2 * 100
+
+    def test_without_anything_to_compare_with_all_are_scored(self):
+        model = self.fit(on_trial({}, only={"only": Upside(), "other": Upside(3)}))
+        assert model.cv_results_["status"].tolist() == ["scored", "scored"]
+
+    def test_solver_calls_stay_within_their_limit(self):
+        problem = CountedProblem(Ball(1))
+        menu = on_trial({"bad": Upside(60)}, good={f"good {i}": Upside(i % 3) for i in range(20)})
+        model = WiseRegressorCV(problem, menu, max_solves=300, random_state=0).fit(X, COSTS)
+        assert problem.n_solves == model.n_solves_ <= 300
+
+
+def test_jobs_do_not_change_the_result(data):
+    alone, together = (
+        WiseRegressorCV(data.problem, n_jobs=n_jobs, cv=3, random_state=0).fit(data.X, data.costs)
+        for n_jobs in (None, 2)
+    )
+    assert alone.members_ == together.members_
+    np.testing.assert_array_equal(alone.cv_results_["regret"], together.cv_results_["regret"])
+    np.testing.assert_array_equal(alone.predict(data.X), together.predict(data.X))
+
+
+def test_what_has_not_begun_in_time_is_a_row(data):
+    candidates = {"first": DummyRegressor(), "second": WiseRegressor()}
+    model = WiseRegressorCV(data.problem, candidates, max_seconds=1e-9).fit(data.X, data.costs)
+    assert model.cv_results_["status"].tolist() == ["scored", "not tried"]
+    assert model.members_ == ["first"]
+
+
+class TestRidgePath:
+    def test_a_path_is_the_separate_fits(self, data):
+        ridges = {str(a): WiseRegressor(GeneralizedLinear(alpha=a)) for a in (0.0, 0.1, 10.0)}
+        together = WiseRegressorCV(data.problem, ridges, random_state=0).fit(data.X, data.costs).cv_results_["regret"]
+        alone = [
+            WiseRegressorCV(data.problem, [model], random_state=0).fit(data.X, data.costs).cv_results_["regret"][0]
+            for model in ridges.values()
+        ]
+        np.testing.assert_allclose(together, alone, rtol=1e-9)
+
+    def test_rows_are_read_once_for_the_whole_path(self, data, monkeypatch):
+        calls = []
+        fit = GeneralizedLinear.fit_blocks
+        monkeypatch.setattr(GeneralizedLinear, "fit_blocks", lambda self, blocks: calls.append(1) or fit(self, blocks))
+        ridges = [WiseRegressor(GeneralizedLinear(alpha=a)) for a in (0.1, 1.0, 10.0, 100.0)]
+        WiseRegressorCV(data.problem, ridges, rule="minimum", random_state=0).fit(data.X, data.costs)
+        assert len(calls) == 5 + 1
+
+
+class TestPolish:
+    def test_a_linear_model_that_decides_well_is_found_with_solver_calls(self):
+        # Cubes keep the order of their bases: a linear model can decide well, but not one fitted to the cubes.
+        rng = np.random.default_rng(0)
+        features = rng.normal(size=(300, 4))
+        bases = features @ (rng.normal(size=(4, 8)) * np.array([1, 1, 0.3, 0.3, 2, 2, 1, 0.5]))
+        costs = bases**3 + rng.normal(size=(300, 8))
+        problem = CountedProblem(TopK(8, 2))
+        few = [WiseRegressor(exponent=0), WiseRegressor()]
+        model = WiseRegressorCV(problem, few, train_solves=100_000, random_state=0).fit(features, costs)
+        assert all(name.startswith("spo+") for name in model.members_)
+        assert problem.n_solves <= model.n_solves_ + 100_000
+
+    def test_a_budget_that_is_too_small_is_said(self, data):
+        model = WiseRegressorCV(data.problem, [WiseRegressor()], train_solves=100).fit(data.X, data.costs)
+        assert model.notes_["SPO+"].startswith("left out: one epoch takes 3,000 solver calls for training, more than")
+        assert (
+            WiseRegressorCV(data.problem, [WiseRegressor()]).fit(data.X, data.costs).notes_["SPO+"].startswith("left")
+        )
