@@ -74,5 +74,6 @@ def _is_plain_wise(steps: list[Any], learner: GeneralizedLinear, exponent: float
 
 def _trained(problem: Problem, steps: list[Any], learner: GeneralizedLinear, exponent: float, epochs: int) -> Any:
     start = WiseRegressor(learner, exponent=exponent)
-    model = DecisionRegressor(problem, "spo+", init=start, link=learner.effective_link, epochs=epochs, random_state=0)
+    shape = {"link": learner.effective_link, "per_item": learner.per_item}
+    model = DecisionRegressor(problem, "spo+", init=start, epochs=epochs, random_state=0, **shape)
     return Pipeline([*steps, ("spo+", model)]) if steps else model
