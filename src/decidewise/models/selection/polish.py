@@ -74,6 +74,13 @@ def _is_plain_wise(steps: list[Any], learner: GeneralizedLinear, exponent: float
 
 def _trained(problem: Problem, steps: list[Any], learner: GeneralizedLinear, exponent: float, epochs: int) -> Any:
     start = WiseRegressor(learner, exponent=exponent)
-    shape = {"link": learner.effective_link, "per_item": learner.per_item}
-    model = DecisionRegressor(problem, "spo+", init=start, epochs=epochs, random_state=0, **shape)
+    model = DecisionRegressor(
+        problem,
+        "spo+",
+        init=start,
+        link=learner.effective_link,
+        per_item=learner.per_item,
+        epochs=epochs,
+        random_state=0,
+    )
     return Pipeline([*steps, ("spo+", model)]) if steps else model
