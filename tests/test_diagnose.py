@@ -94,7 +94,7 @@ class TestAdvice:
             ((None, None, None, none, False, 0.0), "Use another learner: 'it'"),
         ]
         for (gain, on_mean, on_forecast, spo_plus, log_link, exponent), beginning in begins:
-            advice, _ = _Verdict("it", gain, on_mean, on_forecast, spo_plus, log_link, exponent, 70).advice()
+            advice, _ = _Verdict("it", gain, on_mean, on_forecast, spo_plus, None, log_link, exponent, 70).advice()
             assert advice.startswith(beginning)
 
 
@@ -192,6 +192,7 @@ def test_text_and_html_say_the_same_and_html_is_escaped():
         gain_on_mean=Interval(20, 10, 30),
         gain_on_forecast=None,
         spo_plus_gain=None,
+        gain_of_sharing=None,
         floor=Interval(6.5, 5, 8),
         flips=0.125,
         value=50_000.0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
@@ -34,6 +34,8 @@ _N_PARTS = 10
 _RULE = "one standard error"
 # Two decisions count as the same if their entries differ by at most this fraction of the largest entry.
 _SAME_DECISION = 0.01
+#: The candidate with features of each item in which no item learns from another.
+_OWN = "least squares, own coefficients"
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,9 @@ class Diagnosis:
     spo_plus_gain : Interval or None
         `best` minus the regret of a linear or log-linear model trained with SPO+, from paired differences. None also if
         `max_solves` is too small to train one.
+    gain_of_sharing : Interval or None
+        With features of each item: the regret of least squares with coefficients of each item's own minus that of one
+        model shared by all items. None without features of each item.
     floor : Interval or None
         An estimate of the regret of the best candidate with unlimited rows; see `diagnose`.
     flips : float or None
@@ -81,6 +86,7 @@ class Diagnosis:
     gain_on_mean: Interval | None
     gain_on_forecast: Interval | None
     spo_plus_gain: Interval | None
+    gain_of_sharing: Interval | None
     floor: Interval | None
     flips: float | None
     value: float
@@ -114,6 +120,8 @@ class Diagnosis:
         ]
         if self.forecast is not None:
             lines.insert(1, ("regret of the forecast you have", self._shown(self.forecast)))
+        if self.gain_of_sharing is not None:
+            lines.insert(-2, ("saved by sharing one model among the items", self._shown(self.gain_of_sharing)))
         return lines
 
     def _shown(self, interval: Interval | None) -> str:
@@ -214,14 +222,7 @@ def diagnose(
     log_link = _has_log_link(best)
     halved = held_out.halved(rng)
     steps = _Steps([f"Not fitted: {reason}" for reason in reasons(scores.names, scores.errors)])
-    regrets = {"best": scores.regret_of_choosing(_N_PARTS, rng, rule=_RULE)}
-    for name in ("least squares", "training mean"):
-        if np.isfinite(measured[name]).all():
-            regrets[name] = measured[name]
-    if forecasts:
-        regrets["forecast"] = min((measured[name] for name in forecasts), key=np.sum)
-    for name in set(regrets) - {"best"}:
-        regrets[f"gain on {name}"] = regrets[name] - regrets["best"]
+    regrets = _compared(scores.regret_of_choosing(_N_PARTS, rng, rule=_RULE), measured, forecasts)
     with steps.trying("The regret with unlimited rows could not be measured"):
         regrets["floor"] = 2 * scores.regrets[best_index] - halved.regret(best)
     n_solves = scores.n_solves + halved.n_solves + (1 + _N_RESAMPLES) * len(held_out.rows)
@@ -241,6 +242,7 @@ def diagnose(
         gain_on_mean=found.get("gain on training mean"),
         gain_on_forecast=found.get("gain on forecast"),
         spo_plus_gain=found.get("spo+ gain"),
+        gain_of_sharing=found.get("gain of sharing"),
         log_link=log_link,
         exponent=getattr(best, "exponent", 0.0),
         n_training=_N_PASSES * len(X),
@@ -256,6 +258,7 @@ def diagnose(
         gain_on_mean=verdict.gain_on_mean,
         gain_on_forecast=verdict.gain_on_forecast,
         spo_plus_gain=verdict.spo_plus_gain,
+        gain_of_sharing=verdict.gain_of_sharing,
         floor=found.get("floor"),
         flips=flips,
         value=float(np.abs(held_out.truth.best).mean() * cost_unit(costs[rows], power=2.0)),
@@ -267,6 +270,22 @@ def diagnose(
     )
 
 
+def _compared(
+    best: FloatArray, measured: Mapping[str, FloatArray], forecasts: Collection[str]
+) -> dict[str, FloatArray]:
+    """Return the regrets (n,) to compare, by name: of the best candidate, of the others, and what it gains on them."""
+    regrets = {"best": best}
+    for name in ("least squares", "training mean"):
+        if np.isfinite(measured[name]).all():
+            regrets[name] = measured[name]
+    if forecasts:
+        regrets["forecast"] = min((measured[name] for name in forecasts), key=np.sum)
+    regrets |= {f"gain on {name}": regret - best for name, regret in regrets.items() if name != "best"}
+    if _OWN in measured and np.isfinite([measured[_OWN], measured["least squares"]]).all():
+        regrets["gain of sharing"] = measured[_OWN] - measured["least squares"]
+    return regrets
+
+
 @dataclass(frozen=True)
 class _Verdict:
     """What the advice depends on: the gains, and what the best candidate is; see `Diagnosis`."""
@@ -276,11 +295,19 @@ class _Verdict:
     gain_on_mean: Interval | None
     gain_on_forecast: Interval | None
     spo_plus_gain: Interval | None
+    gain_of_sharing: Interval | None
     log_link: bool
     exponent: float
     n_training: int
 
     def advice(self) -> tuple[str, str]:
+        """Return the advice, and the name of the model that it advises."""
+        advice, chosen = self._first()
+        if self.gain_of_sharing is not None and self.gain_of_sharing.low > 0 and "own" not in chosen:
+            advice += " The shared model is what helps: with coefficients of its own, each item would decide worse."
+        return advice, chosen
+
+    def _first(self) -> tuple[str, str]:
         """Return the advice of the first rule that applies, and the name of the model that it advises."""
         if self.spo_plus_gain is not None and self.spo_plus_gain.low > 0:
             return f"Train with the solver: SPO+ pays, and takes {self.n_training:,} solver calls.", "spo+"

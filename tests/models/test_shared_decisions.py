@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 
@@ -10,6 +11,7 @@ from decidewise.data import Dataset
 from decidewise.evaluate import normalized_regret, regret_scorer
 from decidewise.losses import registry
 from decidewise.models import default_candidates
+from decidewise.models.selection.ridge_path import fit_path
 from decidewise.problems import ShortestPath, TopK
 from decidewise.testing import check_model
 
@@ -128,3 +130,45 @@ def test_wrong_items_are_refused(data):
         DecisionRegressor(data.problem, init=np.zeros((3, 6))).fit(data.X, data.costs)
     with pytest.raises(ValueError, match='per_item="intercept" needs features per item'):
         DecisionRegressor(data.problem, per_item="intercept").fit(data.X[:, 0], data.costs)
+
+
+def test_the_choice_has_shared_models_and_models_of_each_item():
+    X, costs = draw(n=90)
+    few = {
+        name: model
+        for name, model in default_candidates(X, costs).items()
+        if name in ("training mean", "least squares", "gamma", "logarithms", "wise, ridge 0.1", "wise, ridge 1")
+        or "own" in name
+    }
+    assert {name for name in few if "own" in name} == {
+        f"{label}, own {kind}"
+        for label in ("least squares", "wise", "gamma", "wise gamma")
+        for kind in ("intercept", "coefficients")
+    }
+
+    model = WiseRegressorCV(TopK(D, 2), few, forecast={"the first": 0}, lags=(1,), random_state=0).fit(X, costs)
+
+    assert not any(model.cv_results_["error"])
+    regret = dict(zip(model.cv_results_["candidate"], model.cv_results_["regret"], strict=True))
+    assert regret["gamma"] < regret["gamma, own coefficients"]  # the truth is one model for all items
+    assert regret["least squares"] < regret["training mean"]
+    assert model.predict(X[:4]).shape == (4, D)
+
+
+def test_ridges_of_shared_models_are_those_of_separate_fits():
+    X, costs = draw()
+    path = [model for name, model in default_candidates(X, costs).items() if name.startswith("wise, ridge")]
+
+    for together, model in zip(fit_path([clone(model) for model in path], X, costs), path, strict=True):
+        np.testing.assert_allclose(together.predict(X), clone(model).fit(X, costs).predict(X), rtol=1e-7)
+
+
+def test_the_diagnosis_says_what_sharing_saves():
+    X, costs = draw(n=120)
+
+    found = diagnose(TopK(D, 2), X, costs, max_solves=20_000)
+
+    assert found.gain_of_sharing.low > 0
+    assert "The shared model is what helps" in found.advice
+    assert "saved by sharing one model among the items" in str(found)
+    assert diagnose(TopK(D, 2), X[:, :, 0], costs, max_solves=9_000).gain_of_sharing is None
