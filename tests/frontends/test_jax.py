@@ -38,8 +38,9 @@ def draw(problem, dtype=np.float32):
 def numpy_loss(name, problem, prediction, costs, step=0):
     """Return what the NumPy loss says of the same batch and noise."""
     loss = registry[name]()
-    target = loss.prepare(problem, costs)
-    return loss.value_and_grad(prediction, target, np.random.default_rng((0, step)))
+    rng = np.random.default_rng((0, step))
+    target = loss.prepare(problem, costs, rng=rng.spawn(1)[0])
+    return loss.value_and_grad(prediction, target, rng)
 
 
 @pytest.mark.parametrize(("name", "problem"), PAIRS)
@@ -69,7 +70,7 @@ def test_jit_changes_nothing(name):
     compiled_value, compiled_gradient = jax.jit(differentiate)(prediction, costs, 3)
 
     np.testing.assert_allclose(compiled_value, value, rtol=1e-6)
-    np.testing.assert_allclose(compiled_gradient, gradient, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(compiled_gradient, gradient, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", registry)
@@ -211,7 +212,7 @@ def test_bad_arguments():
         loss_function("spo", problem)
     with pytest.raises(ValueError, match="reduction must be one of 'mean', 'sum', 'none'; got 'max'"):
         loss_function("wise", problem, reduction="max")
-    with pytest.raises(ValueError, match="Ball has no polyhedron"):
+    with pytest.raises(ValueError, match="Rfwo needs a region with flat faces, and Ball"):
         loss_function("rfwo", Ball(3))
     shapes = r"must both have the shape \(batch, 12\).*prediction\.shape=\(20, 12\) and costs\.shape=\(20, 1\)"
     with pytest.raises(ValueError, match=shapes):

@@ -1,7 +1,6 @@
 """Conic programs against closed forms and against CVXPY; the answer of a row alone, failures, and what is refused."""
 
-import os
-import signal
+import _thread
 import threading
 from time import perf_counter
 
@@ -253,7 +252,7 @@ def test_time_limits_and_interrupts_act_within_a_row(slow):
         hurried.solve(row)
     with time_limit(perf_counter() + 0.1), pytest.raises(TimeLimitReached):
         slow.solve(row)
-    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer = threading.Timer(0.2, _thread.interrupt_main)
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         slow.solve(np.tile(row, (100, 1)))

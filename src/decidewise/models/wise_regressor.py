@@ -240,6 +240,8 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         if not self._lifts:
             final = self._unit if scale is not None else back_from(self._unit, self.exponent)
             prediction = prediction / (final / self.unit_)
+        if np.allclose(prediction, targets, rtol=1e-9, atol=0):  # the direction of a single cost is a constant
+            return 1.0
         return float(r2_score(targets, prediction, sample_weight=weights, multioutput="variance_weighted"))
 
     @property
