@@ -12,6 +12,7 @@ from decidewise.cli.bench import bench_commands
 from decidewise.cli.errors import Commands
 from decidewise.cli.paper import paper_commands
 from decidewise.cli.problems import problems
+from decidewise.cli.serve import serve
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
 
@@ -48,6 +49,7 @@ def warmup() -> None:
 
 
 app.command()(problems)
+app.command()(serve)
 app.add_typer(
     paper_commands,
     name="paper",
