@@ -17,8 +17,10 @@ import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
+from typer.testing import CliRunner
 
 from decidewise import GeneralizedLinear, InputError, WiseRegressor, decide, save_model
+from decidewise.cli import app
 from decidewise.problems import ProblemFile, TopK
 from decidewise.server import Limits
 from decidewise.server.arrow import read_stream, write_stream
@@ -392,11 +394,11 @@ def test_the_command_serves_until_it_is_stopped(tmp_path, top_two):
         (["model.dw", "--host", "no such host"], "."),
     ],
 )
-def test_bad_commands_are_one_line(arguments, words, tmp_path):
+def test_bad_commands_are_one_line(arguments, words, tmp_path, monkeypatch):
     save_model(MODEL, tmp_path / "model.dw")
-    command = [sys.executable, "-m", "decidewise", "serve", *arguments]
-    result = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
-    assert result.returncode == 2
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["serve", *arguments])
+    assert result.exit_code == 2
     assert result.stderr.startswith("Error: ")
     assert words in result.stderr
     assert result.stderr.count("\n") == 1

@@ -54,6 +54,8 @@ def serve(
     )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family) as listening:
+        # Inherited by all connections. Without it, an answer in two packets waits 40 ms for the client's confirmation.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         address = listening.getsockname()
         if token is None and not ipaddress.ip_address(address[0]).is_loopback:
             say(f"Warning: any machine that reaches {host} may ask, since there is no token.")
