@@ -12,8 +12,9 @@ from decidewise.cli.bench import bench_commands
 from decidewise.cli.errors import Commands
 from decidewise.cli.paper import paper_commands
 from decidewise.cli.problems import problems
+from decidewise.cli.tables import compare, init
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
+app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_show_locals=False)
 
 
 def _print_version(requested: bool) -> None:
@@ -47,7 +48,8 @@ def warmup() -> None:
     warm_up()
 
 
-app.command()(problems)
+for command in (compare, init, problems):
+    app.command()(command)
 app.add_typer(
     paper_commands,
     name="paper",
