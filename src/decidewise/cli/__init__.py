@@ -10,9 +10,10 @@ import typer
 import decidewise
 from decidewise.cli.bench import bench_commands
 from decidewise.cli.errors import Commands
+from decidewise.cli.models import decide, evaluate, fit, inspect, predict
 from decidewise.cli.paper import paper_commands
 from decidewise.cli.problems import problems
-from decidewise.cli.tables import compare, init
+from decidewise.cli.tables import compare, diagnose, init
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_show_locals=False)
 
@@ -48,7 +49,7 @@ def warmup() -> None:
     warm_up()
 
 
-for command in (compare, init, problems):
+for command in (init, compare, fit, predict, decide, evaluate, diagnose, inspect, problems):
     app.command()(command)
 app.add_typer(
     paper_commands,

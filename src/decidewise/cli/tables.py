@@ -1,8 +1,9 @@
-"""From a table and a problem to decisions: `init` and `compare`."""
+"""From a table and a problem to an answer: `init`, `compare` and `diagnose`."""
 
 from __future__ import annotations
 
 import json as as_json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -104,6 +105,70 @@ def compare(
         typer.echo(as_json.dumps(_as_dict(result) | {"page": str(out)}, indent=2, ensure_ascii=False))
         return
     _show(result, out, quiet=quiet)
+
+
+def diagnose(
+    data: opt.Data,
+    problem: opt.Problem,
+    costs: opt.Costs = None,
+    features: opt.Features = None,
+    rows: opt.Rows = None,
+    items: opt.Items = None,
+    forecast: opt.Forecast = None,
+    known: opt.Known = None,
+    time: opt.Time = None,
+    groups: opt.Groups = None,
+    categories: opt.Categories = None,
+    gap: opt.Gap = None,
+    max_solves: opt.MaxSolves = None,
+    jobs: opt.Jobs = None,
+    seed: opt.Seed = 0,
+    separator: opt.Separator = None,
+    decimal: opt.Decimal = ".",
+    encoding: opt.Encoding = "utf-8",
+    json: opt.Json = False,
+    quiet: opt.Quiet = False,
+    debug: opt.Debug = False,
+) -> None:
+    r"""Find out whether a decision-focused model would pay: what it saves, what is noise, and what to do.
+
+    \b
+    decidewise diagnose history.csv --problem problem.toml
+    """
+    from decidewise.diagnose import diagnose as measure  # noqa: PLC0415
+    from decidewise.models import TimeFolds  # noqa: PLC0415
+    from decidewise.progress import silenced  # noqa: PLC0415
+    from decidewise.tables.features import TableFeatures  # noqa: PLC0415
+    from decidewise.tables.held_out import as_gap  # noqa: PLC0415
+
+    given = {
+        "costs": costs, "features": features, "rows": rows, "items": items, "forecast": forecast, "known": known,
+        "time": time, "groups": groups, "categories": categories,
+    }  # fmt: skip
+    text = {"separator": separator, "decimal": decimal, "encoding": encoding}
+    with opt.working(f"Reading {data} ...", quiet=quiet or json):
+        samples, options, _ = opt.read(data, problem, given, text)
+    with as_input_errors(), silenced(quiet or json):
+        prepared = TableFeatures(list(samples.lines), categories=options.categories, kept=samples.forecast)
+        prepared.fit(samples.lines)
+        found = measure(
+            samples.problem,  # type: ignore[arg-type]  # a table is read with its problem here
+            samples.features(prepared),
+            samples.costs,
+            forecast=samples.forecast_columns(prepared),
+            cv=5 if samples.times is None else TimeFolds(5, gap=as_gap(gap, samples.times) or 0),
+            groups=samples.groups if samples.times is None else None,
+            times=samples.times,
+            max_solves=max_solves,
+            n_jobs=jobs,
+            random_state=seed,
+        )
+    if json:
+        typer.echo(as_json.dumps(asdict(found), indent=2, ensure_ascii=False))
+        return
+    for note in () if quiet else (*samples.notes, *prepared.notes_):
+        typer.echo(note)
+    typer.echo(str(found))
 
 
 def _show(result: TableComparison, out: Path, *, quiet: bool) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Sequence
+import gzip
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -194,3 +195,37 @@ def _joined(paths: Sequence[Path], tables: Sequence[Any]) -> Any:
                 found = " and ".join(f"{kind} in {where}" for kind, where in list(kinds.items())[:2])
                 raise InputError(f"column {name!r} has values of different kinds: {found}.") from reason
         raise InputError(f"the files cannot be joined: {reason}") from reason
+
+
+def table_bytes(columns: Mapping[str, Any], kind: str) -> bytes:
+    r"""Return a table as the bytes of a file whose name ends in `kind`, such as ".csv" or ".parquet".
+
+    >>> table_bytes({"day": [1, 2], "cost": [0.5, float("nan")]}, ".csv")
+    b'"day","cost"\n1,0.5\n2,\n'
+    """
+    require("cli", "pyarrow", by="writing a table")
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import csv, feather, parquet  # noqa: PLC0415
+
+    table = pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
+    sink = pa.BufferOutputStream()
+    what = _KINDS[kind]
+    if what == "parquet":
+        parquet.write_table(table, sink)
+    elif what == "arrow":
+        feather.write_feather(table, sink, compression="uncompressed")
+    else:
+        options = csv.WriteOptions(delimiter="\t" if ".tsv" in kind else ",")
+        csv.write_csv(table, sink, options)
+    content: bytes = sink.getvalue().to_pybytes()
+    return gzip.compress(content, mtime=0) if kind.endswith(".gz") else content
+
+
+def kind_of_output(path: Path) -> str:
+    """Return the ending that says how to write a table; raise an `InputError` if there is none."""
+    ending = next(
+        (ending for ending in sorted(_KINDS, key=len, reverse=True) if path.name.lower().endswith(ending)), None
+    )
+    if ending is None:
+        raise InputError(f"the name of the table to write must end in {FORMATS}; got {path.name!r}.")
+    return ending

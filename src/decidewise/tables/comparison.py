@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import clone
 
-from decidewise.checks import FloatArray
+from decidewise.checks import FloatArray, nearest_names
 from decidewise.errors import InputError
 from decidewise.evaluate import Comparison, Hindsight, Interval, compare_regrets
 from decidewise.evaluate.intervals import Bootstrap
@@ -36,8 +36,8 @@ class Choice:
     ----------
     name : str
         The candidate, or "average".
-    search : WiseRegressorCV
-        What was tried.
+    search : WiseRegressorCV or None
+        What was tried; None if the model was named.
     estimators : dict of str to estimator
         All candidates, not fitted, and the average of the best if there are several.
     prepared : TableFeatures
@@ -45,7 +45,7 @@ class Choice:
     """
 
     name: str
-    search: WiseRegressorCV
+    search: WiseRegressorCV | None
     estimators: dict[str, Any]
     prepared: TableFeatures
     seconds: float
@@ -54,6 +54,15 @@ class Choice:
     def estimator(self) -> Any:
         """The chosen model, not fitted."""
         return clone(self.estimators[self.name])
+
+    @property
+    def regret(self) -> tuple[float, float] | None:
+        """The regret of the chosen candidate out of fold in percent, with its standard error, if it was scored."""
+        if self.search is None or self.name == AVERAGE:
+            return None
+        found = self.search.cv_results_
+        place = list(found["candidate"]).index(self.name)
+        return float(found["regret"][place]), float(found["standard_error"][place])
 
 
 @dataclass(frozen=True)
@@ -126,6 +135,7 @@ def choose(
     max_solves: int | None = None,
     jobs: int | None = None,
     seed: int = 0,
+    name: str | None = None,
 ) -> Choice:
     """Choose a model by its regret on held-out folds of the samples.
 
@@ -141,12 +151,19 @@ def choose(
         Average all models within one standard error of the best; by default take the simplest of them.
     max_solves, jobs, seed
         As for `WiseRegressorCV`.
+    name : str, optional
+        A candidate to take, without any search.
     """
     begin = perf_counter()
     costs, problem = _complete(samples)
     prepared = TableFeatures(list(samples.lines), categories=categories, kept=samples.forecast).fit(samples.lines)
     X = samples.features(prepared)
     forecast = samples.forecast_columns(prepared)
+    candidates = default_candidates(X, costs, lifted=problem.has_known, forecast=forecast)
+    if name is not None:
+        if name not in candidates:
+            raise InputError(f"--model: there is no candidate {name!r}{nearest_names(name, list(candidates))}")
+        return Choice(name, None, dict(candidates), prepared, perf_counter() - begin)
     n_folds = min(5, len(samples) - 1)
     folds: Any = n_folds
     if samples.times is not None:
@@ -157,11 +174,11 @@ def choose(
     search = WiseRegressorCV(
         problem, forecast=forecast, cv=folds, max_solves=max_solves, n_jobs=jobs, random_state=seed
     ).fit(X, costs, groups=samples.groups if samples.times is None else None, times=samples.times)
-    estimators = dict(default_candidates(X, costs, lifted=problem.has_known, forecast=forecast))
+    estimators = dict(candidates)
     if len(search.members_) > 1:
         estimators[AVERAGE] = clone(search.best_estimator_)
-    name = AVERAGE if average and AVERAGE in estimators else search.members_[0]
-    return Choice(name, search, estimators, prepared, perf_counter() - begin)
+    chosen = AVERAGE if average and AVERAGE in estimators else search.members_[0]
+    return Choice(chosen, search, estimators, prepared, perf_counter() - begin)
 
 
 def compare_table(
@@ -213,6 +230,7 @@ def compare_table(
         jobs=jobs,
         seed=seed,
     )
+    n_chosen = 0 if choice.search is None else choice.search.n_solves_
     X = samples.features(choice.prepared)
     names = dict.fromkeys([MEAN, FORECAST, LEAST_SQUARES, WISE, choice.name, AVERAGE])
     models = {name: choice.estimators[name] for name in names if name in choice.estimators}
@@ -240,7 +258,7 @@ def compare_table(
         share=share_saved(regrets[baseline], regrets[choice.name], blocks=table.block_length, seed=seed),
         saving=saving,
         fit_seconds=fit_seconds,
-        n_solves=choice.search.n_solves_ + (1 + len(models)) * len(rows),
+        n_solves=n_chosen + (1 + len(models)) * len(rows),
         seconds=perf_counter() - begin,
     )
 

@@ -22,6 +22,14 @@ Raw = npt.NDArray[Any]
 _MOSTLY = 0.5
 #: Parts of the calendar are used only if the training rows span at least so many days.
 _DAYS_FOR_WEEKDAYS, _DAYS_FOR_YEAR = 21, 400
+_PARTS = ("weekday", "year", "day")
+#: The entries of a plan for a column, by its kind.
+_FORMS: dict[str, dict[str, type]] = {
+    "numbers": {"name": str, "kind": str, "fill": float, "gaps": bool},
+    "names": {"name": str, "kind": str, "base": str, "levels": list, "known": list},
+    "dates": {"name": str, "kind": str, "parts": list, "gaps": bool},
+    "left out": {"name": str, "kind": str, "reason": str},
+}
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
@@ -128,6 +136,16 @@ class TableFeatures(TransformerMixin, BaseEstimator):
                 if new:
                     said.append(f"{plan['name']!r}: {listed(new)} not seen in training, treated as {plan['base']!r}.")
         return said
+
+    def check(self) -> None:
+        """Raise a `ValueError` if this is not what `fit` makes: it may come from a file."""
+        for plan in vars(self).get("columns_", []):
+            kind = plan["kind"]
+            if {key: type(value) for key, value in plan.items()} != _FORMS[kind]:
+                raise ValueError(f"a column of kind {kind!r} has other entries than it should")
+            texts = [*plan.get("levels", ()), *plan.get("known", ()), *plan.get("parts", ())]
+            if not all(isinstance(text, str) for text in texts) or not set(plan.get("parts", ())) <= set(_PARTS):
+                raise ValueError(f"a column of kind {kind!r} has entries that are no names")
 
     def _plan(self, name: str, values: Raw) -> tuple[dict[str, Any], str]:
         if name in self.kept:

@@ -94,7 +94,7 @@ def baseline_in_words(result: TableComparison) -> str:
 
 
 def _n_tried(result: TableComparison) -> int:
-    return int((result.choice.search.cv_results_["status"] != "not tried").sum())
+    return 1 if result.choice.search is None else int((result.choice.search.cv_results_["status"] != "not tried").sum())
 
 
 def how_measured(result: TableComparison) -> str:

@@ -36,7 +36,7 @@ def hold_out(
     Examples
     --------
     >>> [(len(train), test) for train, test in hold_out(9, 0.5, np.random.default_rng(0), times=np.arange(9))]
-    [(5, array([5])), (6, array([6])), (7, array([7])), (8, array([8]))]
+    [(4, array([4, 5])), (6, array([6])), (7, array([7])), (8, array([8]))]
     """
     if not 0 < share < 1:
         raise InputError(f"--test must be a share of the rows between 0 and 1; got {share:g}.")

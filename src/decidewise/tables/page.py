@@ -62,7 +62,7 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> st
         findings=health(result),
         cost_words=_cost_words(result),
         tried=list(_tried(result)),
-        families=result.choice.search.notes_,
+        families={} if result.choice.search is None else result.choice.search.notes_,
         shell=_shell(command, average=result.chosen == "average"),
         python=_python(command),
         looks=looks,
@@ -126,6 +126,8 @@ def _bars(parts: Iterable[Part]) -> list[dict[str, Any]]:
 
 def _cost_words(result: TableComparison) -> str:
     search = result.choice.search
+    if search is None:
+        return f"The model was named, not chosen; measuring took {result.n_solves:,} solver calls."
     measuring = result.n_solves - search.n_solves_
     return (
         f"Choosing took {search.n_solves_:,} solver calls and {result.choice.seconds:.1f} seconds; measuring the "
@@ -135,6 +137,8 @@ def _cost_words(result: TableComparison) -> str:
 
 
 def _tried(result: TableComparison) -> Iterable[dict[str, str]]:
+    if result.choice.search is None:
+        return
     found = result.choice.search.cv_results_
     for i in np.argsort(found["rank"], kind="stable"):
         scored = np.isfinite(found["regret"][i])

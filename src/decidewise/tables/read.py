@@ -23,6 +23,7 @@ def read_samples(
     like: Sequence[str] | None = None,
     needed: Sequence[str] | None = None,
     costs: bool | None = True,
+    in_order: bool = True,
 ) -> Samples:
     """Read samples from a table.
 
@@ -38,9 +39,12 @@ def read_samples(
         The features that a model needs; by default those that the options select.
     costs : bool or None
         Whether costs are read; None if they are there.
+    in_order : bool
+        Whether samples without costs are left out and the others sorted by time; otherwise they stay as they are, and
+        times and groups are not read.
     """
     reader = LongReader if options.items else WideReader
-    return reader(table, options, file, like, needed).read(costs)
+    return reader(table, options, file, like, needed).read(costs, in_order)
 
 
 def columns_of(source: Any, options: Mapping[str, Any]) -> NamedColumns:

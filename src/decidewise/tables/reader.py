@@ -33,13 +33,15 @@ class TableReader(ABC):
         self.like = None if like is None else list(like)
         self.notes: list[str] = []
 
-    def read(self, with_costs: bool | None) -> Samples:
-        """Read all parts, leave out samples without costs, and sort the rest by time."""
+    def read(self, with_costs: bool | None, in_order: bool) -> Samples:
+        """Read all parts; if `in_order`, leave out samples without costs, and sort the rest by time."""
         lines, per_item, forecast = self.features()
         costs = self.read_costs() if with_costs or (with_costs is None and self.has_costs()) else None
         samples = Samples(lines, per_item, self.cost_names, *self.keys(), costs=costs, forecast=forecast)
-        samples = replace(samples, times=self.times(), groups=self.groups(), problem=self.problem())
-        if costs is not None:
+        samples = replace(samples, problem=self.problem())
+        if in_order:
+            samples = replace(samples, times=self.times(), groups=self.groups())
+        if costs is not None and in_order:
             samples = self.with_costs(samples)
         if samples.times is not None:
             samples = samples.take(np.argsort(samples.times, kind="stable"))
@@ -159,7 +161,7 @@ class TableReader(ABC):
     def with_costs(self, samples: Samples) -> Samples:
         """Leave out samples that have no costs at all; raise if some of a sample's costs are missing."""
         assert samples.costs is not None  # only samples with costs come here
-        none: Raw = np.isnan(samples.costs).all(axis=1)
+        none = np.asarray(np.isnan(samples.costs).all(axis=1))
         costs = samples.costs[~none]
         if none.all():
             raise InputError("no row of the table has costs; models learn from realised costs.")
