@@ -45,7 +45,8 @@ def regret_over_time(result: TableComparison) -> Chart:
     return Chart(
         name="over_time",
         title="Regret over time",
-        caption=f"Mean regret per {title} in consecutive stretches of the held-out rows, named by their first {title}. Lower is better.",
+        caption=f"Mean regret per {title} in consecutive stretches of the held-out rows, named by their first {title}. "
+        "Lower is better.",
         x=Axis("", ticks=tuple(float(tick) for tick in ticks), names=names),
         y=Axis(f"regret per {title}{unit and ',' + unit}"),
         panels=(Panel("", tuple(series)),),

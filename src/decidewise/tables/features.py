@@ -109,10 +109,10 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         return tuple(name for plan in self.columns_ for name in _names(plan))
 
     @property
-    def needed(self) -> tuple[str, ...]:
-        """The columns that `transform` needs."""
+    def needed(self) -> dict[str, str]:
+        """The columns that `transform` needs, each with its kind: "numbers", "names" or "dates"."""
         check_is_fitted(self, "columns_")
-        return tuple(plan["name"] for plan in self.columns_ if plan["kind"] != "left out")
+        return {plan["name"]: plan["kind"] for plan in self.columns_ if plan["kind"] != "left out"}
 
     def transform(self, X: Mapping[str, Any]) -> FloatArray:
         """Return the features (n, p) of a table with the same columns; costs are not needed."""
@@ -307,6 +307,12 @@ def as_numbers(values: Raw, name: str) -> FloatArray:
     return numbers
 
 
+def check_column(name: str, values: Raw) -> None:
+    """Raise if a column cannot be a feature: a mixture of kinds, something that is neither number nor text nor date."""
+    if _kind(name, values) == "numbers":
+        as_numbers(values, name)
+
+
 def as_dates(values: Raw) -> npt.NDArray[np.datetime64]:
     """Return a column of dates in microseconds, with NaT for gaps; times with a zone are in UTC."""
     if values.dtype.kind == "O":
@@ -337,6 +343,9 @@ def _number(value: Any, name: str, row: int) -> float:
         return float(str(value)) if isinstance(value, str) and value.strip() else float("nan" if value == "" else "x")
     except ValueError:
         raise InputError(f"column {name!r} must be numbers; row {row} has {str(value)[:60]!r}.") from None
+
+
+_TYPES = {np.ndarray: "a list", list: "a list", dict: "a struct", bytes: "bytes"}
 
 
 def _described(values: Raw) -> str:
@@ -386,7 +395,8 @@ def _kind(name: str, values: Raw) -> str:
             kind = "dates"
         else:
             raise InputError(
-                f"column {name!r} has {type(value).__name__} in row {row}; a feature is a number, a date or text."
+                f"column {name!r} has {_TYPES.get(type(value), type(value).__name__)} in row {row}; a feature is a number, "
+                "a date or text."
             )
         found.setdefault(kind, row)
     if texts == n_known and set(found) <= {"names", "digits"}:

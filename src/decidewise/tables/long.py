@@ -52,7 +52,7 @@ class LongReader(TableReader):
                 f"{nearest_names(missing[0], self.table.names)}"
             )
         names += [name for name in forecast if name not in names]
-        return {name: self.raw(name)[self.order] for name in names}, True, forecast
+        return {name: self.feature(name)[self.order] for name in names}, True, forecast
 
     def read_costs(self) -> FloatArray:
         """Return the costs (n, d), with NaN for gaps."""

@@ -21,7 +21,7 @@ def read_samples(
     file: ProblemFile | None = None,
     *,
     like: Sequence[str] | None = None,
-    needed: Sequence[str] | None = None,
+    needed: Mapping[str, str] | None = None,
     costs: bool | None = True,
     in_order: bool = True,
 ) -> Samples:
@@ -35,8 +35,9 @@ def read_samples(
         The problem; without it, samples have none.
     like : sequence of str, optional
         The names of the costs that a model was trained with, for a table that need not have costs.
-    needed : sequence of str, optional
-        The features that a model needs; by default those that the options select.
+    needed : mapping of str to str, optional
+        The features that a model needs, with their kinds (`TableFeatures.needed`); by default those that the options
+        select.
     costs : bool or None
         Whether costs are read; None if they are there.
     in_order : bool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from decidewise.checks import FloatArray, listed, nearest_names
 from decidewise.data.columns import NamedColumns
 from decidewise.errors import InputError
 from decidewise.problems import KnownCosts, Problem, ProblemFile
-from decidewise.tables.features import as_dates, as_numbers
+from decidewise.tables.features import as_dates, as_numbers, check_column
 from decidewise.tables.options import Names, TableOptions
 from decidewise.tables.samples import Raw, Samples
 
@@ -27,7 +27,7 @@ class TableReader(ABC):
         options: TableOptions,
         file: ProblemFile | None,
         like: Sequence[str] | None,
-        needed: Sequence[str] | None,
+        needed: Mapping[str, str] | None,
     ) -> None:
         self.table, self.options, self.file, self.needed = table, options, file, needed
         self.like = None if like is None else list(like)
@@ -36,6 +36,10 @@ class TableReader(ABC):
     def read(self, with_costs: bool | None, in_order: bool) -> Samples:
         """Read all parts; if `in_order`, leave out samples without costs, and sort the rest by time."""
         lines, per_item, forecast = self.features()
+        unknown = [name for name in self.options.categories if name not in lines] if self.needed is None else []
+        if unknown:
+            hint = nearest_names(unknown[0], list(lines))
+            raise InputError(f"--categories: there is no feature {unknown[0]!r}{hint}")
         costs = self.read_costs() if with_costs or (with_costs is None and self.has_costs()) else None
         samples = Samples(lines, per_item, self.cost_names, *self.keys(), costs=costs, forecast=forecast)
         samples = replace(samples, problem=self.problem())
@@ -77,6 +81,15 @@ class TableReader(ABC):
         """Return a column as it is."""
         return np.asarray(self.table.read(name))
 
+    def feature(self, name: str, feature: str | None = None) -> Raw:
+        """Return a column of a feature as it is; raise if it is a mixture, while rows still have their numbers."""
+        values = self.raw(name)
+        if self.needed is None and (feature or name) not in self.options.categories:
+            check_column(name, values)
+        elif self.needed is not None and self.needed.get(feature or name) == "numbers":
+            as_numbers(values, name)
+        return values
+
     def select(self, wanted: Any, argument: str) -> list[str]:
         """Return the columns that names and patterns select; raise with the nearest names if there are none."""
         selected: list[str] = []
@@ -100,10 +113,12 @@ class TableReader(ABC):
     def others(self, used: Sequence[str]) -> list[str]:
         """Return the columns that are nothing else: the features by default."""
         options = self.options
-        named = [options.rows, options.items, options.groups, options.time]
-        taken = {*used, *(name for name in named if name), *self.select(options.known, "known")}
-        taken |= {name for name in self._problem_columns() if name}
-        dates = [name for name in {options.rows, options.time} if name and self.raw(name).dtype.kind == "M"]
+        named = {argument: getattr(options, argument) for argument in ("rows", "items", "groups", "time")}
+        found = {argument: self.one(name, argument) for argument, name in named.items() if name}
+        taken = {*used, *found.values(), *self.select(options.known, "known")}
+        taken |= {name for pattern in self._problem_columns() for name in self.select(pattern, "problem")}
+        keys = {found[argument] for argument in ("rows", "time") if argument in found}
+        dates = [name for name in keys if self.raw(name).dtype.kind == "M"]
         unnamed = [name for name in self.table.names if not name.strip()]
         if unnamed:
             self.notes.append("A column without a name is left out of the features.")

@@ -63,7 +63,7 @@ class WideReader(TableReader):
             names = self.others(self.columns)
         self._check_leaks(names)
         names += [name for name in columns if name not in names]
-        return {name: self.raw(name) for name in names}, False, tuple(columns)
+        return {name: self.feature(name) for name in names}, False, tuple(columns)
 
     def _of_items(self, forecast: Names) -> tuple[dict[str, Raw], bool, Names]:
         found = {name: pattern for name, _, pattern in self.mapped}
@@ -78,11 +78,11 @@ class WideReader(TableReader):
             if self.needed is not None and name not in self.needed:
                 continue
             if pattern in self.table.names:
-                lines[name] = np.repeat(self.raw(pattern), len(self.cost_names))
+                lines[name] = np.repeat(self.feature(pattern, name), len(self.cost_names))
                 continue
             columns = self._ordered((pattern,), "features")
             self._check_leaks(columns)
-            lines[name] = np.stack([self.raw(column) for column in columns], axis=1).ravel()
+            lines[name] = np.stack([self.feature(column, name) for column in columns], axis=1).ravel()
         return lines, True, names
 
     def _check_leaks(self, names: Sequence[str]) -> None:
