@@ -132,7 +132,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         for plan in self.columns_:
             if plan["kind"] == "names":
                 texts, gaps = _texts(np.asarray(X[plan["name"]]))
-                new = sorted(set(texts[~gaps]) - set(plan["known"]))
+                new = sorted(set(texts[~gaps].tolist()) - set(plan["known"]))
                 if new:
                     said.append(f"{plan['name']!r}: {listed(new)} not seen in training, treated as {plan['base']!r}.")
         return said
@@ -161,7 +161,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         if gaps.any():
             levels, counts = np.append(levels, ""), np.append(counts, gaps.sum())
         if len(levels) == 1:
-            return _left_out(name, f"it is {levels[0]!r} in every row")
+            return _left_out(name, f"it is {str(levels[0])!r} in every row")
         if counts.max() == 1:
             return _left_out(
                 name, "it has another text in every row; dates must be written like 2026-01-31 to be read as such"
@@ -394,10 +394,8 @@ def _kind(name: str, values: Raw) -> str:
         elif isinstance(value, datetime.date | np.datetime64):
             kind = "dates"
         else:
-            raise InputError(
-                f"column {name!r} has {_TYPES.get(type(value), type(value).__name__)} in row {row}; a feature is a number, "
-                "a date or text."
-            )
+            what = _TYPES.get(type(value), type(value).__name__)
+            raise InputError(f"column {name!r} has {what} in row {row}; a feature is a number, a date or text.")
         found.setdefault(kind, row)
     if texts == n_known and set(found) <= {"names", "digits"}:
         return _text_or_digits(name, values, found)
