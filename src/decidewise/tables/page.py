@@ -167,8 +167,7 @@ def _python(command: Mapping[str, Any]) -> str:
     return "\n".join(
         [
             "from decidewise import load_model",
-            "from decidewise.problems import ProblemFile",
             'model = load_model("model.dw")  # what the first line of shell has written',
-            f'decisions = model.decide("new.csv", ProblemFile.read({str(command["problem"])!r}))',
+            f'decisions = model.decide("new.csv", {str(command["problem"])!r}).columns()  # or .decisions, .regret',
         ]
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -80,16 +81,17 @@ class TableModel(BaseEstimator):
         """
         return self.predict_samples(self.read(table))
 
-    def decide(self, table: Any, problem: ProblemFile) -> TableDecisions:
+    def decide(self, table: Any, problem: str | Path | ProblemFile) -> TableDecisions:
         """Return the decision for each row of a table, and with realised costs its regret.
 
         Parameters
         ----------
         table : path, frame, Arrow table or dictionary of columns
-        problem : ProblemFile
-            `ProblemFile.read("problem.toml")`; it may take columns of the table.
+        problem : path of a problem.toml, or ProblemFile
+            It may take columns of the table.
         """
-        return self.decide_samples(self.read(table, problem))
+        file = problem if isinstance(problem, ProblemFile) else ProblemFile.read(problem)
+        return self.decide_samples(self.read(table, file))
 
     def read(self, table: Any, problem: ProblemFile | None = None, **reading: Any) -> Samples:
         """Read the samples of a table, with costs if it has them; `reading` are options of text files."""
