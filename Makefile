@@ -39,6 +39,7 @@ build: $(VENV)/.test  ## Build the source distribution and the wheel, and test t
 
 fuzz: $(VENV)/.test  ## Try many more random instances and bad inputs than `make test` does (about ten minutes)
 	FUZZ_ROUNDS=300 $(BIN)/pytest -q -n auto tests/problems/test_fuzz.py
+	FUZZ_ROUNDS=50 $(BIN)/pytest -q -n auto tests/model_file/test_fuzz.py
 
 chromium:  # the browser for the tests of the report's page; if it cannot be installed, these tests are skipped
 	@.ci/chromium

@@ -12,7 +12,7 @@ from decidewise.errors import (
 )
 from decidewise.evaluate import compare, normalized_regret
 from decidewise.losses import Loss
-from decidewise.model_file import ModelSummary, load_model, read_model_summary, save_model
+from decidewise.model_file import ModelSummary, export_onnx, load_model, read_model_summary, save_model
 from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor, WiseRegressorCV
 from decidewise.problems import Problem
 
@@ -38,6 +38,7 @@ __all__ = [
     "diagnose",
     "evaluate",
     "experiments",
+    "export_onnx",
     "frontends",
     "load_model",
     "losses",

@@ -16,8 +16,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from decidewise.checks import as_choice, as_flag, as_integer, as_number
+from decidewise.losses import as_loss
+from decidewise.runtime.extras import require
 
 Check = Callable[[Any], None]
+_MOST_JOBS = 256
 
 
 def _linear(model: Any) -> None:
@@ -94,6 +97,11 @@ def _smooth_features(model: Any) -> None:
         _need(len(directions) == model.n_features_in_, "directions_ must have one row per feature")
 
 
+def _decision_regressor(model: Any) -> None:
+    as_loss(model.loss)
+    _linear(model)
+
+
 def _lifted_items(model: Any) -> None:
     _predictor(model.items, "items")
     _predictor(model.always_one, "always_one")
@@ -107,6 +115,7 @@ def _pipeline(model: Any) -> None:
         and all(isinstance(step, tuple) and len(step) == 2 and isinstance(step[0], str) for step in steps),
         "the steps of a pipeline must be pairs of a name and an estimator",
     )
+    _need(model.memory is None, "a pipeline with a memory, which is a folder of this machine, is not kept")
 
 
 def _scaler(model: Any) -> None:
@@ -126,7 +135,7 @@ def _anything(model: Any) -> None:
 #: By the name in the file: where the class is imported from, and its check.
 _CLASSES: dict[str, tuple[str, Check]] = {
     "GeneralizedLinear": ("decidewise.models", _generalized_linear),
-    "DecisionRegressor": ("decidewise.models", _linear),
+    "DecisionRegressor": ("decidewise.models", _decision_regressor),
     "WiseRegressor": ("decidewise.models", _wise),
     "ClippedWise": ("decidewise.models", _wise),
     "FlooredRegressor": ("decidewise.models", _floored),
@@ -154,6 +163,7 @@ _CLASSES: dict[str, tuple[str, Check]] = {
     "DummyRegressor": ("sklearn.dummy", _anything),
     "LinearRegression": ("sklearn.linear_model", _anything),
     "Ridge": ("sklearn.linear_model", _anything),
+    "LGBMRegressor": ("lightgbm", _anything),
 }
 #: Parameters that are left out of a file, and None after reading: problems are files of their own.
 LEFT_OUT = {"DecisionRegressor": ("problem",)}
@@ -181,7 +191,7 @@ def build(name: str, state: dict[str, Any]) -> Any:
     """Return the object of a class of the list with these attributes; raise a `ValueError` if they do not fit."""
     if name not in _CLASSES:
         raise ValueError(f"this format has no class {name!r}")
-    kind, check = _class_of(name), _CLASSES[name][1]
+    kind = _class_of(name)
     if issubclass(kind, BaseEstimator):
         parameters = dict.fromkeys(LEFT_OUT.get(name, ()))
         parameters |= {key: state[key] for key in _parameters(kind) if key in state}
@@ -193,13 +203,20 @@ def build(name: str, state: dict[str, Any]) -> Any:
     else:
         assert is_dataclass(kind) or issubclass(kind, tuple)
         value = kind(**state)
-    check(value)
+    check_object(value)
     return value
 
 
 def check_object(value: Any) -> None:
-    """Raise a `ValueError` or `TypeError` if an object of a class of the list would not be read again."""
+    """Raise a `ValueError`, `TypeError` or `AttributeError` if an object of a class of the list is not as it should."""
+    n_jobs = getattr(value, "n_jobs", None)  # a model that starts a thousand processes to predict is no model
+    _need(n_jobs is None or (type(n_jobs) is int and abs(n_jobs) <= _MOST_JOBS), f"n_jobs is beyond {_MOST_JOBS}")
     _CLASSES[type(value).__name__][1](value)
+
+
+def library_of(name: str) -> str:
+    """Return the package that a class of the list comes from."""
+    return _CLASSES[name][0].partition(".")[0]
 
 
 def _parameters(kind: Any) -> list[str]:
@@ -209,6 +226,8 @@ def _parameters(kind: Any) -> list[str]:
 
 @cache
 def _class_of(name: str) -> type:
+    if library_of(name) == "lightgbm":
+        require("boosting", by="this model")
     found: type = getattr(import_module(_CLASSES[name][0]), name)
     return found
 

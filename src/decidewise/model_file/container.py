@@ -31,8 +31,8 @@ from decidewise.errors import InputError
 
 SIGNATURE = b"\x89DWM\r\n\x1a\n"
 VERSION = 1
-#: The longest header. Names of a million features fit; parsing it takes a few hundred megabytes at worst.
-MAX_HEADER = 2**24
+#: The longest header. Names of half a million features fit; parsing it takes a few hundred megabytes at worst.
+MAX_HEADER = 2**23
 _START = struct.Struct("<8sIQ32s")
 _TYPES = ("<f8", "<f4", "<f2", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
 _MAX_DIMENSIONS = 8

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
+import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
 import decidewise
@@ -94,19 +96,40 @@ def load_model(path: str | os.PathLike[str], *, trusted: Collection[str] | None 
     names = _as_names(trusted)
     header, arrays = unpack(path)
     summary = ModelSummary.from_header(header, path)
+    decoder = Decoder(arrays, names)
     try:
-        model = Decoder(arrays, names).decode(header.get("model"))
+        model = decoder.decode(header.get("model"))
         if not callable(getattr(model, "predict", None)):
             raise ValueError("it holds no model")
     except UntrustedTypesError as reason:
-        needed = sorted({*summary.types, *reason.types})
+        needed = [_printable(name) for name in sorted({*summary.types, *reason.types})]
         raise InputError(
             f"{path} needs types that you must trust first: {', '.join(needed)}. If you know where the file comes "
             f"from, pass trusted={needed}."
         ) from reason
     except (ValueError, RecursionError) as reason:
-        raise InputError(f"{path} is not a valid model file: {reason}.") from reason
+        raise InputError(f"{path} is not a valid model file: {_printable(str(reason)).rstrip('.')}.") from reason
+    if decoder.libraries - {"decidewise"}:
+        _warn_of_another_version(model, summary.versions.get("scikit-learn", ""))
     return model
+
+
+def _warn_of_another_version(model: Any, wrote: str) -> None:
+    now = version("scikit-learn")
+    if wrote.split(".")[:2] != now.split(".")[:2]:
+        warnings.warn(
+            InconsistentVersionWarning(
+                estimator_name=type(model).__name__,
+                current_sklearn_version=now,
+                original_sklearn_version=_printable(wrote) or "an unknown version",
+            ),
+            stacklevel=3,
+        )
+
+
+def _printable(text: str) -> str:
+    """Return text of a file for a message: short, and without characters that a terminal would obey."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text[:300])
 
 
 def _as_names(trusted: Any) -> frozenset[str]:

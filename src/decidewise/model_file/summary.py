@@ -172,9 +172,10 @@ def _found(model: Any, name: str) -> Any:
 
 
 def _n_costs(model: Any) -> int | None:
-    for name in ("n_outputs_", "n_items_in_"):
-        if (found := getattr(model, name, None)) is not None:
-            return int(found)
+    found = (getattr(model, "n_outputs_", None), getattr(getattr(model, "problem", None), "n_costs", None))
+    known = [int(size) for size in (*found, getattr(model, "n_items_in_", None)) if size is not None]
+    if known:
+        return known[0]
     last = model.steps[-1][1] if hasattr(model, "steps") else None
     if last is not None:
         return _n_costs(last)

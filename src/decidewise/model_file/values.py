@@ -17,7 +17,7 @@ import numpy as np
 
 from decidewise.losses import Loss, registry
 from decidewise.model_file import foreign
-from decidewise.model_file.classes import build, check_object, name_of, state_of
+from decidewise.model_file.classes import build, check_object, library_of, name_of, state_of
 from decidewise.model_file.container import can_hold
 
 #: Functions of scikit-learn's transformers that a file may name.
@@ -60,15 +60,18 @@ class Encoder:
 
     def _array(self, value: np.ndarray | np.generic, where: str) -> Any:
         array = np.asarray(value)
+        if isinstance(value, np.ma.MaskedArray):
+            raise TypeError(f"a model file cannot hold {where}, an array with masked entries.")
         if array.dtype.kind in "OU":
             kind = "objects" if array.dtype.kind == "O" else "texts"
             return {kind: [list(array.shape), [self.encode(entry, where) for entry in array.ravel().tolist()]]}
         if not can_hold(array):
             raise TypeError(f"a model file cannot hold {where}, an array of type {array.dtype}.")
-        if id(value) not in self._known:
-            self._known[id(value)] = len(self.arrays)
+        # `arrays` keeps the array alive, so that no other gets its id.
+        place = self._known.setdefault(id(array), len(self.arrays))
+        if place == len(self.arrays):
             self.arrays.append(array)
-        return {"array" if isinstance(value, np.ndarray) else "scalar": self._known[id(value)]}
+        return {"array" if isinstance(value, np.ndarray) else "scalar": place}
 
     def _object(self, value: Any, where: str) -> Any:
         name = name_of(value)
@@ -104,6 +107,7 @@ class Decoder:
 
     def __init__(self, arrays: Sequence[np.ndarray], trusted: Collection[str]) -> None:
         self.arrays, self.trusted = arrays, trusted
+        self.libraries: set[str] = set()
         self._kinds: dict[str, Callable[[Any, int], Any]] = {
             "float": lambda text, _: {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[text],
             "array": lambda number, _: self._at(number),
@@ -167,12 +171,14 @@ class Decoder:
 
     def _object(self, given: Any, depth: int) -> Any:
         name, state = given
+        self.libraries.add(library_of(name))
         return build(name, {key: self.decode(value, depth + 1) for key, value in state.items()})
 
     def _foreign(self, form: str, number: Any, _: int) -> Any:
         content = self._at(number)
         if content.dtype != np.uint8 or content.ndim != 1:
             raise TypeError("expected bytes")
+        self.libraries.add("sklearn")
         return foreign.from_bytes(form, content.tobytes(), self.trusted)
 
 

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 EXTRAS = {
     "cli": ("jinja2", "matplotlib", "msgspec", "pyarrow", "typer"),
     "boosting": ("lightgbm",),
+    "onnx": ("onnx",),
     "skops": ("skops",),
 }
 
