@@ -94,6 +94,22 @@ def test_dates_of_other_libraries_and_zones_are_the_same():
     np.testing.assert_allclose(fitted.transform({"t": aware}), fitted.transform({"t": naive}))
 
 
+@pytest.mark.parametrize("value", [np.nan, None, "2024-05-06", datetime.date(2024, 5, 6)])
+def test_dates_of_new_rows_as_text_and_objects(value):
+    fitted = prepared({"day": DAYS})
+    made = fitted.transform({"day": np.array([value, "2024-01-02"], dtype=object)})
+    monday = value not in (None,) and value == value  # noqa: PLR0124 - NaN is not equal to itself
+    assert made[0, fitted.feature_names_.index("day is a Tuesday")] == 0
+    assert made[1, fitted.feature_names_.index("day is a Tuesday")] == 1
+    assert bool(made[0].any()) == monday
+
+
+@pytest.mark.parametrize("value", [3, 3.5, "soon"])
+def test_numbers_and_words_are_no_dates(value):
+    with pytest.raises(InputError, match="column 'day' must be dates like 2026-01-31"):
+        prepared({"day": DAYS}).transform({"day": np.array([value])})
+
+
 @pytest.mark.parametrize(
     ("column", "reason"),
     [

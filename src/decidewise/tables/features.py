@@ -209,7 +209,7 @@ def _plan_numbers(name: str, values: Raw, *, kept: bool = False) -> tuple[dict[s
 
 
 def _plan_dates(name: str, values: Raw) -> tuple[dict[str, Any], str]:
-    dates = as_dates(values)
+    dates = as_dates(values, name)
     gaps = np.isnat(dates)
     if gaps.all():
         return _left_out(name, "it has no value at all")
@@ -245,7 +245,7 @@ def _make_names(plan: Mapping[str, Any], values: Raw) -> FloatArray:
 
 
 def _make_dates(plan: Mapping[str, Any], values: Raw) -> FloatArray:
-    dates = as_dates(values)
+    dates = as_dates(values, plan["name"])
     gaps = np.isnat(dates)
     known = np.where(gaps, np.datetime64("1970-01-01", "us"), dates)
     days = known.astype("datetime64[D]")
@@ -313,19 +313,23 @@ def check_column(name: str, values: Raw) -> None:
         as_numbers(values, name)
 
 
-def as_dates(values: Raw) -> npt.NDArray[np.datetime64]:
-    """Return a column of dates in microseconds, with NaT for gaps; times with a zone are in UTC."""
-    if values.dtype.kind == "O":
-        utc = datetime.UTC
-        known: list[Any] = [None if is_gap(value) else value for value in values.tolist()]
-        values = np.array(
-            [
-                value.astimezone(utc).replace(tzinfo=None) if getattr(value, "tzinfo", None) else value
-                for value in known
-            ],
-            dtype="datetime64[us]",
-        )
-    return values.astype("datetime64[us]")
+def as_dates(values: Raw, name: str) -> npt.NDArray[np.datetime64]:
+    """Return a column of dates in microseconds, with NaT for gaps; times with a zone are in UTC.
+
+    Text like 2026-01-31 counts as a date here.
+    """
+    if values.dtype.kind == "M":
+        return values.astype("datetime64[us]")
+    dates: list[Any] = [None if is_gap(value) else value for value in values.tolist()]
+    for row, date in enumerate(dates, start=1):
+        if date is not None and not isinstance(date, str | datetime.date | np.datetime64):
+            raise InputError(f"column {name!r} must be dates like 2026-01-31; row {row} has {str(date)[:60]!r}.")
+    utc = datetime.UTC
+    plain = [date.astimezone(utc).replace(tzinfo=None) if getattr(date, "tzinfo", None) else date for date in dates]
+    try:
+        return np.array(plain, dtype="datetime64[us]")
+    except ValueError as reason:
+        raise InputError(f"column {name!r} must be dates like 2026-01-31 ({reason}).") from reason
 
 
 def is_gap(value: Any) -> bool:

@@ -74,8 +74,10 @@ class LongReader(TableReader):
     def by_row(self, name: str) -> Raw:
         """Return a column with one entry per sample."""
         values = self.raw(name)[self.order].reshape(-1, len(self.cost_names))
-        shown = np.array([["" if is_gap(value) else str(value) for value in row] for row in values.tolist()])
-        differing = np.flatnonzero((shown != shown[:, :1]).any(axis=1))
+        comparable = values
+        if values.dtype.kind not in "biuM":  # a gap is not equal to itself
+            comparable = np.array([["" if is_gap(value) else str(value) for value in row] for row in values.tolist()])
+        differing = np.flatnonzero((comparable != comparable[:, :1]).any(axis=1))
         if len(differing):
             raise InputError(
                 f"column {name!r} must have one value per {self.layout.titles[0]}; {self.layout.titles[0]} "

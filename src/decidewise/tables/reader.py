@@ -131,7 +131,7 @@ class TableReader(ABC):
         name = self.one(self.options.time, "time")
         values = self.by_row(name)
         if values.dtype.kind == "M" or (values.dtype.kind == "O" and not has_text(values)):
-            times: Raw = as_dates(values)
+            times: Raw = as_dates(values, name)
             gaps = np.isnat(times)
         else:
             if has_text(values):
