@@ -103,3 +103,12 @@ def test_the_row_of_a_bad_value_in_a_long_table_is_that_of_the_table():
         read(table, rows="day", items="item")
     with pytest.raises(InputError, match="column 'load' must be numbers; row 3 has 'oops'"):
         read(table, rows="day", items="item", like=["b", "a"], needed={"load": "numbers"}, costs=None, in_order=False)
+
+
+def test_days_and_hours_of_a_column_of_times():
+    times = np.datetime64("2026-01-01T00:00") + np.arange(48) * np.timedelta64(1, "h")
+    table = {"time": times[::-1], "x": np.arange(48.0), "cost": np.arange(100.0, 148.0)}
+    samples = read(table, rows="time.date", items="time.hour", time="time.date")
+    assert (samples.title, samples.costs.shape, list(samples.lines)) == ("day", (2, 24), ["time", "x"])
+    assert samples.cost_names[:2] == ("23", "22")  # the order of the first sample
+    np.testing.assert_array_equal(samples.costs[0], np.arange(124.0, 148.0))

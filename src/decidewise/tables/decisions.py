@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from decidewise.checks import FloatArray
+from decidewise.tables.date_parts import in_words
 from decidewise.tables.samples import Samples
 
 
@@ -51,7 +52,7 @@ class TableDecisions:
             return {samples.title: samples.keys, **named, **by_row}
         return {
             samples.title: np.repeat(samples.keys, d),
-            self.items: np.tile(_item_keys(samples.cost_names), len(samples)),
+            in_words(self.items): np.tile(_item_keys(samples.cost_names), len(samples)),
             "prediction": self.predictions.ravel(),
             "decision": self.decisions.ravel(),
             **{name: np.repeat(column, d) for name, column in by_row.items()},
@@ -65,7 +66,7 @@ def prediction_columns(samples: Samples, predictions: FloatArray, items: str | N
         return {samples.title: samples.keys, **named}
     return {
         samples.title: np.repeat(samples.keys, len(samples.cost_names)),
-        items: np.tile(_item_keys(samples.cost_names), len(samples)),
+        in_words(items): np.tile(_item_keys(samples.cost_names), len(samples)),
         "prediction": predictions.ravel(),
     }
 

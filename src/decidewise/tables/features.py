@@ -229,7 +229,8 @@ def _plan_dates(name: str, values: Raw) -> tuple[dict[str, Any], str]:
     plan = {"name": name, "kind": "dates", "parts": parts, "gaps": bool(gaps.any())}
     words = {"weekday": "the day of the week", "year": "the time of the year", "day": "the time of the day"}
     missing = f"; {_Share(int(gaps.sum()), len(gaps))}, and a feature says where" if gaps.any() else ""
-    return plan, f"a date, as {' and '.join(words[part] for part in parts)}{missing}"
+    *first, last = (words[part] for part in parts)
+    return plan, f"a date, as {', '.join(first)}{' and ' * bool(first)}{last}{missing}"
 
 
 def _make_numbers(plan: Mapping[str, Any], values: Raw) -> FloatArray:

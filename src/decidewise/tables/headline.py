@@ -27,7 +27,10 @@ def headline(result: TableComparison) -> str:
     kind = kind[0].upper() + kind[1:]
     saves = "saves" if not kind.startswith("Boosted") else "save"
     if result.verdict == "same":
-        return f"Keep {baseline}: of {_n_tried(result)} models, none was chosen over it."
+        return (
+            f"Keep {baseline}: on the training rows, none of {_n_tried(result) - 1} other models decides better by "
+            "more than chance."
+        )
     if result.verdict == "unproven":
         return (
             f"Keep {baseline}: that {kind[0].lower() + kind[1:]} decides better is not proven with "

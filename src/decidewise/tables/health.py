@@ -9,6 +9,7 @@ import numpy as np
 
 from decidewise.checks import FloatArray, listed
 from decidewise.tables.comparison import TableComparison
+from decidewise.tables.headline import number
 
 #: Distances from the median, in robust standard deviations, from which a cost is an outlier.
 _FAR = 8.0
@@ -109,7 +110,7 @@ def _tails(costs: FloatArray) -> Finding:
 
 def _rows(n_lines: int, n_features: int) -> Finding:
     each = n_lines / n_features
-    found = f"{n_lines:,} lines to train on for {n_features} features, {each:.3g} for each"
+    found = f"{n_lines:,} lines to train on for {n_features} features, {number(each)} for each"
     few = each < _FEW_ROWS
     return Finding("rows", found, few, "Few: expect ridges and simple models to be chosen." if few else "")
 

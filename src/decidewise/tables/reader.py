@@ -13,6 +13,7 @@ from decidewise.checks import FloatArray, listed, nearest_names
 from decidewise.data.columns import NamedColumns
 from decidewise.errors import InputError
 from decidewise.problems import KnownCosts, Problem, ProblemFile
+from decidewise.tables.date_parts import in_words, with_date_parts
 from decidewise.tables.features import as_dates, as_numbers, check_column
 from decidewise.tables.options import Names, TableOptions
 from decidewise.tables.samples import Raw, Samples
@@ -29,7 +30,9 @@ class TableReader(ABC):
         like: Sequence[str] | None,
         needed: Mapping[str, str] | None,
     ) -> None:
-        self.table, self.options, self.file, self.needed = table, options, file, needed
+        self.table = with_date_parts(table, [options.rows, options.items, options.time, options.groups])
+        self.options, self.file, self.needed = options, file, needed
+        self.given = table.names
         self.like = None if like is None else list(like)
         self.notes: list[str] = []
 
@@ -41,7 +44,8 @@ class TableReader(ABC):
             hint = nearest_names(unknown[0], list(lines))
             raise InputError(f"--categories: there is no feature {unknown[0]!r}{hint}")
         costs = self.read_costs() if with_costs or (with_costs is None and self.has_costs()) else None
-        samples = Samples(lines, per_item, self.cost_names, *self.keys(), costs=costs, forecast=forecast)
+        keys, title = self.keys()
+        samples = Samples(lines, per_item, self.cost_names, keys, in_words(title), costs=costs, forecast=forecast)
         samples = replace(samples, problem=self.problem())
         if in_order:
             samples = replace(samples, times=self.times(), groups=self.groups())
@@ -118,11 +122,11 @@ class TableReader(ABC):
         taken = {*used, *found.values(), *self.select(options.known, "known")}
         taken |= {name for pattern in self._problem_columns() for name in self.select(pattern, "problem")}
         keys = {found[argument] for argument in ("rows", "time") if argument in found}
-        dates = [name for name in keys if self.raw(name).dtype.kind == "M"]
+        dates = [name for name in keys if self.raw(name).dtype.kind == "M" and name in self.given]
         unnamed = [name for name in self.table.names if not name.strip()]
         if unnamed:
             self.notes.append("A column without a name is left out of the features.")
-        return [name for name in self.table.names if name in dates or (name not in taken and name not in unnamed)]
+        return [name for name in self.given if name in dates or (name not in taken and name not in unnamed)]
 
     def times(self) -> Raw | None:
         """Return the times of the samples, as numbers or dates, or None."""
