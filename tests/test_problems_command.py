@@ -38,7 +38,7 @@ def test_the_list_has_every_kind_with_what_it_needs():
     assert listed["portfolio"]["polyhedron"] == "no"
 
 
-@pytest.mark.parametrize("name", [name for name, kind in kinds().items() if kind.example])
+@pytest.mark.parametrize("name", kinds())
 def test_the_example_of_every_kind_can_be_checked(name, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "my_problem.py").write_text(MODULE)

@@ -6,7 +6,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from decidewise import SolverError
-from decidewise.polyhedra import Polyhedron
+from decidewise.polyhedra import Polyhedron, highs
 from decidewise.polyhedra.cones import NormalCones
 from decidewise.polyhedra.highs import relaxed_vertices
 
@@ -50,3 +50,22 @@ def test_ties_depend_neither_on_other_rows_nor_on_scale():
 def test_an_empty_region_is_a_solver_error_with_its_row():
     with pytest.raises(SolverError, match=r"row 0: HiGHS ended with status 'Infeasible'. No decision keeps all"):
         relaxed_vertices(polyhedron(upper=0.1), np.ones((2, 8)))
+
+
+def test_a_warm_start_that_fails_is_tried_cold(monkeypatch):
+    """A run from a remembered basis that ends without an optimum costs time, and neither an answer nor an error."""
+    costs = np.random.default_rng(2).normal(size=(12, 8))
+    expected = relaxed_vertices(polyhedron(), costs)
+    fails = []
+
+    class Stubborn(highs.Highs):
+        def run(self, costs):
+            is_warm = self.solver.getOptionValue("simplex_strategy")[1] == highs._PRIMAL
+            fails.append(is_warm)
+            return not is_warm and super().run(costs)
+
+    monkeypatch.setattr(highs, "Highs", Stubborn)
+    monkeypatch.setattr(highs.VertexWalks, "fits", staticmethod(lambda program: False))
+
+    np.testing.assert_allclose(relaxed_vertices(polyhedron(), costs), expected, atol=1e-12)
+    assert sum(fails) == 11  # all rows but the first start warm

@@ -83,10 +83,8 @@ def _show_kind(kind: Kind, example: bool, json: bool) -> None:
 
     from decidewise.problems.readers.kinds import as_toml  # noqa: PLC0415
 
-    toml = as_toml(kind.name, kind.example) if kind.example else ""
+    toml = as_toml(kind.name, kind.example)
     if example:
-        if not toml:
-            raise InputError(f"kind {kind.name!r} takes objects that a file cannot hold: build it in Python.")
         typer.echo(toml, nl=False)
         return
     described = _described(kind)
@@ -113,7 +111,7 @@ def _show_kind(kind: Kind, example: bool, json: bool) -> None:
         default = "required" if row["required"] else str(row["default"])
         table.add_row(*map(Text, (str(row["name"]), str(row["type"]), default, str(row["text"]))))
     Console().print(table)
-    typer.echo(f"problem.toml, for example:\n\n{toml}" if toml else "Only Python can build it, see docs/problems.md.")
+    typer.echo(f"problem.toml, for example:\n\n{toml}")
 
 
 def _check(path: Path, table: Path | None) -> dict[str, Any]:

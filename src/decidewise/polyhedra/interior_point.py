@@ -15,7 +15,8 @@ from decidewise.checks import FloatArray
 from decidewise.runtime.kernels import kernel
 
 # Functions with one caller are inlined; otherwise the compiler would optimise them again inside each caller.
-compiled, inlined = kernel(error_model="numpy"), kernel(error_model="numpy", inline="always")
+compiled, inner = kernel(error_model="numpy"), kernel(error_model="numpy", inner=True)
+inlined = kernel(error_model="numpy", inline="always")
 
 _STEP_FRACTION = 0.99  # of the longest step, which ends at the boundary
 _PIVOT = 1e-14  # pivots below this, relative to the diagonal, are rounding and are raised to it
@@ -74,7 +75,8 @@ def _approach(point, normals, m, max_iter, normal_buffers, cost_buffers, factor,
     tau, kappa = 1.0, 1.0
     for iteration in range(max_iter):
         gap = _dot(s, z, m)
-        if _set_scaling(s, z, m, scaling) > _MAX_SCALING or gap < _MIN_GAP * tau**2 * max(1.0, _dot(point, point, d)):
+        small = _MIN_GAP * tau * tau * max(1.0, _dot(point, point, d))
+        if _set_scaling(s, z, m, scaling) > _MAX_SCALING or gap < small:
             break
         centring = (gap + tau * kappa) / (m + 1)
         _multiply(normals, m, u, dual_gap)
@@ -142,7 +144,7 @@ def _select_normals(binding, normals, selected):  # type: ignore[no-untyped-def]
     return row
 
 
-@compiled
+@inner
 def _multiply(normals, m, vector, out):  # type: ignore[no-untyped-def]
     """Set `out` to `N v`."""
     indptr, indices, data = normals
@@ -153,7 +155,7 @@ def _multiply(normals, m, vector, out):  # type: ignore[no-untyped-def]
         out[i] = total
 
 
-@compiled
+@inner
 def _factorise(normals, m, scaling, factored):  # type: ignore[no-untyped-def]
     """Compute the Cholesky factor of `I + 2 Nᵀ diag(scaling) N` and the first nonzero column of each of its rows."""
     indptr, indices, data = normals
@@ -179,7 +181,7 @@ def _factorise(normals, m, scaling, factored):  # type: ignore[no-untyped-def]
             factor[i, j] = np.sqrt(max(total, smallest)) if i == j else total / factor[j, j]
 
 
-@compiled
+@inner
 def _solve(normals, m, scaling, factored, side, weights, combined):  # type: ignore[no-untyped-def]
     """Solve `(diag(1/scaling) + 2 N Nᵀ) λ = side`; set `weights` to `λ` and `combined` to `Nᵀ λ`."""
     indptr, indices, data = normals
@@ -204,7 +206,7 @@ def _solve(normals, m, scaling, factored, side, weights, combined):  # type: ign
         weights[i] = scaling[i] * (side[i] - 2 * weights[i])
 
 
-@compiled
+@inner
 def _shift_to_positive(values, sign, m, out):  # type: ignore[no-untyped-def]
     """Set `out` to `sign * values`, shifted so that all entries are well above zero."""
     smallest, total = np.inf, 0.0
@@ -226,7 +228,7 @@ def _set_scaling(s, z, m, scaling):  # type: ignore[no-untyped-def]
     return largest
 
 
-@compiled
+@inner
 def _longest_step(values, changes, m, length):  # type: ignore[no-untyped-def]
     """Return the longest step, at most `length`, along the changes that keeps all values non-negative."""
     for i in range(m):
@@ -234,18 +236,18 @@ def _longest_step(values, changes, m, length):  # type: ignore[no-untyped-def]
     return length
 
 
-@compiled
+@inner
 def _step_to_zero(value, change):  # type: ignore[no-untyped-def]
     """Return the step along the change at which the value is zero, or infinity."""
     return -value / change if change < 0 else np.inf
 
 
-@compiled
+@inner
 def _add(length, step, m, values):  # type: ignore[no-untyped-def]
     for i in range(m):
         values[i] += length * step[i]
 
 
-@compiled
+@inner
 def _dot(a, b, m):  # type: ignore[no-untyped-def]
     return a[:m] @ b[:m]

@@ -137,7 +137,7 @@ def _extend_factor(factor, gram, binding, chosen, last):  # type: ignore[no-unty
         for k in range(i):
             total -= factor[last, k] * factor[i, k]
         factor[last, i] = total / factor[i, i]
-        pivot -= factor[last, i] ** 2
+        pivot -= factor[last, i] * factor[last, i]
     if pivot < _DEPENDENT:
         return False
     factor[last, last] = np.sqrt(pivot)

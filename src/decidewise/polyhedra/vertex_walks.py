@@ -260,8 +260,8 @@ def _walk(  # type: ignore[no-untyped-def]
                     is_tied |= not held[j]
                     is_clear &= abs(reduced[j]) > CLEAR
                 if j < n and abs(reduced[j]) <= CLEAR:
-                    left += costs[j] ** 2
-            if not is_clear and 0.0 < left < SMALL**2:
+                    left += costs[j] * costs[j]
+            if not is_clear and 0.0 < left < SMALL * SMALL:
                 break
             if not is_tied:
                 done = True

@@ -131,3 +131,23 @@ def test_decisions_do_not_depend_on_the_row_before_nor_on_who_solves(problem):
     np.testing.assert_allclose(parallel.solve(costs), decisions, atol=1e-12)
     with parallel_config(backend="threading"):
         np.testing.assert_allclose(parallel.solve(costs), decisions, atol=1e-12)
+
+
+@pytest.mark.parametrize("reader", ["lp", "mps", "gurobi", "pyomo", "linopy"])
+def test_right_hand_sides_by_row_go_by_the_names_of_constraints(reader, tmp_path):
+    """The name that the tool gives a constraint selects its right-hand side, and leaves the other as it is."""
+    problem = READERS[reader](tmp_path)
+    costs = np.random.default_rng(1).uniform(1, 4, size=(6, 4))
+    sides = np.linspace(0.5, 4.0, 6)
+    assert len(problem.constraint_names) == 2
+    for constraint, name in enumerate(problem.constraint_names):
+        rooms = np.tile(ROOM, (6, 1))
+        rooms[:, constraint] = sides
+
+        decisions = problem.by_row(sides={name: sides}).solve(costs)
+
+        for row, room, decision in zip(costs, rooms, decisions, strict=True):
+            expected = LinearProgram(WEIGHTS, room, upper=1, sense="max").solve(row)
+            np.testing.assert_allclose(decision, expected, atol=1e-8)
+    with pytest.raises(ValueError, match="no such constraint"):
+        problem.by_row(sides={"no such constraint": sides})

@@ -88,7 +88,16 @@ def test_every_public_problem_is_a_kind():
     }
 
 
-@pytest.mark.parametrize("name", [name for name, kind in built_in().items() if kind.example])
+def test_a_cone_with_a_matrix_from_a_file(tmp_path, write):
+    np.savetxt(tmp_path / "risk.csv", np.diag([1.0, 4.0]), delimiter=",")
+    text = (
+        'kind = "conic_program"\ncones = [{ kind = "quadratic", Q = { file = "risk.csv" }, r = 1.0 }]\nsense = "max"\n'
+    )
+    decisions = read_problem(write(text)).solve([[1.0, 0.0], [0.0, 1.0], [1.0, 2.0]])
+    np.testing.assert_allclose(decisions, [[1.0, 0.0], [0.0, 0.5], [0.5**0.5, 0.5**0.5 / 2]], atol=1e-4)
+
+
+@pytest.mark.parametrize("name", built_in())
 def test_the_example_of_a_kind_is_the_problem_of_its_docstring(name, write):
     """A problem from its file solves as the one from its constructor, and all its keys are explained."""
     kind = kinds()[name]
@@ -267,7 +276,13 @@ BAD = [
         'kind = "linear_program"\nA_ub = [[1, 1]]\nb_ub = [1]\ncosts = [[1]]',
         "a map of costs must have one row for",
     ),
-    ('kind = "conic_program"\nupper = [1]', "kind 'conic_program' takes objects that a file cannot hold"),
+    ('kind = "conic_program"\ncones = [3]', "cones must be SecondOrder, .* or tables such as"),
+    ('kind = "conic_program"\ncones = [{ kind = "round" }]', "the kind of a cone must be one of .*; got 'round'"),
+    ('kind = "conic_program"\ncones = [{ kind = "quadratic" }]', "a cone of kind 'quadratic' needs 'Q'"),
+    (
+        'kind = "conic_program"\ncones = [{ kind = "quadratic", q = [1], R = 1 }]',
+        "a cone of kind 'quadratic' has no 'R'",
+    ),
     ('kind = "file"', "path is missing: kind 'file' needs path"),
     ('kind = "file"\npath = 3', "path must be a string; got 3"),
     ('kind = "file"\npath = "no.mps"', "there is no file .*no.mps"),

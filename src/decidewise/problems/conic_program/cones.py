@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse, vstack
 
-from decidewise.checks import FloatArray, as_array, as_number, as_vector
+from decidewise.checks import FloatArray, as_array, as_number, as_vector, listed, nearest_names, shown
 from decidewise.polyhedra.conic import Kind
 from decidewise.problems.mapped_problem.arguments import as_sparse
 
@@ -244,6 +245,40 @@ class Quadratic(Cone):
         return SecondOrder(
             vstack([2 * F, csr_array([p / u])], format="csr"), np.append(2 * v, u - s / u), -p / u, u + s / u
         ).rows()
+
+
+#: The constraints by the names that a table has for them.
+KINDS: dict[str, type[Any]] = {
+    "second_order": SecondOrder,
+    "semidefinite": Semidefinite,
+    "exponential": Exponential,
+    "quadratic": Quadratic,
+}
+
+
+def as_cone(constraint: Any) -> Cone:
+    """Return a constraint as it is, or make it from a table, as files have them.
+
+    >>> as_cone({"kind": "quadratic", "Q": [[1.0, 0.2], [0.2, 2.0]], "r": 0.5}).r
+    0.5
+    """
+    if isinstance(constraint, Cone):
+        return constraint
+    if not isinstance(constraint, Mapping):
+        raise TypeError(
+            "cones must be SecondOrder, Semidefinite, Exponential or Quadratic constraints, or tables such as "
+            f'{{"kind": "quadratic", "Q": ..., "r": 1.0}}; got {shown(constraint)}'
+        )
+    kind, arguments = constraint.get("kind"), {key: value for key, value in constraint.items() if key != "kind"}
+    if kind not in KINDS:
+        raise ValueError(f"the kind of a cone must be one of {listed([*KINDS])}; got {kind!r}.")
+    names = [field.name for field in fields(KINDS[kind]) if field.init]
+    for name in arguments:
+        if name not in names:
+            raise ValueError(f"a cone of kind {kind!r} has no {name!r}{nearest_names(str(name), names)}")
+    if names[0] not in arguments:
+        raise ValueError(f"a cone of kind {kind!r} needs {names[0]!r}, see `{KINDS[kind].__name__}`.")
+    return KINDS[kind](**arguments)
 
 
 def _set(cone: Any, **values: Any) -> None:

@@ -5,16 +5,16 @@ Clarabel solves it (see `decidewise.polyhedra.conic`). Only the costs change fro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, eye_array, vstack
 
-from decidewise.checks import FloatArray, as_positive, shown
+from decidewise.checks import FloatArray, as_positive
 from decidewise.polyhedra.conic import ConicRegion, ConicSolver
 from decidewise.problems.base import Sense
-from decidewise.problems.conic_program.cones import Cone, ConeRows
+from decidewise.problems.conic_program.cones import Cone, ConeRows, as_cone
 from decidewise.problems.mapped_problem import EMPTY, MappedProblem
 from decidewise.problems.mapped_problem.arguments import Costs, as_bounds, as_rows, count_variables
 
@@ -43,7 +43,8 @@ class ConicProgram(MappedProblem):
     lower, upper : array-like of shape (n,) or float
         Infinite where there is no bound. Mind that `lower` is zero by default, as for `LinearProgram`.
     cones : sequence of `SecondOrder`, `Semidefinite`, `Exponential` and `Quadratic`
-        Further constraints on all variables.
+        Further constraints on all variables. Instead of an object, a table with its arguments and a `kind` will do, as
+        in a file: "second_order", "semidefinite", "exponential" or "quadratic".
     costs : optional
         What the predicted costs act on: the indices of variables, their names, a pattern of names such as `"price_*"`,
         factors of patterns such as `{"sell_*": 1, "buy_*": -1}`, or a map `M` of shape (n_costs, n), dense or sparse,
@@ -94,6 +95,15 @@ class ConicProgram(MappedProblem):
     ... )
     >>> state.solution([0.0, 2.0, 0.0])["x01"].round(6)  # <C, X> with C = [[0, 1], [1, 0]]
     np.float64(-0.5)
+
+    The largest value on a disc of radius 2 around (1, 0), with the constraint as a table:
+
+    >>> disc = ConicProgram(
+    ...     lower=[-1.0, -2.0], upper=[3.0, 2.0], sense="max",
+    ...     cones=[{"kind": "second_order", "A": [[1.0, 0.0], [0.0, 1.0]], "b": [-1.0, 0.0], "d": 2.0}],
+    ... )
+    >>> disc.solve([0.0, 1.0]).round(4)
+    array([1., 2.])
     """
 
     def __init__(
@@ -105,7 +115,7 @@ class ConicProgram(MappedProblem):
         lower: Any = 0.0,
         upper: Any = np.inf,
         *,
-        cones: Sequence[Cone] = (),
+        cones: Sequence[Cone | Mapping[str, Any]] = (),
         costs: Costs = None,
         known: Any = None,
         offset: float = 0.0,
@@ -168,13 +178,7 @@ class ConicProgram(MappedProblem):
 
 def _as_cones(cones: Any) -> list[ConeRows]:
     """Return the rows of each cone; one cone need not be in a list."""
-    cones = [cones] if isinstance(cones, Cone) else list(cones)
-    for cone in cones:
-        if not isinstance(cone, Cone):
-            raise TypeError(
-                "cones must be SecondOrder, Semidefinite, Exponential or Quadratic constraints; got " + shown(cone)
-            )
-    return [cone.rows() for cone in cones]
+    return [as_cone(cone).rows() for cone in ([cones] if isinstance(cones, Cone | Mapping) else cones)]
 
 
 def _joined(

@@ -35,7 +35,8 @@ from decidewise.runtime.kernels import kernel
 # keep their meaning. Functions with a single caller are inlined: a separate function is optimised once by itself and
 # again in each caller, which takes most of the compile time.
 _settings: dict = {"error_model": "numpy", "fastmath": {"reassoc", "contract"}}
-compiled, inlined = kernel(**_settings), kernel(**_settings, inline="always")
+compiled, inner = kernel(**_settings), kernel(**_settings, inner=True)
+inlined = kernel(**_settings, inline="always")
 
 #: Returns within this fraction of the largest one are tied.
 TIE = 1e-12
@@ -142,7 +143,8 @@ def _solve_row(  # type: ignore[no-untyped-def]
         asset, ratio = _next_event(Mr, M1, flat, is_held, work, a)
         event = max(b - a * ratio, price)
         free = 1.0 + shift - 1.0 / a  # the variance that is allowed beyond the constant part 1/a
-        if free > 0.0 and spread <= free * min(event, last) ** 2:
+        until = min(event, last)
+        if free > 0.0 and spread <= free * until * until:
             price = max(np.sqrt(spread / free), price)
             for i in held[:k]:
                 u[i] = M1[i] / a
@@ -181,7 +183,7 @@ def _next_event(levels, slopes, flat, is_held, ratios, a):  # type: ignore[no-un
     return asset, largest
 
 
-@compiled
+@inner
 def _pivot(S, tableau, held, is_held, work, k, asset):  # type: ignore[no-untyped-def]
     """Add an asset to those held, or remove it; return the number held, or 0 if the asset is a combination of them."""
     d = len(work)
@@ -290,7 +292,7 @@ def _minimize_variance(S, tableau, held, is_held, work, u, k):  # type: ignore[n
     return k, a
 
 
-@compiled
+@inner
 def _certify(r, less, S, deviation, u, price, budget_price):  # type: ignore[no-untyped-def]
     """Clip negative shares to zero, and return whether the portfolio is feasible and optimal up to `CERTIFIED`.
 

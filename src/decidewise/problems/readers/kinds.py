@@ -60,7 +60,7 @@ class Kind:
     owner : type
         The class of the problem.
     example : mapping
-        Arguments that work; empty if the problem takes objects that only Python can make.
+        Arguments that work.
     """
 
     name: str
@@ -95,7 +95,7 @@ class Kind:
     @property
     def polyhedron(self) -> str:
         """Whether the example has a polyhedron: "yes", "relaxation" or "no", or "" if it cannot be built alone."""
-        if self.name not in built_in() or not self.example:
+        if self.name not in built_in():
             return ""
         problem = self.build(**self.example)
         return "no" if problem.polyhedron is None else "relaxation" if problem.is_integer else "yes"

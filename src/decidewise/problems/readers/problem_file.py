@@ -122,14 +122,9 @@ class ProblemFile:
             if not isinstance(described, dict):
                 raise InputError(f"table must be a section, [table]; got {shown(described)}.")
             kind = _kind(table)
-            if not kind.example:
-                raise InputError(
-                    f"kind {kind.name!r} takes objects that a file cannot hold: build it in Python, and name it by "
-                    'kind = "python".'
-                )
             takes_known = _KNOWN in kind.arguments
             _check_keys(table, kind, () if takes_known else (_KNOWN,))
-            values = {key: _value(value, key, path.parent) for key, value in table.items() if key != "kind"}
+            values = _values({key: value for key, value in table.items() if key != "kind"}, path.parent)
             _place_in_folder(values, kind, path.resolve().parent)
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
@@ -214,10 +209,15 @@ def _check_keys(table: Mapping[str, Any], kind: Kind, further: tuple[str, ...]) 
         raise InputError(f"{missing[0]} is missing: kind {kind.name!r} needs {needed}.")
 
 
+def _values(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    return {key: _value(value, key, folder) for key, value in table.items()}
+
+
 def _value(value: Any, key: str, folder: Path) -> Any:
     """Return a value with arrays from files, and columns as such."""
     if not isinstance(value, Mapping):
-        return value
+        is_tables = isinstance(value, list) and value and all(isinstance(entry, Mapping) for entry in value)
+        return [_values(entry, folder) for entry in value] if is_tables else value
     if len(value) == 1:
         [(source, what)] = value.items()
         if source == "file" and isinstance(what, str):
@@ -228,7 +228,7 @@ def _value(value: Any, key: str, folder: Path) -> Any:
         if source == "columns" and isinstance(names, list) and names and all(isinstance(name, str) for name in names):
             return Columns(tuple(names), single=False)
     if key == "arguments":
-        return {name: _value(inner, name, folder) for name, inner in value.items()}
+        return _values(value, folder)
     if key == "costs":
         return value
     raise InputError(
