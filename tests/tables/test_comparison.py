@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from decidewise.errors import InputError
+from decidewise.evaluate import Interval
 from decidewise.models import GeneralizedLinear
 from decidewise.problems import KnownCosts, TopK
 from decidewise.tables import comparison
@@ -159,6 +160,9 @@ def test_headlines(result):
     assert said.endswith("per day.")
     useless = compare_table(make_samples(noise=3.0, seed=1))
     assert headline(useless).startswith("Keep least squares")
+    lost = replace(result, saving=Interval(-2.0, -5.0, 1.0))
+    assert headline(lost).endswith("held-out rows (it lost about 2 EUR ± 3 per day).")
+    assert headline(replace(result, saving=Interval(-2.0, -3.0, -1.0))).endswith("decides worse on the held-out ones.")
 
 
 def findings(samples):

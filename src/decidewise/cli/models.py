@@ -306,6 +306,8 @@ def _say_new(fitted: TableModel, samples: Samples, out: Path | None, what: str, 
         return
     for note in fitted.features.new_names(samples.lines):
         typer.echo(note, err=True)
+    if getattr(fitted.estimator, "predicts_directions", False):
+        typer.echo("This model predicts directions: decisions are meant, not the sizes of predicted costs.", err=True)
     if out is not None:
         typer.echo(f"{what}: {out}", err=True)
 

@@ -34,7 +34,7 @@ def headline(result: TableComparison) -> str:
     if result.verdict == "unproven":
         return (
             f"Keep {baseline}: that {kind[0].lower() + kind[1:]} decides better is not proven with "
-            f"{len(result.rows):,} held-out rows ({amount(result, result.saving)})."
+            f"{len(result.rows):,} held-out rows (it {_saved_or_lost(result)})."
         )
     if result.verdict == "worse":
         return (
@@ -52,7 +52,14 @@ def headline(result: TableComparison) -> str:
 
 def amount(result: TableComparison, saving: Interval) -> str:
     """Return a saving per row in units of the costs, such as `about 1,240 EUR per day`."""
-    return f"about {number(saving.estimate)}{in_unit(result)} ± {number(half_width(saving))} per {result.samples.title}"
+    width = abs(half_width(saving))
+    return f"about {number(saving.estimate)}{in_unit(result)} ± {number(width)} per {result.samples.title}"
+
+
+def _saved_or_lost(result: TableComparison) -> str:
+    saving = result.saving
+    word = "saved" if saving.estimate >= 0 else "lost"
+    return f"{word} {amount(result, saving if saving.estimate >= 0 else saving.scaled(-1))}"
 
 
 def in_unit(result: TableComparison) -> str:
