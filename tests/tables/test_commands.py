@@ -165,7 +165,9 @@ def test_init_writes_an_example_that_is_read(tmp_path):
 
 def test_help_has_examples_and_completion_is_there():
     for command in ("compare", "fit", "predict", "decide", "evaluate", "diagnose", "inspect", "init"):
-        assert f"decidewise {command} " in run(command, "--help").stdout
+        shown = run(command, "--help").stdout
+        assert f"\n decidewise {command} " in shown
+        assert "\\b" not in shown
     assert "--install-completion" in run("--help").stdout
 
 

@@ -62,12 +62,12 @@ def fit(
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
 ) -> None:
-    r"""Choose a model on all rows of a table, fit it, and write it to a file with all that it needs.
+    """Choose a model on all rows of a table, fit it, and write it to a file with all that it needs.
 
     \b
     decidewise fit history.csv --problem problem.toml --out model.dw
     decidewise fit history.csv --problem problem.toml --model 'least squares' --out simple.dw
-    """
+    """  # noqa: D301 - the mark keeps the lines of the examples as they are
     from decidewise.model_file import read_model_summary, save_model  # noqa: PLC0415
     from decidewise.progress import silenced  # noqa: PLC0415
     from decidewise.tables.comparison import choose  # noqa: PLC0415
@@ -123,11 +123,11 @@ def predict(
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
 ) -> None:
-    r"""Predict the costs of new rows.
+    """Predict the costs of new rows.
 
     \b
     decidewise predict model.dw new.csv --out predictions.parquet
-    """
+    """  # noqa: D301 - the mark keeps the lines of the examples as they are
     from decidewise.tables.decisions import prediction_columns  # noqa: PLC0415
 
     kind = _output(out)
@@ -151,11 +151,11 @@ def decide(
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
 ) -> None:
-    r"""Decide new rows: a named decision and its predicted value for each; its regret too if the table has costs.
+    """Decide new rows: a named decision and its predicted value for each; its regret too if the table has costs.
 
     \b
     decidewise decide model.dw new.csv --problem problem.toml --out decisions.parquet
-    """
+    """  # noqa: D301 - the mark keeps the lines of the examples as they are
     from decidewise.problems import ProblemFile  # noqa: PLC0415
 
     kind = _output(out)
@@ -181,11 +181,11 @@ def evaluate(
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
 ) -> None:
-    r"""Measure the regret of a model on a table with costs that it was not trained on.
+    """Measure the regret of a model on a table with costs that it was not trained on.
 
     \b
     decidewise evaluate model.dw later.csv --problem problem.toml
-    """
+    """  # noqa: D301 - the mark keeps the lines of the examples as they are
     from decidewise.evaluate import check_in_units, compare  # noqa: PLC0415
     from decidewise.problems import ProblemFile  # noqa: PLC0415
     from decidewise.progress import silenced  # noqa: PLC0415
@@ -224,11 +224,11 @@ def evaluate(
 
 
 def inspect(model: ModelFile, json: opt.Json = False, debug: opt.Debug = False) -> None:
-    r"""Show what a model file holds, without building the model.
+    """Show what a model file holds, without building the model.
 
     \b
     decidewise inspect model.dw
-    """
+    """  # noqa: D301 - the mark keeps the lines of the examples as they are
     from decidewise.model_file import read_model_summary  # noqa: PLC0415
 
     summary = read_model_summary(model).as_dict()

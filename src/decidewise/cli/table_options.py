@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from decidewise.tables.options import TableOptions
     from decidewise.tables.samples import Samples
 
-_TABLE = "What the columns are (or [table] in the problem file)"
+_TABLE = "What the columns are (also in the section table of the problem file)"
 _TEXT = "Text files"
 _WORK = "How much work"
 

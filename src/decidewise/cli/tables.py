@@ -23,12 +23,12 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
     debug: opt.Debug = False,
 ) -> None:
-    r"""Write a small working example: a table, a problem file, and what to type.
+    """Write a small working example: a table, a problem file, and what to type.
 
     \b
     decidewise init example
     decidewise compare example/history.csv --problem example/problem.toml
-    """
+    """  # noqa: D301 - the mark keeps the lines of the examples as they are
     from decidewise.tables.example import write_example  # noqa: PLC0415
 
     files = write_example(folder, force=force)
@@ -66,13 +66,13 @@ def compare(
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
 ) -> None:
-    r"""Find out which model decides best on a table, and by how much; print a table and write a page.
+    """Find out which model decides best on a table, and by how much; print a table and write a page.
 
     \b
     decidewise compare history.csv --problem problem.toml
     decidewise compare 'days/*.parquet' -p problem.toml --costs 'price_*' --forecast 'forecast_*' --time day
     decidewise compare long.csv -p problem.toml --rows day --items hour --costs price --json
-    """
+    """  # noqa: D301 - the mark keeps the lines of the examples as they are
     from decidewise.progress import silenced  # noqa: PLC0415
     from decidewise.runtime.files import write_whole  # noqa: PLC0415
     from decidewise.tables.comparison import compare_table  # noqa: PLC0415
@@ -130,11 +130,11 @@ def diagnose(
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
 ) -> None:
-    r"""Find out whether a decision-focused model would pay: what it saves, what is noise, and what to do.
+    """Find out whether a decision-focused model would pay: what it saves, what is noise, and what to do.
 
     \b
     decidewise diagnose history.csv --problem problem.toml
-    """
+    """  # noqa: D301 - the mark keeps the lines of the examples as they are
     from decidewise.diagnose import diagnose as measure  # noqa: PLC0415
     from decidewise.models import TimeFolds  # noqa: PLC0415
     from decidewise.progress import silenced  # noqa: PLC0415
