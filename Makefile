@@ -52,6 +52,7 @@ speed: $(VENV)/.test  ## Print the benchmarks, as ratios measured in one run
 	$(BIN)/python speed/conic_program.py
 	$(BIN)/python speed/generalized_linear.py
 	$(BIN)/python speed/compare.py
+	$(BIN)/python speed/serve.py
 	$(BIN)/python speed/first_calls.py
 
 race: $(VENV)/.test  ## Compare the speed with PyEPO and Gurobi on the same trainings (about ten minutes)

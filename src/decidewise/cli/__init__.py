@@ -13,6 +13,7 @@ from decidewise.cli.errors import Commands
 from decidewise.cli.models import decide, evaluate, fit, inspect, predict
 from decidewise.cli.paper import paper_commands
 from decidewise.cli.problems import problems
+from decidewise.cli.serve import serve
 from decidewise.cli.tables import compare, diagnose, init
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_show_locals=False)
@@ -49,7 +50,7 @@ def warmup() -> None:
     warm_up()
 
 
-for command in (init, compare, fit, predict, decide, evaluate, diagnose, inspect, problems):
+for command in (init, compare, fit, predict, decide, evaluate, diagnose, inspect, serve, problems):
     app.command()(command)
 app.add_typer(
     paper_commands,

@@ -20,7 +20,6 @@ from decidewise.losses import as_loss
 from decidewise.runtime.extras import require
 
 Check = Callable[[Any], None]
-_MOST_JOBS = 256
 
 
 def _linear(model: Any) -> None:
@@ -165,8 +164,14 @@ _CLASSES: dict[str, tuple[str, Check]] = {
     "Ridge": ("sklearn.linear_model", _anything),
     "LGBMRegressor": ("lightgbm", _anything),
 }
-#: Parameters that are left out of a file, and None after reading: problems are files of their own.
-LEFT_OUT = {"DecisionRegressor": ("problem",)}
+
+
+def _left_out(name: str) -> tuple[str, ...]:
+    """Return parameters that are not kept in a file, and are None after reading.
+
+    Problems are files of their own. How many processes work is up to the reader, and no file may start any.
+    """
+    return (*(("problem",) if name == "DecisionRegressor" else ()), *(("n_jobs",) if name != "LGBMRegressor" else ()))
 
 
 def name_of(value: Any) -> str | None:
@@ -184,7 +189,7 @@ def state_of(value: Any) -> dict[str, Any]:
     """Return the attributes of an object, parameters included."""
     name = type(value).__name__
     state = value._asdict() if isinstance(value, tuple) and hasattr(value, "_asdict") else vars(value)
-    return {key: part for key, part in state.items() if key not in LEFT_OUT.get(name, ())}
+    return {key: part for key, part in state.items() if key not in _left_out(name)}
 
 
 def build(name: str, state: dict[str, Any]) -> Any:
@@ -193,8 +198,10 @@ def build(name: str, state: dict[str, Any]) -> Any:
         raise ValueError(f"this format has no class {name!r}")
     kind = _class_of(name)
     if issubclass(kind, BaseEstimator):
-        parameters = dict.fromkeys(LEFT_OUT.get(name, ()))
-        parameters |= {key: state[key] for key in _parameters(kind) if key in state}
+        known = _parameters(kind)
+        parameters = {key: None for key in _left_out(name) if key in known}
+        _need(not parameters.keys() & state.keys(), f"{name} cannot have the parameters {', '.join(parameters)}")
+        parameters |= {key: state[key] for key in known if key in state}
         attributes = {key: value for key, value in state.items() if key not in parameters}
         hidden = [key for key in attributes if not key.isidentifier() or key.startswith("__") or hasattr(kind, key)]
         _need(not hidden, f"{name} cannot have an attribute {hidden[:1]}")
@@ -209,8 +216,6 @@ def build(name: str, state: dict[str, Any]) -> Any:
 
 def check_object(value: Any) -> None:
     """Raise a `ValueError`, `TypeError` or `AttributeError` if an object of a class of the list is not as it should."""
-    n_jobs = getattr(value, "n_jobs", None)  # a model that starts a thousand processes to predict is no model
-    _need(n_jobs is None or (type(n_jobs) is int and abs(n_jobs) <= _MOST_JOBS), f"n_jobs is beyond {_MOST_JOBS}")
     _CLASSES[type(value).__name__][1](value)
 
 

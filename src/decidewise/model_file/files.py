@@ -33,7 +33,7 @@ def save_model(model: Any, path: str | os.PathLike[str], *, summary: Mapping[str
     (scalers, polynomials, one-hot encoding, imputation, column transformers), linear and constant models. Predictions
     stay the same bit for bit. Any other estimator is written through skops (`pip install "decidewise[skops]"`), and
     LightGBM as its own text; to read those, the caller must name their types as trusted. A `WiseRegressorCV` is saved
-    as its chosen model, and a `DecisionRegressor` without its problem.
+    as its chosen model, a `DecisionRegressor` without its problem, and all of them without `n_jobs`.
 
     Parameters
     ----------

@@ -9,6 +9,7 @@ EXTRAS = {
     "cli": ("jinja2", "matplotlib", "msgspec", "pyarrow", "typer"),
     "boosting": ("lightgbm",),
     "onnx": ("onnx",),
+    "serve": ("fastapi", "uvicorn"),
     "skops": ("skops",),
 }
 
