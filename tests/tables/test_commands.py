@@ -9,10 +9,10 @@ import pytest
 from pyarrow import csv, feather, parquet
 from typer.testing import CliRunner
 
-from decidewise import load_model, normalized_regret
+from decidewise import load_model, normalized_regret, read_model_summary
 from decidewise.cli import app
 from decidewise.data.files import read_files
-from decidewise.problems import TopK
+from decidewise.problems import ProblemFile, TopK
 
 N, ITEMS = 50, ("a", "b", "c")
 
@@ -70,6 +70,7 @@ def test_compare_as_json_and_as_a_table(folder, tmp_path):
     assert any("'x': 4 of 38 values missing" in note for note in found["notes"])
     assert {"training mean", "least squares", "wise"} <= {row["name"] for row in found["models"]}
     assert found["solver calls"] > 0
+    assert {"gaps", "heavy tails", "drift of the costs"} <= {finding["topic"] for finding in found["health"]}
     page = out.read_text(encoding="utf-8")
     assert found["headline"].partition(" ")[0] in page
     shown = run(*common, "--quiet")
@@ -137,6 +138,21 @@ def test_new_names_are_said_and_decided(folder, model, tmp_path):
     (tmp_path / "new.csv").write_text("x,kind,day\n0.5,never,2026-03-01\n")
     result = run("decide", model, tmp_path / "new.csv", "-p", folder / "problem.toml")
     assert "'kind': 'never' not seen in training" in result.stderr
+
+
+def test_the_server_answers_as_the_command_does(folder, model):
+    """A model file of `fit` behind HTTP: rows by name, as JSON brings them."""
+    from decidewise.server.bodies import Body  # noqa: PLC0415
+    from decidewise.server.service import Service  # noqa: PLC0415
+
+    service = Service(load_model(model), read_model_summary(model), ProblemFile.read(folder / "problem.toml"))
+    new = read_files(folder / "new.csv").to_pylist()
+    columns = {name: np.array([row[name] for row in new], dtype=object) for name in new[0]}
+    columns["day"] = np.array([str(day) for day in columns["day"]], dtype=object)
+    answer = service.decide(Body(N, None, columns))
+    expected = load_model(model).decide(str(folder / "new.csv"), folder / "problem.toml")
+    np.testing.assert_array_equal(answer.values, expected.decisions)
+    np.testing.assert_allclose(answer.objective, expected.objective)
 
 
 def test_inspect(model):

@@ -214,6 +214,7 @@ def _table(result: TableComparison) -> Table:
 
 def _as_dict(result: TableComparison) -> dict[str, Any]:
     from decidewise.tables.headline import headline, how_measured  # noqa: PLC0415
+    from decidewise.tables.health import health  # noqa: PLC0415
 
     def interval(found: Any, factor: float = 1.0) -> Any:
         if found is None:
@@ -242,6 +243,7 @@ def _as_dict(result: TableComparison) -> dict[str, Any]:
         "rows": {"all": len(result.samples), "chosen on": len(result.splits[0][0]), "measured on": len(result.rows)},
         "features": list(result.choice.prepared.feature_names_),
         "notes": [*result.samples.notes, *result.choice.prepared.notes_],
+        "health": [asdict(finding) for finding in health(result)],
         "solver calls": result.n_solves,
         "seconds": result.seconds,
     }
