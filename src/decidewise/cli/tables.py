@@ -99,12 +99,12 @@ def compare(
             seed=seed,
         )
     command = {"data": data, "problem": str(problem), "given": given}
+    if not json:
+        _show(result, quiet=quiet)  # before the page, so that a full disk does not lose it
     with opt.working("Writing the page ...", quiet=quiet or json):
         write_whole({out: render_comparison(result, command).encode()})
-    if json:
-        typer.echo(as_json.dumps(_as_dict(result) | {"page": str(out)}, indent=2, ensure_ascii=False))
-        return
-    _show(result, out, quiet=quiet)
+    found = _as_dict(result) | {"page": str(out)} if json else {}
+    typer.echo(as_json.dumps(found, indent=2, ensure_ascii=False) if json else f"Page: {out}")
 
 
 def diagnose(
@@ -171,7 +171,7 @@ def diagnose(
     typer.echo(str(found))
 
 
-def _show(result: TableComparison, out: Path, *, quiet: bool) -> None:
+def _show(result: TableComparison, *, quiet: bool) -> None:
     from rich.console import Console  # noqa: PLC0415
 
     from decidewise.tables.headline import headline, how_measured  # noqa: PLC0415
@@ -184,7 +184,6 @@ def _show(result: TableComparison, out: Path, *, quiet: bool) -> None:
     if not quiet:
         console.print(how_measured(result), markup=False, highlight=False)
     console.print(headline(result), style="bold", markup=False, highlight=False)
-    console.print(f"Page: {out}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _table(result: TableComparison) -> Table:
