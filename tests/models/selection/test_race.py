@@ -162,7 +162,7 @@ class TestPolish:
 
     def test_a_budget_that_is_too_small_is_said(self, data):
         model = WiseRegressorCV(data.problem, [WiseRegressor()], train_solves=100).fit(data.X, data.costs)
-        assert model.notes_["SPO+"].startswith("left out: one epoch takes 3,000 solver calls for training, more than")
+        assert model.notes_["SPO+"].startswith("left out: one epoch takes 4,500 solver calls for training, more than")
         assert (
             WiseRegressorCV(data.problem, [WiseRegressor()]).fit(data.X, data.costs).notes_["SPO+"].startswith("left")
         )

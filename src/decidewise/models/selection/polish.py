@@ -13,8 +13,8 @@ from decidewise.models.wise_regressor import WiseRegressor
 from decidewise.problems.base import Problem
 
 _MAX_EPOCHS = 30
-# Each row is also solved for its label, at the start and at the end of training.
-_PASSES_BESIDE_EPOCHS = 3
+# Each row is also solved for its label, at the start of training and three times at its end.
+_PASSES_BESIDE_EPOCHS = 5
 
 
 def polished(
