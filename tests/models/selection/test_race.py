@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from decidewise import WiseRegressor, WiseRegressorCV
 from decidewise.data import make_shortest_path
 from decidewise.models import Candidates, GeneralizedLinear
+from decidewise.models.selection.polish import polished
 from decidewise.models.selection.ridge_path import fit_path, ridge_paths
 from decidewise.problems import Ball, CountedProblem, TopK
 
@@ -159,6 +160,34 @@ class TestPolish:
         model = WiseRegressorCV(problem, few, train_solves=100_000, random_state=0).fit(features, costs)
         assert all(name.startswith("spo+") for name in model.members_)
         assert problem.n_solves <= model.n_solves_ + 100_000
+
+    def test_one_model_for_all_items_with_the_wrong_sign_is_turned_round(self):
+        # The value of an item is a cubic of its feature: its slope is negative, but the best item has a large feature.
+        def draw(n, seed):
+            features = np.random.default_rng(seed).uniform(-1, 1, (n, 50, 1))
+            return features, 10 * (features[:, :, 0] ** 3 - 0.65 * features[:, :, 0])
+
+        problem = TopK(50, 1)
+        (features, costs), (new, truth) = draw(120, 0), draw(500, 1)
+
+        def share_of_the_best(model):
+            decisions = problem.solve(model.fit(features, costs).predict(new))
+            return (decisions * truth).sum() / truth.max(axis=1).sum()
+
+        linear = [WiseRegressor(exponent=0), WiseRegressor()]
+        assert max(map(share_of_the_best, linear)) < -0.9
+        choice = WiseRegressorCV(problem, linear, train_solves=50_000, random_state=0)
+        assert share_of_the_best(choice) > 0.9
+        assert all(name.startswith("spo+") for name in choice.members_)
+        # The default candidates include models that express a cubic, and need no solver in training.
+        assert share_of_the_best(WiseRegressorCV(problem, random_state=0)) > 0.95
+
+    def test_spo_plus_also_starts_from_the_model_that_items_share(self):
+        # As above, but the best linear candidate has coefficients for each item: it is not the plain WISE fit.
+        own = WiseRegressor(GeneralizedLinear(per_item="coefficients"))
+        trained, note = polished(TopK(50, 1), {"own": own}, [(np.arange(9), np.arange(9))], 9, 10**6)
+        assert list(trained) == ["spo+ from own", "spo+ from wise"]
+        assert note == "30 epochs of SPO+ from own and wise"
 
     def test_a_budget_that_is_too_small_is_said(self, data):
         model = WiseRegressorCV(data.problem, [WiseRegressor()], train_solves=100).fit(data.X, data.costs)

@@ -69,7 +69,8 @@ def linear_parts(candidate: Any) -> tuple[list[Any], GeneralizedLinear, float] |
 
 
 def _is_plain_wise(steps: list[Any], learner: GeneralizedLinear, exponent: float) -> bool:
-    return not steps and exponent == 1 and learner.effective_link == "identity" and learner.alpha == 0
+    plain = learner.effective_link == "identity" and learner.alpha == 0 and learner.per_item == "none"
+    return not steps and exponent == 1 and plain
 
 
 def _trained(problem: Problem, steps: list[Any], learner: GeneralizedLinear, exponent: float, epochs: int) -> Any:
