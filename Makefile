@@ -11,8 +11,9 @@ SETTINGS := pyproject.toml $(CONSTRAINTS)
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/'
 
-demo: $(VENV)/.core  ## Fit least squares and WISE on synthetic shortest paths: one table, one figure (under a minute)
-	$(BIN)/decidewise demo
+demo: $(VENV)/.core  ## From a table and a problem to an answer: which model decides best, as one page (under a minute)
+	$(BIN)/decidewise init out/example --force
+	$(BIN)/decidewise compare out/example/history.csv --problem out/example/problem.toml --out out/compare.html
 
 paper: $(VENV)/.core  ## Repeat the experiments of the paper and write the report to out/paper (stop and continue at any time)
 	$(BIN)/decidewise paper run
@@ -53,6 +54,7 @@ speed: $(VENV)/.test  ## Print the benchmarks, as ratios measured in one run
 	$(BIN)/python speed/compare.py
 	$(BIN)/python speed/serve.py
 	$(BIN)/python speed/first_calls.py
+	$(BIN)/python speed/choice.py
 
 race: $(VENV)/.test  ## Compare the speed with PyEPO and Gurobi on the same trainings (about ten minutes)
 	$(BIN)/python speed/against_pyepo.py

@@ -31,6 +31,8 @@ from decidewise import (
 from decidewise.model_file.container import _START, SIGNATURE
 from decidewise.models import AveragedRegressor, ClippedWise, GivenForecast, default_candidates
 from decidewise.problems import TopK
+from decidewise.tables.features import TableFeatures
+from decidewise.tables.table_model import TableModel
 
 SECONDS, MEGABYTES = 5, 200
 FORBIDDEN = ("exec", "compile", "subprocess", "os.", "socket", "shutil", "ctypes.dlopen", "import", "pickle", "marshal")
@@ -64,6 +66,16 @@ def models():
     yield from ((model.fit(X, costs), X[:3]) for model in rows)
     yield from ((model.fit(items, costs), items[:3]) for model in shared)
     yield make_pipeline(mixed, WiseRegressor()).fit(few, costs), few[:3]
+    days = np.datetime64("2024-01-01") + 20 * np.arange(40)
+    table = {
+        "x": X[:, 0],
+        "gaps": np.where(X[:, 1] > 1, np.nan, X[:, 1]),
+        "day": days,
+        "kind": rng.choice(["a", "b"], 40),
+    }
+    prepared = TableFeatures(list(table)).fit(table)
+    fitted = GeneralizedLinear().fit(prepared.transform(table), costs)
+    yield TableModel(fitted, prepared, {"costs": ["c_*"]}, ["a", "b", "c"]), {k: v[:3] for k, v in table.items()}
 
 
 def damaged(content, rng):

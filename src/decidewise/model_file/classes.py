@@ -123,6 +123,10 @@ def _scaler(model: Any) -> None:
         _need(value is None or (_is_floats(value) and np.shape(value) == (model.n_features_in_,)), f"{name} is no row")
 
 
+def _by_itself(model: Any) -> None:
+    model.check()
+
+
 def _anything(model: Any) -> None:
     """Check nothing: what does not fit together is an error of `predict`."""
 
@@ -137,6 +141,8 @@ _CLASSES: dict[str, tuple[str, Check]] = {
     "AveragedRegressor": ("decidewise.models", _averaged),
     "GivenForecast": ("decidewise.models", _given_forecast),
     "SmoothFeatures": ("decidewise.models", _smooth_features),
+    "TableFeatures": ("decidewise.tables.features", _by_itself),
+    "TableModel": ("decidewise.tables.table_model", _by_itself),
     "Epoch": ("decidewise.models", _anything),
     "LiftedItems": ("decidewise.models.estimator.items", _lifted_items),
     "PredictedScale": ("decidewise.models.estimator.changed_fit", _anything),
