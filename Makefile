@@ -54,6 +54,7 @@ speed: $(VENV)/.test  ## Print the benchmarks, as ratios measured in one run
 	$(BIN)/python speed/compare.py
 	$(BIN)/python speed/serve.py
 	$(BIN)/python speed/first_calls.py
+	$(BIN)/python speed/choice.py
 
 race: $(VENV)/.test  ## Compare the speed with PyEPO and Gurobi on the same trainings (about ten minutes)
 	$(BIN)/python speed/against_pyepo.py
