@@ -21,3 +21,13 @@ def test_a_bar_on_standard_error_after_the_wait(monkeypatch, capsys):
 
     list(progress.tracked(range(3), "Working"))
     assert "Working" not in capsys.readouterr().err
+
+
+def test_no_bar_where_it_is_silenced(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "Console", lambda **options: Console(**options, force_terminal=True))
+    with progress.silenced():
+        assert list(progress.tracked(range(3), "Working", patience=0.0)) == [0, 1, 2]
+    assert capsys.readouterr() == ("", "")
+    with progress.silenced(False):
+        list(progress.tracked(range(3), "Working", patience=0.0))
+    assert "Working" in capsys.readouterr().err
