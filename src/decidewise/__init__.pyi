@@ -13,12 +13,21 @@ from decidewise.errors import (
 from decidewise.evaluate import compare, normalized_regret
 from decidewise.losses import Loss
 from decidewise.model_file import ModelSummary, export_onnx, load_model, read_model_summary, save_model
-from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor, WiseRegressorCV
+from decidewise.models import (
+    DecisionBoostingRegressor,
+    DecisionRegressor,
+    GeneralizedLinear,
+    SpoForestRegressor,
+    SpoTreeRegressor,
+    WiseRegressor,
+    WiseRegressorCV,
+)
 from decidewise.problems import Problem
 
 __version__: str
 __all__ = [
     "CalibrationWarning",
+    "DecisionBoostingRegressor",
     "DecisionRegressor",
     "DivergenceError",
     "GeneralizedLinear",
@@ -28,6 +37,8 @@ __all__ = [
     "OptimalityWarning",
     "Problem",
     "SolverError",
+    "SpoForestRegressor",
+    "SpoTreeRegressor",
     "TrainingWarning",
     "WiseRegressor",
     "WiseRegressorCV",
