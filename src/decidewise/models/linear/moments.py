@@ -12,7 +12,15 @@ import numpy as np
 from scipy.linalg import eigh
 
 from decidewise.checks import FloatArray, check_finite
-from decidewise.models.linear.blocks import BLOCK_ROWS, Block, Blocks, blocks_per_task, map_tasks, weighted_block
+from decidewise.models.linear.blocks import (
+    BLOCK_ROWS,
+    Block,
+    Blocks,
+    SummedBlocks,
+    blocks_per_task,
+    partial_sums,
+    weighted_block,
+)
 from decidewise.models.linear.units import out_of_units, tame_unit
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -66,16 +74,16 @@ class Moments:
         """The sum of the weights."""
         return float(self.gram[0, 0])
 
-    def plus(self, blocks: Blocks) -> Moments:
+    def plus(self, blocks: Blocks | SummedBlocks) -> Moments:
         """Return the moments with the rows of all blocks added, in parallel if there are many blocks."""
         total = replace(self, gram=self.gram.copy(), cross=self.cross.copy())
-        for part in map_tasks(lambda task: self._sum(blocks, task), len(blocks), blocks_per_task(blocks)):
-            total.gram += part.gram
-            total.cross += part.cross
+        for gram, cross in partial_sums(blocks, self._sum, blocks_per_task(blocks)):
+            total.gram += gram
+            total.cross += cross
         check_sums(total.gram, total.cross, blocks)
         return total
 
-    def _sum(self, blocks: Blocks, task: range) -> Moments:
+    def _sum(self, blocks: Blocks, task: range) -> tuple[FloatArray, FloatArray]:
         part = Moments.zeros(self.shift, self.unit, self.cross.shape[1])
         # Reused memory stays in the cache; new arrays for every block would double the time.
         scratch: list[FloatArray] = []
@@ -89,7 +97,7 @@ class Moments:
                     size = block.X[0].size
                     scratch = scratch or [np.empty((max(1, _SCRATCH // size), size))]
                     part._add_items(block, *scratch)
-        return part
+        return part.gram, part.cross
 
     def _add_block(self, block: Block, design: FloatArray, scratch: FloatArray) -> None:
         """Add a block whose targets are multiplied by their weights."""
@@ -172,15 +180,16 @@ class Moments:
         return mean, level, gram, cross
 
 
-def check_sums(gram: FloatArray, cross: FloatArray, blocks: Blocks) -> None:
+def check_sums(gram: FloatArray, cross: FloatArray, blocks: Blocks | SummedBlocks) -> None:
     """Raise if the sums over the blocks are not finite: name the entry of the features that is not, if there is one."""
     if np.isfinite(gram).all() and np.isfinite(cross).all():
         return
-    first = 0
-    for index in range(len(blocks)):
-        X = blocks[index].X
-        check_finite(X, name="X", first_row=first)
-        first += len(X)
+    if not isinstance(blocks, SummedBlocks):  # which check each entry as they are read
+        first = 0
+        for index in range(len(blocks)):
+            X = blocks[index].X
+            check_finite(X, name="X", first_row=first)
+            first += len(X)
     raise ValueError("the products of features and targets overflow float64. Scale the features or the costs.")
 
 
