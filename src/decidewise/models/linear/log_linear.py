@@ -215,9 +215,7 @@ class Objective:
             sums += (design if weights is None else design * weights) @ (np.log(targets + _ABOVE_ZERO) + level)
         return sums
 
-    def _sum_expansions(
-        self, blocks: Blocks, task: range, parameters: FloatArray, outputs: IntArray
-    ) -> FloatArray:
+    def _sum_expansions(self, blocks: Blocks, task: range, parameters: FloatArray, outputs: IntArray) -> FloatArray:
         """Return sums over blocks, stacked: the values, the gradients, the upper triangles of the Hessians."""
         size, k = parameters.shape
         sums = np.zeros((1 + size + len(self.upper[0]), k))
