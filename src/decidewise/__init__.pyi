@@ -1,6 +1,7 @@
 # What the package offers; see `decidewise.runtime.lazy`.
 from decidewise import data, evaluate, experiments, frontends, losses, measure, models, problems, report, testing
 from decidewise.decide import decide
+from decidewise.decide_files import decide_files, evaluate_files
 from decidewise.diagnose import diagnose
 from decidewise.errors import (
     CalibrationWarning,
@@ -33,8 +34,10 @@ __all__ = [
     "compare",
     "data",
     "decide",
+    "decide_files",
     "diagnose",
     "evaluate",
+    "evaluate_files",
     "experiments",
     "frontends",
     "losses",

@@ -92,9 +92,12 @@ class Columns:
         if isinstance(features, Mapping):
             known = tuple(item_names) or pattern_parts(cost_columns, costs)
             chosen, labels, item_names = _of_items(names, features, known), tuple(map(str, features)), known
+            own = dict(zip(pattern_parts(cost_columns, costs), cost_columns, strict=True))
+            if own and set(known) <= set(own):
+                cost_columns = [own[item] for item in known]
         else:
             chosen = labels = tuple(select_columns(names, features, argument="features"))
-            item_names = tuple(item_names) or (tuple(cost_columns) if items is None else ())
+            item_names = tuple(cost_columns) if cost_columns and items is None else tuple(item_names)
         leaked = [name for name in cost_columns if name in labels and not isinstance(features, Mapping)]
         if leaked:
             raise ValueError(f"{listed(leaked)} are both features and costs. Leave the costs out of the features.")
@@ -114,8 +117,8 @@ class Columns:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The columns of the keys of a long table."""
-        return (str(self.rows), self.items) if self.items is not None else ()
+        """The columns of the keys: of the samples, and of the items of a long table."""
+        return tuple(name for name in (self.rows, self.items) if name is not None)
 
     def with_items(self, item_names: Sequence[str]) -> Columns:
         """Return the same columns with the names of the items."""

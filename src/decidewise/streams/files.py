@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from glob import glob
 from pathlib import Path
@@ -99,9 +100,12 @@ class FileRows(RowSource):
 
     def blocks(self, first_file: int = 0, first_line: int = 0) -> Iterator[Rows]:
         """Yield the blocks in order, from a line of a file on; no block has rows of two files."""
+        number = 0
         for place in range(first_file, len(self.files)):
             file = self.files[place]
-            yield from self._blocks_of(file, first_line if place == first_file else 0)
+            for rows in self._blocks_of(file, first_line if place == first_file else 0):
+                yield replace(rows, number=number)
+                number += len(rows)
             file.check_unchanged()
 
     def first(self) -> Rows:
@@ -173,7 +177,7 @@ class FileRows(RowSource):
                 parts = self._wide(numbers)
             else:
                 parts = self._long(arrange(numbers, keys, columns, origin, line))
-            yield Rows(*parts, origin, line, columns)
+            yield Rows(*parts, origin, line, columns, keys=keys[0][::per_row] if keys else None)
             line += numbers.shape[1]
 
     def _wide(self, numbers: FloatArray) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:

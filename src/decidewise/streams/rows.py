@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,10 @@ class Rows:
         The number of the first row, or line of a long table, within its origin.
     columns : Columns, optional
         The names of the columns, for messages.
+    number : int
+        The number of the first row over all origins.
+    keys : Arrow array of length b, optional
+        The keys of the rows, if the source has a column of them.
     """
 
     X: FloatArray
@@ -37,6 +42,8 @@ class Rows:
     origin: str = "the arrays"
     first: int = 0
     columns: Columns | None = None
+    number: int = 0
+    keys: Any = None
 
     def __len__(self) -> int:
         return len(self.X)

@@ -11,6 +11,7 @@ import numpy as np
 
 from decidewise.checks import FloatArray
 from decidewise.runtime.extras import require
+from decidewise.runtime.files import whole_file
 
 # Bytes of text that are parsed at once.
 _CSV_BYTES = 2**22
@@ -23,6 +24,26 @@ def open_table(path: Path) -> TableFile:
     require("cli", "pyarrow", by=f"reading {path.name}")
     kind = {".parquet": ParquetTable, ".csv": CsvTable}.get(path.suffix.lower(), ArrowTable)
     return kind(path)
+
+
+def write_parquet(path: Path, tables: Iterator[dict[str, Any]]) -> None:
+    """Write tables, one after another, to one Parquet file, whole or not at all."""
+    require("cli", "pyarrow", by=f"writing {path.name}")
+    import pyarrow  # noqa: PLC0415 - an optional dependency
+    from pyarrow import parquet  # noqa: PLC0415
+
+    writer: Any = None
+    with whole_file(path) as beside:
+        try:
+            for columns in tables:
+                table = pyarrow.table(columns)
+                writer = writer or parquet.ParquetWriter(beside, table.schema)
+                writer.write_table(table)
+        finally:
+            if writer is not None:
+                writer.close()
+        if writer is None:
+            raise ValueError("there are no rows at all. Pass at least one file with rows.")
 
 
 class TableFile(ABC):
