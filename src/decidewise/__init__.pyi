@@ -1,5 +1,17 @@
 # What the package offers; see `decidewise.runtime.lazy`.
-from decidewise import data, evaluate, experiments, frontends, losses, measure, models, problems, report, testing
+from decidewise import (
+    data,
+    distributed,
+    evaluate,
+    experiments,
+    frontends,
+    losses,
+    measure,
+    models,
+    problems,
+    report,
+    testing,
+)
 from decidewise.decide import decide
 from decidewise.decide_files import decide_files, evaluate_files
 from decidewise.diagnose import diagnose
@@ -36,6 +48,7 @@ __all__ = [
     "decide",
     "decide_files",
     "diagnose",
+    "distributed",
     "evaluate",
     "evaluate_files",
     "experiments",

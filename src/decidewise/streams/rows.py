@@ -53,8 +53,9 @@ class Rows:
         for values, what in ((self.X, "X"), (self.costs, "costs"), (self.weights, "sample_weight")):
             if values is None:
                 continue
+            values = np.asarray(values)  # noqa: PLW2901 - features may be a frame
             bad = ~np.isfinite(values)
-            if values is self.weights:
+            if what == "sample_weight":
                 bad |= values < 0
             if bad.any():
                 place = tuple(int(index) for index in np.argwhere(bad)[0])
