@@ -21,7 +21,7 @@ from decidewise.streams.table_file import TableFile, open_table
 from decidewise.streams.tree import Combine, PairwiseTree, Sums, add
 
 #: Bytes of numbers in one block. A pass holds about six blocks at once on two cores.
-BLOCK_BYTES = 2**24
+BLOCK_BYTES = 2**23
 _MOST_ROWS, _LEAST_ROWS = 2**16, 256
 #: Rows that decide on the shift and the units of the sums.
 _FIRST_ROWS = 2048
@@ -39,7 +39,7 @@ class FileRows(RowSource):
     item_names : sequence of str, optional
         The items of a long table in their order; by default that of its first sample.
     block_rows : int, optional
-        Rows (samples of a long table) per block; by default about 16 MB of numbers. The last digits depend on it.
+        Rows (samples of a long table) per block; by default about 8 MB of numbers. The last digits depend on it.
 
     Examples
     --------
