@@ -38,7 +38,7 @@ from decidewise.checks import FloatArray, listed
 from decidewise.decide_files import DecisionsOf, RegretOf, StreamedRegret
 from decidewise.problems.base import Problem, as_problem
 from decidewise.streams.checkpoint import Checkpoint
-from decidewise.streams.columns import Columns
+from decidewise.streams.columns import ColumnRoles
 from decidewise.streams.rows import Rows, RowSource, located
 from decidewise.streams.tree import Combine, Sums, add, combine_all
 
@@ -146,7 +146,7 @@ class Partition:
 
     number: int
     blocks: Any
-    columns: Columns | None = None
+    columns: ColumnRoles | None = None
 
 
 class PartitionRows(RowSource):
@@ -220,7 +220,7 @@ class PartitionRows(RowSource):
         raise ValueError("there are no rows at all. Pass at least one partition with rows.")
 
 
-def _on_partition(work: Callable[[Rows], Any], blocks: Any, number: int, columns: Columns | None) -> Any:
+def _on_partition(work: Callable[[Rows], Any], blocks: Any, number: int, columns: ColumnRoles | None) -> Any:
     """Return the work on the rows of a partition, or None if it has no rows; errors name the partition."""
     # A model that was fitted on named columns asks for their names when it predicts.
     as_frame = isinstance(work, DecisionsOf | RegretOf) and hasattr(work.model, "feature_names_in_")
@@ -242,7 +242,7 @@ def _combined(parts: Sequence[Sums | None], combine: Combine) -> Sums | None:
     return combine_all(some, combine) if some else None
 
 
-def _as_rows(blocks: Any, origin: str, columns: Columns | None, as_frame: bool) -> Rows:
+def _as_rows(blocks: Any, origin: str, columns: ColumnRoles | None, as_frame: bool) -> Rows:
     """Return a partition that has been read as rows."""
     if columns is not None:
         missing = [name for name in columns.numbers if name not in blocks.columns]
@@ -281,7 +281,7 @@ def _partitions(X: Any, y: Any, sample_weight: Any, features: Any, costs: Any, *
     elif hasattr(X, "columns") and hasattr(X, "to_delayed"):
         if features is None or (needs_costs and costs is None):
             raise ValueError('name the columns of the data frame: features="x_*", costs="c_*".')
-        columns = Columns.of(list(X.columns), features=features, costs=costs, sample_weight=sample_weight)
+        columns = ColumnRoles.of(list(X.columns), features=features, costs=costs, sample_weight=sample_weight)
         partitions = [Partition(number, block, columns) for number, block in enumerate(X.to_delayed())]
     elif hasattr(X, "chunks") and hasattr(X, "to_delayed"):
         if needs_costs and y is None:

@@ -41,7 +41,7 @@ def pattern_parts(columns: Sequence[str], pattern: Any) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnRoles:
     """The columns of a wide or a long table by their roles.
 
     Attributes
@@ -75,7 +75,7 @@ class Columns:
         rows: str | None = None,
         items: str | None = None,
         item_names: Sequence[str] = (),
-    ) -> Columns:
+    ) -> ColumnRoles:
         """Find the columns among the names of a table; `costs` may be None for rows to decide on."""
         cost_columns = [] if costs is None else select_columns(names, costs, argument="costs")
         for name, argument in ((sample_weight, "sample_weight"), (rows, "rows"), (items, "items")):
@@ -120,7 +120,7 @@ class Columns:
         """The columns of the keys: of the samples, and of the items of a long table."""
         return tuple(name for name in (self.rows, self.items) if name is not None)
 
-    def with_items(self, item_names: Sequence[str]) -> Columns:
+    def with_items(self, item_names: Sequence[str]) -> ColumnRoles:
         """Return the same columns with the names of the items."""
         return replace(self, item_names=tuple(item_names))
 

@@ -14,7 +14,7 @@ from decidewise.checks import FloatArray, as_integer, listed
 from decidewise.progress import RowBar
 from decidewise.streams.ahead import map_in_order, read_ahead
 from decidewise.streams.checkpoint import Checkpoint
-from decidewise.streams.columns import Columns
+from decidewise.streams.columns import ColumnRoles
 from decidewise.streams.long_lines import arrange, items_of_first
 from decidewise.streams.rows import Rows, RowSource, located
 from decidewise.streams.table_file import TableFile, open_table
@@ -79,7 +79,7 @@ class FileRows(RowSource):
             file.check_numbers(columns.numbers)
         if items is not None:
             columns = columns.with_items(item_names or self._items_of_first(columns))
-        self.columns: Columns = columns
+        self.columns: ColumnRoles = columns
         width = len(columns.numbers) * (len(columns.item_names) if items is not None else 1)
         default = min(_MOST_ROWS, max(_LEAST_ROWS, BLOCK_BYTES // (8 * max(1, width))))
         self.block_rows = default if block_rows is None else as_integer(block_rows, name="block_rows")
@@ -201,13 +201,13 @@ class FileRows(RowSource):
         weights = samples[:, 0, place[columns.sample_weight]] if columns.sample_weight else None
         return X, costs, weights
 
-    def _columns_of(self, file: TableFile, roles: dict[str, Any]) -> Columns:
+    def _columns_of(self, file: TableFile, roles: dict[str, Any]) -> ColumnRoles:
         try:
-            return Columns.of(file.names, **roles)
+            return ColumnRoles.of(file.names, **roles)
         except ValueError as error:
             raise ValueError(f"{file.path}: {error}") from error
 
-    def _items_of_first(self, columns: Columns) -> tuple[str, ...]:
+    def _items_of_first(self, columns: ColumnRoles) -> tuple[str, ...]:
         for file in self.files:
             for _, keys in file.pieces((), columns.keys, 0, _MOST_ROWS):
                 return items_of_first(keys, columns, file.name)
@@ -257,7 +257,7 @@ def _places(place: dict[str, int], names: Sequence[str]) -> Any:
     return slice(places[0], places[0] + len(places)) if neighbours else places
 
 
-def _difference(own: Columns, first: Columns) -> str:
+def _difference(own: ColumnRoles, first: ColumnRoles) -> str:
     missing = [name for name in first.numbers if name not in own.numbers]
     extra = [name for name in own.numbers if name not in first.numbers]
     parts = [f"{what} {listed(some)}" for what, some in (("without", missing), ("with also", extra)) if some]

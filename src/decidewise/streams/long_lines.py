@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from decidewise.checks import FloatArray, listed
-from decidewise.streams.columns import Columns
+from decidewise.streams.columns import ColumnRoles
 
 
-def items_of_first(keys: list[Any], columns: Columns, origin: str) -> tuple[str, ...]:
+def items_of_first(keys: list[Any], columns: ColumnRoles, origin: str) -> tuple[str, ...]:
     """Return the items of the first sample, from its lines, in their order."""
     rows, items = (column.to_numpy(zero_copy_only=False) for column in keys)
     other = np.flatnonzero(rows != rows[0])
@@ -21,7 +21,7 @@ def items_of_first(keys: list[Any], columns: Columns, origin: str) -> tuple[str,
     return names
 
 
-def arrange(numbers: FloatArray, keys: list[Any], columns: Columns, origin: str, first: int) -> FloatArray:
+def arrange(numbers: FloatArray, keys: list[Any], columns: ColumnRoles, origin: str, first: int) -> FloatArray:
     """Return lines (k, b * d) as samples (b, d, k), with the items of each in their order.
 
     The lines of a sample must be next to each other, one for each item, in any order.
@@ -57,7 +57,7 @@ def arrange(numbers: FloatArray, keys: list[Any], columns: Columns, origin: str,
     return np.take_along_axis(lines, order[:, :, None], axis=1)
 
 
-def _places(column: Any, columns: Columns, origin: str, first: int) -> Any:
+def _places(column: Any, columns: ColumnRoles, origin: str, first: int) -> Any:
     """Return the place of each line's item among the items."""
     encoded = column.dictionary_encode()
     names = _text(encoded.dictionary.to_numpy(zero_copy_only=False))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from decidewise.checks import FloatArray
-from decidewise.streams.columns import Columns
+from decidewise.streams.columns import ColumnRoles
 from decidewise.streams.tree import Combine, Sums, add
 
 
@@ -28,7 +28,7 @@ class Rows:
         The file or the partition.
     first : int
         The number of the first row, or line of a long table, within its origin.
-    columns : Columns, optional
+    columns : ColumnRoles, optional
         The names of the columns, for messages.
     number : int
         The number of the first row over all origins.
@@ -41,7 +41,7 @@ class Rows:
     weights: FloatArray | None = None
     origin: str = "the arrays"
     first: int = 0
-    columns: Columns | None = None
+    columns: ColumnRoles | None = None
     number: int = 0
     keys: Any = None
 
@@ -96,7 +96,7 @@ class RowSource(ABC):
     """
 
     #: The names of the columns, if there are any.
-    columns: Columns | None = None
+    columns: ColumnRoles | None = None
 
     @abstractmethod
     def first(self) -> Rows:
