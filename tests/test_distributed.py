@@ -15,6 +15,7 @@ from distributed import Client
 from sklearn.base import clone
 
 from decidewise import GeneralizedLinear, WiseRegressor, decide, distributed
+from decidewise.choose_files import choose_rows
 from decidewise.data import make_shortest_path
 from decidewise.evaluate import normalized_regret
 from decidewise.problems import Knapsack
@@ -154,6 +155,15 @@ def test_decisions_and_regrets_of_arrays(data, client):
     assert regret.percent.estimate == pytest.approx(normalized_regret(problem, model.predict(X), costs), rel=1e-12)
 
 
+def test_the_choice_is_that_of_the_same_blocks_without_a_cluster(data, client):
+    X, costs, problem = data
+    found = distributed.choose(problem, *split(X, costs, 500), exponents=[0.0, 1.0], alphas=[0.0, 0.1], folds=2)
+    source = ArrayRows(X, costs, block_rows=500)
+    expected = choose_rows(problem, source, exponents=[0.0, 1.0], alphas=[0.0, 0.1], folds=2)
+    assert found.regrets == expected.regrets
+    assert (coefficients(found.model) == coefficients(expected.model)).all()
+
+
 def test_a_worker_killed_in_the_middle_changes_no_digit(data, client, blocks, tmp_path):
     X, costs, _ = data
     plain = [(X[at : at + 90], costs[at : at + 90]) for at in range(0, 1000, 90)]
@@ -202,6 +212,7 @@ def test_bad_input_needs_no_cluster(data):
         distributed.evaluate(WiseRegressor(), Knapsack(np.ones((1, 40)), np.ones((1_000, 1))), rows, targets)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no process groups to kill")
 def test_a_scheduler_that_goes_away_ends_with_a_sentence_and_keeps_finished_passes(data, blocks, tmp_path):
     X, costs, _ = data
     plain = [(X[at : at + 250], costs[at : at + 250]) for at in range(0, 1000, 250)]

@@ -12,6 +12,7 @@ from decidewise import (
     report,
     testing,
 )
+from decidewise.choose_files import choose_files
 from decidewise.decide import decide
 from decidewise.decide_files import decide_files, evaluate_files
 from decidewise.diagnose import diagnose
@@ -43,6 +44,7 @@ __all__ = [
     "WiseRegressor",
     "WiseRegressorCV",
     "__version__",
+    "choose_files",
     "compare",
     "data",
     "decide",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
@@ -87,17 +87,18 @@ def decide_files(
     decisions = DecisionsOf(model, problem)
     n_rows = 0
 
-    def tables() -> Iterator[dict[str, Any]]:
+    def tables() -> Generator[dict[str, Any], None, None]:
         nonlocal n_rows
-        for block, found in source.map(decisions):
-            n_rows += len(block)
-            keys = {} if rows is None else {rows: block.keys}
-            yield keys | dict(zip(names, found.T, strict=True))
+        with closing(source.map(decisions)) as blocks:
+            for block, found in blocks:
+                n_rows += len(block)
+                keys = {} if rows is None else {rows: block.keys}
+                yield keys | dict(zip(names, found.T, strict=True))
         if problem.n_rows is not None:
             check_rows(problem, n_rows)
 
-    with _names_are_known():
-        write_parquet(Path(out), tables())
+    with _names_are_known(), closing(tables()) as written:
+        write_parquet(Path(out), written)
     return n_rows
 
 
@@ -202,11 +203,15 @@ class RegretOf:
         with _solver_errors_at(rows):
             truth = Hindsight.of(problem, rows.costs)
             regret = truth.regret(self.model.predict(rows.X), name="model.predict(X)")
-        best = np.abs(truth.best)
-        weights = np.ones(len(rows)) if rows.weights is None else rows.weights
-        regret, best = weights * regret, weights * best
-        moments = [regret @ regret, regret @ best, best @ best, regret @ weights, weights @ weights]
-        return (np.array([len(rows), weights.sum(), regret.sum(), best.sum(), *moments]),)
+        return (regret_sums(regret, truth.best, rows.weights),)
+
+
+def regret_sums(regret: FloatArray, values: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """Return the sums over rows that `StreamedRegret.of` needs, from regrets, optimal values and weights (n,)."""
+    weights = np.ones(len(regret)) if weights is None else weights
+    regret, best = weights * regret, weights * np.abs(values)
+    products = [regret @ regret, regret @ best, best @ best, regret @ weights, weights @ weights]
+    return np.array([len(regret), weights.sum(), regret.sum(), best.sum(), *products])
 
 
 def problem_of(problem: Problem, rows: Rows) -> Problem:

@@ -35,6 +35,7 @@ from uuid import uuid4
 import numpy as np
 
 from decidewise.checks import FloatArray, listed
+from decidewise.choose_files import StreamedChoice, choose_rows
 from decidewise.decide_files import DecisionsOf, RegretOf, StreamedRegret
 from decidewise.problems.base import Problem, as_problem
 from decidewise.streams.checkpoint import Checkpoint
@@ -42,7 +43,7 @@ from decidewise.streams.columns import ColumnRoles
 from decidewise.streams.rows import Rows, RowSource, located
 from decidewise.streams.tree import Combine, Sums, add, combine_all
 
-__all__ = ["decide", "evaluate", "fit"]
+__all__ = ["choose", "decide", "evaluate", "fit"]
 
 #: Sums that one task combines: three levels of the binary tree, so that there are few tasks and few bytes in each.
 FAN_IN = 8
@@ -138,6 +139,35 @@ def evaluate(
     _check_same_for_all_rows(problem)
     source = PartitionRows(_partitions(X, y, sample_weight, features, costs, needs_costs=True))
     return StreamedRegret.of(source.reduce(RegretOf(model, problem)), problem)
+
+
+def choose(
+    problem: Problem,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    features: Any = None,
+    costs: Any = None,
+    exponents: Sequence[float] = (0.0, 0.5, 1.0),
+    alphas: Sequence[float] = (0.0, 0.01, 0.1, 1.0),
+    folds: int = 5,
+    rows_together: int = 1,
+) -> StreamedChoice:
+    """Choose the exponent and the ridge of an exact linear fit by out-of-fold regret on the rows of a cluster.
+
+    Parameters
+    ----------
+    problem : Problem
+        The same for every row.
+    X, y, sample_weight, features, costs
+        As for `fit`.
+    exponents, alphas, folds, rows_together
+        As for `decidewise.choose_files`; rows are numbered within their partition.
+    """
+    _check_same_for_all_rows(problem)
+    source = PartitionRows(_partitions(X, y, sample_weight, features, costs, needs_costs=True))
+    return choose_rows(problem, source, exponents, alphas, folds=folds, rows_together=rows_together)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ import errno
 import os
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -138,6 +140,11 @@ def test_long_tables(model, kind, items, tmp_path):
     )
     assert close(found.predict(items[0]), clone(model).fit(*items).predict(items[0]))
     assert list(found.cost_names_in_) == ["8", "9", "10", "11", "12"]
+    with_hour = np.concatenate([items[0], np.tile(np.arange(8.0, 13), (400, 1))[:, :, None]], axis=2)
+    found = clone(model).fit_files(
+        tmp_path, features=["forecast", "load", "hour"], costs="price", rows="day", items="hour", block_rows=60
+    )
+    assert close(found.predict(with_hour), clone(model).fit(with_hour, items[1]).predict(with_hour))
 
 
 def test_wide_tables_with_features_of_items(items, tmp_path):
@@ -198,6 +205,35 @@ def test_a_killed_run_continues_bit_for_bit(folder, tmp_path, monkeypatch):
     assert n_after - n_before <= len(n_blocks) - n_after - 12  # two passes of six blocks were not read again
 
 
+KILLED = """
+import sys, time
+from decidewise import GeneralizedLinear
+from decidewise.streams import FileRows
+read = FileRows.blocks
+def slow(self, *place):
+    for rows in read(self, *place):
+        yield rows
+        time.sleep(0.2)
+FileRows.blocks = slow
+GeneralizedLinear("gamma").fit_files(
+    sys.argv[1], features="x_*", costs="c_*", block_rows=600, checkpoint=sys.argv[2], checkpoint_every=0.0
+)
+"""
+
+
+def test_a_process_that_is_killed_leaves_a_whole_checkpoint(folder, tmp_path):
+    checkpoint = tmp_path / "checkpoint.npz"
+    process = subprocess.Popen([sys.executable, "-c", KILLED, folder, checkpoint])
+    while not checkpoint.exists() and process.poll() is None:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    process.kill()
+    assert process.wait() != 0
+    assert checkpoint.exists()
+    found = GeneralizedLinear("gamma").fit_files(str(folder), **COLUMNS, checkpoint=checkpoint)
+    assert (parameters(found) == parameters(GeneralizedLinear("gamma").fit_files(folder, **COLUMNS))).all()
+
+
 def test_a_full_disk_at_a_checkpoint(folder, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -207,6 +243,7 @@ def test_a_full_disk_at_a_checkpoint(folder, tmp_path, monkeypatch):
     with pytest.raises(OSError, match=r"the checkpoint could not be written \(No space left on device\)") as raised:
         model.fit_files(folder, **COLUMNS, checkpoint=tmp_path / "c.npz", checkpoint_every=0.0)
     assert raised.value.errno == errno.ENOSPC
+    assert not [thread for thread in threading.enumerate() if thread.name == "decidewise-reader"]
     assert not hasattr(model, "estimator_")
 
 
@@ -290,6 +327,10 @@ def test_bad_arguments(folder, tmp_path):
         WiseRegressor().fit_files(tmp_path, **COLUMNS)
     with pytest.raises(ValueError, match="have no rows at all"):
         WiseRegressor().fit_files(folder / "part-0-empty.parquet", **COLUMNS)
+    (tmp_path / "twice.csv").write_text("x_1,x_1,c_1\n1,2,3\n")
+    with pytest.raises(ValueError, match=r"twice\.csv has two columns 'x_1'"):
+        WiseRegressor().fit_files(tmp_path, **COLUMNS)
+    (tmp_path / "twice.csv").unlink()
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 nothing")
     with pytest.raises(ValueError, match=r"bad\.parquet could not be read"):
         WiseRegressor().fit_files(tmp_path, **COLUMNS)

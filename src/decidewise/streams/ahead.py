@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -19,7 +19,7 @@ N_AHEAD = 2
 _POLL = 0.1
 
 
-def read_ahead(items: Iterator[Item], n_ahead: int = N_AHEAD) -> Iterator[Item]:
+def read_ahead(items: Iterator[Item], n_ahead: int = N_AHEAD) -> Generator[Item, None, None]:
     """Yield the items, which another thread reads ahead; an error there is raised here, in its place.
 
     >>> list(read_ahead(iter("abc")))
@@ -62,10 +62,13 @@ def read_ahead(items: Iterator[Item], n_ahead: int = N_AHEAD) -> Iterator[Item]:
         reader.join()
 
 
-def map_in_order(work: Callable[[Item], Result], items: Iterator[Item]) -> Iterator[tuple[Item, Result]]:
+def map_in_order(
+    work: Callable[[Item], Result], items: Generator[Item, None, None]
+) -> Generator[tuple[Item, Result], None, None]:
     """Yield items with the results of `work`, computed by one thread per core, with one BLAS thread each, in order.
 
-    At most as many items as threads, one more, and those read ahead are in memory at once.
+    At most as many items as threads, one more, and those read ahead are in memory at once. Close the generator, also
+    after an error: it holds threads, and the limit on those of BLAS.
     """
     with one_library_thread() as n_threads, ThreadPoolExecutor(n_threads) as workers:
         running: deque[tuple[Item, Future[Result]]] = deque()
@@ -81,3 +84,4 @@ def map_in_order(work: Callable[[Item], Result], items: Iterator[Item]) -> Itera
         finally:
             for _, future in running:
                 future.cancel()
+            items.close()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
 from glob import glob
@@ -121,10 +122,11 @@ class FileRows(RowSource):
         per_row = len(self.columns.item_names) if self.columns.items is not None else 1
         return sum(n for n in lines if n is not None) // max(1, per_row)
 
-    def map(self, function: Callable[[Rows], Any]) -> Iterator[tuple[Rows, Any]]:
-        """Yield the blocks with the results of a function, in order."""
-        with RowBar(self.description, self.n_rows) as bar:
-            for rows, result in map_in_order(_Located(function), read_ahead(self.blocks())):
+    def map(self, function: Callable[[Rows], Any]) -> Generator[tuple[Rows, Any], None, None]:
+        """Yield the blocks with the results of a function, in order; close it, also after an error."""
+        results = map_in_order(_Located(function), read_ahead(self.blocks()))
+        with closing(results), RowBar(self.description, self.n_rows) as bar:
+            for rows, result in results:
                 bar.advance(len(rows))
                 yield rows, result
 
@@ -138,8 +140,9 @@ class FileRows(RowSource):
             place = self.checkpoint.resume(tree)
         file, line, n_rows = place
         names = {file.name: number for number, file in enumerate(self.files)}
-        with RowBar(self.description, self.n_rows, done=n_rows) as bar:
-            for rows, part in map_in_order(_Located(function), read_ahead(self.blocks(file, line))):
+        results = map_in_order(_Located(function), read_ahead(self.blocks(file, line)))
+        with closing(results), RowBar(self.description, self.n_rows, done=n_rows) as bar:
+            for rows, part in results:
                 tree.add(part)
                 n_rows += len(rows)
                 bar.advance(len(rows))

@@ -69,18 +69,18 @@ class TableFile(ABC):
     def __init__(self, path: Path) -> None:
         self.path, self.name, self.stamp = path, str(path), _stamp(path)
         with self._named_errors():
-            self._types = self._open()
-        self.names = list(self._types)
+            columns = self._open()
+        self.names, self._types = [name for name, _ in columns], dict(columns)
         twice = [name for place, name in enumerate(self.names) if name in self.names[:place]]
         if twice:
             raise ValueError(f"{path} has two columns {twice[0]!r}; their names must differ.")
 
     @abstractmethod
-    def _open(self) -> dict[str, Any]:
+    def _open(self) -> list[tuple[str, Any]]:
         """Return the columns and their types."""
 
     @abstractmethod
-    def _batches(self, columns: list[str], first_line: int, n_lines: int) -> Iterator[Any]:
+    def _batches(self, numbers: Sequence[str], keys: Sequence[str], first_line: int, n_lines: int) -> Iterator[Any]:
         """Yield record batches of about `n_lines` lines or fewer, from a line on."""
 
     def check_numbers(self, columns: Sequence[str]) -> None:
@@ -114,7 +114,7 @@ class TableFile(ABC):
 
             filled, block = 0, np.empty((len(numbers), n_lines))
             held: list[list[Any]] = [[] for _ in keys]
-            for batch in self._batches([*numbers, *keys], first_line, n_lines):
+            for batch in self._batches(numbers, keys, first_line, n_lines):
                 done = 0
                 while done < batch.num_rows:
                     n = min(batch.num_rows - done, n_lines - filled)
@@ -137,16 +137,16 @@ class TableFile(ABC):
 class ParquetTable(TableFile):
     """A Parquet file; reading can begin at any row group."""
 
-    def _open(self) -> dict[str, Any]:
+    def _open(self) -> list[tuple[str, Any]]:
         from pyarrow import parquet  # noqa: PLC0415 - an optional dependency
 
         with parquet.ParquetFile(self.path) as file:
             self.n_lines = file.metadata.num_rows
             self._groups = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
             schema = file.schema_arrow
-            return dict(zip(schema.names, schema.types, strict=True))
+            return list(zip(schema.names, schema.types, strict=True))
 
-    def _batches(self, columns: list[str], first_line: int, n_lines: int) -> Iterator[Any]:
+    def _batches(self, numbers: Sequence[str], keys: Sequence[str], first_line: int, n_lines: int) -> Iterator[Any]:
         from pyarrow import parquet  # noqa: PLC0415 - an optional dependency
 
         group, before = 0, 0
@@ -155,37 +155,37 @@ class ParquetTable(TableFile):
             group += 1
         groups = list(range(group, len(self._groups)))
         with parquet.ParquetFile(self.path) as file:
-            batches = file.iter_batches(n_lines, row_groups=groups, columns=columns) if groups else ()
+            batches = file.iter_batches(n_lines, row_groups=groups, columns=_once(numbers, keys)) if groups else ()
             yield from _after(batches, first_line - before)
 
 
 class ArrowTable(TableFile):
     """An Arrow file, also called Feather; reading can begin at any record batch."""
 
-    def _open(self) -> dict[str, Any]:
+    def _open(self) -> list[tuple[str, Any]]:
         from pyarrow import ipc  # noqa: PLC0415 - an optional dependency
 
         with ipc.open_file(str(self.path)) as file:
-            return dict(zip(file.schema.names, file.schema.types, strict=True))
+            return list(zip(file.schema.names, file.schema.types, strict=True))
 
-    def _batches(self, columns: list[str], first_line: int, n_lines: int) -> Iterator[Any]:
+    def _batches(self, numbers: Sequence[str], keys: Sequence[str], first_line: int, n_lines: int) -> Iterator[Any]:
         from pyarrow import ipc, memory_map  # noqa: PLC0415 - an optional dependency
 
         with memory_map(str(self.path)) as mapped, ipc.open_file(mapped) as file:
-            batches = (file.get_batch(number).select(columns) for number in range(file.num_record_batches))
+            batches = (file.get_batch(number).select(_once(numbers, keys)) for number in range(file.num_record_batches))
             yield from _after(batches, first_line)
 
 
 class CsvTable(TableFile):
     """A CSV file; lines before the first wanted one are parsed and dropped."""
 
-    def _open(self) -> dict[str, Any]:
+    def _open(self) -> list[tuple[str, Any]]:
         from pyarrow import csv  # noqa: PLC0415 - an optional dependency
 
         with csv.open_csv(self.path, read_options=csv.ReadOptions(block_size=_CSV_BYTES)) as file:
-            return dict(zip(file.schema.names, file.schema.types, strict=True))
+            return list(zip(file.schema.names, file.schema.types, strict=True))
 
-    def _batches(self, columns: list[str], first_line: int, n_lines: int) -> Iterator[Any]:
+    def _batches(self, numbers: Sequence[str], keys: Sequence[str], first_line: int, n_lines: int) -> Iterator[Any]:
         import pyarrow  # noqa: PLC0415 - an optional dependency
         from pyarrow import csv  # noqa: PLC0415
 
@@ -193,9 +193,9 @@ class CsvTable(TableFile):
         types = {
             name: pyarrow.float64() if pyarrow.types.is_integer(kind) or pyarrow.types.is_null(kind) else kind
             for name, kind in self._types.items()
-            if name in columns
+            if name in numbers
         }
-        options = csv.ConvertOptions(include_columns=columns, column_types=types)
+        options = csv.ConvertOptions(include_columns=_once(numbers, keys), column_types=types)
         with csv.open_csv(
             self.path, read_options=csv.ReadOptions(block_size=_CSV_BYTES, use_threads=False), convert_options=options
         ) as file:
@@ -225,6 +225,11 @@ def _after(batches: Any, n_lines: int) -> Iterator[Any]:
         if n_lines < batch.num_rows:
             yield batch.slice(n_lines) if n_lines else batch
         n_lines = max(0, n_lines - batch.num_rows)
+
+
+def _once(*names: Sequence[str]) -> list[str]:
+    """Return all names, each of them once: a key may be a feature as well."""
+    return list(dict.fromkeys(name for some in names for name in some))
 
 
 def _as_numbers(column: Any) -> Any:

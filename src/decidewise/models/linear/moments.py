@@ -83,6 +83,10 @@ class Moments:
         check_sums(total.gram, total.cross, blocks)
         return total
 
+    def sums(self, blocks: Blocks) -> tuple[FloatArray, FloatArray]:
+        """Return the sums `gram` and `cross` over the rows of some blocks alone, with the shift and unit of these."""
+        return self._sum(blocks, range(len(blocks)))
+
     def _sum(self, blocks: Blocks, task: range) -> tuple[FloatArray, FloatArray]:
         part = Moments.zeros(self.shift, self.unit, self.cross.shape[1])
         # Reused memory stays in the cache; new arrays for every block would double the time.
