@@ -22,7 +22,7 @@ def open_table(path: Path) -> TableFile:
     if path.suffix.lower() not in TableFile.KINDS:
         raise ValueError(f"{path} is not a table that can be read; its name must end in {', '.join(TableFile.KINDS)}.")
     require("cli", "pyarrow", by=f"reading {path.name}")
-    kind = {".parquet": ParquetTable, ".csv": CsvTable}.get(path.suffix.lower(), ArrowTable)
+    kind = {".parquet": ParquetTable, ".pq": ParquetTable, ".csv": CsvTable}.get(path.suffix.lower(), ArrowTable)
     return kind(path)
 
 
@@ -62,7 +62,7 @@ class TableFile(ABC):
         Size and time of change, to see whether the file changes.
     """
 
-    KINDS: ClassVar = (".parquet", ".arrow", ".feather", ".csv")
+    KINDS: ClassVar = (".parquet", ".pq", ".arrow", ".feather", ".ipc", ".csv")
 
     n_lines: int | None = None
 

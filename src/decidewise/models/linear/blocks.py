@@ -193,7 +193,7 @@ class SummedBlocks(ABC):
         """Return the same blocks; they raise at a target that the deviance does not admit with a log link."""
 
 
-def first_block(blocks: Blocks | SummedBlocks) -> Block:
+def first_of(blocks: Blocks | SummedBlocks) -> Block:
     """Return the first block."""
     return blocks.first() if isinstance(blocks, SummedBlocks) else blocks[0]
 

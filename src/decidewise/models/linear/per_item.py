@@ -20,7 +20,7 @@ from decidewise.models.linear.blocks import (
     Blocks,
     SummedBlocks,
     blocks_per_task,
-    first_block,
+    first_of,
     partial_sums,
     weighted_block,
 )
@@ -179,7 +179,7 @@ class ItemObjective:
         self.mean = float(moments.cross[0, 0] / self.total_weight)
         self.alpha = alpha * np.clip(self.mean, 1e-100, 1e100) ** (deviance.power - 2)
         self.ridge = coordinates.ridge if alpha > 0 else np.zeros_like(coordinates.ridge)
-        self.n_items = first_block(blocks).X.shape[1]
+        self.n_items = first_of(blocks).X.shape[1]
 
     def tie(self, parameters: FloatArray) -> FloatArray:
         """Return the free parameters (m, 1) of parameters (q, d)."""
