@@ -11,6 +11,19 @@ def test_no_bar_for_a_short_wait_or_without_a_terminal(capsys):
     assert capsys.readouterr() == ("", "")
 
 
+def test_a_bar_of_rows_shows_their_speed(monkeypatch, capsys):
+    with progress.RowBar("Reading", 100, patience=0.0) as bar:
+        bar.advance(50)
+    assert capsys.readouterr() == ("", "")  # without a terminal
+    monkeypatch.setattr(progress, "Console", lambda **options: Console(**options, force_terminal=True, width=120))
+    with progress.RowBar("Reading", 2_000, patience=0.0, done=1_000) as bar:
+        bar.advance(500)
+    shown = capsys.readouterr().err
+    assert "Reading" in shown
+    assert "1,500 rows" in shown
+    assert "rows/s" in shown
+
+
 def test_a_bar_on_standard_error_after_the_wait(monkeypatch, capsys):
     monkeypatch.setattr(progress, "Console", lambda **options: Console(**options, force_terminal=True))
 

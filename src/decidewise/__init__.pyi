@@ -1,6 +1,20 @@
 # What the package offers; see `decidewise.runtime.lazy`.
-from decidewise import data, evaluate, experiments, frontends, losses, measure, models, problems, report, testing
+from decidewise import (
+    data,
+    distributed,
+    evaluate,
+    experiments,
+    frontends,
+    losses,
+    measure,
+    models,
+    problems,
+    report,
+    testing,
+)
+from decidewise.choose_files import choose_files
 from decidewise.decide import decide
+from decidewise.decide_files import decide_files, evaluate_files
 from decidewise.diagnose import diagnose
 from decidewise.errors import (
     CalibrationWarning,
@@ -43,11 +57,15 @@ __all__ = [
     "WiseRegressor",
     "WiseRegressorCV",
     "__version__",
+    "choose_files",
     "compare",
     "data",
     "decide",
+    "decide_files",
     "diagnose",
+    "distributed",
     "evaluate",
+    "evaluate_files",
     "experiments",
     "export_onnx",
     "frontends",
