@@ -62,6 +62,6 @@ app.add_typer(
 app.add_typer(
     real_commands,
     name="real",
-    help="Compare the methods on real data, in the order of time. Tasks whose data are not on this machine are left out.",
+    help="Compare the methods on real data, in the order of time; tasks whose data are not here are left out.",
 )
 app.add_typer(bench_commands, name="bench", help="Run plans of your own.")

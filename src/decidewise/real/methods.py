@@ -69,7 +69,7 @@ def wise_trees(problem: Problem, *, random_state: int) -> Any:
 
 
 def spo_plus(problem: Problem, *, random_state: int, epochs: int = 30) -> Any:
-    """Train a linear model on SPO+ from the WISE fit, and keep the epoch that decides best on the last fifth of rows."""
+    """Train a linear model on SPO+ from the WISE fit; keep the epoch that decides best on the last fifth of rows."""
     return DecisionRegressor(
         problem, "spo+", epochs=epochs, early_stopping=True, validation="last", random_state=random_state
     )

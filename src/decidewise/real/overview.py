@@ -127,8 +127,8 @@ class Overview:
         beaten = [f"{task.board.problem_title} ({', '.join(task.beaten_by)})" for task in self.judged if task.beaten_by]
         against = f"It is worse by more than that in {', '.join(beaten)}." if beaten else "It never is."
         found = [
-            f"On {self.n_near} of {len(self.judged)} tasks the regret of the choice is at most one standard error above "
-            "the lowest of all other methods.",
+            f"On {self.n_near} of {len(self.judged)} tasks the regret of the choice is at most one standard error "
+            "above the lowest of all other methods.",
             f"Is it worse than the {' or the '.join(BASELINES)}, by more than one standard error? {against}",
         ]
         for without, measured in PAIRS:
