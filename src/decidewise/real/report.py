@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from decidewise.real import METHODS, TITLES
 from decidewise.real.overview import Overview, to_csv, to_markdown
+from decidewise.report.chart import FLOOR, Chart
 from decidewise.report.chart_builders import regret_by_method
 from decidewise.report.read_results import read_boards, read_published
 from decidewise.report.results import Board, Conventions
@@ -28,7 +30,6 @@ def write_report(table: pa.Table, out: Path, published: Path | None = None) -> P
 def real_report(table: pa.Table, boards: Sequence[Board]) -> Report:
     """Return the report with all its sections."""
     overview = Overview.of(boards)
-    charts = {board.name: regret_by_method(board) for board in boards}
     sections = [
         Section(
             overview.name,
@@ -39,7 +40,16 @@ def real_report(table: pa.Table, boards: Sequence[Board]) -> Report:
                 f"tables/{overview.name}.csv": to_csv(overview).encode(),
             },
         ),
-        *(board_section(board, [chart] if (chart := charts[board.name]) else []) for board in boards),
+        *(board_section(board, _charts(board)) for board in boards),
         *failures_section(boards),
     ]
     return Report("Real data", overview.headline, sections, facts=facts_of(table), methods=METHODS)
+
+
+def _charts(board: Board) -> list[Chart]:
+    """Return the regret of each method, without the floor: only made data have one, and the table shows it."""
+    chart = regret_by_method(board) if any(cell.trials for cell in board.cells.values()) else None
+    if chart is None:
+        return []
+    panels = [replace(p, series=tuple(s for s in p.series if s.layer != FLOOR)) for p in chart.panels]
+    return [replace(chart, panels=tuple(panels))]

@@ -52,7 +52,7 @@ def read_instance(text: str) -> Instance:
         )
     machines = np.reshape(numbers[3 : 3 + 5 * n_machines], (n_machines, 5))
     n_jobs, *rest = numbers[3 + 5 * n_machines :]
-    jobs = np.reshape(rest, (int(n_jobs), 6))
+    jobs = np.reshape(rest, (int(n_jobs), 6)).tolist()
     return Instance(
         float(machines[:, 4].sum()), tuple(Job(int(d), int(e), int(last), p, u) for _, d, e, last, p, u in jobs)
     )
