@@ -125,11 +125,11 @@ class Overview:
     def sentences(self) -> list[str]:
         """The results in words: of the choice, and of each pair."""
         beaten = [f"{task.board.problem_title} ({', '.join(task.beaten_by)})" for task in self.judged if task.beaten_by]
-        against = f"It is worse by more than that in {', '.join(beaten)}." if beaten else "It never is."
+        where = f"on {len(beaten)} ({'; '.join(beaten)})" if beaten else "on none"
         found = [
             f"On {self.n_near} of {len(self.judged)} tasks the regret of the choice is at most one standard error "
             "above the lowest of all other methods.",
-            f"Is it worse than the {' or the '.join(BASELINES)}, by more than one standard error? {against}",
+            f"It is more than one standard error above the {' or the '.join(BASELINES)} {where}.",
         ]
         for without, measured in PAIRS:
             words: dict[str, list[str]] = {"lower": [], "even": [], "higher": []}
@@ -143,18 +143,18 @@ class Overview:
         return found
 
     @property
-    def heads(self) -> list[str]:
-        """The headings of the columns after the first."""
-        return [*self.methods, "choice − best", *(f"{measured} − {without}" for without, measured in PAIRS)]
+    def difference_heads(self) -> list[str]:
+        """The headings of the differences."""
+        return ["choice − best", *(f"{measured} − {without}" for without, measured in PAIRS)]
+
+    def differences(self, task: Task) -> list[Difference]:
+        """Return the differences of a task in the order of their headings."""
+        return [task.to_best, *(task.difference(measured, without) for without, measured in PAIRS)]
 
     def regrets(self, task: Task) -> list[tuple[str, bool]]:
         """Return the mean regrets of a task as text, and which is the lowest; "–" for a method that is not tried."""
         lowest = min((cell.regret.mean for cell in task.trials.values() if cell.trials), default=nan)
         return [_shown(task.trials.get(name, Trials()), lowest) for name in self.methods]
-
-    def differences(self, task: Task) -> list[Difference]:
-        """Return the differences of a task in the order of the headings."""
-        return [task.to_best, *(task.difference(measured, without) for without, measured in PAIRS)]
 
 
 def _shown(cell: Trials, lowest: float) -> tuple[str, bool]:
@@ -164,12 +164,13 @@ def _shown(cell: Trials, lowest: float) -> tuple[str, bool]:
 
 
 def to_markdown(overview: Overview) -> str:
-    """Write one line per task: the mean regrets, the lowest in bold, then the differences with standard errors."""
-    lines = [["task", *overview.heads]]
+    """Write two tables of one line per task: the mean regrets, the lowest in bold; differences with standard errors."""
+    regrets, differences = [["task", *overview.methods]], [["task", "best", *overview.difference_heads]]
     for task in overview.tasks:
-        regrets = [markdown_bold(text, lowest) for text, lowest in overview.regrets(task)]
-        lines.append([markdown_text(task.board.problem_title), *regrets, *map(str, overview.differences(task))])
-    return markdown_table(lines)
+        title = markdown_text(task.board.problem_title)
+        regrets.append([title, *(markdown_bold(text, lowest) for text, lowest in overview.regrets(task))])
+        differences.append([title, markdown_text(task.best), *map(str, overview.differences(task))])
+    return markdown_table(regrets) + "\n" + markdown_table(differences)
 
 
 def to_csv(overview: Overview) -> str:

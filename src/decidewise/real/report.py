@@ -40,7 +40,7 @@ def real_report(table: pa.Table, boards: Sequence[Board]) -> Report:
                 f"tables/{overview.name}.csv": to_csv(overview).encode(),
             },
         ),
-        *(board_section(board, _charts(board)) for board in boards),
+        *(replace(board_section(board, _charts(board)), title=board.problem_title) for board in boards),
         *failures_section(boards),
     ]
     return Report("Real data", overview.headline, sections, facts=facts_of(table), methods=METHODS)
