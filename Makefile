@@ -53,11 +53,8 @@ chromium:  # the browser for the tests of the report's page; if it cannot be ins
 speed: $(VENV)/.test  ## Print the benchmarks, as ratios measured in one run
 	$(BIN)/python speed/wise_fit.py
 	$(BIN)/python speed/shared_items.py
-<<<<<<< HEAD
 	$(BIN)/python speed/trees.py
-=======
 	$(BIN)/python speed/streaming.py
->>>>>>> stream
 	$(BIN)/python speed/problems.py
 	$(BIN)/python speed/linear_program.py
 	$(BIN)/python speed/conic_program.py
