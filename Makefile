@@ -55,6 +55,7 @@ speed: $(VENV)/.test  ## Print the benchmarks, as ratios measured in one run
 	$(BIN)/python speed/shared_items.py
 	$(BIN)/python speed/trees.py
 	$(BIN)/python speed/streaming.py
+	$(BIN)/python speed/losses.py
 	$(BIN)/python speed/problems.py
 	$(BIN)/python speed/linear_program.py
 	$(BIN)/python speed/conic_program.py

@@ -14,9 +14,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from decidewise import (
+    DecisionBoostingRegressor,
     DecisionRegressor,
     GeneralizedLinear,
     InputError,
+    SpoForestRegressor,
+    SpoTreeRegressor,
     WiseRegressor,
     load_model,
     read_model_summary,
@@ -48,6 +51,8 @@ ROWS = {
     "pipeline": make_pipeline(StandardScaler(), WiseRegressor(GeneralizedLinear(alpha=0.1))),
     "average": AveragedRegressor([("a", WiseRegressor()), ("b", GeneralizedLinear("gamma"))]),
     "spo+": DecisionRegressor(PROBLEM, epochs=2, random_state=0),
+    "spo tree": SpoTreeRegressor(PROBLEM, min_samples_leaf=5, random_state=0),
+    "spo forest": SpoForestRegressor(PROBLEM, n_estimators=3, random_state=0),
     "log spo+": DecisionRegressor(PROBLEM, Pfy(n_samples=2), link="log", epochs=2, random_state=0),
 }
 PER_ITEM = {
@@ -58,11 +63,13 @@ PER_ITEM = {
     "lifted shared": WiseRegressor(lifted=True),
     "scaled shared": WiseRegressor(make_pipeline(StandardScaler(), GeneralizedLinear())),
     "forecast of items": GivenForecast(2),
+    "spo tree shared": SpoTreeRegressor(PROBLEM, max_depth=2, n_thresholds=5, random_state=0),
     "spo+ shared": DecisionRegressor(PROBLEM, epochs=2, per_item="intercept", random_state=0),
 }
 FOREIGN = {
     "lightgbm": WiseRegressor(LGBMRegressor(n_estimators=5, verbosity=-1, n_jobs=1)),
     "forest": WiseRegressor(RandomForestRegressor(3, random_state=0)),
+    "boosting on a loss": DecisionBoostingRegressor(PROBLEM, n_estimators=3, random_state=0),
     "boosting": WiseRegressor(HistGradientBoostingRegressor(max_iter=3)),
     "neighbours": KNeighborsRegressor(),
 }

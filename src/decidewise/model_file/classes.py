@@ -101,6 +101,49 @@ def _decision_regressor(model: Any) -> None:
     _linear(model)
 
 
+def _nodes(nodes: Any) -> None:
+    """Check the arrays of a tree: children come after their parents, so that every sample ends at a leaf."""
+    size = len(nodes.feature)
+    for name in ("feature", "left", "right", "count"):
+        numbers = getattr(nodes, name)
+        whole = isinstance(numbers, np.ndarray) and numbers.dtype == np.intp and numbers.shape == (size,)
+        _need(whole, f"{name} of a tree must be {size} whole numbers")
+    _need(_is_floats(nodes.threshold) and np.shape(nodes.threshold) == (size,), "threshold of a tree must be a row")
+    _need(_is_floats(nodes.value) and np.ndim(nodes.value) == 2 and len(nodes.value) == size, "value must be a matrix")
+    inner = np.flatnonzero(nodes.feature >= 0)
+    for child in (nodes.left[inner], nodes.right[inner]):
+        _need(bool(((child > inner) & (child < size)).all()), "the children of a node must come after it")
+
+
+def _tree(model: Any) -> None:
+    if hasattr(model, "nodes_"):
+        _trees(model, [model.nodes_])
+
+
+def _forest(model: Any) -> None:
+    if hasattr(model, "trees_"):
+        _need(isinstance(model.trees_, list) and len(model.trees_) > 0, "trees_ must be a list of trees")
+        _trees(model, model.trees_)
+
+
+def _trees(model: Any, trees: list[Any]) -> None:
+    n_features = as_integer(model.n_features_in_, name="n_features_in_")
+    for nodes in trees:
+        _need(type(nodes).__name__ == "Nodes", "a tree must be of nodes")
+        _need(nodes.feature.max() < n_features, f"a tree must split by one of {n_features} features")
+        _need(nodes.value.shape[1] == trees[0].value.shape[1], "all trees must predict as many costs")
+
+
+def _boosting(model: Any) -> None:
+    as_loss(model.loss)
+    if hasattr(model, "trees_"):
+        _need(isinstance(model.trees_, list) and isinstance(model.steps_, list), "trees_ and steps_ must be lists")
+        _need(len(model.trees_) == len(model.steps_), "trees_ and steps_ must be as many")
+        for tree, step in zip(model.trees_, model.steps_, strict=True):
+            _predictor(tree, "a tree")
+            as_number(step, name="a step")
+
+
 def _lifted_items(model: Any) -> None:
     _predictor(model.items, "items")
     _predictor(model.always_one, "always_one")
@@ -135,6 +178,10 @@ def _anything(model: Any) -> None:
 _CLASSES: dict[str, tuple[str, Check]] = {
     "GeneralizedLinear": ("decidewise.models", _generalized_linear),
     "DecisionRegressor": ("decidewise.models", _decision_regressor),
+    "SpoTreeRegressor": ("decidewise.models", _tree),
+    "SpoForestRegressor": ("decidewise.models", _forest),
+    "DecisionBoostingRegressor": ("decidewise.models", _boosting),
+    "Nodes": ("decidewise.models.trees.nodes", _nodes),
     "WiseRegressor": ("decidewise.models", _wise),
     "ClippedWise": ("decidewise.models", _wise),
     "FlooredRegressor": ("decidewise.models", _floored),
@@ -166,12 +213,16 @@ _CLASSES: dict[str, tuple[str, Check]] = {
 }
 
 
+#: The classes with a problem among their parameters.
+_WITH_PROBLEM = {"DecisionRegressor", "SpoTreeRegressor", "SpoForestRegressor", "DecisionBoostingRegressor"}
+
+
 def _left_out(name: str) -> tuple[str, ...]:
     """Return parameters that are not kept in a file, and are None after reading.
 
     Problems are files of their own. How many processes work is up to the reader, and no file may start any.
     """
-    return (*(("problem",) if name == "DecisionRegressor" else ()), *(("n_jobs",) if name != "LGBMRegressor" else ()))
+    return (*(("problem",) if name in _WITH_PROBLEM else ()), *(("n_jobs",) if name != "LGBMRegressor" else ()))
 
 
 def name_of(value: Any) -> str | None:

@@ -9,7 +9,7 @@ from decidewise import SpoTreeRegressor, normalized_regret
 from decidewise.data import make_shortest_path
 from decidewise.models.trees.growing import Growth
 from decidewise.models.trees.pruning import prune
-from decidewise.models.trees.samples import Samples
+from decidewise.models.trees.samples import TreeSamples
 from decidewise.problems import Ball, Knapsack, KnownCosts, Portfolio, ShortestPath, TopK
 from decidewise.testing import check_model
 
@@ -122,9 +122,9 @@ def subtrees(nodes, node=0):
 def test_pruning_leaves_the_cheapest_part_of_the_tree(problem):
     rng = np.random.default_rng(3)
     X, costs = rng.normal(size=(N, 2)), rng.normal(1, 1, size=(N, 4))
-    samples = Samples.of(problem, costs, X)
+    samples = TreeSamples.of(problem, costs, X)
     nodes = Growth(3, 2, 100, 2).grow(samples.take(np.arange(N)), rng)
-    held = Samples.of(problem, rng.normal(1, 1, size=(N, 4)), rng.normal(size=(N, 2)))
+    held = TreeSamples.of(problem, rng.normal(1, 1, size=(N, 4)), rng.normal(size=(N, 2)))
     sign, reached = (-1 if problem.sense == "max" else 1), nodes.reached(held.features)
 
     def cost(leaves):

@@ -186,14 +186,14 @@ class DecisionBoostingRegressor(ScoredByRegret):
         """Return the mean costs, divided by their mean norm if the loss is one of directions; or the fitted `init`."""
         if self.init is not None:
             return clone(self.init).fit(X, costs)
-        start = costs.mean() if X.ndim == 3 else costs.mean(axis=0)
+        start = float(costs.mean()) if X.ndim == 3 else costs.mean(axis=0)
         return start / (norms(costs).mean() or 1.0) if loss.directions else start
 
     def _starting(self, X: FloatArray) -> FloatArray:
         """Return the predictions (n, d) before the first round."""
         if hasattr(self.start_, "predict"):
             return np.asarray(self.start_.predict(X), dtype=np.float64).reshape(len(X), -1)
-        n_costs = X.shape[1] if X.ndim == 3 else self.problem.n_costs
+        n_costs = X.shape[1] if X.ndim == 3 else len(self.start_)
         return np.broadcast_to(self.start_, (len(X), n_costs)).astype(np.float64)
 
     def _boost(
@@ -223,7 +223,7 @@ class DecisionBoostingRegressor(ScoredByRegret):
         descends = loss.gradient == "exact" and not loss.random
         size = float(np.sqrt(np.mean(gradient**2)))
         step = self.learning_rate * unit / size if size > 0 else 0.0
-        step *= 1 / np.sqrt(prediction.shape[1]) if loss.directions else 1.0
+        step *= float(prediction.shape[1]) ** -0.5 if loss.directions else 1.0
         while step > 0 and len(self.trees_) < self.n_estimators:
             n_done = len(self.trees_)
             if loss.refresh_every is not None and n_done > 0 and n_done % loss.refresh_every == 0:

@@ -16,11 +16,14 @@ from decidewise.runtime.extras import require
 _MOST_NAMES = 8
 
 
-def leaf_labels(nodes: Nodes, problem: Problem, names: Sequence[str], *, per_item: bool) -> Callable[[int], str]:
-    """Return a function from a leaf to what it does: what it decides or, where decisions differ by row, predicts."""
+def leaf_labels(nodes: Nodes, problem: Problem | None, names: Sequence[str], *, per_item: bool) -> Callable[[int], str]:
+    """Return a function from a leaf to what it does: what it decides or, where decisions differ by row, predicts.
+
+    A model that was read from a file has no problem unless one was set; then it also says what it predicts.
+    """
     if per_item:
         return lambda leaf: f"predicts {nodes.value[leaf, 0]:.4g}"
-    if problem.n_rows is not None:
+    if problem is None or problem.n_rows is not None:
         return lambda leaf: f"predicts {_shortened(nodes.value[leaf])}"
     decisions = problem.solve(nodes.value)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from decidewise.checks import FloatArray
 from decidewise.models.trees.nodes import IntArray, Nodes
-from decidewise.models.trees.samples import Samples, Splits
+from decidewise.models.trees.samples import Splits, TreeSamples
 
 # Costs of decisions this close, relative to the largest, differ by rounding.
 _TIED = 1e-12
@@ -47,7 +47,7 @@ class Growth:
     n_thresholds: int
     n_features: int
 
-    def grow(self, samples: Samples, rng: np.random.Generator) -> Nodes:
+    def grow(self, samples: TreeSamples, rng: np.random.Generator) -> Nodes:
         """Return the tree of the samples, grown breadth first.
 
         A node is split wherever a split is possible, even if no split makes its decisions cheaper, because a later one
@@ -79,7 +79,7 @@ class Growth:
         )
 
     def _best(
-        self, samples: Samples, own: IntArray, now: FloatArray, rng: np.random.Generator
+        self, samples: TreeSamples, own: IntArray, now: FloatArray, rng: np.random.Generator
     ) -> tuple[int, float] | None:
         """Return the feature and the threshold of the best split of some samples, or None if none is possible.
 

@@ -6,13 +6,13 @@ import numpy as np
 
 from decidewise.checks import FloatArray
 from decidewise.models.trees.nodes import Nodes
-from decidewise.models.trees.samples import Samples
+from decidewise.models.trees.samples import TreeSamples
 
 # Costs of decisions this close, relative to the larger, differ by rounding.
 _TIED = 1e-12
 
 
-def prune(nodes: Nodes, samples: Samples) -> Nodes:
+def prune(nodes: Nodes, samples: TreeSamples) -> Nodes:
     """Return the part of a tree at whose leaves the decisions for the samples cost the least.
 
     From the last split to the first, a node becomes a leaf unless its decisions would then cost more. Where rows do not
@@ -22,7 +22,7 @@ def prune(nodes: Nodes, samples: Samples) -> Nodes:
     return nodes.collapsed(_by_item(nodes, samples) if samples.per_item else _by_row(nodes, samples))
 
 
-def _by_row(nodes: Nodes, samples: Samples) -> np.ndarray:
+def _by_row(nodes: Nodes, samples: TreeSamples) -> np.ndarray:
     """Return the nodes to make leaves, (t,), if each row of costs has one leaf."""
     reached = nodes.reached(samples.features)
     if samples.shares_decisions:
@@ -41,7 +41,7 @@ def _by_row(nodes: Nodes, samples: Samples) -> np.ndarray:
     return leaves
 
 
-def _by_item(nodes: Nodes, samples: Samples) -> np.ndarray:
+def _by_item(nodes: Nodes, samples: TreeSamples) -> np.ndarray:
     """Return the nodes to make leaves, (t,), if the items of a row are in several leaves, which a decision mixes."""
     reached, rows = nodes.reached(samples.features), np.arange(len(samples.costs))
     leaves = np.zeros(len(nodes.feature), dtype=bool)

@@ -50,7 +50,7 @@ class Splits:
 
 
 @dataclass(frozen=True)
-class Samples:
+class TreeSamples:
     """Features, costs and the problem, as a tree sees them.
 
     With features (n, p) a sample is a row and a leaf predicts a whole cost vector. With features per item (n, d, q) a
@@ -70,14 +70,14 @@ class Samples:
     X: FloatArray
 
     @classmethod
-    def of(cls, problem: Problem, costs: FloatArray, X: FloatArray) -> Samples:
+    def of(cls, problem: Problem, costs: FloatArray, X: FloatArray) -> TreeSamples:
         """Return the samples of costs (n, d) in the problem's own sense."""
         lifted = problem.lifted
         return cls(lifted, sign_of(problem) * lifted.lift(costs), X)
 
-    def take(self, rows: IntArray) -> Samples:
+    def take(self, rows: IntArray) -> TreeSamples:
         """Return the samples of some rows, which may repeat."""
-        return Samples(self.problem.take(rows), self.costs[rows], self.X[rows])
+        return TreeSamples(self.problem.take(rows), self.costs[rows], self.X[rows])
 
     def __len__(self) -> int:
         return len(self.features)

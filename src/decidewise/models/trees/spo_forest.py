@@ -18,7 +18,7 @@ from decidewise.models.estimator.features import read_features
 from decidewise.models.estimator.scored_by_regret import ScoredByRegret
 from decidewise.models.trees.growing import Growth
 from decidewise.models.trees.nodes import Nodes
-from decidewise.models.trees.samples import Samples
+from decidewise.models.trees.samples import TreeSamples
 from decidewise.models.trees.spo_tree import check_growth, check_samples, growth_of, in_callers_sense, predicted
 from decidewise.problems.base import Problem
 
@@ -83,7 +83,7 @@ class SpoForestRegressor(ScoredByRegret):
             check_growth(self)
             as_integer(self.n_estimators, name="n_estimators")
             X, costs = self._read(X, y)
-            samples = Samples.of(self.problem, costs, X)
+            samples = TreeSamples.of(self.problem, costs, X)
             check_samples(samples, self.min_samples_leaf)
             growth = growth_of(self, X.shape[-1])
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
@@ -103,6 +103,6 @@ class SpoForestRegressor(ScoredByRegret):
         return total / len(self.trees_)
 
 
-def _grown(growth: Growth, samples: Samples, rng: np.random.Generator) -> Nodes:
+def _grown(growth: Growth, samples: TreeSamples, rng: np.random.Generator) -> Nodes:
     rows = rng.integers(len(samples.costs), size=len(samples.costs))
     return growth.grow(samples.take(rows), rng)

@@ -20,7 +20,7 @@ from decidewise.models.trees.drawing import as_text, draw, leaf_labels
 from decidewise.models.trees.growing import Growth
 from decidewise.models.trees.nodes import Nodes
 from decidewise.models.trees.pruning import prune
-from decidewise.models.trees.samples import Samples, sign_of
+from decidewise.models.trees.samples import TreeSamples, sign_of
 from decidewise.problems.base import Problem, as_problem
 
 
@@ -106,7 +106,7 @@ class SpoTreeRegressor(ScoredByRegret):
             as_choice(self.validation, name="validation", choices=("random", "last"))
             X, costs = self._read(X, y)
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-            samples = Samples.of(self.problem, costs, X)
+            samples = TreeSamples.of(self.problem, costs, X)
             kept = held = samples
             if self.validation_fraction is not None:
                 rows, aside = set_aside(
@@ -136,7 +136,7 @@ class SpoTreeRegressor(ScoredByRegret):
         check_is_fitted(self)
         per_item = hasattr(self, "n_items_in_")
         features = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
-        costs = getattr(self, "cost_names_in_", [f"cost {j}" for j in range(self.problem.n_costs)])
+        costs = getattr(self, "cost_names_in_", [f"cost {j}" for j in range(self.nodes_.value.shape[1])])
         label = leaf_labels(self.nodes_, self.problem, costs, per_item=per_item)
         return self.nodes_, features, label, "item" if per_item else "row"
 
@@ -159,7 +159,7 @@ def growth_of(estimator: Any, n_features: int) -> Growth:
     return Growth(estimator.max_depth, estimator.min_samples_leaf, estimator.n_thresholds, n_tried)
 
 
-def check_samples(samples: Samples, min_samples_leaf: int) -> None:
+def check_samples(samples: TreeSamples, min_samples_leaf: int) -> None:
     """Raise if there are fewer samples than one leaf needs."""
     if len(samples) < min_samples_leaf:
         what = "items of rows" if samples.per_item else "rows"
@@ -170,7 +170,7 @@ def check_samples(samples: Samples, min_samples_leaf: int) -> None:
         )
 
 
-def in_callers_sense(nodes: Nodes, problem: Problem, samples: Samples) -> Nodes:
+def in_callers_sense(nodes: Nodes, problem: Problem, samples: TreeSamples) -> Nodes:
     """Return the tree with values in the problem's own sense, without the known part of the costs."""
     value = sign_of(problem) * (nodes.value if samples.per_item else nodes.value[:, : problem.n_costs])
     return Nodes(nodes.feature, nodes.threshold, nodes.left, nodes.right, value, nodes.count)

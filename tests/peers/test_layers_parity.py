@@ -1,0 +1,70 @@
+"""Values and gradients of implicit differentiation equal those of qpth and cvxpylayers (which calls diffcp)."""
+
+import numpy as np
+import pytest
+
+from decidewise.losses import Implicit, Qptl
+from decidewise.problems import Ball, Ellipsoid, Knapsack, Portfolio, TopK
+
+torch = pytest.importorskip("torch")
+N = 6
+COVARIANCE = np.array([[1.0, 0.2, 0.1], [0.2, 0.8, 0.3], [0.1, 0.3, 1.5]])
+
+
+def draw(n_costs):
+    rng = np.random.default_rng(0)
+    return rng.normal(0.5, 1, size=(N, n_costs)), rng.uniform(0.5, 2, size=(N, n_costs))
+
+
+def check(loss, problem, decide):
+    """Compare with a layer from costs to be minimised, a tensor (n, d), to decisions."""
+    prediction, costs = draw(problem.n_costs)
+    target = loss.prepare(problem, costs)
+    values, gradient = loss.value_and_grad(prediction, target, np.random.default_rng(0))
+    sign = -1.0 if problem.sense == "max" else 1.0
+    theirs = torch.tensor(prediction, requires_grad=True)
+    regret = (sign * torch.tensor(costs) * decide(sign * theirs)).sum(dim=1) - torch.tensor(target.values)
+    regret.sum().backward()
+    np.testing.assert_allclose(values, regret.detach(), atol=1e-5)
+    np.testing.assert_allclose(gradient, theirs.grad, atol=1e-5)
+    assert np.abs(gradient).max() > 0.1
+
+
+@pytest.mark.filterwarnings("ignore")  # of the peers
+@pytest.mark.parametrize("problem", [TopK(4, 2, sense="min"), Knapsack([[3.0, 4.0, 5.0]], [7.0])])
+def test_qptl_is_qpth(problem):
+    pytest.importorskip("qpth")
+    from qpth.qp import QPFunction  # noqa: PLC0415
+
+    region, d = problem.polyhedron, problem.n_costs
+    G = torch.tensor(np.vstack([region.A_ub.toarray(), -np.eye(d), np.eye(d)]))
+    h = torch.tensor(np.concatenate([region.b_ub, -region.lower, region.upper]))
+    A, b = torch.tensor(region.A_eq.toarray()), torch.tensor(region.b_eq)
+    if len(b) == 0:
+        A = b = torch.empty(0, dtype=torch.float64)
+    layer = QPFunction(verbose=-1, eps=1e-14, maxIter=60)
+    check(Qptl(lambd=2.0), problem, lambda p: layer(2.0 * torch.eye(d, dtype=torch.float64), p, G, h, A, b))
+
+
+@pytest.mark.filterwarnings("ignore")  # of the peers
+@pytest.mark.parametrize(
+    "problem",
+    [Ball(3, radius=2.0), Ellipsoid(COVARIANCE), Portfolio(COVARIANCE, 0.3), Portfolio(COVARIANCE, 0.3, budget=9.0)],
+    ids=["ball", "ellipsoid", "portfolio", "portfolio without a budget"],
+)
+def test_implicit_is_that_of_cvxpylayers(problem):
+    cp = pytest.importorskip("cvxpy")
+    pytest.importorskip("diffcp")
+    pytest.importorskip("cvxpylayers")
+    from cvxpylayers.torch import CvxpyLayer  # noqa: PLC0415
+
+    w, p = cp.Variable(3), cp.Parameter(3)
+    if isinstance(problem, Portfolio):
+        root = np.linalg.cholesky(problem.covariance)
+        constraints = [w >= 0, cp.sum(w) <= float(problem.budget), cp.norm(root.T @ w) <= float(problem.risk) ** 0.5]
+    else:
+        root = np.linalg.cholesky(problem.matrix) if isinstance(problem, Ellipsoid) else np.eye(3)
+        constraints = [cp.norm(root.T @ w) <= problem.radius]
+    layer = CvxpyLayer(cp.Problem(cp.Minimize(p @ w), constraints), parameters=[p], variables=[w])
+    exact = {"solve_method": "Clarabel", "tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
+    check(Implicit(), problem, lambda costs: layer(costs, solver_args=exact)[0])
