@@ -11,8 +11,9 @@ SETTINGS := pyproject.toml $(CONSTRAINTS)
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/'
 
-demo: $(VENV)/.core  ## Fit least squares and WISE on synthetic shortest paths: one table, one figure (under a minute)
-	$(BIN)/decidewise demo
+demo: $(VENV)/.core  ## From a table and a problem to an answer: which model decides best, as one page (under a minute)
+	$(BIN)/decidewise init out/example --force
+	$(BIN)/decidewise compare out/example/history.csv --problem out/example/problem.toml --out out/compare.html
 
 paper: $(VENV)/.core  ## Repeat the experiments of the paper and write the report to out/paper (stop and continue at any time)
 	$(BIN)/decidewise paper run
@@ -38,6 +39,7 @@ build: $(VENV)/.test  ## Build the source distribution and the wheel, and test t
 
 fuzz: $(VENV)/.test  ## Try many more random instances and bad inputs than `make test` does (about ten minutes)
 	FUZZ_ROUNDS=300 $(BIN)/pytest -q -n auto tests/problems/test_fuzz.py
+	FUZZ_ROUNDS=50 $(BIN)/pytest -q -n auto tests/model_file/test_fuzz.py
 
 chromium:  # the browser for the tests of the report's page; if it cannot be installed, these tests are skipped
 	@.ci/chromium
@@ -50,7 +52,9 @@ speed: $(VENV)/.test  ## Print the benchmarks, as ratios measured in one run
 	$(BIN)/python speed/conic_program.py
 	$(BIN)/python speed/generalized_linear.py
 	$(BIN)/python speed/compare.py
+	$(BIN)/python speed/serve.py
 	$(BIN)/python speed/first_calls.py
+	$(BIN)/python speed/choice.py
 
 race: $(VENV)/.test  ## Compare the speed with PyEPO and Gurobi on the same trainings (about ten minutes)
 	$(BIN)/python speed/against_pyepo.py

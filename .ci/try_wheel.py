@@ -41,6 +41,8 @@ def main(wheel: Path) -> None:
         install(f"{wheel.resolve()}[cli]")
         run("decidewise", "--version")
         run("python", "-m", "decidewise", "demo")
+        run("decidewise", "init", "example")
+        run("decidewise", "compare", "example/history.csv", "--problem", "example/problem.toml")
         run("decidewise", "paper", "run", "quick", "--trials", "1", "--jobs", "1")
         run("decidewise", "paper", "report", "quick")
     print(f"{wheel.name} works in an environment of its own.")

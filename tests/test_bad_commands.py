@@ -230,7 +230,7 @@ COMMANDS = [
     ("problems --check ok.toml", 2, "ok.toml: kind is missing"),
     *((f"problems --check problem_{name}.toml", 2, complaint) for name, (_, complaint) in PROBLEMS.items()),
     ("problems --check problem_columns.toml --table missing.csv", 2, "missing.csv"),
-    ("problems --check problem_columns.toml --table ok.toml", 2, "must end in .csv or .parquet"),
+    ("problems --check problem_columns.toml --table ok.toml", 2, "its name must end in .csv, .tsv, .parquet or .arrow"),
     (
         "problems --check problem_columns.toml --table problem_rows.csv",
         2,

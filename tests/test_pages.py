@@ -1,29 +1,46 @@
-"""The Python code of every page runs, block by block in one namespace per page, and links lead somewhere."""
+"""The Python code of every page runs, block by block in one namespace per page, and links lead somewhere.
+
+On the page about the shell, so do the commands.
+"""
 
 import re
+import shlex
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from typer.testing import CliRunner
+
+from decidewise.cli import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
-CODE = re.compile(r"^( *)```python\n(.*?)^\1```$", flags=re.DOTALL | re.MULTILINE)
+CODE = re.compile(r"^( *)```(python|sh)\n(.*?)^\1```$", flags=re.DOTALL | re.MULTILINE)
+WITH_COMMANDS = ("shell",)
 
 
 def blocks(page):
-    """Yield the code of a page, each block at its line, so that a traceback names the right one."""
+    """Yield the code of a page, each block at its line, so that a traceback names the right one, and its language."""
     text = page.read_text(encoding="utf-8")
     for match in CODE.finditer(text):
-        yield "\n" * text.count("\n", 0, match.start(2)) + dedent(match[2])
+        if match[2] == "python" or page.stem in WITH_COMMANDS:
+            yield "\n" * text.count("\n", 0, match.start(3)) + dedent(match[3]), match[2]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(blocks(page))], ids=lambda page: page.stem)
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # a page may write files
     namespace = {"__name__": page.stem}
-    for block in blocks(page):
-        exec(compile(block, str(page), "exec"), namespace)  # noqa: S102
+    for block, language in blocks(page):
+        if language == "python":
+            exec(compile(block, str(page), "exec"), namespace)  # noqa: S102
+            continue
+        for line in block.splitlines():
+            words = shlex.split(line, comments=True)
+            if words:
+                assert words[0] == "decidewise"
+                result = CliRunner().invoke(app, words[1:])
+                assert result.exit_code == 0, (line, result.output, result.exc_info)
 
 
 def test_blocks_are_found_also_in_lists():

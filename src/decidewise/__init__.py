@@ -10,6 +10,7 @@
 - Models: `WiseRegressor`, `WiseRegressorCV`, `GeneralizedLinear`, `DecisionRegressor`; see `decidewise.models`.
 - Problems: `decidewise.problems`, or your own class derived from `Problem`.
 - Decisions: `decide`.
+- Model files: `save_model`, `load_model`, `read_model_summary`; for other runtimes `export_onnx`.
 - How good the decisions are: `normalized_regret` and `compare`, see `decidewise.evaluate`; `diagnose`.
 - Losses by name: `decidewise.losses`, or your own class derived from `Loss`; in torch and jax: `decidewise.frontends`.
 - Checks of your own problem, loss or model, one line each: `decidewise.testing`.

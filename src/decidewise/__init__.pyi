@@ -12,6 +12,7 @@ from decidewise.errors import (
 )
 from decidewise.evaluate import compare, normalized_regret
 from decidewise.losses import Loss
+from decidewise.model_file import ModelSummary, export_onnx, load_model, read_model_summary, save_model
 from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor, WiseRegressorCV
 from decidewise.problems import Problem
 
@@ -23,6 +24,7 @@ __all__ = [
     "GeneralizedLinear",
     "InputError",
     "Loss",
+    "ModelSummary",
     "OptimalityWarning",
     "Problem",
     "SolverError",
@@ -36,12 +38,16 @@ __all__ = [
     "diagnose",
     "evaluate",
     "experiments",
+    "export_onnx",
     "frontends",
+    "load_model",
     "losses",
     "measure",
     "models",
     "normalized_regret",
     "problems",
+    "read_model_summary",
     "report",
+    "save_model",
     "testing",
 ]

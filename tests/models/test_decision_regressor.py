@@ -259,9 +259,9 @@ class TestBudgets:
         model = DecisionRegressor(train.problem, "spo+", epochs=2, random_state=0).fit(train.X, train.costs)
         assert model.label_solves_ == 200
         assert model.label_seconds_ > 0
-        # After the labels the loss of the start, and after the last epoch that of the end.
+        # After the labels the loss of the start, and after the last epoch those of the end and of two points between.
         assert [epoch.n_solves for epoch in model.history_] == [600, 800]
-        assert model.n_solves_ == 1000
+        assert model.n_solves_ == 800 + 3 * 200
         papers = DecisionRegressor(train.problem, "spo+", protocol="paper", epochs=2).fit(train.X, train.costs)
         assert [epoch.n_solves for epoch in papers.history_] == [400, 600]
         assert papers.n_solves_ == 600

@@ -382,7 +382,7 @@ class TestLogLink:
             assert not hasattr(model, "partial_fit")
             with pytest.raises(AttributeError, match="partial_fit") as caught:
                 model.partial_fit(X, y)
-            assert "Use fit, or fit_blocks" in str(caught.value.__cause__)
+            assert "Use fit, or fit_blocks" in str(caught.value)
         # Rows seen by least squares before a fit with another link do not come back after it.
         model = GeneralizedLinear().fit(X, y).set_params(link="log").fit(X, y).set_params(link="identity")
         model.partial_fit(X[:50], y[:50])

@@ -149,3 +149,21 @@ def test_blocks_that_are_none_are_named():
     for wrong in (None, [], [1, 2]):
         with pytest.raises(ValueError, match="blocks must"):
             GeneralizedLinear().fit_blocks(wrong)
+
+
+def test_costs_that_are_all_zero_leave_nothing_to_learn():
+    for model in (WiseRegressor(), WiseRegressor(scale="iterated"), WiseRegressor(lifted=True)):
+        with pytest.raises(ValueError, match=r"^all (40 )?rows have weight zero \(zero costs or zero sample weights\)"):
+            model.fit(X, 0 * COSTS)
+
+
+def test_what_a_lifted_fit_cannot_do_is_said():
+    zero_row = COSTS.copy()
+    zero_row[3] = 0
+    # A row of zeros has no weight under the change of measure, but lifted it counts in the mean of the last cost.
+    WiseRegressor(GeneralizedLinear("gamma")).fit(X, zero_row)
+    with pytest.raises(ValueError, match=r"positive targets; row 3, column 0 is zero\. Use deviance=\"poisson\""):
+        WiseRegressor(GeneralizedLinear("gamma"), lifted=True).fit(X, zero_row)
+    assert not hasattr(WiseRegressor(lifted=True), "partial_fit")
+    with pytest.raises(AttributeError, match=r"^partial_fit needs scale=.*lifted=False: otherwise .* Use fit\.$"):
+        WiseRegressor(lifted=True).partial_fit(X, COSTS)

@@ -276,6 +276,16 @@ def whole(row):
     return np.array([int(m * 2.0**53) << int(s) for m, s in zip(mantissas, shifts, strict=True)], dtype=object)
 
 
+def largest_within_gaps(sizes, paid, gap=1000):
+    """Return the largest cost that is no huge one, seen from what is paid: no larger than `gap` times a smaller one."""
+    reached = max(paid, 1)
+    for size in sorted(sizes[sizes > paid].tolist()):
+        if size > gap * reached:
+            break
+        reached = size
+    return reached
+
+
 def check_row(problem, decisions, row, answer, *, ties):
     """Compare an answer with the best of all decisions, which stand in the order in which ties prefer them."""
     costs = whole(row if problem.sense == "min" else -row)
@@ -289,8 +299,8 @@ def check_row(problem, decisions, row, answer, *, ties):
     compared = min(int((answer != other) @ np.abs(costs)) for other in best)
     if isinstance(problem, TravellingSalesman | VehicleRouting):  # as it says where every tour must use huge costs
         compared += 10 * int(np.abs(costs * best[0]).max())
-    if isinstance(problem, LinearProgram):  # whose tolerance is that of all costs below the cap together
-        compared += 10_000 * int(np.abs(costs * best[0]).sum())
+    if isinstance(problem, LinearProgram):  # whose tolerance is that of the whole row, with huge costs capped
+        compared += 10 * 100 * len(row) * largest_within_gaps(np.abs(costs), int(np.abs(costs * best[0]).max()))
     assert gap * 10**10 <= compared, f"{answer} costs {gap / compared:.1e} more than {best[0]} of what they differ in"
     if ties:
         np.testing.assert_array_equal(answer, best[0])

@@ -301,3 +301,14 @@ def test_one_target_for_many_sources():
 def test_bad_ends_by_row(source, target, message):
     with pytest.raises(ValueError, match=message):
         ShortestPath.from_edges([0, 1], [1, 2], source, target)
+
+
+def test_huge_costs_that_all_paths_share_leave_the_others_exact():
+    """Three edges of -1.7e308 leave no digits for the rest of a path, even in twice the precision."""
+    problem = ShortestPath(4, 4)
+    costs = np.full(24, 1.7e308)
+    costs[[12, 19, 23]] = -1.7e308
+    costs[[0, 1, 5]] = -2.0, 3.0, 3.0
+    costs[[4, 8]] = -2.0, 1.0
+
+    assert np.flatnonzero(problem.solve(costs)).tolist() == [0, 4, 8, 12, 19, 23]

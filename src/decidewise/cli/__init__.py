@@ -10,10 +10,13 @@ import typer
 import decidewise
 from decidewise.cli.bench import bench_commands
 from decidewise.cli.errors import Commands
+from decidewise.cli.models import decide, evaluate, fit, inspect, predict
 from decidewise.cli.paper import paper_commands
 from decidewise.cli.problems import problems
+from decidewise.cli.serve import serve
+from decidewise.cli.tables import compare, diagnose, init
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
+app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_show_locals=False)
 
 
 def _print_version(requested: bool) -> None:
@@ -47,7 +50,8 @@ def warmup() -> None:
     warm_up()
 
 
-app.command()(problems)
+for command in (init, compare, fit, predict, decide, evaluate, diagnose, inspect, serve, problems):
+    app.command()(command)
 app.add_typer(
     paper_commands,
     name="paper",

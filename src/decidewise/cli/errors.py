@@ -1,20 +1,36 @@
 """Errors in commands: one line on stderr, and an exit code.
 
 The exit code is 2 if an argument, a plan, a file or the machine is at fault, 130 after Ctrl-C and 143 after SIGTERM.
-Any other error is a bug, and keeps its traceback.
+Any other error is a bug, and keeps its traceback. With `--debug`, every error does.
 """
 
 from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
-from decidewise.errors import InputError
+from decidewise.errors import InputError, SolverError
 from decidewise.runtime.interrupts import Terminated, interruptible, is_interrupt
+
+#: The entry of a context's `meta` that says whether errors show their traceback.
+DEBUG = "decidewise.debug"
+
+
+@contextmanager
+def as_input_errors() -> Iterator[None]:
+    """Turn errors about arguments and solvers into an `InputError`: what is passed on comes from a user's files."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (ValueError, TypeError, ArithmeticError, SolverError) as error:
+        raise InputError(str(error) or type(error).__name__) from error
 
 
 class Commands(TyperGroup):
@@ -35,7 +51,7 @@ class Commands(TyperGroup):
                 advice = str(error) if isinstance(error, KeyboardInterrupt) else ""
                 fail(f"stopped. {advice}", code=143 if isinstance(error, Terminated) else 130)
             message = _sentence(error)
-            if message is None:
+            if message is None or ctx.meta.get(DEBUG):
                 raise
             fail(message)
 

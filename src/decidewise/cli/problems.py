@@ -25,7 +25,7 @@ def problems(
     ] = False,
     check: Annotated[Path | None, typer.Option(help="Read a problem.toml instead, and solve one random row.")] = None,
     table: Annotated[
-        Path | None, typer.Option(help="With --check: the table, .csv or .parquet, whose columns the file names.")
+        Path | None, typer.Option(help="With --check: the table whose columns the file names; .csv, .parquet, ...")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -118,6 +118,7 @@ def _check(path: Path, table: Path | None) -> dict[str, Any]:
     """Build the problem that a file describes, and solve one random row of costs, or one for each row of the table."""
     import numpy as np  # noqa: PLC0415
 
+    from decidewise.data.files import read_files  # noqa: PLC0415
     from decidewise.errors import SolverError  # noqa: PLC0415
     from decidewise.problems import ProblemFile  # noqa: PLC0415
 
@@ -125,7 +126,7 @@ def _check(path: Path, table: Path | None) -> dict[str, Any]:
     if file.columns and table is None:
         names = ", ".join(map(repr, file.columns))
         raise InputError(f"{path} takes the columns {names} from a table: pass it by --table.")
-    problem = file.build(None if table is None else _read_table(table))
+    problem = file.build(None if table is None else read_files(table))
     costs = np.random.default_rng(0).uniform(1, 2, size=(problem.n_rows or 1, problem.n_costs))
     begin = perf_counter()
     try:
@@ -166,19 +167,6 @@ def _in_words(value: Any) -> str:
         entries = [f"{entry:.4g}" if isinstance(entry, float) else str(entry) for entry in value[:12]]
         return ", ".join(entries + [f"... ({len(value)} in all)"] * (len(value) > 12)) or "none"
     return str(value)
-
-
-def _read_table(path: Path) -> Any:
-    import pyarrow as pa  # noqa: PLC0415
-    from pyarrow import csv, parquet  # noqa: PLC0415
-
-    readers = {".csv": csv.read_csv, ".parquet": parquet.read_table}
-    if path.suffix.lower() not in readers:
-        raise InputError(f"the name of the table must end in {' or '.join(readers)}; got {str(path)!r}.")
-    try:
-        return readers[path.suffix.lower()](path)
-    except pa.ArrowException as reason:
-        raise InputError(f"cannot read the table {path}: {reason}") from reason
 
 
 def _described(kind: Kind) -> dict[str, Any]:

@@ -13,9 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from decidewise.checks import FloatArray, as_array, listed, shown
-from decidewise.runtime.extras import require
-
-_FORMATS = ".csv, .parquet, .arrow or .feather"
+from decidewise.data.files import FORMATS, read_files
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class NamedColumns:
     def of(cls, source: Any) -> NamedColumns:
         """Return the columns of a source; its library is not imported unless the source is a file."""
         if isinstance(source, str | Path):
-            source = _read_file(Path(source))
+            source = read_files(source)
         if isinstance(source, Mapping):
             lengths = {name: len(values) for name, values in source.items()}
             if len(set(lengths.values())) > 1:
@@ -53,7 +51,7 @@ class NamedColumns:
         if hasattr(source, "columns") and hasattr(source, "shape"):  # pandas, polars
             return cls._checked(source.columns, source.shape[0], lambda name: source[name].to_numpy())
         raise TypeError(
-            f"a table is a path of a file ({_FORMATS}), a frame of pandas or polars, an Arrow table, or a dictionary "
+            f"a table is a path of a file ({FORMATS}), a frame of pandas or polars, an Arrow table, or a dictionary "
             f"of columns; got {shown(source)}."
         )
 
@@ -106,28 +104,3 @@ class NamedColumns:
         if missing.any():
             raise ValueError(f"column {name!r} has no key in row {int(missing.argmax())} of the table. Drop the row.")
         return keys.astype(str) if keys.dtype.kind == "O" else keys
-
-
-def _read_file(path: Path) -> Any:
-    kind = path.suffix.lower()
-    if kind not in (".csv", ".parquet", ".arrow", ".feather"):
-        raise ValueError(f"{path.name} is not a table that can be read; its name must end in {_FORMATS}.")
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}.")
-    require("cli", "pyarrow", by=f"reading {path.name}")
-    import pyarrow  # noqa: PLC0415 - an optional dependency
-
-    try:
-        if kind == ".csv":
-            from pyarrow import csv  # noqa: PLC0415
-
-            return csv.read_csv(path)
-        if kind == ".parquet":
-            from pyarrow import parquet  # noqa: PLC0415
-
-            return parquet.read_table(path)
-        from pyarrow import feather  # noqa: PLC0415
-
-        return feather.read_table(path)
-    except pyarrow.ArrowInvalid as reason:
-        raise ValueError(f"{path.name} could not be read: {reason}") from reason

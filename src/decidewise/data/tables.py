@@ -37,8 +37,8 @@ def read_table(
     Parameters
     ----------
     source : path, frame, Arrow table or dictionary of columns
-        A file (`.csv`, `.parquet`, `.arrow`, `.feather`; these need pyarrow, of the extra `cli`), or a frame of pandas
-        or polars.
+        A file (`.csv`, `.tsv`, `.parquet`, `.arrow`; these need pyarrow, of the extra `cli`), a folder of such files, a
+        pattern such as `"history/*.csv"`, or a frame of pandas or polars.
     problem : Problem
         The problem that the costs belong to.
     costs : str or list of str
@@ -80,7 +80,7 @@ def read_table(
     table = NamedColumns.of(source)
     if items is None:
         return _read_wide(table, problem, costs, features, rows, item_order)
-    layout = _Layout.of(table, rows, items, None if item_order is None else [str(item) for item in item_order])
+    layout = LongLayout.of(table, rows, items, None if item_order is None else [str(item) for item in item_order])
     cost = table.one(costs, argument="costs")
     names = _names_of_features(table, features)
     _check_width(problem, len(layout.items), f"the column {items!r} has {len(layout.items)} items")
@@ -135,7 +135,7 @@ def read_features(
         X, names, keys = _wide_features(table, wanted, like.cost_names)
         _check_rows_finite(X, names, _row_keys(table, rows), keys)
     else:
-        layout = _Layout.of(table, rows, items, list(like.cost_names))
+        layout = LongLayout.of(table, rows, items, list(like.cost_names))
         names = tuple(_names_of_features(table, wanted))
         X = layout.arrange(table.numbers(names))
         layout.check_finite(X, names)
@@ -233,14 +233,14 @@ def _refuse(value: float, where: str, n_such: int) -> None:
     raise ValueError(f"{where} has {what} ({n_such} such entries in all). Fill them, or drop their rows.")
 
 
-class _Layout:
+class LongLayout:
     """Where each line of a long table goes: its sample and its item, by key."""
 
     def __init__(self, rows: npt.NDArray[Any], items: Names, place: npt.NDArray[np.int64], titles: Names) -> None:
         self.rows, self.items, self.place, self.titles = rows, items, place, titles
 
     @classmethod
-    def of(cls, table: NamedColumns, rows: str | None, items: str, order: list[str] | None) -> _Layout:
+    def of(cls, table: NamedColumns, rows: str | None, items: str, order: list[str] | None) -> LongLayout:
         """Find samples and items; raise if a pair is missing or doubled, or an item is not in the given order."""
         if rows is None:
             raise ValueError("a long table needs the column of the sample keys as well: pass rows=...")

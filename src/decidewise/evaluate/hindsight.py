@@ -111,18 +111,19 @@ class Hindsight:
         prediction = as_matrix(prediction, name=name, n_columns=problem.n_costs, owner=type(problem).__name__)
         check_same_rows(**{name: prediction, "costs": costs})
         prediction = lifted.lift(prediction)
-        regret = self._excess(lifted.solve(prediction))
+        regret = self.regret_of(lifted.solve(prediction))
         if unambiguous:
             # After subtracting the costs, the worst of the tied decisions is the optimum, for either sense.
             adverse = lifted.solve(unit_largest(prediction) - TIE_TOLERANCE * unit_largest(costs))
-            regret = np.maximum(regret, self._excess(adverse))
+            regret = np.maximum(regret, self.regret_of(adverse))
         return regret
 
     def normalized_regret(self, prediction: Any, *, unambiguous: bool = False) -> float:
         """Return the regret of a prediction (n, d) in percent of the optimal value."""
         return float(100 * self.regret(prediction, unambiguous=unambiguous).sum() / self.scale)
 
-    def _excess(self, decisions: FloatArray) -> FloatArray:
+    def regret_of(self, decisions: FloatArray) -> FloatArray:
+        """Return the regret of each decision; if the problem has known costs, of each decision of its lifted view."""
         values = _values(self.costs, decisions)
         excess = self.best - values if self.problem.sense == "max" else values - self.best
         self._warn_if_not_optimal(decisions, excess)

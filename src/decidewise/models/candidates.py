@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -54,18 +54,29 @@ class Candidates(dict[str, Any]):
     leads : dict of str to str
         Candidates that are costly or rarely best, each with the lead of its family. They are first tried on one fold:
         the lead, and the others if the lead is not clearly worse than the best so far.
+    previews : dict of str to estimator
+        For leads that take long, a quicker model of the same kind. It is tried before the lead, which is dropped if
+        this model is far worse than the best so far.
     """
 
     def __init__(self, candidates: Mapping[str, Any] | None = None) -> None:
         super().__init__(candidates or {})
         self.notes: dict[str, str] = {}
         self.leads: dict[str, str] = {}
+        self.previews: dict[str, Any] = {}
 
     def serve(
-        self, family: str, note: str, *, groups: Sequence[Mapping[str, Any]] = (), on_trial: bool = False
+        self,
+        family: str,
+        note: str,
+        *,
+        groups: Sequence[Mapping[str, Any]] = (),
+        on_trial: bool = False,
+        previews: Mapping[str, Any] | None = None,
     ) -> None:
         """Add a family of models, with the reason; on trial, the first member of a group is the lead of the group."""
         self.notes[family] = note
+        self.previews |= previews or {}
         for group in groups:
             self |= group
             if on_trial:
@@ -74,7 +85,7 @@ class Candidates(dict[str, Any]):
     def renewed(self, candidates: Mapping[str, Any]) -> Candidates:
         """Return other candidates with the same notes, and the same candidates on trial as far as they are there."""
         menu = Candidates(candidates)
-        menu.notes, menu.leads = dict(self.notes), dict(self.leads)
+        menu.notes, menu.leads, menu.previews = dict(self.notes), dict(self.leads), dict(self.previews)
         return menu
 
 
@@ -272,22 +283,29 @@ def _serve_trees(menu: Candidates, size: _Size) -> None:
     elif size.n_rows < _MIN_ROWS_FOR_FOREST:
         menu.serve("trees", f"left out: fewer than {_MIN_ROWS_FOR_FOREST} rows")
     elif size.n_rows < _MIN_ROWS_FOR_BOOSTING:
-        forest = RandomForestRegressor(100, min_samples_leaf=2, max_features=0.5, random_state=0)
-        groups = [_variants({"forest": forest}, ["forest"], (0.0,))]
-        menu.serve("trees", f"a forest, with fewer than {_MIN_ROWS_FOR_BOOSTING} rows", groups=groups, on_trial=True)
+        groups = [_variants({"forest": _forest(100)}, ["forest"], (0.0,))]
+        note, quick = f"a forest, with fewer than {_MIN_ROWS_FOR_BOOSTING} rows", {"forest": _forest(20)}
+        menu.serve("trees", note, groups=groups, on_trial=True, previews=_variants(quick, quick, (0.0,)))
     else:
         kind = "LightGBM" if find_spec("lightgbm") else "scikit-learn, since LightGBM is not installed"
-        groups = [_variants({"trees": _boosted_trees()}, ["trees"], (0.0, 1.0))]
-        menu.serve("trees", f"boosted trees ({kind})", groups=groups, on_trial=True)
+        groups = [_variants({"trees": _boosted_trees(100, 0.1)}, ["trees"], (0.0, 1.0))]
+        note, quick = f"boosted trees ({kind})", {"trees": _boosted_trees(20, 0.3)}
+        menu.serve("trees", note, groups=groups, on_trial=True, previews=_variants(quick, quick, (0.0,)))
 
 
-def _boosted_trees() -> Any:
+def _forest(n_trees: int) -> Any:
+    return RandomForestRegressor(n_trees, min_samples_leaf=2, max_features=0.5, random_state=0)
+
+
+def _boosted_trees(n_trees: int, rate: float) -> Any:
     if not find_spec("lightgbm"):
-        return HistGradientBoostingRegressor(max_iter=100, max_leaf_nodes=15, early_stopping=False, random_state=0)
+        return HistGradientBoostingRegressor(
+            max_iter=n_trees, learning_rate=rate, max_leaf_nodes=15, early_stopping=False, random_state=0
+        )
     # Imported by name, since it is an optional dependency and known to be installed only here.
     lightgbm = import_module("lightgbm")
     return lightgbm.LGBMRegressor(
-        n_estimators=100, learning_rate=0.1, num_leaves=15, random_state=0, n_jobs=1, verbosity=-1
+        n_estimators=n_trees, learning_rate=rate, num_leaves=15, random_state=0, n_jobs=1, verbosity=-1
     )
 
 
@@ -325,7 +343,7 @@ def _logarithms(learner: Any) -> Any:
     return WiseRegressor(FlooredRegressor(logs, floor=0.01), exponent=0.0)  # which takes features per item too
 
 
-def _variants(learners: Mapping[str, Any], labels: Sequence[str], exponents: Sequence[float]) -> dict[str, Any]:
+def _variants(learners: Mapping[str, Any], labels: Iterable[str], exponents: Sequence[float]) -> dict[str, Any]:
     return {
         _name(label, exponent): WiseRegressor(learners[label], exponent=exponent)
         for label in _present(learners, labels)
@@ -333,7 +351,7 @@ def _variants(learners: Mapping[str, Any], labels: Sequence[str], exponents: Seq
     }
 
 
-def _present(learners: Mapping[str, Any], labels: Sequence[str]) -> list[str]:
+def _present(learners: Mapping[str, Any], labels: Iterable[str]) -> list[str]:
     return [label for label in labels if label in learners]
 
 

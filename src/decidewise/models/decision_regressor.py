@@ -33,7 +33,7 @@ from decidewise.models.linear.link import Link, check_means, linear_predictor, r
 from decidewise.models.linear.per_item import PerItem
 from decidewise.models.linear.units import Units
 from decidewise.models.training.budget import Budget, OutOfBudget
-from decidewise.models.training.initial import start
+from decidewise.models.training.initial import NO_FITS, start
 from decidewise.models.training.label_smoothing import neighbor_costs
 from decidewise.models.training.loop import Epoch, TrainingLoop
 from decidewise.models.training.step import Training
@@ -56,7 +56,8 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         have a unit, such as the amplitude of noise, are relative to the typical cost.
     protocol : {"safe", "paper"}
         With "safe", training standardises features and divides costs by a typical cost, so that the model does not
-        depend on their units. The fitted model is an average over the steps of Adam, in which recent steps count more.
+        depend on their units. The fitted model is an average over the steps of Adam, in which recent steps count more,
+        drawn back to the start as far as the losses of the training rows do not speak against it (see the notes).
         It is never worse than the start: by the regret on the rows set aside with `early_stopping`, otherwise by the
         mean loss over the training rows. With "paper", Adam works on features and costs unchanged and, without
         `early_stopping`, the last parameters are kept.
@@ -109,11 +110,15 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Notes
     -----
     With `protocol="safe"` and no validation rows, training evaluates the loss over all rows before the first epoch and
-    after the last, to keep the better parameters. This takes as many solver calls as two more epochs, and none if the
-    loss needs no solver. Under `max_solves` or `max_seconds` each evaluation takes about a tenth of what is left after
-    the labels; if that is not enough for all rows, it uses a random part of them. If the start was better, it is kept,
-    with a `TrainingWarning`. If the loss refreshes its target (`Loss.refresh_every`), both evaluations use the first
-    target; the solver calls of a refresh count in the epoch after it.
+    after the last, to keep the better parameters. If the start was better, it is kept, with a `TrainingWarning`. If
+    not, and if the start is a fit (not "torch" or "zeros"), the loss is also evaluated at two points between both. Of
+    the points a quarter, a half and three quarters of the way, and the end, the nearest to the start is kept whose mean
+    loss does not exceed that of the end by more than three standard errors: a minimum on few rows is noisy, and
+    `docs/intervals.md` shows what this gains. All of this takes as many solver calls as four more epochs, and none if
+    the loss needs no solver. Under `max_solves` or `max_seconds` each evaluation takes about a twentieth of what is
+    left after the labels; if that is not enough for all rows, it uses a random part of them. If the loss refreshes its
+    target (`Loss.refresh_every`), all evaluations use the first target; the solver calls of a refresh count in the
+    epoch after it.
 
     Ctrl-C ends training and keeps the best model so far, which may be the start: by validation regret if rows are set
     aside, otherwise by the mean loss during an epoch. Before the labels are complete, Ctrl-C leaves the regressor
@@ -125,8 +130,8 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     >>> from decidewise.data import make_shortest_path
     >>> train, test = make_shortest_path(300, degree=6, seed=0).split(200)
     >>> model = DecisionRegressor(train.problem, "spo+", epochs=5, random_state=0).fit(train.X, train.costs)
-    >>> model.predict(test.X).shape, model.n_solves_  # for the labels, the start, five epochs and the end
-    ((100, 40), 1600)
+    >>> model.predict(test.X).shape, model.n_solves_  # for the labels, five epochs and four evaluations
+    ((100, 40), 2000)
     """
 
     def __init__(
@@ -201,6 +206,7 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 epochs=self.epochs,
                 n_iter_no_change=self.n_iter_no_change,
                 safe=self.protocol == "safe",
+                draw_back=self.protocol == "safe" and not (isinstance(self.init, str) and self.init in NO_FITS),
                 verbose=self.verbose,
             )
             held_out = None

@@ -10,16 +10,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from decidewise.checks import (
     FloatArray,
-    as_choice,
-    as_flag,
-    as_integer,
     as_matrix,
-    as_number,
     as_sample_weight,
     check_items,
     check_same_rows,
@@ -27,8 +22,10 @@ from decidewise.checks import (
 from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.models.estimator.cost_names import read_cost_names
 from decidewise.models.estimator.features import check_known_items, read_features
+from decidewise.models.estimator.only_if import only_if
 from decidewise.models.linear.blocks import Block, Blocks, RowBlocks
 from decidewise.models.linear.deviances import CheckedBlocks, Deviance
+from decidewise.models.linear.fit_checks import check_continues, check_parameters, check_weight, first_block
 from decidewise.models.linear.link import Link, check_means, linear_predictor, respond
 from decidewise.models.linear.log_linear import LinearFit, fit_log_linear
 from decidewise.models.linear.moments import Moments
@@ -168,29 +165,29 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
             Not negative; a weight of 2 is the same as the row twice.
         """
         with all_or_nothing(self):
-            deviance = self._check_parameters()
+            deviance = check_parameters(self)
             blocks, n_dimensions = self._read(X, y, sample_weight, reset=True)
             return self._fit(blocks, n_dimensions, deviance)
 
-    @available_if(_has_partial_fit)
+    @only_if(_has_partial_fit)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to those of the last `fit` and the calls since then: the result is that of one `fit` on all rows."""
         with all_or_nothing(self):
-            deviance = self._check_parameters()
+            deviance = check_parameters(self)
             blocks, n_dimensions = self._read(X, y, sample_weight, reset=not hasattr(self, "moments_"))
             return self._add(blocks, n_dimensions, deviance)
 
     def fit_blocks(self, blocks: Blocks) -> Self:
         """Fit on blocks of rows that need not be in memory at once; see `decidewise.models.linear.blocks`."""
         with all_or_nothing(self):
-            deviance = self._check_parameters()
+            deviance = check_parameters(self)
             return self._fit(blocks, 2, deviance)
 
-    @available_if(_has_partial_fit)
+    @only_if(_has_partial_fit)
     def partial_fit_blocks(self, blocks: Blocks) -> Self:
         """Add more blocks of rows, as `partial_fit` adds rows in memory."""
         with all_or_nothing(self):
-            deviance = self._check_parameters()
+            deviance = check_parameters(self)
             return self._add(blocks, 2, deviance)
 
     def multiply_targets(self, factor: float) -> Self:
@@ -234,7 +231,7 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return RowBlocks(X, y, weights), 1 if X.ndim == 3 else n_dimensions
 
     def _fit(self, blocks: Blocks, n_dimensions: int, deviance: Deviance) -> Self:
-        first = _first(blocks)
+        first = first_block(blocks)
         moments = self._no_rows(first)
         n_dimensions = n_dimensions if first.n_items is None else 1
         if self.effective_link == "identity":
@@ -260,13 +257,13 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Fit on the rows seen so far and those of the blocks."""
         if not hasattr(self, "moments_"):
             return self._fit(blocks, n_dimensions, deviance)
-        first = _first(blocks)
+        first = first_block(blocks)
         n_dimensions = n_dimensions if first.n_items is None else 1
-        self._check_continues(first, n_dimensions)
+        check_continues(self, first, n_dimensions, self._no_rows)
         return self._solve(self.moments_.plus(blocks), n_dimensions)
 
     def _solve(self, moments: Moments | ItemMoments, n_dimensions: int) -> Self:
-        _check_weight(moments)
+        check_weight(moments)
         if isinstance(moments, Moments):
             coefficients, intercepts = moments.solve(self.alpha, self.fit_intercept)
         else:
@@ -276,7 +273,7 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self._keep(LinearFit(coefficients, intercepts, once, once.astype(bool)), n_dimensions)
 
     def _iterate(self, blocks: Blocks, moments: Moments, deviance: Deviance, n_dimensions: int) -> Self:
-        _check_weight(moments)
+        check_weight(moments)
         zero = np.flatnonzero(moments.cross[0] <= 0)
         if len(zero):
             raise ValueError(
@@ -339,71 +336,7 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.converged_ = bool(fit.converged.all())
         return self
 
-    def _check_parameters(self) -> Deviance:
-        deviance = Deviance.of(self.deviance, self.power)
-        as_choice(self.link, name="link", choices=(None, "identity", "log"))
-        if deviance.power > 0 and self.link == "identity":
-            raise ValueError(
-                f"the {self.deviance} deviance needs positive predictions, which the identity link does not give. "
-                'Use link="log", or deviance="squared".'
-            )
-        as_number(self.alpha, name="alpha", at_least=0)
-        as_number(self.tol, name="tol", at_least=0)
-        as_integer(self.max_iter, name="max_iter")
-        as_flag(self.fit_intercept, name="fit_intercept")
-        as_flag(self.warm_start, name="warm_start")
-        as_choice(self.per_item, name="per_item", choices=("none", "intercept", "coefficients"))
-        if self.per_item == "intercept" and not self.fit_intercept:
-            raise ValueError(
-                'per_item="intercept" fits an intercept per item; set fit_intercept=True, or per_item="none".'
-            )
-        return deviance
-
-    def _check_continues(self, block: Block, n_dimensions: int) -> None:
-        """Raise unless the targets and the parameters fit the rows seen so far."""
-        if isinstance(self.moments_, ItemMoments) or self.per_item != "none":
-            sums = self._no_rows(block)
-            if type(sums) is not type(self.moments_) or sums.gram.shape != self.moments_.gram.shape:
-                raise ValueError(
-                    f"the rows so far had sums of shape {self.moments_.gram.shape}; these, with per_item="
-                    f'"{self.per_item}", have {sums.gram.shape}. Pass the same items, or call fit to start again.'
-                )
-            return
-        seen, now = (
-            f"(n, {shape[0]})" if shape else "(n,)"
-            for shape in (self.coef_.shape[:-1], block.targets.shape[1:n_dimensions])
-        )
-        if seen != now:
-            raise ValueError(
-                f"the rows so far had targets of shape {seen}; these have {now}. Pass the same columns, or call fit to "
-                "start again."
-            )
-        if not self.fit_intercept and self.moments_.shift.any():
-            raise ValueError(
-                "fit_intercept is False now, but was True for the rows so far. Set it back, or call fit to start again."
-            )
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = self.effective_link == "log"
         return tags
-
-
-def _check_weight(moments: Moments | ItemMoments) -> None:
-    if moments.total_weight <= 0:
-        raise ValueError(
-            "all rows have weight zero (zero costs or zero sample weights), so there is nothing to learn from. "
-            "Pass at least one row with a non-zero cost and a non-zero weight."
-        )
-
-
-def _first(blocks: Blocks) -> Block:
-    if not (hasattr(blocks, "__len__") and hasattr(blocks, "__getitem__") and len(blocks)):
-        raise ValueError(f"blocks must be a sequence of at least one Block; got {type(blocks).__name__}.")
-    first = blocks[0]
-    if not isinstance(first, Block):
-        raise ValueError(
-            "blocks must hold decidewise.models.linear.blocks.Block(X, targets, weights), with weights=None for ones; "
-            f"the first is of type {type(first).__name__}."
-        )
-    return first

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from decidewise.checks import (
@@ -30,6 +29,7 @@ from decidewise.models.estimator.changed_fit import ChangedFit, PredictedScale
 from decidewise.models.estimator.cost_names import read_cost_names
 from decidewise.models.estimator.features import read_features
 from decidewise.models.estimator.items import predict_items
+from decidewise.models.estimator.only_if import only_if
 from decidewise.models.estimator.traits import as_regressor, deviance_power, loss_without_mean, refuse_masked
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.linear.blocks import BLOCK_ROWS
@@ -168,7 +168,7 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
                 self.n_items_in_, self.n_features_in_ = np.shape(X)[1:]
         return self
 
-    @available_if(_has_partial_fit)
+    @only_if(_has_partial_fit)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to those of the last `fit` and the calls since then: the model is that of one `fit` on all rows.
 

@@ -25,9 +25,9 @@ def render_page(report: Report, looks: Mapping[str, Style]) -> str:
         layers=_layers(report.charts),
         light=LIGHT,
         dark=DARK,
-        css=_source("report.css"),
-        js=_source("report.js"),
-        data=_data(looks, report.charts),
+        css=source_of("report.css"),
+        js=source_of("report.js"),
+        data=chart_data(looks, report.charts),
     )
 
 
@@ -45,7 +45,8 @@ def inline_svg(svg: bytes, label: str) -> Markup:
     return Markup('<svg {} role="img" aria-label="{}">{}').format(Markup(box), label, Markup(body))
 
 
-def _source(name: str) -> Markup:
+def source_of(name: str) -> Markup:
+    """Return a style sheet or a script of the report, to be put into a page."""
     return Markup((files("decidewise.report") / "templates" / name).read_text(encoding="utf-8"))
 
 
@@ -61,8 +62,11 @@ def _layers(charts: Iterable[Chart | Matrix]) -> list[str]:
     return [*modes, *(layer for layer in (PUBLISHED, FLOOR) if layer in found)]
 
 
-def _data(looks: Mapping[str, Style], charts: Sequence[Chart | Matrix]) -> dict[str, Any]:
-    """Return the data for the script; marks are short arrays, and a note shared by several charts is stored once."""
+def chart_data(looks: Mapping[str, Style], charts: Sequence[Chart | Matrix]) -> dict[str, Any]:
+    """Return the data for the script that draws charts.
+
+    Marks are short arrays, and a note shared by several charts is stored once.
+    """
     notes: dict[str, int] = {}
 
     def encode(chart: Chart | Matrix) -> dict[str, Any]:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 #: The modules that an extra of `pyproject.toml` installs.
-EXTRAS = {"cli": ("jinja2", "matplotlib", "msgspec", "pyarrow", "typer")}
+EXTRAS = {
+    "cli": ("jinja2", "matplotlib", "msgspec", "pyarrow", "typer"),
+    "boosting": ("lightgbm",),
+    "onnx": ("onnx",),
+    "serve": ("fastapi", "uvicorn"),
+    "skops": ("skops",),
+}
 
 
 def require(extra: str, *modules: str, by: str) -> None:

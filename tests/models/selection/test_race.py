@@ -2,12 +2,16 @@
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from decidewise import WiseRegressor, WiseRegressorCV
 from decidewise.data import make_shortest_path
 from decidewise.models import Candidates, GeneralizedLinear
+from decidewise.models.selection.polish import polished
+from decidewise.models.selection.ridge_path import fit_path, ridge_paths
 from decidewise.problems import Ball, CountedProblem, TopK
 
 
@@ -63,7 +67,20 @@ class TestTrial:
         model = self.fit(menu, rule="minimum")
         assert model.best_name_ == "good"
         assert model.cv_results_["status"].tolist() == ["scored", "scored", "dropped", "scored"]
-        assert model.n_solves_ == 100 + 100 + 3 * 20 + 2 * 100
+        assert model.n_solves_ == 100 + 100 + 3 * 20 + 2 * 80  # the fold of the trial is not scored again
+        alone = self.fit({"bad": Upside(60), "good": Upside(1), "also good": Upside(2)}).cv_results_["regret"]
+        np.testing.assert_allclose(model.cv_results_["regret"][[0, 1, 3]], alone)
+
+    def test_a_quick_version_that_is_far_worse_spares_the_lead(self):
+        menu = on_trial({"good": Upside()}, bad={"bad": Upside(50), "worse": Upside(90)}, fine={"fine": Upside(1)})
+        menu.previews = {"bad": Upside(60), "fine": Upside(2)}
+        problem = CountedProblem(Ball(1))
+        model = WiseRegressorCV(problem, menu, random_state=0).fit(X, COSTS)
+        results = model.cv_results_
+        assert results["status"].tolist() == ["scored", "dropped", "dropped", "scored"]
+        assert results["note"][1].startswith("dropped after a preview on one fold, with 1")
+        assert results["n_solves"].tolist() == [100, 20, 0, 120]  # the preview of the last is counted too
+        assert model.n_solves_ == problem.n_solves
 
     def test_without_anything_to_compare_with_all_are_scored(self):
         model = self.fit(on_trial({}, only={"only": Upside(), "other": Upside(3)}))
@@ -103,6 +120,25 @@ class TestRidgePath:
         ]
         np.testing.assert_allclose(together, alone, rtol=1e-9)
 
+    @pytest.mark.parametrize("deviance", ["gamma", "poisson"])
+    def test_a_log_linear_path_is_the_separate_fits(self, data, deviance):
+        path = [
+            WiseRegressor(make_pipeline(StandardScaler(), GeneralizedLinear(deviance, alpha=a))) for a in (0.01, 0.1, 1)
+        ]
+        together = fit_path([clone(model) for model in path], data.X, data.costs)
+        for model, shared in zip(path, together, strict=True):
+            assert shared.estimator_[-1].alpha == model.estimator[-1].alpha
+            np.testing.assert_allclose(shared.predict(data.X), model.fit(data.X, data.costs).predict(data.X), rtol=1e-6)
+        assert ridge_paths(dict(enumerate(path))) == [[0, 1, 2]]
+        log_squared = {a: WiseRegressor(GeneralizedLinear(link="log", alpha=a)) for a in (0.1, 1.0)}
+        assert len(ridge_paths(log_squared)) == 2  # which has several minima: each has a start of its own
+
+    def test_a_ridge_that_fails_does_not_fail_the_others_of_its_path(self, data):
+        ridges = {str(a): WiseRegressor(GeneralizedLinear("gamma", alpha=a)) for a in (0.1, 1.0, 1e300)}
+        model = WiseRegressorCV(data.problem, ridges, random_state=0).fit(data.X, data.costs)
+        assert model.cv_results_["status"].tolist() == ["scored", "scored", "failed"]
+        assert "outweighs" in model.cv_results_["error"][2]
+
     def test_rows_are_read_once_for_the_whole_path(self, data, monkeypatch):
         calls = []
         fit = GeneralizedLinear.fit_blocks
@@ -125,9 +161,37 @@ class TestPolish:
         assert all(name.startswith("spo+") for name in model.members_)
         assert problem.n_solves <= model.n_solves_ + 100_000
 
+    def test_one_model_for_all_items_with_the_wrong_sign_is_turned_round(self):
+        # The value of an item is a cubic of its feature: its slope is negative, but the best item has a large feature.
+        def draw(n, seed):
+            features = np.random.default_rng(seed).uniform(-1, 1, (n, 50, 1))
+            return features, 10 * (features[:, :, 0] ** 3 - 0.65 * features[:, :, 0])
+
+        problem = TopK(50, 1)
+        (features, costs), (new, truth) = draw(120, 0), draw(500, 1)
+
+        def share_of_the_best(model):
+            decisions = problem.solve(model.fit(features, costs).predict(new))
+            return (decisions * truth).sum() / truth.max(axis=1).sum()
+
+        linear = [WiseRegressor(exponent=0), WiseRegressor()]
+        assert max(map(share_of_the_best, linear)) < -0.9
+        choice = WiseRegressorCV(problem, linear, train_solves=50_000, random_state=0)
+        assert share_of_the_best(choice) > 0.9
+        assert all(name.startswith("spo+") for name in choice.members_)
+        # The default candidates include models that express a cubic, and need no solver in training.
+        assert share_of_the_best(WiseRegressorCV(problem, random_state=0)) > 0.95
+
+    def test_spo_plus_also_starts_from_the_model_that_items_share(self):
+        # As above, but the best linear candidate has coefficients for each item: it is not the plain WISE fit.
+        own = WiseRegressor(GeneralizedLinear(per_item="coefficients"))
+        trained, note = polished(TopK(50, 1), {"own": own}, [(np.arange(9), np.arange(9))], 9, 10**6)
+        assert list(trained) == ["spo+ from own", "spo+ from wise"]
+        assert note == "30 epochs of SPO+ from own and wise"
+
     def test_a_budget_that_is_too_small_is_said(self, data):
         model = WiseRegressorCV(data.problem, [WiseRegressor()], train_solves=100).fit(data.X, data.costs)
-        assert model.notes_["SPO+"].startswith("left out: one epoch takes 3,000 solver calls for training, more than")
+        assert model.notes_["SPO+"].startswith("left out: one epoch takes 4,500 solver calls for training, more than")
         assert (
             WiseRegressorCV(data.problem, [WiseRegressor()]).fit(data.X, data.costs).notes_["SPO+"].startswith("left")
         )

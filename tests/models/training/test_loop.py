@@ -91,12 +91,13 @@ class Counting(ShortestPath):
 
 class TestWhatItCosts:
     @pytest.mark.parametrize("loss", [SpoPlus(), Pfy(n_samples=3)])
-    def test_two_passes_over_the_rows_where_calls_are_not_limited(self, data, loss):
+    @pytest.mark.parametrize(("init", "n_passes"), [("wise", 4), ("zeros", 2)])
+    def test_passes_over_the_rows_where_calls_are_not_limited(self, data, loss, init, n_passes):
         train, _ = data
         problem = Counting()
-        model = DecisionRegressor(problem, loss, epochs=1, random_state=0).fit(train.X, train.costs)
+        model = DecisionRegressor(problem, loss, init=init, epochs=1, random_state=0).fit(train.X, train.costs)
         calls = 200 * getattr(loss, "n_samples", 1)
-        assert model.n_solves_ == problem.rows == 200 + 3 * calls
+        assert model.n_solves_ == problem.rows == 200 + (1 + n_passes) * calls
         assert model.history_[-1].n_solves == 200 + 2 * calls
 
     def test_no_solver_calls_for_a_loss_without_a_solver(self, data):
@@ -104,11 +105,11 @@ class TestWhatItCosts:
         model = DecisionRegressor(train.problem, "lava", epochs=1, max_solves=200, random_state=0)
         assert model.fit(train.X, train.costs).n_solves_ == 200
 
-    def test_a_tenth_of_a_budget_at_either_end(self, data):
+    def test_a_twentieth_of_a_budget_for_each_evaluation(self, data):
         train, _ = data
         model = DecisionRegressor(Counting(), "spo+", max_solves=1200, random_state=0).fit(train.X, train.costs)
-        # Four batches of 32 are the first to exceed a tenth of the 1,000 calls that the labels leave.
-        assert model.history_[0].n_solves == 200 + 4 * 32 + 200
+        # Two batches of 32 are the first to exceed a twentieth of the 1,000 calls that the labels leave.
+        assert model.history_[0].n_solves == 200 + 2 * 32 + 200
         assert 1200 - 32 < model.n_solves_ <= 1200
 
 

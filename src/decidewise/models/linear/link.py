@@ -10,8 +10,8 @@ from decidewise.checks import FloatArray
 
 Link = Literal["identity", "log"]
 
-# Keeps predictions, and sums of thousands of them, positive and finite: the largest float is about exp(709).
-_LARGEST_EXPONENT = 700.0
+#: Keeps predictions, and sums of thousands of them, positive and finite: the largest float is about exp(709).
+LARGEST_EXPONENT = 700.0
 # exp(700) is 1e304. With means closer to it than this, the predictions of some rows would be clipped.
 _SMALLEST_MEAN, _LARGEST_MEAN = 1e-302, 1e302
 
@@ -33,7 +33,7 @@ def respond(link: Link, predictor: FloatArray) -> FloatArray:
     """Return the predictions that belong to a linear predictor, elementwise."""
     if link == "identity":
         return predictor
-    return np.exp(np.clip(predictor, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+    return np.exp(np.clip(predictor, -LARGEST_EXPONENT, LARGEST_EXPONENT))
 
 
 def multiplied(link: Link, parameters: FloatArray, factor: float) -> FloatArray:

@@ -219,12 +219,18 @@ class Objective:
                     slopes, curvatures = slopes * weights[:, None], curvatures * weights[:, None]
                 sums[0] += values.sum(axis=0) if weights is None else weights @ values
                 sums[1 : 1 + size] += design @ slopes
-                # The Hessians of all outputs are one matrix product with the products of pairs of directions.
-                for start in range(0, len(self.upper[0]), _PAIRS):
-                    first, second = (index[start : start + _PAIRS] for index in self.upper)
-                    pairs = slice(1 + size + start, 1 + size + start + _PAIRS)
-                    sums[pairs] += (design[first] * design[second]) @ curvatures
+                sums[1 + size :] += self._sum_curvatures(design, curvatures)
         return sums
+
+    def _sum_curvatures(self, design: FloatArray, curvatures: FloatArray) -> FloatArray:
+        """Return the upper triangles (q(q + 1)/2, k) of the Hessians of rows with curvatures (b, k)."""
+        first, second = self.upper
+        if curvatures.shape[1] <= len(design):
+            # One product for each output; with more outputs, the products of pairs below cost less.
+            return np.array([((design * own) @ design.T)[first, second] for own in curvatures.T]).T
+        # The Hessians of all outputs are one matrix product with the products of pairs of directions.
+        pieces = (slice(start, start + _PAIRS) for start in range(0, len(first), _PAIRS))
+        return np.vstack([(design[first[pairs]] * design[second[pairs]]) @ curvatures for pairs in pieces])
 
     def _rows(self, task: range, outputs: IntArray) -> Iterator[Piece]:
         """Yield the rows of a range of blocks, with the targets of the given outputs, a few rows at a time."""

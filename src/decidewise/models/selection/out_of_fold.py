@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import _safe_indexing
 
 from decidewise.checks import FloatArray
 from decidewise.errors import TrainingWarning
@@ -18,16 +18,15 @@ from decidewise.evaluate import Hindsight, check_in_units
 from decidewise.models.linear.units import cost_unit
 from decidewise.models.selection.folds import Splits
 from decidewise.models.selection.ridge_path import fit_path
+from decidewise.models.selection.shared_features import SharedFeatures, Steps, without_steps
 from decidewise.models.selection.time_folds import Rows
 from decidewise.problems.base import Problem
 
 
-def for_rows(estimator: Any, rows: Rows) -> Any:
-    """Return an unfitted copy of an estimator; any problem among its parameters that differs by row has these rows."""
-    twin = clone(estimator)
-    parameters = twin.get_params(deep=True)
-    by_row = {name: value for name, value in parameters.items() if isinstance(value, Problem) and value.n_rows}
-    return twin.set_params(**{name: problem.take(rows) for name, problem in by_row.items()})
+def problems_by_row(estimator: Any) -> dict[str, Problem]:
+    """Return the problems among the parameters of an estimator that differ by row."""
+    parameters = estimator.get_params(deep=True)
+    return {name: value for name, value in parameters.items() if isinstance(value, Problem) and value.n_rows}
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,10 @@ class OutOfFold:
 
     Attributes
     ----------
-    X, costs : the features and costs of all rows
+    features : SharedFeatures
+        The features of all rows.
+    costs : ndarray of shape (n, d)
+        The costs of all rows.
     splits : list of (training rows, held-out rows)
         All held-out rows are in `rows`.
     rows : ndarray of int, increasing
@@ -47,7 +49,7 @@ class OutOfFold:
         What predictions are divided by before they decide.
     """
 
-    X: Any
+    features: SharedFeatures
     costs: FloatArray
     splits: Splits
     rows: Rows
@@ -63,7 +65,7 @@ class OutOfFold:
         unit = cost_unit(costs[rows], power=2.0)
         truth = Hindsight.of(problem.take(rows).in_unit(unit), costs[rows] / unit)
         # Only known costs have a unit that predictions must share.
-        return cls(X, costs, kept, rows, truth, unit if problem.has_known else 1.0)
+        return cls(SharedFeatures(X), costs, kept, rows, truth, unit if problem.has_known else 1.0)
 
     @property
     def n_solves(self) -> int:
@@ -76,23 +78,52 @@ class OutOfFold:
 
     def regrets(self, path: Sequence[Any]) -> list[FloatArray]:
         """Return the regrets of several estimators that differ only in their ridge, and are fitted together."""
-        predictions = zip(*(self._predict(path, train, test) for train, test in self.splits), strict=True)
-        held = np.searchsorted(self.rows, np.concatenate([test for _, test in self.splits]))
-        truth, counts = self.truth.take(held), np.bincount(held)
+        steps, bare = without_steps(path) if self.features.has_steps else (None, list(path))
+        by_row = problems_by_row(bare[0])
+
+        def predict(train: Rows, test: Rows) -> list[FloatArray]:
+            twin = clone(bare[0])
+            if by_row:
+                twin.set_params(**{name: problem.take(train) for name, problem in by_row.items()})
+            return self._predict([twin, *bare[1:]], steps, train, test)
+
+        predictions = zip(*(predict(train, test) for train, test in self.splits), strict=True)
+        held, truth = self._held, self.truth.take(self._held)
         return [
-            np.bincount(held, truth.regret(np.concatenate(prediction) / self.unit)) / counts
+            np.bincount(held, truth.regret(np.concatenate(prediction) / self.unit)) / self.counts
             for prediction in predictions
         ]
+
+    @property
+    def counts(self) -> npt.NDArray[np.intp]:
+        """By how many folds each row is held out."""
+        return np.bincount(self._held)
+
+    @property
+    def _held(self) -> Rows:
+        """The places among `rows` of the held-out rows of all folds, one fold after the other."""
+        return np.searchsorted(self.rows, np.concatenate([test for _, test in self.splits]))
 
     def regret_of_known(self, predictions: FloatArray) -> FloatArray:
         """Return the regret of each row for predictions (n, d) of all rows that needed no fit."""
         return self.truth.regret(predictions[self.rows] / self.unit)
 
-    def smallest_fold(self) -> Self:
-        """Return the fold with the fewest held-out rows alone, the first of several, with these rows."""
-        fold = min(self.splits, key=lambda split: len(split[1]))
-        places = np.searchsorted(self.rows, np.unique(fold[1]))
-        return replace(self, splits=[fold], rows=self.rows[places], truth=self.truth.take(places))
+    def smallest_fold(self) -> tuple[Self, Self]:
+        """Return the fold with the fewest held-out rows, the first of several, and the other folds."""
+        smallest = min(range(len(self.splits)), key=lambda fold: len(self.splits[fold][1]))
+        others = self.splits[:smallest] + self.splits[smallest + 1 :]
+        return self._part(self.splits[smallest : smallest + 1]), self._part(others)
+
+    def _part(self, splits: Splits) -> Self:
+        places = np.searchsorted(self.rows, np.unique(np.concatenate([test for _, test in splits])))
+        return replace(self, splits=splits, rows=self.rows[places], truth=self.truth.take(places))
+
+    def together(self, parts: Iterable[tuple[Self, FloatArray]]) -> FloatArray:
+        """Return the regret of each row, averaged over its folds, from the regrets of parts of the folds."""
+        total = np.zeros(len(self.rows))
+        for part, regrets in parts:
+            total[np.searchsorted(self.rows, part.rows)] += regrets * part.counts
+        return total / self.counts
 
     def halved(self, rng: np.random.Generator) -> Self:
         """Return the same rows with each fold twice, once with each half of its training rows."""
@@ -100,13 +131,14 @@ class OutOfFold:
         halves = [(half, test) for train, test in shuffled for half in np.array_split(train, 2)]
         return replace(self, splits=halves)
 
-    def _predict(self, path: Sequence[Any], train: Rows, test: Rows) -> list[FloatArray]:
-        features, held_out = _safe_indexing(self.X, train), _safe_indexing(self.X, test)
+    def _predict(self, path: Sequence[Any], steps: Steps | None, train: Rows, test: Rows) -> list[FloatArray]:
+        """Fit models without their feature steps on training rows; return their predictions of held-out rows."""
+        features, held_out = self.features.of(train, test, steps)
         with warnings.catch_warnings():
             # Silenced here, since bad training shows in the regret; the chosen model is refitted with warnings on.
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", TrainingWarning)
-            models = fit_path([for_rows(estimator, train) for estimator in path], features, self.costs[train])
+            models = fit_path(path, features, self.costs[train])
         for model in models:
             check_in_units(model, self.truth.problem)
             if getattr(model, "stopped_", None) == "interrupted":

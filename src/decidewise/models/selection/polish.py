@@ -13,8 +13,8 @@ from decidewise.models.wise_regressor import WiseRegressor
 from decidewise.problems.base import Problem
 
 _MAX_EPOCHS = 30
-# Each row is also solved for its label, at the start and at the end of training.
-_PASSES_BESIDE_EPOCHS = 3
+# Each row is also solved for its label, at the start of training and three times at its end.
+_PASSES_BESIDE_EPOCHS = 5
 
 
 def polished(
@@ -69,7 +69,8 @@ def linear_parts(candidate: Any) -> tuple[list[Any], GeneralizedLinear, float] |
 
 
 def _is_plain_wise(steps: list[Any], learner: GeneralizedLinear, exponent: float) -> bool:
-    return not steps and exponent == 1 and learner.effective_link == "identity" and learner.alpha == 0
+    plain = learner.effective_link == "identity" and learner.alpha == 0 and learner.per_item == "none"
+    return not steps and exponent == 1 and plain
 
 
 def _trained(problem: Problem, steps: list[Any], learner: GeneralizedLinear, exponent: float, epochs: int) -> Any:

@@ -22,6 +22,8 @@ from decidewise.progress import tracked
 # standard errors of the difference. One that is only as good is often dropped, but would hardly be chosen anyway:
 # simpler candidates come first.
 _STANDARD_ERRORS = 0.5
+# A quicker version decides a little worse, so only one that is far worse speaks against the candidate itself.
+_STANDARD_ERRORS_OF_PREVIEWS = 3.0
 # The share of the candidates on trial for whose full scores a budget of solver calls has to suffice.
 _SHARE_ADMITTED = 0.25
 
@@ -41,11 +43,18 @@ class Outcome:
         """The sum of the regrets; infinite if there are none."""
         return np.inf if self.regrets is None else float(self.regrets.sum())
 
+    def after(self, trial: Outcome) -> Outcome:
+        """Return this outcome with the time and the solver calls of the trial before it."""
+        return replace(self, seconds=self.seconds + trial.seconds, n_solves=self.n_solves + trial.n_solves)
+
 
 def n_models_to_score(candidates: Mapping[str, Any], n_folds: int) -> float:
     """Return for how many models a budget of solver calls has to suffice: those on trial count in part."""
-    on_trial = len(_leads(candidates))
-    return len(candidates) - on_trial + on_trial * (_SHARE_ADMITTED + 1 / n_folds if n_folds > 1 else 1)
+    leads = _leads(candidates)
+    if n_folds == 1:
+        return len(candidates)
+    one_fold = (len(leads) + len(_previews(candidates, leads))) / n_folds
+    return len(candidates) - len(leads) + one_fold + len(leads) * _SHARE_ADMITTED * (1 - 1 / n_folds)
 
 
 def race(
@@ -116,9 +125,16 @@ def _try_out(
     best = min((each.regrets for each in outcomes.values() if each.regrets is not None), key=np.sum, default=None)
     if best is None or len(held_out.splits) == 1:
         return _run(held_out, _those(candidates, leads), n_jobs, deadline)
-    fold = held_out.smallest_fold()
+    fold, others = held_out.smallest_fold()
     to_beat = best[np.searchsorted(held_out.rows, fold.rows)]
-    tried = _run(fold, _those(candidates, set(leads.values())), n_jobs, deadline)
+    previews = _run(fold, _previews(candidates, leads), n_jobs, deadline)
+    tried = {
+        name: _dropped(preview, to_beat, fold, "a preview on one fold")
+        for name, preview in previews.items()
+        if preview.regrets is not None and not _is_promising(preview, to_beat, fold, _STANDARD_ERRORS_OF_PREVIEWS)
+    }
+    for name, outcome in _run(fold, _those(candidates, set(leads.values()) - set(tried)), n_jobs, deadline).items():
+        tried[name] = outcome.after(previews[name]) if name in previews else outcome
     promising = {name for name, outcome in tried.items() if _is_promising(outcome, to_beat, fold)}
     tried |= _run(
         fold, _those(candidates, [k for k in leads if k not in tried and leads[k] in promising]), n_jobs, deadline
@@ -126,31 +142,36 @@ def _try_out(
     admitted = [name for name, outcome in tried.items() if _is_promising(outcome, to_beat, fold)]
     if max_solves is not None:
         left = max_solves - sum(outcome.n_solves for outcome in tried.values())
-        admitted = sorted(admitted, key=lambda name: tried[name].total)[: left // held_out.n_solves]
-    found = _run(held_out, _those(candidates, admitted), n_jobs, deadline)
-    scale, lowest = fold.truth.scale, 100 * to_beat.sum() / fold.truth.scale
+        admitted = sorted(admitted, key=lambda name: tried[name].total)[: max(0, left // others.n_solves)]
+    found = _run(others, _those(candidates, admitted), n_jobs, deadline)
     for name in leads:
-        if name in tried and tried[name].status != "scored":
-            found[name] = tried[name]
-        elif name in tried and name not in found:
-            regret = 100 * tried[name].total / scale
-            note = f"dropped after one fold, with {regret:.2f} % regret where the best so far had {lowest:.2f} %"
-            found[name] = Outcome("dropped", None, note, tried[name].seconds, tried[name].n_solves)
-        elif name not in tried:
+        if name not in tried:
             found[name] = Outcome("dropped", None, f"not tried, since {leads[name]!r} was not good enough on one fold")
+        elif name not in found:
+            found[name] = _dropped(tried[name], to_beat, fold, "one fold")
         else:
-            seconds, n_solves = tried[name].seconds, tried[name].n_solves
-            found[name] = replace(
-                found[name], seconds=found[name].seconds + seconds, n_solves=found[name].n_solves + n_solves
-            )
+            found[name] = found[name].after(tried[name])
+            if (rest := found[name].regrets) is not None and (first := tried[name].regrets) is not None:
+                found[name] = replace(found[name], regrets=held_out.together([(fold, first), (others, rest)]))
     return found
 
 
-def _is_promising(outcome: Outcome, to_beat: FloatArray, fold: OutOfFold) -> bool:
+def _dropped(tried: Outcome, to_beat: FloatArray, fold: OutOfFold, after: str) -> Outcome:
+    """Return the outcome on one fold of a candidate that goes no further; why it failed there, or why it is dropped."""
+    if tried.status != "scored":
+        return tried
+    regret, lowest = (100 * regrets / fold.truth.scale for regrets in (tried.total, to_beat.sum()))
+    note = f"dropped after {after}, with {regret:.2f} % regret where the best so far had {lowest:.2f} %"
+    return Outcome("dropped", None, note, tried.seconds, tried.n_solves)
+
+
+def _is_promising(
+    outcome: Outcome, to_beat: FloatArray, fold: OutOfFold, standard_errors: float = _STANDARD_ERRORS
+) -> bool:
     if outcome.regrets is None:
         return False
     worse = (outcome.regrets - to_beat)[None]
-    return bool(100 * worse.sum() / fold.truth.scale <= _STANDARD_ERRORS * ratio_errors(worse, fold.truth)[0])
+    return bool(100 * worse.sum() / fold.truth.scale <= standard_errors * ratio_errors(worse, fold.truth)[0])
 
 
 def _run(held_out: OutOfFold, candidates: Mapping[str, Any], n_jobs: int | None, deadline: float) -> dict[str, Outcome]:
@@ -174,8 +195,9 @@ def _score(held_out: OutOfFold, path: Sequence[Any], deadline: float) -> list[Ou
         with one_library_thread():  # so that rounding does not depend on the number of jobs
             regrets = held_out.regrets(path)
     except Exception as reason:  # a user's learner may raise anything: report it in its row
-        failed = Outcome("failed", None, f"{type(reason).__name__}: {reason}", (perf_counter() - begin) / len(path))
-        return [failed] * len(path)
+        if len(path) > 1:  # some ridges of a path may still be possible
+            return [outcome for each in path for outcome in _score(held_out, [each], deadline)]
+        return [Outcome("failed", None, f"{type(reason).__name__}: {reason}", perf_counter() - begin)]
     seconds = (perf_counter() - begin) / len(path)
     return [Outcome("scored", row, "", seconds, held_out.n_solves) for row in regrets]
 
@@ -184,6 +206,11 @@ def _leads(candidates: Mapping[str, Any]) -> dict[str, str]:
     """Return the candidates on trial with their leads; one whose lead was removed leads itself."""
     leads = getattr(candidates, "leads", {})
     return {name: leads[name] if leads[name] in candidates else name for name in candidates if name in leads}
+
+
+def _previews(candidates: Mapping[str, Any], leads: Mapping[str, str]) -> dict[str, Any]:
+    """Return the quicker versions of leads that have one."""
+    return _those(getattr(candidates, "previews", {}), leads.values())
 
 
 def _those(candidates: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:

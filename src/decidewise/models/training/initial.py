@@ -18,7 +18,9 @@ from decidewise.models.linear.link import Link, multiplied
 from decidewise.models.linear.units import Units
 from decidewise.models.wise_regressor import WiseRegressor
 
-NAMES = ("wise", "mse", "torch", "zeros")
+#: Starts that do not look at the data.
+NO_FITS = ("torch", "zeros")
+NAMES = ("wise", "mse", *NO_FITS)
 
 
 def start(

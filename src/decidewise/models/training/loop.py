@@ -17,13 +17,12 @@ from decidewise.errors import DivergenceError, TimeLimitReached
 from decidewise.evaluate import Hindsight
 from decidewise.models.linear.link import Link, linear_predictor, respond
 from decidewise.models.training.budget import Budget, OutOfBudget
+from decidewise.models.training.starting_loss import StartingLoss
 from decidewise.models.training.step import Training
 from decidewise.problems.base import Problem
 
 # A loss above this many times its first value has diverged.
 _DIVERGED = 1e8
-# The share of the remaining solver calls and seconds that evaluating the start may take.
-_SHARE_FOR_THE_START = 0.1
 # No warning if the score is higher than that of the start by less than this, relative to scores above one.
 _ROUNDING = 1e-9
 
@@ -63,37 +62,6 @@ class Validation(NamedTuple):
         return self.truth.normalized_regret(respond(link, linear_predictor(self.X, parameters[1:].T, parameters[0])))
 
 
-class StartingLoss:
-    """The mean loss of the starting parameters over the training rows, to compare with that of the last ones.
-
-    Both losses use the target at the start of training, even if the loss refreshes its target later. If solver calls or
-    seconds are limited, evaluating the start takes about a tenth of those left at most, on a random part of the rows if
-    necessary, and the same amount is reserved for the end.
-    """
-
-    def __init__(self, training: Training, problem: Budget, rng: np.random.Generator) -> None:
-        self.training, self.problem, self.seed = training, problem, int(rng.integers(2**32))
-        self.target = training.target
-        self.order = rng.permutation(len(training.design))
-        calls, begin = problem.n_solves, perf_counter()
-        last_call = calls + _SHARE_FOR_THE_START * (problem.max_solves - calls)
-        last_second = begin + _SHARE_FOR_THE_START * (problem.deadline - begin)
-        for n_rows, loss in training.losses(self.target, self.order, self.seed):
-            self.n_rows, self.loss = n_rows, loss
-            if problem.n_solves > last_call or perf_counter() > last_second:
-                break
-        self.calls, self.seconds = problem.n_solves - calls, perf_counter() - begin
-        problem.reserve += self.calls
-        problem.deadline -= self.seconds
-
-    def loss_now(self) -> float:
-        """Return the mean loss of the present parameters, on the same rows with the same random numbers."""
-        self.problem.reserve -= self.calls
-        self.problem.deadline += self.seconds
-        *_, (_, loss) = self.training.losses(self.target, self.order[: self.n_rows], self.seed)
-        return loss
-
-
 class TrainingLoop:
     """Run the epochs of one fit and choose the model to keep.
 
@@ -108,6 +76,9 @@ class TrainingLoop:
         As for `DecisionRegressor`.
     safe : bool
         Whether to keep the start if training did not lower its loss; only if no rows are held out.
+    draw_back : bool
+        Whether to draw the result back to the start as far as its loss does not speak against it; only if `safe`, and
+        if no rows are held out.
 
     Attributes
     ----------
@@ -129,10 +100,12 @@ class TrainingLoop:
         epochs: int,
         n_iter_no_change: int,
         safe: bool,
+        draw_back: bool,
         verbose: bool,
     ) -> None:
         self.problem, self.start, self.clock = problem, start.copy(), clock
-        self.epochs, self.n_iter_no_change, self.safe, self.verbose = epochs, n_iter_no_change, safe, verbose
+        self.epochs, self.n_iter_no_change, self.verbose = epochs, n_iter_no_change, verbose
+        self.safe, self.draw_back = safe, draw_back
         self.parameters = self.start
         self.history: list[Epoch] = []
         self.stopped = "epochs"
@@ -164,7 +137,7 @@ class TrainingLoop:
             self.validation = Validation.of(*held_out)
             self.score_of_start = self.validation.regret(self.start, self.training.link)
         elif self.safe:
-            self.starting_loss = StartingLoss(self.training, self.problem, rng)
+            self.starting_loss = StartingLoss(self.training, self.problem, rng, draw_back=self.draw_back)
             self.score_of_start = self.starting_loss.loss
             self._check(self.starting_loss.loss)
 
@@ -193,11 +166,17 @@ class TrainingLoop:
             if self.parameters is self.start and self.history[-1].score > self.score_of_start:
                 self._keep_start("regret on the rows held out", self.history[-1].score)
             return
-        loss = -np.inf if self.starting_loss is None else self.starting_loss.loss_now()
-        if loss <= self.score_of_start:
+        if self.starting_loss is None:
             self.parameters = self.training.result
-        else:
+            return
+        values = self.starting_loss.values_at(self.training.result)
+        loss = float(values.mean())
+        if not loss <= self.score_of_start:
             self._keep_start("mean loss", loss)
+            return
+        self.parameters = self.training.result
+        if self.draw_back:
+            self.parameters = self.starting_loss.drawn_back(self.training.result, values)
 
     def _keep_start(self, name: str, score: float) -> None:
         self.parameters = self.start

@@ -79,19 +79,18 @@ class Training:
         if all_finite(prediction):  # if not, the loss of the next step is NaN, which stops training
             self.target = self.loss.refreshed(prediction, self.target, self.label_rng)
 
-    def losses(self, target: Target, order: npt.NDArray[np.intp], seed: int) -> Iterator[tuple[int, float]]:
-        """Evaluate the loss of the result, without taking steps; yield the number of rows so far and their mean loss.
+    def losses(
+        self, parameters: FloatArray, target: Target, order: npt.NDArray[np.intp], seed: int
+    ) -> Iterator[FloatArray]:
+        """Evaluate the losses of parameters, without taking steps; yield those of one batch after the other.
 
         The rows are taken in the given order. The random numbers come from the seed, so that two sets of parameters are
         compared with the same numbers.
         """
         rng = np.random.default_rng(seed)
-        total = 0.0
         for rows in self._batches(len(order)):
-            values, _, _ = self._evaluate(self.result, self.design[order[rows]], target[order[rows]], rng)
-            total += float(values.sum())
-            n_rows = min(rows.stop, len(order))
-            yield n_rows, total / n_rows
+            values, _, _ = self._evaluate(parameters, self.design[order[rows]], target[order[rows]], rng)
+            yield values
 
     def _batches(self, n_rows: int) -> Iterator[slice]:
         return (slice(first, first + self.batch_size) for first in range(0, n_rows, self.batch_size))

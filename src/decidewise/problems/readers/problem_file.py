@@ -12,6 +12,9 @@
     object = "my_problem:build"
     arguments = { hours = 24 }
 
+    [table]                                # optional: what the columns of the history are, for `decidewise compare`
+    costs = "price_*"
+
 What differs by row comes from columns of a table: `source = { column = "from" }`, or `known = { columns = "toll_*" }`.
 `known` are known costs that are added to the predicted ones, also as a list or from a file.
 
@@ -23,7 +26,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -40,7 +43,7 @@ from decidewise.problems.readers.python import import_problem
 from decidewise.problems.wrappers import KnownCosts
 from decidewise.runtime.files import read_toml
 
-_KNOWN = "known"
+_KNOWN, _TABLE = "known", "table"
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,8 @@ class ProblemFile:
         The arguments of the kind, with arrays from files. What differs by row is an object of the class `Columns`.
     known : Any
         Known costs beside the predicted ones, or None.
+    table : mapping
+        What the file says about the columns of a table, in its section `[table]`; see `docs/shell.md`.
 
     Examples
     --------
@@ -105,6 +110,7 @@ class ProblemFile:
     kind: Kind
     arguments: Mapping[str, Any]
     known: Any = None
+    table: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
@@ -112,6 +118,9 @@ class ProblemFile:
         path = Path(path)
         table = read_toml(path, "the problem")
         try:
+            described = table.pop(_TABLE, {})
+            if not isinstance(described, dict):
+                raise InputError(f"table must be a section, [table]; got {shown(described)}.")
             kind = _kind(table)
             takes_known = _KNOWN in kind.arguments
             _check_keys(table, kind, () if takes_known else (_KNOWN,))
@@ -120,7 +129,7 @@ class ProblemFile:
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
         known = None if takes_known else values.pop(_KNOWN, None)
-        return cls(path, kind, values, known)
+        return cls(path, kind, values, known, described)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -29,16 +29,10 @@ def is_tie(terms: FloatArray, count: int, tolerance: float) -> bool:
     >>> bool(is_tie(np.array([1e15, 0.2, -1e15, -0.1]), 4, TIE))
     False
     """
-    total, low = 0.0, 0.0  # their sum has twice the precision
+    total = sum_of(terms, count)
     size = 0.0
     for i in range(count):
-        term = terms[i]
-        size += abs(term)
-        high = total + term
-        part = high - total
-        low += (total - (high - part)) + (term - part)
-        total = high
-    total += low
+        size += abs(terms[i])
     if total <= 0.0 or total > tolerance * size:
         return total <= 0.0
     size = 0.0
@@ -49,6 +43,22 @@ def is_tie(terms: FloatArray, count: int, tolerance: float) -> bool:
                 terms[i] = terms[j] = 0.0
         size += abs(terms[i])
     return total <= tolerance * size
+
+
+@kernel(inner=True)
+def sum_of(terms: FloatArray, count: int) -> float:
+    """Return the sum of the first `count` terms, computed in twice the precision.
+
+    >>> float(sum_of(np.array([1e15, 0.25, -1e15]), 3))
+    0.25
+    """
+    total, low = 0.0, 0.0
+    for i in range(count):
+        high = total + terms[i]
+        part = high - total
+        low += (total - (high - part)) + (terms[i] - part)
+        total = high
+    return total + low
 
 
 @kernel(inner=True)

@@ -10,10 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from decidewise.checks import FloatArray
-from decidewise.problems.rounding.ties import TIE, is_tie, safe_unit
+from decidewise.problems.rounding.ties import TIE, is_tie, safe_unit, sum_of
 from decidewise.runtime.kernels import kernel
 
 IntArray = npt.NDArray[np.int64]
+
+#: Values in twice the precision that differ by less than this fraction may differ by rounding alone.
+LOST = 1e-30
 
 
 @kernel
@@ -60,7 +63,7 @@ def acyclic_paths(
                 rival -= 1
             if chosen != rival:
                 if not is_exact:
-                    _set_exact_values(cost, heads, starts, value, rest, choice)
+                    _set_exact_values(cost, heads, starts, value, rest, choice, terms)
                     is_exact = True
                 chosen = _first_tied_edge(node, within, cost, heads, starts, value, choice, terms)
             decisions[row, edges[chosen]] = 1.0
@@ -69,9 +72,18 @@ def acyclic_paths(
 
 @kernel(inner=True)
 def _set_exact_values(
-    cost: FloatArray, heads: IntArray, starts: IntArray, value: FloatArray, rest: FloatArray, choice: IntArray
+    cost: FloatArray,
+    heads: IntArray,
+    starts: IntArray,
+    value: FloatArray,
+    rest: FloatArray,
+    choice: IntArray,
+    terms: FloatArray,
 ) -> None:
-    """Set the edge that each node takes, and its value in twice the precision: the unevaluated sum `value + rest`."""
+    """Set the edge that each node takes, and its value in twice the precision: the unevaluated sum `value + rest`.
+
+    Where huge costs that two paths share leave no digits for the others, the edges in which they differ decide.
+    """
     for node in range(len(starts) - 2, -1, -1):
         best, best_rest = np.inf, 0.0
         for k in range(starts[node], starts[node + 1]):
@@ -79,7 +91,11 @@ def _set_exact_values(
             high = cost[k] + ahead
             part = high - ahead
             low = (cost[k] - part) + (ahead - (high - part)) + rest[heads[k]]
-            if (high - best) + (low - best_rest) < 0.0:
+            gap = (high - best) + (low - best_rest)
+            if (low != 0.0 or best_rest != 0.0) and abs(gap) <= LOST * abs(high):
+                count = _list_difference(k, choice[node], cost, heads, choice, terms)
+                gap = sum_of(terms, count)
+            if gap < 0.0:
                 best, best_rest, choice[node] = high, low, k
         value[node], rest[node] = best, best_rest
 
@@ -99,18 +115,30 @@ def _first_tied_edge(
     for k in range(starts[node], choice[node]):
         if cost[k] + value[heads[k]] > within:
             continue
-        terms[0], terms[1] = cost[k], -cost[choice[node]]
-        count = 2
-        here, other = heads[k], heads[choice[node]]
-        while here != other:  # advance the path that is behind, until both meet: from there on they share their edges
-            sign = 1.0 if here < other else -1.0
-            edge = choice[min(here, other)]
-            terms[count] = sign * cost[edge]
-            count += 1
-            if here < other:
-                here = heads[edge]
-            else:
-                other = heads[edge]
+        count = _list_difference(k, choice[node], cost, heads, choice, terms)
         if is_tie(terms, count, TIE):
             return k
     return choice[node]
+
+
+@kernel(inner=True)
+def _list_difference(
+    k: int, chosen: int, cost: FloatArray, heads: IntArray, choice: IntArray, terms: FloatArray
+) -> int:
+    """List the costs in which the best paths over two edges of a node differ; return their number.
+
+    The path that is behind advances, until both meet: from there on they share their edges.
+    """
+    terms[0], terms[1] = cost[k], -cost[chosen]
+    count = 2
+    here, other = heads[k], heads[chosen]
+    while here != other:
+        sign = 1.0 if here < other else -1.0
+        edge = choice[min(here, other)]
+        terms[count] = sign * cost[edge]
+        count += 1
+        if here < other:
+            here = heads[edge]
+        else:
+            other = heads[edge]
+    return count

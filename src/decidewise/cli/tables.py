@@ -1,0 +1,248 @@
+"""From a table and a problem to an answer: `init`, `compare` and `diagnose`."""
+
+from __future__ import annotations
+
+import json as as_json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from decidewise.cli import table_options as opt
+from decidewise.cli.errors import as_input_errors
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from decidewise.tables.comparison import TableComparison
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(help="The folder; it is created if need be.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Write a small working example: a table, a problem file, and what to type.
+
+    \b
+    decidewise init example
+    decidewise compare example/history.csv --problem example/problem.toml
+    """  # noqa: D301 - the mark keeps the lines of the examples as they are
+    from decidewise.tables.example import write_example  # noqa: PLC0415
+
+    files = write_example(folder, force=force)
+    typer.echo("Wrote " + ", ".join(str(path) for path in files) + ".")
+    typer.echo(f"Next: decidewise compare {folder / 'history.csv'} --problem {folder / 'problem.toml'}")
+
+
+def compare(
+    data: opt.Data,
+    problem: opt.Problem,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path("compare.html"),
+    costs: opt.Costs = None,
+    features: opt.Features = None,
+    rows: opt.Rows = None,
+    items: opt.Items = None,
+    forecast: opt.Forecast = None,
+    known: opt.Known = None,
+    time: opt.Time = None,
+    groups: opt.Groups = None,
+    categories: opt.Categories = None,
+    unit: opt.Unit = None,
+    test: Annotated[
+        float,
+        typer.Option(help="The share of the rows to measure on, which no choice sees.", rich_help_panel=opt._WORK),
+    ] = 0.25,
+    gap: opt.Gap = None,
+    average: opt.Average = False,
+    max_solves: opt.MaxSolves = None,
+    jobs: opt.Jobs = None,
+    seed: opt.Seed = 0,
+    separator: opt.Separator = None,
+    decimal: opt.Decimal = ".",
+    encoding: opt.Encoding = "utf-8",
+    json: opt.Json = False,
+    quiet: opt.Quiet = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Find out which model decides best on a table, and by how much; print a table and write a page.
+
+    \b
+    decidewise compare history.csv --problem problem.toml
+    decidewise compare 'days/*.parquet' -p problem.toml --costs 'price_*' --forecast 'forecast_*' --time day
+    decidewise compare long.csv -p problem.toml --rows day --items hour --costs price --json
+    """  # noqa: D301 - the mark keeps the lines of the examples as they are
+    from decidewise.progress import silenced  # noqa: PLC0415
+    from decidewise.runtime.files import write_whole  # noqa: PLC0415
+    from decidewise.tables.comparison import compare_table  # noqa: PLC0415
+    from decidewise.tables.held_out import as_gap  # noqa: PLC0415
+    from decidewise.tables.page import render_comparison  # noqa: PLC0415
+
+    opt.check_writable(out)
+    given = {
+        "costs": costs, "features": features, "rows": rows, "items": items, "forecast": forecast, "known": known,
+        "time": time, "groups": groups, "categories": categories, "unit": unit,
+    }  # fmt: skip
+    text = {"separator": separator, "decimal": decimal, "encoding": encoding}
+    with opt.working(f"Reading {data} ...", quiet=quiet or json):
+        samples, options, _ = opt.read(data, problem, given, text)
+    with as_input_errors(), silenced(quiet or json):
+        result = compare_table(
+            samples,
+            test=test,
+            gap=as_gap(gap, samples.times),
+            categories=options.categories,
+            average=average,
+            max_solves=max_solves,
+            jobs=jobs,
+            seed=seed,
+        )
+    command = {"data": data, "problem": str(problem), "given": given}
+    if not json:
+        _show(result, quiet=quiet)  # before the page, so that a full disk does not lose it
+    with opt.working("Writing the page ...", quiet=quiet or json):
+        write_whole({out: render_comparison(result, command).encode()})
+    found = _as_dict(result) | {"page": str(out)} if json else {}
+    typer.echo(as_json.dumps(found, indent=2, ensure_ascii=False) if json else f"Page: {out}")
+
+
+def diagnose(
+    data: opt.Data,
+    problem: opt.Problem,
+    costs: opt.Costs = None,
+    features: opt.Features = None,
+    rows: opt.Rows = None,
+    items: opt.Items = None,
+    forecast: opt.Forecast = None,
+    known: opt.Known = None,
+    time: opt.Time = None,
+    groups: opt.Groups = None,
+    categories: opt.Categories = None,
+    gap: opt.Gap = None,
+    max_solves: opt.MaxSolves = None,
+    jobs: opt.Jobs = None,
+    seed: opt.Seed = 0,
+    separator: opt.Separator = None,
+    decimal: opt.Decimal = ".",
+    encoding: opt.Encoding = "utf-8",
+    json: opt.Json = False,
+    quiet: opt.Quiet = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Find out whether a decision-focused model would pay: what it saves, what is noise, and what to do.
+
+    \b
+    decidewise diagnose history.csv --problem problem.toml
+    """  # noqa: D301 - the mark keeps the lines of the examples as they are
+    from decidewise.diagnose import diagnose as measure  # noqa: PLC0415
+    from decidewise.models import TimeFolds  # noqa: PLC0415
+    from decidewise.progress import silenced  # noqa: PLC0415
+    from decidewise.tables.features import TableFeatures  # noqa: PLC0415
+    from decidewise.tables.held_out import as_gap  # noqa: PLC0415
+
+    given = {
+        "costs": costs, "features": features, "rows": rows, "items": items, "forecast": forecast, "known": known,
+        "time": time, "groups": groups, "categories": categories,
+    }  # fmt: skip
+    text = {"separator": separator, "decimal": decimal, "encoding": encoding}
+    with opt.working(f"Reading {data} ...", quiet=quiet or json):
+        samples, options, _ = opt.read(data, problem, given, text)
+    with as_input_errors(), silenced(quiet or json):
+        prepared = TableFeatures(list(samples.lines), categories=options.categories, kept=samples.forecast)
+        prepared.fit(samples.lines)
+        found = measure(
+            samples.problem,  # type: ignore[arg-type]  # a table is read with its problem here
+            samples.features(prepared),
+            samples.costs,
+            forecast=samples.forecast_columns(prepared),
+            cv=5 if samples.times is None else TimeFolds(5, gap=as_gap(gap, samples.times) or 0),
+            groups=samples.groups if samples.times is None else None,
+            times=samples.times,
+            max_solves=max_solves,
+            n_jobs=jobs,
+            random_state=seed,
+        )
+    if json:
+        typer.echo(as_json.dumps(asdict(found), indent=2, ensure_ascii=False))
+        return
+    for note in () if quiet else (*samples.notes, *prepared.notes_):
+        typer.echo(note)
+    typer.echo(str(found))
+
+
+def _show(result: TableComparison, *, quiet: bool) -> None:
+    from rich.console import Console  # noqa: PLC0415
+
+    from decidewise.tables.headline import headline, how_measured  # noqa: PLC0415
+
+    console = Console()
+    if not quiet:
+        for note in (*result.samples.notes, *result.choice.prepared.notes_):
+            console.print(note, markup=False, highlight=False)
+    console.print(_table(result))
+    if not quiet:
+        console.print(how_measured(result), markup=False, highlight=False)
+    console.print(headline(result), style="bold", markup=False, highlight=False)
+
+
+def _table(result: TableComparison) -> Table:
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    from decidewise.tables.headline import half_width, in_unit, number  # noqa: PLC0415
+
+    shown = Table("model")
+    per_row = f"saves per {result.samples.title}{in_unit(result) and ',' + in_unit(result)}"
+    for heading in ("regret %", "95 % interval", per_row, "fit"):
+        shown.add_column(Text(heading), justify="right")
+    for row in result.table:
+        saved = row.mean_difference
+        words = "" if saved is None else f"{number(-saved.estimate)} ± {number(half_width(saved))}"
+        name = row.name + (" (chosen)" if row.name == result.chosen else "")
+        shown.add_row(
+            Text(name),
+            f"{row.regret.estimate:.2f}",
+            f"{row.regret.low:.2f} – {row.regret.high:.2f}",
+            words or "compared with",
+            f"{1e3 * result.fit_seconds[row.name]:,.0f} ms",
+            style="bold" if row.name == result.chosen else None,
+        )
+    return shown
+
+
+def _as_dict(result: TableComparison) -> dict[str, Any]:
+    from decidewise.tables.headline import headline, how_measured  # noqa: PLC0415
+    from decidewise.tables.health import health  # noqa: PLC0415
+
+    def interval(found: Any, factor: float = 1.0) -> Any:
+        if found is None:
+            return None
+        estimate, *ends = (factor * value for value in found)
+        return {"estimate": estimate, "low": min(ends), "high": max(ends)}
+
+    return {
+        "headline": headline(result),
+        "verdict": result.verdict,
+        "chosen": result.chosen,
+        "baseline": result.baseline,
+        "saved percent": interval(result.share),
+        "saved per row": interval(result.saving),
+        "models": [
+            {
+                "name": row.name,
+                "regret percent": interval(row.regret),
+                "regret per row": interval(row.mean_regret),
+                "saved per row": interval(row.mean_difference, -1.0),
+                "fit seconds": result.fit_seconds[row.name],
+            }
+            for row in result.table
+        ],
+        "measured": how_measured(result),
+        "rows": {"all": len(result.samples), "chosen on": len(result.splits[0][0]), "measured on": len(result.rows)},
+        "features": list(result.choice.prepared.feature_names_),
+        "notes": [*result.samples.notes, *result.choice.prepared.notes_],
+        "health": [asdict(finding) for finding in health(result)],
+        "solver calls": result.n_solves,
+        "seconds": result.seconds,
+    }

@@ -1,0 +1,231 @@
+"""Tables in files: CSV and TSV (also gzipped), Parquet and Arrow; one file, a folder, or all that match a pattern."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from decidewise.checks import listed
+from decidewise.errors import InputError
+from decidewise.runtime.extras import require
+
+#: How names of files end, and what is in them.
+_KINDS = {
+    ".csv": "text",
+    ".tsv": "text",
+    ".csv.gz": "text",
+    ".tsv.gz": "text",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
+FORMATS = ".csv, .tsv, .parquet or .arrow"
+_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", codecs.BOM_UTF32_LE: "utf-32"}
+_SEPARATORS = (";", "\t", "|", ",")
+
+
+def read_files(source: str | Path, *, separator: str | None = None, decimal: str = ".", encoding: str = "utf-8") -> Any:
+    r"""Return the table in a file, in all files of a folder, or in all files that match a pattern, as an Arrow table.
+
+    Several files are read in the order of their names, and must have the same columns.
+
+    Parameters
+    ----------
+    source : str or Path
+        A file whose name ends in `.csv`, `.tsv` (both also `.gz`), `.parquet`, `.pq`, `.arrow`, `.feather` or `.ipc`;
+        a folder of such files; or a pattern such as `"history/2026-*.csv"`.
+    separator, decimal, encoding : str
+        Of text files. By default a comma (in `.tsv` a tab), a point, and UTF-8.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, or is not what its name says; the message names it.
+    FileNotFoundError
+        If there is no such file.
+
+    Examples
+    --------
+    >>> from tempfile import mkdtemp
+    >>> folder = Path(mkdtemp())
+    >>> _ = (folder / "a.csv").write_text("day,cost\n1,2.5\n")
+    >>> _ = (folder / "b.csv").write_text("day,cost\n2,3.5\n")
+    >>> read_files(folder)["cost"].to_pylist()
+    [2.5, 3.5]
+    """
+    paths = _paths(Path(source))
+    require("cli", "pyarrow", by=f"reading {paths[0].name}")
+    tables = [_read(path, separator, decimal, encoding) for path in paths]
+    return tables[0] if len(tables) == 1 else _joined(paths, tables)
+
+
+def _paths(source: Path) -> list[Path]:
+    if source.is_dir():
+        found = sorted(path for path in source.iterdir() if _kind(path) and not path.name.startswith((".", "_")))
+        if not found:
+            raise InputError(f"the folder {source} has no table: none of its files ends in {FORMATS}.")
+        return found
+    if not source.exists() and any(character in str(source) for character in "*?["):
+        matches = Path(source.anchor).glob(str(source.relative_to(source.anchor)))
+        found = sorted(path for path in matches if path.is_file() and _kind(path))
+        if not found:
+            raise FileNotFoundError(f"there is no file that matches {str(source)!r}.")
+        return found
+    if not _kind(source):
+        raise InputError(f"{source.name} is not a table that can be read; its name must end in {FORMATS}.")
+    if not source.exists():
+        beside = [path.name for path in source.parent.iterdir()] if source.parent.is_dir() else []
+        close = get_close_matches(source.name, beside, n=1)
+        hint = f" Do you mean {str(source.with_name(close[0]))!r}?" if close else ""
+        raise FileNotFoundError(f"there is no file {source}.{hint}")
+    return [source]
+
+
+def _kind(path: Path) -> str | None:
+    name = path.name.lower()
+    return next((kind for ending, kind in _KINDS.items() if name.endswith(ending)), None)
+
+
+def _read(path: Path, separator: str | None, decimal: str, encoding: str) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - an optional dependency
+
+    kind = _kind(path)
+    if not path.stat().st_size:
+        raise InputError(f"{path.name} is empty: it has no line at all.")
+    try:
+        if kind == "text":
+            return _read_text(path, separator, decimal, encoding)
+        if kind == "parquet":
+            from pyarrow import parquet  # noqa: PLC0415
+
+            # Not as a data set: a folder name such as "year=2026" must not become a column.
+            return parquet.ParquetFile(path).read()
+        from pyarrow import feather  # noqa: PLC0415
+
+        return feather.read_table(path)
+    except (pa.ArrowException, UnicodeError, OSError, ValueError) as reason:
+        if isinstance(reason, InputError) or (isinstance(reason, OSError) and reason.errno is not None):
+            raise
+        what = " ".join(str(reason).split())
+        raise InputError(f"{path.name} could not be read: {what[:300].rstrip('.')}.") from reason
+
+
+def _read_text(path: Path, separator: str | None, decimal: str, encoding: str) -> Any:
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import csv  # noqa: PLC0415
+
+    _check_text(path, separator, decimal, encoding)
+    given = separator or ("\t" if ".tsv" in path.suffixes else ",")
+    table = csv.read_csv(
+        path,
+        read_options=csv.ReadOptions(encoding=encoding),
+        parse_options=csv.ParseOptions(delimiter=given, newlines_in_values=True),
+        convert_options=csv.ConvertOptions(strings_can_be_null=True, decimal_point=decimal),
+    )
+    kinds = zip(table.column_names, table.schema.types, strict=True)
+    garbled = [name for name, kind in kinds if pa.types.is_binary(kind)]
+    if garbled:
+        raise InputError(
+            f"{path.name} is not in UTF-8: column {garbled[0]!r} has bytes that are no letters. Name its encoding, "
+            "such as --encoding latin-1."
+        )
+    if table.num_columns == 1:
+        found = [other for other in _SEPARATORS if other != given and other in table.column_names[0]]
+        if found:
+            raise InputError(
+                f"{path.name} has a single column, {table.column_names[0][:60]!r}; it looks as if its columns are "
+                f"separated by {found[0]!r}: pass --separator {found[0]!r}."
+            )
+    return table
+
+
+def _check_text(path: Path, separator: str | None, decimal: str, encoding: str) -> None:
+    """Raise if options are no options, or if the file is visibly not text, or in another encoding."""
+    for name, character in (("separator", separator), ("decimal", decimal)):
+        if character is not None and (len(character) != 1 or not character.isascii()):
+            raise InputError(f"the {name} must be a single ASCII character; got {character!r}.")
+    if decimal == (separator or ","):
+        raise InputError(f"the decimal point and the separator are both {decimal!r}: pass --separator as well.")
+    try:
+        codecs.lookup(encoding)
+    except LookupError as reason:
+        raise InputError(f"there is no encoding {encoding!r}; utf-8, latin-1 and utf-16 are common.") from reason
+    with path.open("rb") as file:
+        head = file.read(4096)
+    if path.name.lower().endswith(".gz"):
+        return
+    mark = next((name for bytes_, name in _MARKS.items() if head.startswith(bytes_)), None)
+    if mark and codecs.lookup(encoding).name == "utf-8":
+        raise InputError(f"{path.name} is in {mark.upper()}: pass --encoding {mark}.")
+    if b"\0" in head and codecs.lookup(encoding).name.startswith(("utf-8", "iso", "ascii", "cp")):
+        raise InputError(f"{path.name} is not a text file, whatever its name says: it has bytes of zero.")
+    try:
+        codecs.getincrementaldecoder(encoding)().decode(head.splitlines()[0] if head.splitlines() else b"")
+    except UnicodeError as reason:
+        raise InputError(
+            f"{path.name} is not in {encoding.upper()}: its first line has bytes that are no letters. Name its "
+            "encoding, such as --encoding latin-1."
+        ) from reason
+
+
+def _joined(paths: Sequence[Path], tables: Sequence[Any]) -> Any:
+    import pyarrow as pa  # noqa: PLC0415
+
+    first = tables[0].column_names
+    for path, table in zip(paths, tables, strict=True):
+        missing = [name for name in first if name not in table.column_names]
+        new = [name for name in table.column_names if name not in first]
+        if missing or new:
+            what = f"lacks {listed(missing)}" if missing else f"has {listed(new)} as well"
+            raise InputError(f"all files must have the same columns; {path.name} {what}, unlike {paths[0].name}.")
+        if len(set(table.column_names)) < len(table.column_names):
+            return table  # whoever uses it says which name occurs twice
+    try:
+        return pa.concat_tables([table.select(first) for table in tables], promote_options="permissive")
+    except (pa.ArrowException, TypeError) as reason:
+        for name in first:
+            kinds = {str(table.schema.field(name).type): path.name for path, table in zip(paths, tables, strict=True)}
+            if len(kinds) > 1:
+                found = " and ".join(f"{kind} in {where}" for kind, where in list(kinds.items())[:2])
+                raise InputError(f"column {name!r} has values of different kinds: {found}.") from reason
+        raise InputError(f"the files cannot be joined: {reason}") from reason
+
+
+def table_bytes(columns: Mapping[str, Any], kind: str) -> bytes:
+    r"""Return a table as the bytes of a file whose name ends in `kind`, such as ".csv" or ".parquet".
+
+    >>> table_bytes({"day": [1, 2], "cost": [0.5, float("nan")]}, ".csv")
+    b'"day","cost"\n1,0.5\n2,\n'
+    """
+    require("cli", "pyarrow", by="writing a table")
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import csv, feather, parquet  # noqa: PLC0415
+
+    table = pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
+    sink = pa.BufferOutputStream()
+    what = _KINDS[kind]
+    if what == "parquet":
+        parquet.write_table(table, sink)
+    elif what == "arrow":
+        feather.write_feather(table, sink, compression="uncompressed")
+    else:
+        options = csv.WriteOptions(delimiter="\t" if ".tsv" in kind else ",")
+        csv.write_csv(table, sink, options)
+    content: bytes = sink.getvalue().to_pybytes()
+    return gzip.compress(content, mtime=0) if kind.endswith(".gz") else content
+
+
+def kind_of_output(path: Path) -> str:
+    """Return the ending that says how to write a table; raise an `InputError` if there is none."""
+    ending = next(
+        (ending for ending in sorted(_KINDS, key=len, reverse=True) if path.name.lower().endswith(ending)), None
+    )
+    if ending is None:
+        raise InputError(f"the name of the table to write must end in {FORMATS}; got {path.name!r}.")
+    return ending

@@ -1,0 +1,435 @@
+"""Columns as people have them, with categories, dates and gaps, as numeric features."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from decidewise.checks import FloatArray, listed, nearest_names
+from decidewise.errors import InputError
+
+Raw = npt.NDArray[Any]
+#: The share of a text column that must be numbers for the rest of it to be an error, not names.
+_MOSTLY = 0.5
+#: Parts of the calendar are used only if the training rows span at least so many days.
+_DAYS_FOR_WEEKDAYS, _DAYS_FOR_YEAR = 21, 400
+_PARTS = ("weekday", "year", "day")
+#: The entries of a plan for a column, by its kind.
+_FORMS: dict[str, dict[str, type]] = {
+    "numbers": {"name": str, "kind": str, "fill": float, "gaps": bool},
+    "names": {"name": str, "kind": str, "base": str, "levels": list, "known": list},
+    "dates": {"name": str, "kind": str, "parts": list, "gaps": bool},
+    "left out": {"name": str, "kind": str, "reason": str},
+}
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+class TableFeatures(TransformerMixin, BaseEstimator):
+    r"""Turn the columns of a table into numeric features, and say what was done to each.
+
+    - Numbers stay as they are; a gap is filled with the median, and a second feature says where gaps were.
+    - Text becomes one feature of 0 and 1 for each name but the most frequent one. Names beyond `max_levels`, or seen
+      in a single row, have no feature of their own; neither have names that only new rows have.
+    - Dates become their place in the week, the year and the day, as far as the training rows span them.
+    - A column that cannot help is left out: the same value everywhere, no value, or another text in every row.
+
+    What is fitted is plain data (`columns_`), so that a model file can hold it.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        The names of the columns.
+    categories : sequence of str
+        Columns of numbers that are names, such as the number of a shop.
+    kept : sequence of str
+        Columns of numbers that are kept even if they are the same in every row, such as forecasts.
+    max_levels : int
+        The largest number of features for one column of names.
+
+    Attributes
+    ----------
+    columns_ : list of dict
+        What is done to each column; text and numbers only.
+    feature_names_ : tuple of str
+    notes_ : tuple of str
+        What was done, in sentences; nothing about plain numbers.
+
+    Examples
+    --------
+    >>> table = {"load": [1.0, np.nan, 3.0, 5.0], "kind": ["a", "b", "b", "a"], "day": [7, 7, 7, 7]}
+    >>> prepared = TableFeatures(["load", "kind", "day"]).fit(table)
+    >>> prepared.feature_names_
+    ('load', 'load is missing', 'kind = b')
+    >>> prepared.transform({"load": [np.nan], "kind": ["b"]})
+    array([[3., 1., 1.]])
+    >>> print(*prepared.notes_, sep="\n")
+    'load': 1 of 4 values missing (25 %), filled with the median 3, and a feature says where.
+    'kind': names, as 1 feature of 0 and 1 (the other rows have 'a').
+    'day': left out, since it is 7 in every row.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        *,
+        categories: Sequence[str] = (),
+        kept: Sequence[str] = (),
+        max_levels: int = 30,
+    ) -> None:
+        self.columns = columns
+        self.categories = categories
+        self.kept = kept
+        self.max_levels = max_levels
+
+    def fit(self, X: Mapping[str, Any], y: Any = None) -> Self:
+        """Learn what to do to each column of a table, a mapping of names to columns."""
+        plans, notes = [], []
+        for name in self.columns:
+            plan, note = self._plan(name, np.asarray(X[name]))
+            plans.append(plan)
+            notes += [f"{name!r}: {note}."] if note else []
+        self.columns_: list[dict[str, Any]] = plans
+        self.notes_ = tuple(notes)
+        if not self.feature_names_:
+            raise InputError(f"no feature is left to predict from. {' '.join(notes)}")
+        return self
+
+    @property
+    def feature_names_(self) -> tuple[str, ...]:
+        """The names of the features, in the order of `transform`."""
+        return tuple(name for plan in self.columns_ for name in _names(plan))
+
+    @property
+    def needed(self) -> dict[str, str]:
+        """The columns that `transform` needs, each with its kind: "numbers", "names" or "dates"."""
+        check_is_fitted(self, "columns_")
+        return {plan["name"]: plan["kind"] for plan in self.columns_ if plan["kind"] != "left out"}
+
+    def transform(self, X: Mapping[str, Any]) -> FloatArray:
+        """Return the features (n, p) of a table with the same columns; costs are not needed."""
+        missing = [name for name in self.needed if name not in X]
+        if missing:
+            raise InputError(f"the table has no column {missing[0]!r}{nearest_names(missing[0], list(X))}")
+        parts = [
+            _MAKE[plan["kind"]](plan, np.asarray(X[plan["name"]]))
+            for plan in self.columns_
+            if plan["kind"] != "left out"
+        ]
+        return np.ascontiguousarray(np.column_stack(parts))
+
+    def new_names(self, X: Mapping[str, Any]) -> list[str]:
+        """Return a sentence for each column of names with names that no training row had."""
+        said = []
+        for plan in self.columns_:
+            if plan["kind"] == "names":
+                texts, gaps = _texts(np.asarray(X[plan["name"]]))
+                new = sorted(set(texts[~gaps].tolist()) - set(plan["known"]))
+                if new:
+                    said.append(f"{plan['name']!r}: {listed(new)} not seen in training, treated as {plan['base']!r}.")
+        return said
+
+    def check(self) -> None:
+        """Raise a `ValueError` if this is not what `fit` makes: it may come from a file."""
+        for plan in vars(self).get("columns_", []):
+            kind = plan["kind"]
+            if {key: type(value) for key, value in plan.items()} != _FORMS[kind]:
+                raise ValueError(f"a column of kind {kind!r} has other entries than it should")
+            texts = [*plan.get("levels", ()), *plan.get("known", ()), *plan.get("parts", ())]
+            if not all(isinstance(text, str) for text in texts) or not set(plan.get("parts", ())) <= set(_PARTS):
+                raise ValueError(f"a column of kind {kind!r} has entries that are no names")
+
+    def _plan(self, name: str, values: Raw) -> tuple[dict[str, Any], str]:
+        if name in self.kept:
+            return _plan_numbers(name, values, kept=True)
+        kind = "names" if name in self.categories else _kind(name, values)
+        return {"names": self._plan_names, "numbers": _plan_numbers, "dates": _plan_dates}[kind](name, values)
+
+    def _plan_names(self, name: str, values: Raw) -> tuple[dict[str, Any], str]:
+        texts, gaps = _texts(values)
+        if gaps.all():
+            return _left_out(name, "it has no value at all")
+        levels, counts = np.unique(texts[~gaps], return_counts=True)
+        if gaps.any():
+            levels, counts = np.append(levels, ""), np.append(counts, gaps.sum())
+        if len(levels) == 1:
+            return _left_out(name, f"it is {str(levels[0])!r} in every row")
+        if counts.max() == 1:
+            return _left_out(
+                name, "it has another text in every row; dates must be written like 2026-01-31 to be read as such"
+            )
+        order = np.lexsort((levels, -counts))
+        levels, counts = levels[order], counts[order]
+        own = [str(level) for level in levels[1:][counts[1:] > 1][: self.max_levels]]
+        rest = len(levels) - 1 - len(own)
+        plan = {"name": name, "kind": "names", "base": str(levels[0]), "levels": own, "known": sorted(map(str, levels))}
+        if not own:
+            return _left_out(name, f"it is {str(levels[0])!r} in all rows but a few of one kind each")
+        features = f"{len(own)} feature{'s' * (len(own) > 1)}"
+        also = f", and {rest} rare name{'s' * (rest > 1)} with it" if rest else ""
+        missing = f"; {int(gaps.sum()):,} gaps count as a name" if gaps.any() else ""
+        return plan, f"names, as {features} of 0 and 1 (the other rows have {str(levels[0])!r}{also}){missing}"
+
+
+@dataclass(frozen=True)
+class _Share:
+    part: int
+    whole: int
+
+    def __str__(self) -> str:
+        return f"{self.part:,} of {self.whole:,} values missing ({100 * self.part / self.whole:.2g} %)"
+
+
+def _left_out(name: str, reason: str) -> tuple[dict[str, Any], str]:
+    return {"name": name, "kind": "left out", "reason": reason}, f"left out, since {reason}"
+
+
+def _plan_numbers(name: str, values: Raw, *, kept: bool = False) -> tuple[dict[str, Any], str]:
+    numbers = as_numbers(values, name)
+    gaps = np.isnan(numbers)
+    if gaps.all():
+        return _left_out(name, "it has no value at all")
+    known = numbers[~gaps]
+    if known.min() == known.max() and not gaps.any() and not kept:
+        return _left_out(name, f"it is {known[0]:g} in every row")
+    fill = float(np.median(known))
+    plan = {"name": name, "kind": "numbers", "fill": fill, "gaps": bool(gaps.any())}
+    if not gaps.any():
+        return plan, ""
+    missing = _Share(int(gaps.sum()), len(gaps))
+    return plan, f"{missing}, filled with the median {fill:.6g}, and a feature says where"
+
+
+def _plan_dates(name: str, values: Raw) -> tuple[dict[str, Any], str]:
+    dates = as_dates(values, name)
+    gaps = np.isnat(dates)
+    if gaps.all():
+        return _left_out(name, "it has no value at all")
+    known = dates[~gaps]
+    days = (known.max() - known.min()) / np.timedelta64(1, "D")
+    parts = [
+        part
+        for part, used in (
+            ("weekday", days >= _DAYS_FOR_WEEKDAYS),
+            ("year", days >= _DAYS_FOR_YEAR),
+            ("day", len(np.unique(known - known.astype("datetime64[D]"))) > 1),
+        )
+        if used
+    ]
+    if not parts:
+        return _left_out(name, f"its {days:.0f} days are too few for weekdays or seasons to show")
+    plan = {"name": name, "kind": "dates", "parts": parts, "gaps": bool(gaps.any())}
+    words = {"weekday": "the day of the week", "year": "the time of the year", "day": "the time of the day"}
+    missing = f"; {_Share(int(gaps.sum()), len(gaps))}, and a feature says where" if gaps.any() else ""
+    *first, last = (words[part] for part in parts)
+    return plan, f"a date, as {', '.join(first)}{' and ' * bool(first)}{last}{missing}"
+
+
+def _make_numbers(plan: Mapping[str, Any], values: Raw) -> FloatArray:
+    numbers = as_numbers(values, plan["name"])
+    gaps = np.isnan(numbers)
+    filled = np.where(gaps, plan["fill"], numbers)
+    return np.column_stack([filled, gaps]) if plan["gaps"] else filled[:, np.newaxis]
+
+
+def _make_names(plan: Mapping[str, Any], values: Raw) -> FloatArray:
+    texts, _ = _texts(values)
+    return (texts[:, np.newaxis] == np.array(plan["levels"])[np.newaxis]).astype(float)
+
+
+def _make_dates(plan: Mapping[str, Any], values: Raw) -> FloatArray:
+    dates = as_dates(values, plan["name"])
+    gaps = np.isnat(dates)
+    known = np.where(gaps, np.datetime64("1970-01-01", "us"), dates)
+    days = known.astype("datetime64[D]")
+    parts: list[FloatArray] = []
+    for part in plan["parts"]:
+        if part == "weekday":
+            weekday = (days.astype(np.int64) + 3) % 7  # the first day of 1970 was a Thursday
+            parts.append(weekday[:, np.newaxis] == np.arange(1, 7))
+        elif part == "year":
+            parts.append(_wave((days - days.astype("datetime64[Y]")) / np.timedelta64(1, "D") / 365.25))
+        else:
+            parts.append(_wave((known - days) / np.timedelta64(1, "D")))
+    made = np.column_stack(parts).astype(float)
+    made[gaps] = 0.0
+    return np.column_stack([made, gaps]) if plan["gaps"] else made
+
+
+def _wave(turns: Any) -> FloatArray:
+    return np.column_stack([np.sin(2 * np.pi * turns), np.cos(2 * np.pi * turns)])
+
+
+_MAKE: dict[str, Callable[[Mapping[str, Any], Raw], FloatArray]] = {
+    "numbers": _make_numbers,
+    "names": _make_names,
+    "dates": _make_dates,
+}
+
+
+def _names(plan: Mapping[str, Any]) -> Iterator[str]:
+    name = plan["name"]
+    if plan["kind"] == "numbers":
+        yield name
+    elif plan["kind"] == "names":
+        yield from (f"{name} = {level or 'missing'}" for level in plan["levels"])
+    elif plan["kind"] == "dates":
+        for part in plan["parts"]:
+            if part == "weekday":
+                yield from (f"{name} is a {day}" for day in _WEEKDAYS[1:])
+            else:
+                yield from (f"{wave} of the {part} of {name}" for wave in ("sine", "cosine"))
+    if plan.get("gaps"):
+        yield f"{name} is missing"
+
+
+def as_numbers(values: Raw, name: str) -> FloatArray:
+    """Return a column of numbers as float64, with NaN for gaps; raise with the row and the value if one is none.
+
+    Rows are counted from 1.
+    """
+    if values.dtype.kind in "biuf":
+        numbers = values.astype(np.float64)
+    elif values.dtype.kind in "OUS":
+        numbers = np.array([_number(value, name, row) for row, value in enumerate(values.tolist(), start=1)])
+    else:
+        raise InputError(f"column {name!r} must be numbers; it has {_described(values)}.")
+    infinite = np.flatnonzero(np.isinf(numbers))
+    if len(infinite):
+        raise InputError(f"column {name!r} has an infinite value in row {infinite[0] + 1}. Correct it, or clear it.")
+    return numbers
+
+
+def check_column(name: str, values: Raw) -> None:
+    """Raise if a column cannot be a feature: a mixture of kinds, something that is neither number nor text nor date."""
+    if _kind(name, values) == "numbers":
+        as_numbers(values, name)
+
+
+def as_dates(values: Raw, name: str) -> npt.NDArray[np.datetime64]:
+    """Return a column of dates in microseconds, with NaT for gaps; times with a zone are in UTC.
+
+    Text like 2026-01-31 counts as a date here.
+    """
+    if values.dtype.kind == "M":
+        return values.astype("datetime64[us]")
+    dates: list[Any] = [None if is_gap(value) else value for value in values.tolist()]
+    for row, date in enumerate(dates, start=1):
+        if date is not None and not isinstance(date, str | datetime.date | np.datetime64):
+            raise InputError(f"column {name!r} must be dates like 2026-01-31; row {row} has {str(date)[:60]!r}.")
+    utc = datetime.UTC
+    plain = [date.astimezone(utc).replace(tzinfo=None) if getattr(date, "tzinfo", None) else date for date in dates]
+    try:
+        return np.array(plain, dtype="datetime64[us]")
+    except ValueError as reason:
+        raise InputError(f"column {name!r} must be dates like 2026-01-31 ({reason}).") from reason
+
+
+def is_gap(value: Any) -> bool:
+    """Whether a value of a column of objects is missing: None, NaN, NaT, pandas.NA."""
+    return value is None or str(value) in ("nan", "NaN", "<NA>", "NaT")
+
+
+def _number(value: Any, name: str, row: int) -> float:
+    if is_gap(value):
+        return float("nan")
+    if isinstance(value, Real | Decimal | np.bool_):
+        return float(value)
+    try:
+        # Text of digits in a column that is otherwise numbers, as a spreadsheet writes it.
+        return float(str(value)) if isinstance(value, str) and value.strip() else float("nan" if value == "" else "x")
+    except ValueError:
+        raise InputError(f"column {name!r} must be numbers; row {row} has {str(value)[:60]!r}.") from None
+
+
+_TYPES = {np.ndarray: "a list", list: "a list", dict: "a struct", bytes: "bytes"}
+
+
+def _described(values: Raw) -> str:
+    return {"M": "dates", "m": "durations", "c": "complex numbers"}.get(values.dtype.kind, f"values of {values.dtype}")
+
+
+def _texts(values: Raw) -> tuple[Raw, npt.NDArray[np.bool_]]:
+    """Return a column as text, with "" for gaps, and where the gaps are; whole numbers look alike in every type."""
+    if values.dtype.kind == "f":
+        gaps = np.isnan(values)
+        whole = gaps | (values == np.round(values))
+        shown = np.where(gaps, 0, values)
+        texts = shown.astype(np.int64).astype(str) if whole.all() else shown.astype(str)
+    elif values.dtype.kind == "O":
+        gaps = np.array([is_gap(value) or value == "" for value in values.tolist()], dtype=bool)
+        texts = np.array([_plain(value) for value in values.tolist()], dtype=str)
+    else:
+        gaps, texts = np.zeros(len(values), dtype=bool), values.astype(str)
+    return np.where(gaps, "", texts), gaps
+
+
+def _plain(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _kind(name: str, values: Raw) -> str:
+    """Return what a column holds: "numbers", "names" or "dates"; raise if it is a mixture, or nothing of these."""
+    if values.dtype.kind in "biuf":
+        return "numbers"
+    if values.dtype.kind == "M":
+        return "dates"
+    if values.dtype.kind not in "OU":
+        raise InputError(f"column {name!r} has {_described(values)}, which are no features. Leave it out.")
+    found: dict[str, int] = {}
+    n_known = 0
+    texts = 0
+    for row, value in enumerate(values.tolist(), start=1):
+        if is_gap(value):
+            continue
+        n_known += 1
+        if isinstance(value, str):
+            kind = "names" if not _is_number(value) else "digits"
+            texts += 1
+        elif isinstance(value, Real | Decimal | np.bool_):
+            kind = "numbers"
+        elif isinstance(value, datetime.date | np.datetime64):
+            kind = "dates"
+        else:
+            what = _TYPES.get(type(value), type(value).__name__)
+            raise InputError(f"column {name!r} has {what} in row {row}; a feature is a number, a date or text.")
+        found.setdefault(kind, row)
+    if texts == n_known and set(found) <= {"names", "digits"}:
+        return _text_or_digits(name, values, found)
+    if len(found) > 1:
+        kinds = " and ".join(f"{what} (row {row})" for what, row in list(found.items())[:2])
+        raise InputError(f"column {name!r} has values of different kinds, {kinds}. Make them one kind.")
+    return next(iter(found), "numbers")
+
+
+def _text_or_digits(name: str, values: Raw, found: Mapping[str, int]) -> str:
+    """Return what a column of text holds; text among numbers is most likely an error of the table."""
+    if "digits" not in found:
+        return "names"
+    known = [(row, value) for row, value in enumerate(values.tolist(), start=1) if not is_gap(value)]
+    words = [(row, value) for row, value in known if not _is_number(value)]
+    if not words:
+        return "numbers"
+    if len(words) < _MOSTLY * len(known):
+        row, value = words[0]
+        raise InputError(
+            f"column {name!r} is numbers, but row {row} has {value[:60]!r} ({len(words)} such rows). Correct them, or "
+            f"pass --categories {name!r} if they are names."
+        )
+    return "names"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,210 @@
+"""What reading wide and long tables has in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from decidewise.checks import FloatArray, listed, nearest_names
+from decidewise.data.columns import NamedColumns
+from decidewise.errors import InputError
+from decidewise.problems import KnownCosts, Problem, ProblemFile
+from decidewise.tables.date_parts import in_words, with_date_parts
+from decidewise.tables.features import as_dates, as_numbers, check_column
+from decidewise.tables.options import Names, TableOptions
+from decidewise.tables.samples import Raw, Samples
+
+
+class TableReader(ABC):
+    """What wide and long tables share."""
+
+    def __init__(
+        self,
+        table: NamedColumns,
+        options: TableOptions,
+        file: ProblemFile | None,
+        like: Sequence[str] | None,
+        needed: Mapping[str, str] | None,
+    ) -> None:
+        self.table = with_date_parts(table, [options.rows, options.items, options.time, options.groups])
+        self.options, self.file, self.needed = options, file, needed
+        self.given = table.names
+        self.like = None if like is None else list(like)
+        self.notes: list[str] = []
+
+    def read(self, with_costs: bool | None, in_order: bool) -> Samples:
+        """Read all parts; if `in_order`, leave out samples without costs, and sort the rest by time."""
+        lines, per_item, forecast = self.features()
+        unknown = [name for name in self.options.categories if name not in lines] if self.needed is None else []
+        if unknown:
+            hint = nearest_names(unknown[0], list(lines))
+            raise InputError(f"--categories: there is no feature {unknown[0]!r}{hint}")
+        costs = self.read_costs() if with_costs or (with_costs is None and self.has_costs()) else None
+        keys, title = self.keys()
+        samples = Samples(lines, per_item, self.cost_names, keys, in_words(title), costs=costs, forecast=forecast)
+        samples = replace(samples, problem=self.problem())
+        if in_order:
+            samples = replace(samples, times=self.times(), groups=self.groups())
+        if costs is not None and in_order:
+            samples = self.with_costs(samples)
+        if samples.times is not None:
+            samples = samples.take(np.argsort(samples.times, kind="stable"))
+        return replace(samples, unit=self.options.unit, notes=tuple(self.notes))
+
+    cost_names: Names
+
+    @abstractmethod
+    def features(self) -> tuple[dict[str, Raw], bool, Names]:
+        """Return the columns of the features, whether they are those of items, and which of them are a forecast."""
+
+    @abstractmethod
+    def read_costs(self) -> FloatArray:
+        """Return the costs (n, d), with NaN for gaps."""
+
+    @abstractmethod
+    def has_costs(self) -> bool:
+        """Whether the table has the columns of the costs."""
+
+    @abstractmethod
+    def keys(self) -> tuple[Raw, str]:
+        """Return the keys of the samples, and what a sample is called."""
+
+    @abstractmethod
+    def by_row(self, name: str) -> Raw:
+        """Return a column with one entry per sample."""
+
+    @abstractmethod
+    def matrix(self, names: Names, argument: str) -> FloatArray:
+        """Return numbers (n, d) of each sample and item."""
+
+    def raw(self, name: str) -> Raw:
+        """Return a column as it is."""
+        return np.asarray(self.table.read(name))
+
+    def feature(self, name: str, feature: str | None = None) -> Raw:
+        """Return a column of a feature as it is; raise if it is a mixture, while rows still have their numbers."""
+        values = self.raw(name)
+        if self.needed is None and (feature or name) not in self.options.categories:
+            check_column(name, values)
+        elif self.needed is not None and self.needed.get(feature or name) == "numbers":
+            as_numbers(values, name)
+        return values
+
+    def select(self, wanted: Any, argument: str) -> list[str]:
+        """Return the columns that names and patterns select; raise with the nearest names if there are none."""
+        selected: list[str] = []
+        for pattern in [wanted] if isinstance(wanted, str) else wanted:
+            try:
+                found = self.table.matching(pattern, argument=argument)
+            except ValueError:
+                raise InputError(
+                    f"--{argument}: the table has no column {pattern!r}{nearest_names(pattern, self.table.names)}"
+                ) from None
+            selected += [name for name in found if name not in selected]
+        return selected
+
+    def one(self, name: str, argument: str) -> str:
+        """Return the single column that a name or a pattern selects."""
+        found = self.select(name, argument)
+        if len(found) > 1:
+            raise InputError(f"--{argument} must be one column; {name!r} selects {listed(found)}.")
+        return found[0]
+
+    def others(self, used: Sequence[str]) -> list[str]:
+        """Return the columns that are nothing else: the features by default."""
+        options = self.options
+        named = {argument: getattr(options, argument) for argument in ("rows", "items", "groups", "time")}
+        found = {argument: self.one(name, argument) for argument, name in named.items() if name}
+        taken = {*used, *found.values(), *self.select(options.known, "known")}
+        taken |= {name for pattern in self._problem_columns() for name in self.select(pattern, "problem")}
+        keys = {found[argument] for argument in ("rows", "time") if argument in found}
+        dates = [name for name in keys if self.raw(name).dtype.kind == "M" and name in self.given]
+        unnamed = [name for name in self.table.names if not name.strip()]
+        if unnamed:
+            self.notes.append("A column without a name is left out of the features.")
+        return [name for name in self.given if name in dates or (name not in taken and name not in unnamed)]
+
+    def times(self) -> Raw | None:
+        """Return the times of the samples, as numbers or dates, or None."""
+        if self.options.time is None:
+            return None
+        name = self.one(self.options.time, "time")
+        values = self.by_row(name)
+        if values.dtype.kind == "M" or (values.dtype.kind == "O" and not has_text(values)):
+            times: Raw = as_dates(values, name)
+            gaps = np.isnat(times)
+        else:
+            if has_text(values):
+                shown = next(value for value in values.tolist() if isinstance(value, str))
+                raise InputError(
+                    f"--time: column {name!r} has text, such as {shown[:40]!r}; it must be numbers, or dates like "
+                    "2026-01-31 or 2026-01-31 13:00:00."
+                )
+            times = as_numbers(values, name)
+            gaps = np.isnan(times)
+        if gaps.any():
+            raise InputError(f"--time: column {name!r} has no value in row {int(gaps.argmax()) + 1}. Drop the row.")
+        return times
+
+    def groups(self) -> Raw | None:
+        """Return the groups of the samples, or None."""
+        if self.options.groups is None:
+            return None
+        values = self.by_row(self.one(self.options.groups, "groups"))
+        return np.array([str(value) for value in values.tolist()])
+
+    def problem(self) -> Problem | None:
+        """Return the problem of the samples, with known costs if there are columns of them, or None."""
+        if self.file is None:
+            return None
+        names = [name for pattern in self._problem_columns() for name in self.select(pattern, "problem")]
+        problem = self.file.build({name: self.by_row(name) for name in names} if names else None)
+        if problem.n_costs != len(self.cost_names):
+            raise InputError(
+                f"the table has {len(self.cost_names)} costs, {listed(self.cost_names)}, and the problem of "
+                f"{self.file.path} has {problem.n_costs}. --costs must select one column for each."
+            )
+        if not self.options.known:
+            return problem
+        if problem.has_known:
+            raise InputError(f"--known: the problem of {self.file.path} has known costs already; name them once.")
+        return KnownCosts(problem, self.finite(self.matrix(self.options.known, "known"), "known"))
+
+    def _problem_columns(self) -> Names:
+        return () if self.file is None else self.file.columns
+
+    def with_costs(self, samples: Samples) -> Samples:
+        """Leave out samples that have no costs at all; raise if some of a sample's costs are missing."""
+        assert samples.costs is not None  # only samples with costs come here
+        none = np.asarray(np.isnan(samples.costs).all(axis=1))
+        costs = samples.costs[~none]
+        if none.all():
+            raise InputError("no row of the table has costs; models learn from realised costs.")
+        if none.any():
+            self.notes.append(f"{int(none.sum()):,} of {len(none):,} rows have no costs yet, and are left out.")
+            samples = samples.take(~none)
+        self.finite(costs, "costs", samples)
+        return samples
+
+    def finite(self, values: FloatArray, argument: str, samples: Samples | None = None) -> FloatArray:
+        """Return the values (n, d); raise if one is missing."""
+        bad = np.argwhere(np.isnan(values))
+        if len(bad):
+            row, item = bad[0]
+            where = f"row {row + 1}" if samples is None else f"{samples.title} {samples.keys[row]}"
+            raise InputError(
+                f"--{argument}: {where} has no value for {self.cost_names[item]!r} ({len(bad):,} such gaps). Fill "
+                "them, or clear all costs of these rows, which leaves them out."
+            )
+        return values
+
+
+def has_text(values: Raw) -> bool:
+    """Whether a column has text in it."""
+    return values.dtype.kind in "US" or (
+        values.dtype.kind == "O" and any(isinstance(value, str) for value in values.tolist())
+    )

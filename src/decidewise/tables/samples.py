@@ -1,0 +1,89 @@
+"""A wide or a long table as samples: raw features, costs, times, groups and the problem of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from decidewise.checks import FloatArray
+from decidewise.problems import Problem
+from decidewise.tables.features import TableFeatures
+from decidewise.tables.options import Names
+
+Raw = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """The samples of a table, one entry per sample in each array but `lines`.
+
+    Attributes
+    ----------
+    lines : dict of str to ndarray
+        The columns of the features, not prepared yet: of shape (n,), or with features of each item (n * d,).
+    per_item : bool
+        Whether the features are those of items.
+    cost_names : tuple of d str
+    keys : ndarray of shape (n,)
+        What samples are called in messages and in results.
+    title : str
+        What a sample is: the name of the column of its key, or "row".
+    costs : ndarray of shape (n, d), optional
+    times, groups : ndarray of shape (n,), optional
+    problem : Problem, optional
+        If it differs by row, it has n rows.
+    forecast : tuple of str
+        The entries of `lines` that are a forecast: one per cost, or with features of each item a single one.
+    unit : str
+        The unit of the costs.
+    notes : tuple of str
+        What was done to the table, in sentences.
+    """
+
+    lines: dict[str, Raw]
+    per_item: bool
+    cost_names: Names
+    keys: Raw
+    title: str
+    costs: FloatArray | None = None
+    times: Raw | None = None
+    groups: Raw | None = None
+    problem: Problem | None = None
+    forecast: Names = ()
+    unit: str = ""
+    notes: tuple[str, ...] = field(default_factory=tuple)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def take(self, rows: Any) -> Samples:
+        """Return some of the samples, by their numbers."""
+        rows = np.arange(len(self))[rows]
+        lines = rows
+        if self.per_item:
+            d = len(self.cost_names)
+            lines = (rows[:, np.newaxis] * d + np.arange(d)).ravel()
+        return replace(
+            self,
+            lines={name: column[lines] for name, column in self.lines.items()},
+            keys=self.keys[rows],
+            costs=None if self.costs is None else self.costs[rows],
+            times=None if self.times is None else self.times[rows],
+            groups=None if self.groups is None else self.groups[rows],
+            problem=None if self.problem is None else self.problem.take(rows),
+        )
+
+    def features(self, prepared: TableFeatures) -> FloatArray:
+        """Return the features (n, p), or (n, d, q) with those of each item."""
+        made = prepared.transform(self.lines)
+        return made.reshape(len(self), len(self.cost_names), -1) if self.per_item else made
+
+    def forecast_columns(self, prepared: TableFeatures) -> Any:
+        """Return the place of the forecast among the prepared features, as `WiseRegressorCV` takes it; None without."""
+        if not self.forecast:
+            return None
+        places = [prepared.feature_names_.index(name) for name in self.forecast]
+        return places[0] if self.per_item else places

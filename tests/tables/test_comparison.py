@@ -1,0 +1,198 @@
+"""The comparison: what is chosen never sees what it is measured on, and the figures are right."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from decidewise.errors import InputError
+from decidewise.evaluate import Interval
+from decidewise.models import GeneralizedLinear
+from decidewise.problems import KnownCosts, TopK
+from decidewise.tables import comparison
+from decidewise.tables.comparison import choose, compare_table, share_saved
+from decidewise.tables.headline import headline
+from decidewise.tables.health import health
+from decidewise.tables.held_out import as_gap, hold_out
+from decidewise.tables.samples import Samples
+from decidewise.tables.savings import by_item, by_kind_of_row, extreme_rows
+
+N, D = 48, 3
+
+
+def make_samples(n=N, *, seed=0, forecast=False, times=True, sense="min", known=False, noise=0.1):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 2))
+    costs = np.exp(x @ rng.normal(size=(2, D)) * 0.7 + rng.normal(0, noise, (n, D)))
+    lines = {"x": x[:, 0], "y": x[:, 1]}
+    if forecast:
+        lines |= {f"f{j}": costs[:, j] * rng.uniform(0.1, 1.9, n) for j in range(D)}
+    days = np.datetime64("2026-01-01T00:00:00.000000") + np.arange(n) * np.timedelta64(1, "D")
+    problem = TopK(D, 1, sense=sense)
+    return Samples(
+        lines,
+        per_item=False,
+        cost_names=("a", "b", "c"),
+        keys=days,
+        title="day",
+        costs=costs,
+        times=days if times else None,
+        problem=KnownCosts(problem, rng.uniform(0, 1, (n, D))) if known else problem,
+        forecast=tuple(f"f{j}" for j in range(D)) if forecast else (),
+        unit="EUR",
+    )
+
+
+@pytest.fixture(scope="module")
+def result():
+    return compare_table(make_samples(forecast=True, seed=3), test=0.5)
+
+
+@pytest.mark.parametrize("gap", [None, np.timedelta64(3, "D")])
+def test_nothing_is_trained_on_what_comes_later(gap):
+    times = make_samples().times
+    splits = hold_out(N, 0.25, np.random.default_rng(0), times=times, gap=gap)
+    assert np.concatenate([test for _, test in splits]).tolist() == list(range(36, 48))
+    for train, test in splits:
+        assert times[train].max() < times[test].min() - (gap or np.timedelta64(0, "D"))
+    assert [len(train) for train, _ in splits] == sorted(len(train) for train, _ in splits)
+
+
+def test_groups_are_held_out_whole():
+    groups = np.repeat(list("abcdefgh"), 6)
+    [(train, test)] = hold_out(N, 0.25, np.random.default_rng(0), groups=groups)
+    assert not set(groups[train]) & set(groups[test])
+    assert len(train) + len(test) == N
+
+
+def test_the_choice_and_the_preparation_see_no_held_out_row(monkeypatch):
+    """Other costs and features in the held-out rows change neither what is chosen nor how features are prepared."""
+    seen = []
+    real = comparison.WiseRegressorCV.fit
+    monkeypatch.setattr(
+        comparison.WiseRegressorCV, "fit", lambda self, X, y, **more: seen.append((X, y)) or real(self, X, y, **more)
+    )
+    samples = make_samples()
+    changed = make_samples()
+    changed.costs[36:] = np.random.default_rng(9).uniform(1, 9, (12, D))
+    changed.lines["x"][36:] = np.nan
+    first, second = compare_table(samples), compare_table(changed)
+    assert [len(X) for X, _ in seen] == [36, 36]
+    np.testing.assert_array_equal(seen[0][1], seen[1][1])
+    np.testing.assert_array_equal(seen[0][0], seen[1][0])
+    assert first.chosen == second.chosen
+    assert first.choice.prepared.columns_ == second.choice.prepared.columns_
+
+
+def test_a_rolling_origin_is_the_same_as_fitting_by_hand():
+    samples = make_samples()
+    result = compare_table(samples)
+    X = samples.features(result.choice.prepared)
+    for train, test in result.splits:
+        expected = GeneralizedLinear().fit(X[train], samples.costs[train]).predict(X[test])
+        np.testing.assert_allclose(result.predictions["least squares"][test - 36], expected)
+    chosen = samples.costs[36:][np.arange(12), result.predictions["least squares"].argmin(axis=1)]
+    np.testing.assert_allclose(result.regrets["least squares"], chosen - samples.costs[36:].min(axis=1))
+
+
+@pytest.mark.parametrize(("sense", "known"), [("min", False), ("max", False), ("min", True)])
+def test_savings_of_all_parts_add_up(sense, known):
+    result = compare_table(make_samples(forecast=True, sense=sense, known=known))
+    total = (result.regrets[result.baseline] - result.regrets[result.chosen]).mean()
+    assert result.chosen != result.baseline
+    np.testing.assert_allclose(sum(part.saving for part in by_item(result)), total)
+    for parts in by_kind_of_row(result).values():
+        np.testing.assert_allclose(sum(part.saving for part in parts), total)
+        assert sum(part.n_rows for part in parts) == len(result.rows)
+    np.testing.assert_allclose(result.saving.estimate, total)
+
+
+def test_the_share_is_the_ratio_of_sums(result):
+    before, after = (result.regrets[name] for name in (result.baseline, result.chosen))
+    assert result.baseline == "forecast"
+    np.testing.assert_allclose(result.share.estimate, 100 * (before - after).sum() / before.sum())
+    assert result.share.low < result.share.estimate < result.share.high
+
+
+def test_no_regret_has_no_share():
+    assert share_saved(np.zeros(5), np.ones(5)) is None
+
+
+def test_the_largest_savings_and_losses_are_named(result):
+    rows = extreme_rows(result)
+    assert rows[0][1] == max(result.regrets["forecast"] - result.regrets[result.chosen])
+    assert rows[0][0].startswith(("2026-01-", "2026-02-"))
+
+
+def test_a_budget_of_solver_calls_is_kept():
+    solved = []
+
+    class Watched(TopK):
+        def solve(self, costs):
+            solved.append(len(costs))
+            return super().solve(costs)
+
+    samples = make_samples(times=False)
+    result = compare_table(replace(samples, problem=Watched(D, 1, sense="min")), max_solves=700)
+    assert result.n_solves <= 700
+    assert sum(solved) <= 700
+
+
+def test_too_small_a_budget():
+    with pytest.raises(InputError, match="--max-solves must be at least 28"):
+        compare_table(make_samples(), max_solves=27)
+
+
+def test_a_named_model_is_taken_without_a_search():
+    choice = choose(make_samples(), name="wise")
+    assert (choice.name, choice.search, choice.regret) == ("wise", None, None)
+
+
+def test_the_average_if_asked_for():
+    assert compare_table(make_samples(), average=True).chosen == "average"
+
+
+def test_headlines(result):
+    said = headline(result)
+    assert result.verdict == "better"
+    assert "of the avoidable cost against your forecast: about " in said
+    assert "EUR ± " in said
+    assert said.endswith("per day.")
+    useless = compare_table(make_samples(noise=3.0, seed=1))
+    assert headline(useless).startswith("Keep least squares")
+    lost = replace(result, saving=Interval(-2.0, -5.0, 1.0))
+    assert headline(lost).endswith("held-out rows (it lost about 2 EUR ± 3 per day).")
+    assert headline(replace(result, saving=Interval(-2.0, -3.0, -1.0))).endswith("decides worse on the held-out ones.")
+
+
+def findings(samples):
+    return {finding.topic: finding for finding in health(compare_table(samples))}
+
+
+def test_healthy_data_is_called_fine():
+    found = findings(make_samples(times=False))
+    assert not any(finding.look for finding in found.values()), found
+
+
+def test_sick_data_is_noticed():
+    samples = make_samples(noise=0.3)
+    samples.lines["x"][36:] += 9
+    samples.lines["twin"] = 2 * samples.lines["y"]
+    samples.lines["leak"] = samples.costs[:, 1].copy()
+    samples.costs[3, 0] = 1e6
+    samples.costs[:12, 2] = 0.0
+    found = findings(samples)
+    for topic in ("drift of the features", "collinearity", "costs among the features", "outliers", "heavy tails"):
+        assert found[topic].look, topic
+    assert found["zeros and negative costs"].look
+    assert "'leak'" in found["costs among the features"].found
+    assert "'a' of 2026-01-04" in found["outliers"].found
+    assert "'x'" in found["drift of the features"].found
+
+
+def test_gaps():
+    days = make_samples().times
+    assert as_gap("2", days) == np.timedelta64(2, "D")
+    assert as_gap("36h", days) == np.timedelta64(36, "h")
+    assert as_gap(None, days) is None
+    assert as_gap("2.5", np.arange(5)) == 2.5

@@ -1,0 +1,114 @@
+"""Wide and long tables as samples."""
+
+import numpy as np
+import pytest
+
+from decidewise.data.columns import NamedColumns
+from decidewise.errors import InputError
+from decidewise.problems import ProblemFile
+from decidewise.tables.features import TableFeatures
+from decidewise.tables.options import TableOptions
+from decidewise.tables.read import read_samples
+
+WIDE = {
+    "day": np.array(["2026-01-03", "2026-01-01", "2026-01-02"], dtype="datetime64[D]"),
+    "load": [3.0, 1.0, 2.0],
+    "f_b": [30.0, 10.0, 20.0],
+    "f_a": [300.0, 100.0, 200.0],
+    "cost_a": [3.5, 1.5, 2.5],
+    "cost_b": [33.0, 11.0, 22.0],
+    "toll_a": [0.0, 9.0, 0.0],
+    "toll_b": [0.0, 0.0, 0.0],
+    "k": [1, 1, 2],
+}
+LONG = {
+    "day": [2, 2, 1, 1],
+    "item": ["b", "a", "a", "b"],
+    "load": [22.0, 21.0, 11.0, 12.0],
+    "cost": [2.2, 2.1, 1.1, 1.2],
+    "k": [1, 1, 2, 2],
+}
+
+
+def problem(tmp_path, text='kind = "top_k"\nn = 2\nk = 1\nsense = "min"\n'):
+    (tmp_path / "problem.toml").write_text(text)
+    return ProblemFile.read(tmp_path / "problem.toml")
+
+
+def read(table, file=None, *, like=None, needed=None, costs=True, in_order=True, **options):
+    chosen = TableOptions.of({}, **options)
+    columns = NamedColumns.of(table)
+    return read_samples(columns, chosen, file, like=like, needed=needed, costs=costs, in_order=in_order)
+
+
+def test_a_wide_table_is_sorted_by_time_with_all_its_parts(tmp_path):
+    file = problem(tmp_path, 'kind = "top_k"\nn = 2\nk = { column = "k" }\nsense = "min"\n')
+    samples = read(WIDE, file, time="day", known=["toll_*"], forecast=["f_*"], groups="k")
+    assert samples.cost_names == ("a", "b")
+    np.testing.assert_array_equal(samples.costs, [[1.5, 11], [2.5, 22], [3.5, 33]])
+    assert samples.forecast == ("f_a", "f_b")  # in the order of the costs, not of the table
+    assert list(samples.lines) == ["day", "load", "f_b", "f_a"]  # the problem's column, groups and tolls are none
+    np.testing.assert_array_equal(samples.lines["load"], [1, 2, 3])
+    assert samples.groups.tolist() == ["1", "2", "1"]
+    # Tolls and k are those of the same day: the first pays 9 for a, the second chooses both.
+    np.testing.assert_array_equal(samples.problem.solve([[1.0, 2.0]] * 3), [[0, 1], [1, 1], [1, 0]])
+
+
+def test_features_of_each_item_in_a_wide_table():
+    samples = read(WIDE, features=["forecast=f_*", "load=load"], forecast=["f_*"])
+    X = samples.features(TableFeatures(list(samples.lines)).fit(samples.lines))
+    np.testing.assert_array_equal(X[0], [[300, 3], [30, 3]])
+    assert (samples.per_item, samples.forecast) == (True, ("forecast",))
+
+
+def test_a_long_table_in_any_order(tmp_path):
+    file = problem(tmp_path, 'kind = "top_k"\nn = 2\nk = { column = "k" }\nsense = "min"\n')
+    samples = read(LONG, file, rows="day", items="item", item_order=["a", "b"], time="day")
+    assert samples.keys.tolist() == [1, 2]
+    np.testing.assert_array_equal(samples.costs, [[1.1, 1.2], [2.1, 2.2]])
+    X = samples.features(TableFeatures(["load"]).fit(samples.lines))
+    np.testing.assert_array_equal(X[:, :, 0], [[11, 12], [21, 22]])
+    np.testing.assert_array_equal(samples.problem.solve([[1.0, 2.0]] * 2), [[1, 1], [1, 0]])
+
+
+def test_rows_without_any_costs_are_left_out_and_said():
+    table = WIDE | {"cost_a": [np.nan, 1.5, 2.5], "cost_b": [np.nan, 11.0, 22.0]}
+    samples = read(table)
+    assert len(samples) == 2
+    assert samples.notes == ("1 of 3 rows have no costs yet, and are left out.",)
+
+
+def test_new_rows_keep_their_order_and_need_no_costs():
+    new = {name: WIDE[name] for name in ("day", "load")}
+    samples = read(new, like=["a", "b"], needed={"load": "numbers"}, costs=None, in_order=False, time="day")
+    np.testing.assert_array_equal(samples.lines["load"], [3, 1, 2])
+    assert samples.costs is None
+
+
+def test_taking_rows_takes_their_items_too():
+    samples = read(LONG, rows="day", items="item").take([1])
+    np.testing.assert_array_equal(samples.lines["load"], [12.0, 11.0])  # items in the order of the first sample
+    assert samples.cost_names == ("b", "a")
+
+
+def test_options_of_a_command_come_before_those_of_the_file():
+    options = TableOptions.of({"costs": "a_*", "rows": "day", "unit": "EUR"}, costs=["b_*"], rows=None)
+    assert (options.costs, options.rows, options.unit) == (("b_*",), "day", "EUR")
+    assert TableOptions.of(options.as_dict()) == options
+
+
+def test_the_row_of_a_bad_value_in_a_long_table_is_that_of_the_table():
+    table = LONG | {"load": ["1", "2", "oops", "4"]}
+    with pytest.raises(InputError, match="column 'load' is numbers, but row 3 has 'oops'"):
+        read(table, rows="day", items="item")
+    with pytest.raises(InputError, match="column 'load' must be numbers; row 3 has 'oops'"):
+        read(table, rows="day", items="item", like=["b", "a"], needed={"load": "numbers"}, costs=None, in_order=False)
+
+
+def test_days_and_hours_of_a_column_of_times():
+    times = np.datetime64("2026-01-01T00:00") + np.arange(48) * np.timedelta64(1, "h")
+    table = {"time": times[::-1], "x": np.arange(48.0), "cost": np.arange(100.0, 148.0)}
+    samples = read(table, rows="time.date", items="time.hour", time="time.date")
+    assert (samples.title, samples.costs.shape, list(samples.lines)) == ("day", (2, 24), ["time", "x"])
+    assert samples.cost_names[:2] == ("23", "22")  # the order of the first sample
+    np.testing.assert_array_equal(samples.costs[0], np.arange(124.0, 148.0))
