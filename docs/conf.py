@@ -1,5 +1,6 @@
 """The site: `make docs` builds it offline into `out/site`; warnings are errors."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -17,16 +18,15 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "generated_pages",
 ]
-exclude_patterns = ["_ext", "gallery", "generated/*.txt"]
+exclude_patterns = ["_ext", "_templates", "gallery", "sg_execution_times.rst", "generated/gallery/sg_execution_times.rst"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 myst_links_external_new_tab = False
 # Pages link to files of the project, which are not part of the site.
@@ -40,10 +40,10 @@ numpydoc_class_members_toctree = False
 
 html_theme = "furo"
 html_static_path = ["_static"]
+templates_path = ["_templates"]
 html_theme_options = {"sidebar_hide_name": False, "navigation_with_keys": True}
 html_copy_source = False
 html_show_sourcelink = False
-mathjax_path = ""  # formulas are in plain text and code; nothing is fetched from the network
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
@@ -58,6 +58,6 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "matplotlib_animations": False,
-    "plot_gallery": True,
+    "plot_gallery": "SITE_WITHOUT_FIGURES" not in os.environ,
     "log_level": {"backreference_missing": "debug"},
 }

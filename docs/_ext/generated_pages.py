@@ -67,9 +67,18 @@ def package_page(name: str, text: str) -> str:
         key for key, value in vars(package).items() if not key.startswith("_") and _is_of(value, name)
     ]
     here = [key for key in names if not key.startswith("_") and not inspect.ismodule(getattr(package, key))]
+    elsewhere = {}
+    if name == "decidewise":  # what a subpackage has is shown there
+        for other in list(PACKAGES)[1:]:
+            room = other.removeprefix("decidewise.")
+            elsewhere |= {key: f"~{room}.{key}" for key in getattr(importlib.import_module(other), "__all__", [])}
     is_data = {key for key in here if not (inspect.isclass(found := getattr(package, key)) or callable(found))}
-    lines = [_titled(f"``{name}``"), text, "", f".. currentmodule:: {name}", "", ".. autosummary::", "   :toctree: api"]
-    lines += ["", *(f"   {key}" for key in sorted(here, key=str.lower) if key not in is_data), ""]
+    listed = sorted((key for key in here if key not in is_data), key=str.lower)
+    lines = [_titled(f"``{name}``"), text, "", f".. currentmodule:: {name}", ""]
+    for more, keys in ((False, [k for k in listed if k not in elsewhere]), (True, [k for k in listed if k in elsewhere])):
+        if keys:
+            lines += [".. autosummary::", *([] if more else ["   :toctree: api"]), ""]
+            lines += [*(f"   {elsewhere.get(key, key)}" for key in keys), ""]
     return "\n".join(lines)
 
 
