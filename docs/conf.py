@@ -23,7 +23,13 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "generated_pages",
 ]
-exclude_patterns = ["_ext", "_templates", "gallery", "sg_execution_times.rst", "generated/gallery/sg_execution_times.rst"]
+exclude_patterns = [
+    "_ext",
+    "_templates",
+    "gallery",
+    "sg_execution_times.rst",
+    "generated/gallery/sg_execution_times.rst",
+]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 
 myst_enable_extensions = ["colon_fence", "deflist"]

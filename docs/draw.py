@@ -84,7 +84,6 @@ def main() -> None:
     mpl.rcParams["svg.fonttype"] = "none"
     for name, figure in {"choose": draw_tree(), "words": draw_words()}.items():
         figure.savefig(IMAGES / f"{name}.svg", metadata={"Date": None})
-        figure.savefig(f"/tmp/{name}.png", dpi=80)
 
 
 if __name__ == "__main__":

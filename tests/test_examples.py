@@ -12,6 +12,7 @@ SMALL = {
     "known_costs": {"n_seeds": 1, "n_test": 50},
     "pyepo_one_line": {"n_train": 64, "n_test": 50, "epochs": 2},
     "interval_coverage": {"rounds": 2, "sizes": (50,)},
+    "reduction": {"workers": (1, 10)},
     "scales": {"trials": 1, "n_test": 50, "data": Path("nowhere")},
     "rates": {"trials": 10, "sizes": (32, 64, 128)},
     "spo_plus": {"trials": 1, "rows": 60, "degrees": (1, 8)},

@@ -12,8 +12,20 @@ import pytest
 
 import decidewise
 
-LAZY = ("decidewise", "decidewise.experiments", "decidewise.models", "decidewise.problems")
-ROOMS = ("data", "evaluate", "experiments", "frontends", "losses", "measure", "models", "problems", "report", "testing")
+LAZY = ("decidewise", "decidewise.experiments", "decidewise.models", "decidewise.problems", "decidewise.streams")
+ROOMS = (
+    "data",
+    "distributed",
+    "evaluate",
+    "experiments",
+    "frontends",
+    "losses",
+    "measure",
+    "models",
+    "problems",
+    "report",
+    "testing",
+)
 
 
 def run(code):

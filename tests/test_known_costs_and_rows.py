@@ -102,10 +102,10 @@ def test_the_contract_of_known_costs():
         check_problem(Machines(sense=sense), costs=np.random.default_rng(0).normal(size=(30, 2)))
 
 
-#: Losses that need what this problem lacks: linear constraints, flat faces, zeros and ones, or no known part.
+#: Losses that need what this problem lacks: constraints, flat faces or curved ones, zeros and ones, or no known part.
 REFUSE_MACHINES = {
     "wise", "cosine", "rfwo", "sce", "pear", "qptl", "lava", "mom", "cave", "cave+", "cave-hybrid", "cilp", "intopt",
-    "one-sided",
+    "one-sided", "implicit", "dys",
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import pytest
 from hatchling.build import build_wheel
 
 import decidewise.paper
+import decidewise.real
 from decidewise.experiments import Store
 from decidewise.paper import TABLES
 
@@ -34,7 +35,9 @@ def files(folder):
 
 
 def test_the_wheel_carries_the_plans_and_finds_them(installed, tmp_path):
-    assert files(installed / "decidewise" / "paper") == files(Path(decidewise.paper.__file__).parent)
+    for room in (decidewise.paper, decidewise.real):
+        source = Path(room.__file__).parent
+        assert files(installed / "decidewise" / source.name) == files(source) != {}
     Store(tmp_path / "rows.sqlite")
     command = "import decidewise.cli as cli; print(cli.__file__); cli.app()"
     result = subprocess.run(

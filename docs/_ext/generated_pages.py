@@ -24,6 +24,7 @@ PACKAGES = {
     "decidewise.data": "Generators, and tables read into arrays with names.",
     "decidewise.evaluate": "Regrets, their differences and intervals.",
     "decidewise.measure": "The change of measure itself.",
+    "decidewise.distributed": "The same fits, decisions and regrets over a Dask cluster.",
     "decidewise.experiments": "Plans, and the rows that they produce.",
     "decidewise.testing": "The contracts, as checks for your own problem, loss or model.",
 }
@@ -75,7 +76,10 @@ def package_page(name: str, text: str) -> str:
     is_data = {key for key in here if not (inspect.isclass(found := getattr(package, key)) or callable(found))}
     listed = sorted((key for key in here if key not in is_data), key=str.lower)
     lines = [_titled(f"``{name}``"), text, "", f".. currentmodule:: {name}", ""]
-    for more, keys in ((False, [k for k in listed if k not in elsewhere]), (True, [k for k in listed if k in elsewhere])):
+    for more, keys in (
+        (False, [k for k in listed if k not in elsewhere]),
+        (True, [k for k in listed if k in elsewhere]),
+    ):
         if keys:
             lines += [".. autosummary::", *([] if more else ["   :toctree: api"]), ""]
             lines += [*(f"   {elsewhere.get(key, key)}" for key in keys), ""]
@@ -122,8 +126,9 @@ def problems_page() -> str:
         examples += [f"``{name}``: {_inline(kind.summary)}", "", ".. code-block:: toml", "", toml]
     headings = ("kind", "class", "costs", "sense", "polyhedron", "a row of the example", "ties")
     text = """
-    ``kind`` is what a ``problem.toml`` says; ``decidewise problems KIND`` shows all its keys. The time is that of one row
-    of the small example below, in a batch of 200, on the machine that built this site; ``make speed`` times real sizes.
+    ``kind`` is what a ``problem.toml`` says; ``decidewise problems KIND`` shows all its keys. The time is that of one
+    row of the small example below, in a batch of 200, on the machine that built this site; ``make speed`` times real
+    sizes.
     """
     lines = [_titled("All problems"), textwrap.dedent(text), _table(headings, rows)]
     return "\n".join([*lines, _titled("Examples", "-"), *examples])
@@ -157,7 +162,11 @@ def errors_page() -> str:
     lines += ["what was expected, what came, and what to do. Other outcomes have classes of their own:", ""]
     for name, found in vars(decidewise.errors).items():
         if inspect.isclass(found) and found.__module__ == "decidewise.errors" and not name.startswith("_"):
-            lines += [f"``{name}``", f"   {_inline(inspect.cleandoc(found.__doc__ or '').partition(chr(10) * 2)[0])}", ""]
+            lines += [
+                f"``{name}``",
+                f"   {_inline(inspect.cleandoc(found.__doc__ or '').partition(chr(10) * 2)[0])}",
+                "",
+            ]
     return "\n".join(lines)
 
 

@@ -2,8 +2,8 @@
 Known costs beside predicted ones
 =================================
 
-Travel times are predicted, tolls are known. A model that only predicts directions cannot be added to tolls; a lifted one
-predicts costs in their own units.
+Travel times are predicted, tolls are known. A model that only predicts directions cannot be added to tolls; a lifted
+one predicts costs in their own units.
 """
 
 import matplotlib.pyplot as plt

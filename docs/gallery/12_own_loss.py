@@ -2,8 +2,8 @@
 Adding a loss
 =============
 
-A loss is one class with one method. It works in ``DecisionRegressor``, in torch and in jax, and in plans; ``check_loss``
-says whether it keeps the contract.
+A loss is one class with one method. It works in ``DecisionRegressor``, in torch and in jax, and in plans.
+``check_loss`` says whether it keeps the contract.
 """
 
 from dataclasses import dataclass

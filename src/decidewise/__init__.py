@@ -7,7 +7,8 @@
 >>> regret = normalized_regret(test.problem, model.predict(test.X), test.costs)
 >>> decisions = decide(model, test.problem, test.X)
 
-- Models: `WiseRegressor`, `WiseRegressorCV`, `GeneralizedLinear`, `DecisionRegressor`; see `decidewise.models`.
+- Models: `WiseRegressor`, `WiseRegressorCV`, `GeneralizedLinear`, `DecisionRegressor`; trees: `SpoTreeRegressor`,
+  `SpoForestRegressor`, `DecisionBoostingRegressor`; see `decidewise.models`.
 - Problems: `decidewise.problems`, or your own class derived from `Problem`.
 - Decisions: `decide`.
 - Model files: `save_model`, `load_model`, `read_model_summary`; for other runtimes `export_onnx`.

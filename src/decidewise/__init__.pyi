@@ -1,6 +1,20 @@
 # What the package offers; see `decidewise.runtime.lazy`.
-from decidewise import data, evaluate, experiments, frontends, losses, measure, models, problems, report, testing
+from decidewise import (
+    data,
+    distributed,
+    evaluate,
+    experiments,
+    frontends,
+    losses,
+    measure,
+    models,
+    problems,
+    report,
+    testing,
+)
+from decidewise.choose_files import choose_files
 from decidewise.decide import decide
+from decidewise.decide_files import decide_files, evaluate_files
 from decidewise.diagnose import diagnose
 from decidewise.errors import (
     CalibrationWarning,
@@ -13,12 +27,21 @@ from decidewise.errors import (
 from decidewise.evaluate import compare, normalized_regret
 from decidewise.losses import Loss
 from decidewise.model_file import ModelSummary, export_onnx, load_model, read_model_summary, save_model
-from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor, WiseRegressorCV
+from decidewise.models import (
+    DecisionBoostingRegressor,
+    DecisionRegressor,
+    GeneralizedLinear,
+    SpoForestRegressor,
+    SpoTreeRegressor,
+    WiseRegressor,
+    WiseRegressorCV,
+)
 from decidewise.problems import Problem
 
 __version__: str
 __all__ = [
     "CalibrationWarning",
+    "DecisionBoostingRegressor",
     "DecisionRegressor",
     "DivergenceError",
     "GeneralizedLinear",
@@ -28,15 +51,21 @@ __all__ = [
     "OptimalityWarning",
     "Problem",
     "SolverError",
+    "SpoForestRegressor",
+    "SpoTreeRegressor",
     "TrainingWarning",
     "WiseRegressor",
     "WiseRegressorCV",
     "__version__",
+    "choose_files",
     "compare",
     "data",
     "decide",
+    "decide_files",
     "diagnose",
+    "distributed",
     "evaluate",
+    "evaluate_files",
     "experiments",
     "export_onnx",
     "frontends",

@@ -1,14 +1,14 @@
-"""A progress bar for slow loops."""
+"""Progress bars for slow loops and for rows that are read."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from time import perf_counter
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 Item = TypeVar("Item")
 _silenced: list[bool] = []
@@ -44,3 +44,49 @@ def silenced(silent: bool = True) -> Iterator[None]:
     finally:
         if silent:
             _silenced.pop()
+
+
+class RowBar:
+    """A bar with rows per second and the time left, shown if the rows take longer than `patience` seconds.
+
+    Parameters
+    ----------
+    total : int, optional
+        The number of rows, if it is known.
+    done : int
+        The number of rows that an earlier run has read.
+    """
+
+    def __init__(self, description: str, total: int | None, *, done: int = 0, patience: float = 1.0) -> None:
+        self.description, self.total, self.patience = description, total, patience
+        self.first = self.done = done
+        self.begin = perf_counter()
+        self.progress: Progress | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.progress is not None and not self.progress.disable:
+            self.progress.stop()
+
+    def advance(self, n_rows: int) -> None:
+        """Count more rows."""
+        self.done += n_rows
+        seconds = perf_counter() - self.begin
+        if self.progress is None and seconds > self.patience:
+            console = Console(stderr=True)
+            self.progress = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.completed:,} rows, {task.fields[speed]:,.0f} rows/s"),
+                TimeRemainingColumn(),
+                console=console,
+                transient=True,
+                disable=bool(_silenced) or not (console.is_terminal or console.is_jupyter),
+            )
+            self.progress.start()
+            self.task = self.progress.add_task(self.description, total=self.total, speed=0.0)
+        if self.progress is not None:
+            speed = (self.done - self.first) / max(seconds, 1e-9)
+            self.progress.update(self.task, completed=self.done, speed=speed)

@@ -20,7 +20,15 @@ PROBLEMS = {
     "path": ShortestPath(3, 3),
     "knapsack": Knapsack([[3.0, 4.0, 5.0, 6.0, 7.0], [4.0, 2.0, 6.0, 3.0, 5.0]], [12.0, 10.0]),
 }
-PAIRS = [pytest.param(name, problem, id=f"{name}-{where}") for name in registry for where, problem in PROBLEMS.items()]
+ON_POLYTOPES = [name for name in registry if name != "implicit"]
+PAIRS = [
+    *(
+        pytest.param(name, problem, id=f"{name}-{where}")
+        for name in ON_POLYTOPES
+        for where, problem in PROBLEMS.items()
+    ),
+    pytest.param("implicit", Ball(5), id="implicit-ball"),
+]
 N, N_FEATURES = 20, 4
 
 
@@ -60,7 +68,7 @@ def test_the_gradient_of_a_network_follows_from_the_loss_by_the_chain_rule(name,
     np.testing.assert_allclose(layer.bias.grad, 3 * gradient.mean(axis=0), **tolerance)
 
 
-@pytest.mark.parametrize("name", registry)
+@pytest.mark.parametrize("name", ON_POLYTOPES)
 def test_labels_can_be_prepared_once(name):
     problem = PROBLEMS["path"]
     X, costs, layer = draw(problem)

@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import subprocess
 import sys
 import zipfile
 from hashlib import sha256
@@ -374,23 +373,3 @@ def test_lightgbm_needs_no_skops_and_trusts_its_text(path):
     model = WiseRegressor(LGBMRegressor(n_estimators=3, verbosity=-1, n_jobs=1)).fit(X, COSTS)
     save_model(model, path)
     assert read_model_summary(path).types == ("lightgbm.Booster",)
-
-
-HIDDEN = """
-import sys
-sys.modules["skops"] = None
-from importlib import util
-find = util.find_spec
-util.find_spec = lambda name, *rest: None if name == "skops" else find(name, *rest)
-from sklearn.neighbors import KNeighborsRegressor
-from decidewise import save_model, load_model
-try:
-    save_model(KNeighborsRegressor(1).fit([[0.0], [1.0]], [[0.0], [1.0]]), sys.argv[1])
-except ImportError as missing:
-    print(missing)
-"""
-
-
-def test_without_skops_a_sentence_says_what_to_install(path):
-    result = subprocess.run([sys.executable, "-c", HIDDEN, str(path)], check=True, capture_output=True, text=True)
-    assert result.stdout == ('saving the model, a KNeighborsRegressor, needs skops: pip install "decidewise[skops]".\n')

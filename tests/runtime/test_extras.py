@@ -61,3 +61,23 @@ def test_the_command_names_the_extra_and_nothing_else(missing):
     result = run("from decidewise.__main__ import main; main()", missing)
     assert result.returncode == 2
     assert result.stderr == f'Error: the command line needs {missing}: pip install "decidewise[cli]".\n'
+
+
+def test_the_server_names_its_extra():
+    result = run(
+        "from decidewise.__main__ import main; import sys; sys.argv[1:] = ['serve', 'm.dw']; main()", "uvicorn"
+    )
+    assert result.returncode == 2
+    assert result.stderr == 'Error: decidewise.server needs uvicorn: pip install "decidewise[serve]".\n'
+
+
+@pytest.mark.parametrize("extra", ["onnx", "skops"])
+def test_models_in_other_forms_name_their_extra(extra, tmp_path):
+    code = (
+        "from sklearn.neighbors import KNeighborsRegressor\n"
+        "from decidewise import export_onnx, save_model\n"
+        "model = KNeighborsRegressor(1).fit([[0.0], [1.0]], [[0.0], [1.0]])\n"
+        f"{'export_onnx' if extra == 'onnx' else 'save_model'}(model, {str(tmp_path / 'm')!r})"
+    )
+    result = run(code, extra)
+    assert f' needs {extra}: pip install "decidewise[{extra}]".' in result.stderr.strip().splitlines()[-1]

@@ -8,7 +8,7 @@ import struct
 import subprocess
 import sys
 import zlib
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -125,6 +125,7 @@ class OfTables:
     """A model that reads tables, as `decidewise fit` writes it."""
 
     features = SimpleNamespace(needed=("heat", "wind", "hour"))
+    options = MappingProxyType({"rows": "day", "items": "hour"})
     cost_names_in_ = tuple("abcd")
     n_outputs_ = 4
 
@@ -150,6 +151,9 @@ def test_models_of_tables_get_the_whole_table(served, top_two):
         assert found["rows"] == ["2026-01-01", "2026-01-02", "2026-01-03"]
         found = client.post("/predict", {"rows": rows}).json
         np.testing.assert_array_equal(found["costs"], MODEL.predict(X[:3]))
+        described = client.get("/openapi.json").json["paths"]["/predict"]["post"]["requestBody"]["content"]
+        record = described["application/json"]["schema"]["properties"]["rows"]["items"]
+        assert record["required"] == ["day", "hour", "heat", "wind"]
         assert "reads tables" in client.post("/predict", {"X": X.tolist()}).json["error"]
         assert read_arrow(client.post("/predict", {"rows": rows}, accept=ARROW))["row"] == found["rows"]
 

@@ -13,6 +13,7 @@ from decidewise.cli.errors import Commands
 from decidewise.cli.models import decide, evaluate, fit, inspect, predict
 from decidewise.cli.paper import paper_commands
 from decidewise.cli.problems import problems
+from decidewise.cli.real import real_commands
 from decidewise.cli.serve import serve
 from decidewise.cli.tables import compare, diagnose, init
 
@@ -57,5 +58,10 @@ app.add_typer(
     name="paper",
     help="Repeat the paper's experiments: shortest_path, knapsack and portfolio, or quick for a short look. Also by "
     "name: better and travelling_salesman, which aim below the published regret.",
+)
+app.add_typer(
+    real_commands,
+    name="real",
+    help="Compare the methods on real data, in the order of time; tasks whose data are not here are left out.",
 )
 app.add_typer(bench_commands, name="bench", help="Run plans of your own.")

@@ -15,7 +15,7 @@ from decidewise.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from decidewise.experiments import Cell, Store
+    from decidewise.experiments import Cell, Plan, Store
 
 Plans = Annotated[list[str] | None, typer.Argument(metavar="[PLAN]...", help="Plans, as TOML files.")]
 Trials = Annotated[int | None, typer.Option(min=1, help="Number of trials, in place of that in the plans.")]
@@ -41,12 +41,15 @@ class PlanCommands:
         None; returns the path of the page.
     also : sequence of str
         Plans that are also read if no plan is named and the store has rows of them.
+    prepare : callable, optional
+        Called with each plan before it is run; returns the plan to run, such as one without what cannot be run here.
     """
 
     name: str
     find: Callable[[Sequence[str]], list[Path]]
     write_report: Callable[[pa.Table, Path, Path | None], Path]
     also: Sequence[str] = ()
+    prepare: Callable[[Plan], Plan] | None = None
 
     def as_group(self) -> typer.Typer:
         """Return the commands as a group to add to an application."""
@@ -79,7 +82,7 @@ class PlanCommands:
 
         anew: Literal["all", "failed"] | None = "all" if fresh else "failed" if retry else None
         try:
-            cells = self._cells(plans, trials)
+            cells = self._cells(plans, trials, prepare=self.prepare)
             stored = Store(self._path(store))
             run(cells, stored, jobs=jobs, cluster=cluster, anew=anew, console=Console())
         except KeyboardInterrupt as stop:
@@ -166,13 +169,19 @@ class PlanCommands:
         typer.echo(f"{table.num_rows:,} rows: {to}")
 
     def _cells(
-        self, plans: Sequence[str] | None, trials: int | None, code: str | None = None, libraries: str | None = None
+        self,
+        plans: Sequence[str] | None,
+        trials: int | None,
+        code: str | None = None,
+        libraries: str | None = None,
+        prepare: Callable[[Plan], Plan] | None = None,
     ) -> list[Cell]:
         from decidewise.experiments import cells_of_all, read_plan  # noqa: PLC0415
         from decidewise.experiments.version import with_libraries  # noqa: PLC0415
 
         made_with = with_libraries(libraries) if libraries else None
         read = [read_plan(path) for path in self.find(plans or [])]
+        read = [prepare(plan) for plan in read] if prepare else read
         return cells_of_all(read, trials=trials, version=code, libraries=made_with)
 
     def _path(self, store: Path | None) -> Path:

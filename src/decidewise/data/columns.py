@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import numpy.typing as npt
 
 from decidewise.checks import FloatArray, as_array, listed, shown
 from decidewise.data.files import FORMATS, read_files
+from decidewise.streams.columns import select_columns
 
 
 @dataclass(frozen=True)
@@ -70,15 +69,7 @@ class NamedColumns:
 
     def matching(self, wanted: Any, *, argument: str) -> list[str]:
         """Return the columns that a name, a pattern such as `"x_*"`, or a list of these selects, each of them once."""
-        selected: list[str] = []
-        for pattern in [wanted] if isinstance(wanted, str) else list(wanted):
-            found = [pattern] if pattern in self.names else [n for n in self.names if fnmatchcase(n, str(pattern))]
-            if not found:
-                close = get_close_matches(str(pattern), self.names, n=1)
-                hint = f" Do you mean {close[0]!r}?" if close else f" There are {listed(self.names)}."
-                raise ValueError(f"{argument}: the table has no column {pattern!r}.{hint}")
-            selected += [name for name in found if name not in selected]
-        return selected
+        return select_columns(self.names, wanted, argument=argument)
 
     def one(self, name: Any, *, argument: str) -> str:
         """Return the single column that a name or a pattern selects."""

@@ -12,6 +12,7 @@ from decidewise.checks import FloatArray, listed
 from decidewise.data.columns import NamedColumns
 from decidewise.data.dataset import Dataset
 from decidewise.problems.base import Problem, as_problem
+from decidewise.streams.columns import pattern_parts
 
 Names = tuple[str, ...]
 
@@ -152,7 +153,7 @@ def _read_wide(
     columns = table.matching(costs, argument="costs")
     _check_width(problem, len(columns), f"costs={costs!r} selects {len(columns)} columns, {listed(columns)}")
     keys = _row_keys(table, rows)
-    items = _parts(columns, costs) if isinstance(features, Mapping) else tuple(columns)
+    items = pattern_parts(columns, costs) if isinstance(features, Mapping) else tuple(columns)
     X, names, items = _wide_features(table, features, items)
     leaked = [name for name in columns if not isinstance(features, Mapping) and name in names]
     if leaked:
@@ -175,7 +176,7 @@ def _wide_features(table: NamedColumns, features: Any, items: Names) -> tuple[Fl
         if isinstance(pattern, str) and pattern in table.names:
             parts.append(np.repeat(table.numbers(columns), len(items), axis=1))
             continue
-        own = dict(zip(_parts(columns, pattern), columns, strict=True))
+        own = dict(zip(pattern_parts(columns, pattern), columns, strict=True))
         by_name = isinstance(pattern, str)
         missing = [item for item in items if item not in own] if by_name else []
         if len(columns) != len(items) or missing:
@@ -183,14 +184,6 @@ def _wide_features(table: NamedColumns, features: Any, items: Names) -> tuple[Fl
             raise ValueError(f"{argument} selects {len(columns)} columns, and there are {len(items)} costs{lacks}.")
         parts.append(table.numbers([own[item] for item in items] if by_name else columns))
     return np.stack(parts, axis=2), tuple(map(str, features)), items
-
-
-def _parts(columns: Sequence[str], pattern: Any) -> Names:
-    """Return what stands for the `*` of a pattern in each column; the columns themselves if it is no pattern."""
-    if not isinstance(pattern, str) or pattern.count("*") != 1 or pattern in columns:
-        return tuple(columns)
-    before, after = pattern.split("*")
-    return tuple(column[len(before) : len(column) - len(after)] for column in columns)
 
 
 def _names_of_features(table: NamedColumns, features: Any) -> list[str]:

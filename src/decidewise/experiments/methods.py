@@ -12,7 +12,7 @@ import msgspec
 
 from decidewise.checks import as_positive
 from decidewise.errors import InputError
-from decidewise.losses import Loss, as_loss, registry
+from decidewise.losses import NOT_OFFERED, Loss, as_loss, registry
 from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor
 from decidewise.problems.base import Problem
 from decidewise.runtime.importable import check_name, resolve
@@ -119,6 +119,8 @@ class Method(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.model:
             resolve(self.model)
             return
+        if self.loss in NOT_OFFERED and self.loss not in registry:
+            raise InputError(f"there is no loss {self.loss!r}: {NOT_OFFERED[self.loss]}")
         if not (self.importable or self.loss in registry):
             raise InputError(
                 f"unknown loss {self.loss!r}; known are {', '.join(registry)}. A loss of your own is written as "

@@ -14,8 +14,11 @@ from decidewise.losses.cmap import Cmap
 from decidewise.losses.cosine import Cosine, cosine
 from decidewise.losses.dbb import Dbb
 from decidewise.losses.dpo import Dpo
+from decidewise.losses.dys import Dys
 from decidewise.losses.imle import Imle
+from decidewise.losses.implicit import Implicit
 from decidewise.losses.intopt import IntOpt
+from decidewise.losses.lancer import Lancer
 from decidewise.losses.lava import Lava
 from decidewise.losses.lodl import Lodl
 from decidewise.losses.ltr import LtrListwise, LtrPairwise, LtrPointwise
@@ -23,6 +26,7 @@ from decidewise.losses.mom import Mom
 from decidewise.losses.mse import Mse, mse
 from decidewise.losses.nce import Nce
 from decidewise.losses.nid import Nid
+from decidewise.losses.not_offered import NOT_OFFERED
 from decidewise.losses.one_sided import OneSided
 from decidewise.losses.pear import Pear
 from decidewise.losses.pfy import Pfy
@@ -73,6 +77,9 @@ registry: dict[str, type[Loss]] = {
     "pg-adaptive": PgAdaptive,
     "sfge": Sfge,
     "lodl": Lodl,
+    "lancer": Lancer,
+    "implicit": Implicit,
+    "dys": Dys,
 }
 
 
@@ -88,6 +95,8 @@ def as_loss(loss: str | Loss, **parameters: Any) -> Loss:
                 f"parameters are for a loss given by its name; got loss={loss!r}. Set {', '.join(parameters)} in it."
             )
         return loss
+    if isinstance(loss, str) and loss in NOT_OFFERED and loss not in registry:
+        raise ValueError(f"there is no loss {loss!r}: {NOT_OFFERED[loss]}")
     if not (isinstance(loss, str) and loss in registry):
         raise ValueError(f"loss must be one of {', '.join(registry)}, or a Loss such as SpoPlus(); got {loss!r}.")
     known = signature(registry[loss])
@@ -100,6 +109,7 @@ def as_loss(loss: str | Loss, **parameters: Any) -> Loss:
 
 
 __all__ = [
+    "NOT_OFFERED",
     "SHARED",
     "Aimle",
     "Cave",
@@ -111,8 +121,11 @@ __all__ = [
     "Dbb",
     "DecisionTarget",
     "Dpo",
+    "Dys",
     "Imle",
+    "Implicit",
     "IntOpt",
+    "Lancer",
     "Lava",
     "Lodl",
     "Loss",

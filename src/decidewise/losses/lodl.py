@@ -88,7 +88,7 @@ class Lodl(Loss):
                 f"Lodl fits {n_weights} weights per row, and {self.n_samples} samples do not determine them. Set "
                 f"n_samples to {n_weights} or more; several times as many are better."
             )
-        spread = _spread(costs)
+        spread = spread_of(costs)
         best = row_dot(costs, solve_labels(problem, costs))
         weights = np.empty((n, 2, d))
         part = max(1, _MOST_ENTRIES // (self.n_samples * d))
@@ -125,7 +125,7 @@ class Lodl(Loss):
         return weights.reshape(2, -1) if self.directed else np.stack([weights, weights])
 
 
-def _spread(costs: FloatArray) -> FloatArray:
+def spread_of(costs: FloatArray) -> FloatArray:
     """Return the standard deviation (d,) of each cost; of a cost that is constant, that of a typical one."""
     spread = costs.std(axis=0)
     typical = spread[spread > 0].mean() if spread.any() else np.abs(costs).mean()

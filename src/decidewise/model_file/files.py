@@ -68,6 +68,10 @@ def save_model(model: Any, path: str | os.PathLike[str], *, summary: Mapping[str
     encoder = Encoder()
     node = encoder.encode(model, "the model")
     described = replace(described, types=tuple(sorted(encoder.types)))
+    try:
+        Decoder(encoder.arrays, described.types).decode(node)
+    except ValueError as reason:  # such as a lambda, which skops writes but does not read
+        raise TypeError(f"a model file cannot hold the model, a {type(model).__name__}: {reason}.") from reason
     write_whole({Path(path): pack({"summary": described.as_dict(), "model": node}, encoder.arrays)})
 
 

@@ -7,6 +7,7 @@ number 3, `{"tuple": [...]}` a tuple, `{"object": ["WiseRegressor", {...}]}` an 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields
 from functools import partial
@@ -204,6 +205,6 @@ def _three(ends: list[Any]) -> list[Any]:
 
 
 def _dtype(text: Any) -> np.dtype[Any]:
-    if not isinstance(text, str) or text not in ("<f8", "<f4", "<i8", "<i4", "|b1", "|u1", "|O"):
+    if not isinstance(text, str) or not re.fullmatch(r"<[fiu][248]|<U[0-9]{1,4}|\|[iub]1|\|O", text):
         raise TypeError("expected the type of an array")
     return np.dtype(text)

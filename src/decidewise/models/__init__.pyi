@@ -9,6 +9,9 @@ from decidewise.models.learners.given_forecast import GivenForecast
 from decidewise.models.learners.smooth_features import SmoothFeatures
 from decidewise.models.selection.time_folds import TimeFolds
 from decidewise.models.training.loop import Epoch
+from decidewise.models.trees.decision_boosting import DecisionBoostingRegressor
+from decidewise.models.trees.spo_forest import SpoForestRegressor
+from decidewise.models.trees.spo_tree import SpoTreeRegressor
 from decidewise.models.wise_regressor import WiseRegressor
 from decidewise.models.wise_regressor_cv import WiseRegressorCV
 
@@ -16,12 +19,15 @@ __all__ = [
     "AveragedRegressor",
     "Candidates",
     "ClippedWise",
+    "DecisionBoostingRegressor",
     "DecisionRegressor",
     "Epoch",
     "FlooredRegressor",
     "GeneralizedLinear",
     "GivenForecast",
     "SmoothFeatures",
+    "SpoForestRegressor",
+    "SpoTreeRegressor",
     "TimeFolds",
     "WiseRegressor",
     "WiseRegressorCV",

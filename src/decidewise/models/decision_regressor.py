@@ -7,9 +7,7 @@ from time import perf_counter
 from typing import Any, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from decidewise.checks import (
@@ -17,18 +15,14 @@ from decidewise.checks import (
     as_choice,
     as_flag,
     as_integer,
-    as_matrix,
     as_number,
     as_positive,
-    check_items,
-    check_same_rows,
 )
 from decidewise.errors import TimeLimitReached, TrainingWarning
-from decidewise.evaluate import normalized_regret
 from decidewise.losses import Loss, Target, as_loss
 from decidewise.models.estimator.all_or_nothing import all_or_nothing
-from decidewise.models.estimator.cost_names import read_cost_names
 from decidewise.models.estimator.features import check_known_items, read_features
+from decidewise.models.estimator.scored_by_regret import Rows, ScoredByRegret, set_aside
 from decidewise.models.linear.link import Link, check_means, linear_predictor, respond
 from decidewise.models.linear.per_item import PerItem
 from decidewise.models.linear.units import Units
@@ -37,13 +31,11 @@ from decidewise.models.training.initial import NO_FITS, start
 from decidewise.models.training.label_smoothing import neighbor_costs
 from decidewise.models.training.loop import Epoch, TrainingLoop
 from decidewise.models.training.step import Training
-from decidewise.problems.base import Problem, as_problem, check_rows
+from decidewise.problems.base import Problem, as_problem
 from decidewise.runtime.batches import time_limit
 
-Rows = npt.NDArray[np.intp]
 
-
-class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class DecisionRegressor(ScoredByRegret):
     """Train a linear predictor of costs on a decision-focused loss.
 
     Parameters
@@ -257,23 +249,10 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             check_known_items(self, X)
         return respond(self.link, linear_predictor(X, self.coef_, self.intercept_))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return minus the normalised regret in percent, so that a search selects the model with the lowest regret."""
-        if sample_weight is not None:
-            raise ValueError("regret is not weighted; leave sample_weight out.")
-        read_cost_names(self, y, reset=False)
-        return -normalized_regret(self.problem, self.predict(X), y)
-
     @property
     def predicts_directions(self) -> bool:
         """Whether predictions are directions, which cannot be added to known costs."""
         return as_loss(self.loss).directions
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.single_output = False
-        tags.regressor_tags.poor_score = True  # the score is minus a regret, never above zero
-        return tags
 
     def _check_parameters(self) -> Loss:
         """Check all parameters and return the loss."""
@@ -301,19 +280,12 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return loss
 
     def _read(self, X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
-        if y is None:
-            raise ValueError("DecisionRegressor requires y to be passed, but the target y is None. Pass the costs.")
-        X = read_features(self, X, reset=True, dtype=np.float64)
+        X, costs = super()._read(X, y)
         if X.ndim == 2 and self.per_item != "none":
             raise ValueError(
                 f'per_item="{self.per_item}" needs features per item, X of shape (n, d, q); got X.shape={X.shape}, '
                 "where every cost has its own coefficients anyway."
             )
-        read_cost_names(self, y, reset=True)
-        costs = as_matrix(y, n_columns=self.problem.n_costs, owner=type(self.problem).__name__)
-        check_same_rows(X=X, costs=costs)
-        check_items(X, costs.shape[1])
-        check_rows(self.problem, len(costs))
         if self.link == "log":
             if costs.min() <= 0:
                 row, column = np.argwhere(costs <= 0)[0]
@@ -373,13 +345,4 @@ class DecisionRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Return the rows to train on and the rows to validate on, of which there may be none."""
         if not self.early_stopping:
             return slice(None), np.arange(0)
-        n_validation = round(self.validation_fraction * n_rows)
-        if not 0 < n_validation < n_rows:
-            raise ValueError(
-                f"validation_fraction={self.validation_fraction} sets aside {n_validation} of {n_rows} rows; at least "
-                "one row must be set aside and one kept. Pass more rows, another fraction, or early_stopping=False."
-            )
-        if self.validation == "last":
-            return np.arange(n_rows - n_validation), np.arange(n_rows - n_validation, n_rows)
-        order = rng.permutation(n_rows)
-        return order[n_validation:], order[:n_validation]
+        return set_aside(n_rows, self.validation_fraction, self.validation, rng, otherwise="early_stopping=False")

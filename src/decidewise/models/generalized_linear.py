@@ -22,14 +22,17 @@ from decidewise.checks import (
 from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.models.estimator.cost_names import read_cost_names
 from decidewise.models.estimator.features import check_known_items, read_features
+from decidewise.models.estimator.from_rows import FitsRows, describe
 from decidewise.models.estimator.only_if import only_if
-from decidewise.models.linear.blocks import Block, Blocks, RowBlocks
+from decidewise.models.linear.blocks import Block, Blocks, RowBlocks, SummedBlocks
 from decidewise.models.linear.deviances import CheckedBlocks, Deviance
 from decidewise.models.linear.fit_checks import check_continues, check_parameters, check_weight, first_block
 from decidewise.models.linear.link import Link, check_means, linear_predictor, respond
 from decidewise.models.linear.log_linear import LinearFit, fit_log_linear
 from decidewise.models.linear.moments import Moments
 from decidewise.models.linear.per_item import ItemMoments, PerItem, fit_log_linear_items
+from decidewise.models.linear.streamed import StreamedBlocks
+from decidewise.streams.rows import RowSource
 
 
 def _has_partial_fit(model: GeneralizedLinear) -> bool:
@@ -41,7 +44,7 @@ def _has_partial_fit(model: GeneralizedLinear) -> bool:
     return True
 
 
-class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class GeneralizedLinear(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Generalized linear model with all outputs fitted at once.
 
     `X` of shape (n, p) gives every output its own coefficients. `X` of shape (n, d, q) has q features of each of d
@@ -177,11 +180,16 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
             blocks, n_dimensions = self._read(X, y, sample_weight, reset=not hasattr(self, "moments_"))
             return self._add(blocks, n_dimensions, deviance)
 
-    def fit_blocks(self, blocks: Blocks) -> Self:
+    def fit_blocks(self, blocks: Blocks | SummedBlocks) -> Self:
         """Fit on blocks of rows that need not be in memory at once; see `decidewise.models.linear.blocks`."""
         with all_or_nothing(self):
             deviance = check_parameters(self)
             return self._fit(blocks, 2, deviance)
+
+    def _fit_rows(self, source: RowSource) -> None:
+        deviance = check_parameters(self)
+        describe(self, source)
+        self._fit(StreamedBlocks(source), 2, deviance)
 
     @only_if(_has_partial_fit)
     def partial_fit_blocks(self, blocks: Blocks) -> Self:
@@ -230,16 +238,20 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         weights = None if sample_weight is None else as_sample_weight(sample_weight, len(X))
         return RowBlocks(X, y, weights), 1 if X.ndim == 3 else n_dimensions
 
-    def _fit(self, blocks: Blocks, n_dimensions: int, deviance: Deviance) -> Self:
+    def _fit(self, blocks: Blocks | SummedBlocks, n_dimensions: int, deviance: Deviance) -> Self:
         first = first_block(blocks)
         moments = self._no_rows(first)
         n_dimensions = n_dimensions if first.n_items is None else 1
         if self.effective_link == "identity":
             return self._solve(moments.plus(blocks), n_dimensions)
         self.__dict__.pop("moments_", None)  # a later `partial_fit` must not add to rows from before this fit
-        if len(blocks) == 1:
-            blocks = [first]  # saves reading it again in every pass
-        shared = Moments.for_rows_like(first, self.fit_intercept).plus(CheckedBlocks(blocks, deviance))
+        checked: Blocks | SummedBlocks
+        if isinstance(blocks, SummedBlocks):
+            checked = blocks.checked(deviance)
+        else:
+            blocks = [first] if len(blocks) == 1 else blocks  # saves reading it again in every pass
+            checked = CheckedBlocks(blocks, deviance)
+        shared = Moments.for_rows_like(first, self.fit_intercept).plus(checked)
         return self._iterate(blocks, shared, deviance, n_dimensions)
 
     def _no_rows(self, first: Block) -> Moments | ItemMoments:
@@ -272,7 +284,7 @@ class GeneralizedLinear(MultiOutputMixin, RegressorMixin, BaseEstimator):
         once = np.ones(len(intercepts), dtype=np.int64)
         return self._keep(LinearFit(coefficients, intercepts, once, once.astype(bool)), n_dimensions)
 
-    def _iterate(self, blocks: Blocks, moments: Moments, deviance: Deviance, n_dimensions: int) -> Self:
+    def _iterate(self, blocks: Blocks | SummedBlocks, moments: Moments, deviance: Deviance, n_dimensions: int) -> Self:
         check_weight(moments)
         zero = np.flatnonzero(moments.cross[0] <= 0)
         if len(zero):

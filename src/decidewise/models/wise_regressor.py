@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from copy import copy
 from typing import Any, Self
 
@@ -26,14 +27,17 @@ from decidewise.errors import CalibrationWarning
 from decidewise.measure import transform
 from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.models.estimator.changed_fit import ChangedFit, PredictedScale
+from decidewise.models.estimator.changed_stream import ChangedStream
 from decidewise.models.estimator.cost_names import read_cost_names
 from decidewise.models.estimator.features import read_features
+from decidewise.models.estimator.from_rows import FitsRows
 from decidewise.models.estimator.items import predict_items
 from decidewise.models.estimator.only_if import only_if
 from decidewise.models.estimator.traits import as_regressor, deviance_power, loss_without_mean, refuse_masked
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.linear.blocks import BLOCK_ROWS
 from decidewise.models.linear.units import back_from, cost_unit
+from decidewise.streams.rows import RowSource
 
 SCALES = ("unit", "mean", "iterated")
 # After this many fits, the decisions of another fit are the same in nearly all rows.
@@ -55,7 +59,7 @@ def _has_partial_fit(model: WiseRegressor) -> bool:
     return bool(learner.partial_fit_blocks)  # raises an AttributeError with the reason for a log link
 
 
-class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):
+class WiseRegressor(FitsRows, MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Fit any regressor to costs for good decisions, without a solver.
 
     The learner is fitted with sample weights `a/s(x)²` and targets `y s(x)/a`, where `a = ‖y‖^exponent` and `s(x) > 0`
@@ -156,14 +160,10 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
             self.n_outputs_ = costs.shape[1]
             self._unit = cost_unit(costs[:BLOCK_ROWS], power=self.exponent)
             self._seen_with = self.exponent, self.scale, self.lifted
-            self._total_weight = _total(weights, len(costs))
             change = self._change(learner, X, costs, weights)
             self._fit(change)
             self.unit_ = change.unit_after(self._scale)
-            for name in ("n_features_in_", "n_items_in_", "feature_names_in_"):
-                self.__dict__.pop(name, None)
-                if hasattr(self.estimator_, name):
-                    setattr(self, name, getattr(self.estimator_, name))
+            self._take_names(("n_features_in_", "n_items_in_", "feature_names_in_"))
             if is_per_item(X):
                 self.n_items_in_, self.n_features_in_ = np.shape(X)[1:]
         return self
@@ -285,12 +285,41 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
                 stacklevel=3,
             )
 
+    def _fit_rows(self, source: RowSource) -> None:
+        learner = self._check_parameters()
+        first = source.first()
+        if first.costs is None:
+            raise ValueError(f"{first.origin} has no costs, and a fit needs them.")
+        if not hasattr(learner, "fit_rows"):
+            raise ValueError(
+                f"rows that are not in memory need a learner whose fit is a sum over them, GeneralizedLinear() or "
+                f"None; got {type(learner).__name__}. Use fit."
+            )
+        if self.lifted and self.exponent > 0 and first.X.ndim == 3:
+            raise ValueError("lifted=True with features per item needs all rows in memory. Use fit.")
+        self._warn(learner, first.costs)
+        self.__dict__.pop("scale_estimator_", None)
+        self.n_outputs_ = first.costs.shape[1]
+        self._unit = cost_unit(first.costs[:BLOCK_ROWS], power=self.exponent)
+        self._seen_with = self.exponent, self.scale, self.lifted
+        change = ChangedStream(learner, source, self.exponent, self._unit, self._lifts)
+        self._fit(change)
+        self.unit_ = change.unit_after(self._scale)
+        self._take_names(("n_features_in_", "n_items_in_", "feature_names_in_", "cost_names_in_"))
+
+    def _take_names(self, names: Sequence[str]) -> None:
+        """Take over what the fitted learner knows of its features."""
+        for name in names:
+            self.__dict__.pop(name, None)
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+
     def _change(self, learner: Any, X: Any, costs: FloatArray, weights: FloatArray | None) -> ChangedFit:
         return ChangedFit(
             learner, X, costs, weights, self.exponent, self._unit, self._lifts, random_state=self.random_state
         )
 
-    def _fit(self, change: ChangedFit) -> None:
+    def _fit(self, change: ChangedFit | ChangedStream) -> None:
         """Fit the learner, after its scale."""
         self._scale: Any = None
         scale: Any
@@ -299,8 +328,9 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
         elif self.scale == "unit":
             scale = None
         elif self.scale == "mean" and change.in_one_pass:
-            self._scale = 1.0
-            self._scale_to_mean(change.fit(1.0))
+            self._scale, fitted = 1.0, change.fit(1.0)
+            self._total_weight = change.total_weight
+            self._scale_to_mean(fitted)
             return
         elif self.scale == "mean":
             self._scale = scale = change.mean_size
@@ -308,12 +338,13 @@ class WiseRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEs
             self._scale = change.first_iterate()
             for _ in range(_N_ITERATES - 1):
                 self._scale = change.next_iterate(self._scale)
-            scale = self._scale.at(change.X)
+            scale = self._scale
         else:
             self._scale = change.fitted_scale(self.scale)
             self.scale_estimator_ = self._scale.model
-            scale = self._scale.at(change.X)
+            scale = self._scale
         self.estimator_ = change.fit(scale)
+        self._total_weight = change.total_weight
         if change.lifted:
             self._smallest_lifted = change.smallest_lifted(scale)
 

@@ -5,9 +5,11 @@ Ties: none, except for zero costs, where the centre is returned.
 
 from __future__ import annotations
 
+import numpy as np
+
 from decidewise.checks import FloatArray, as_integer, as_number
 from decidewise.problems.base import Problem, Sense, as_n_costs
-from decidewise.scaling import unit_rows
+from decidewise.scaling import norms, unit_rows
 
 
 class Ball(Problem):
@@ -38,6 +40,7 @@ class Ball(Problem):
            [ 0.,  0.]])
     """
 
+    has_derivative = True
     mu: float = 2.0
     L: float = 2.0
     g_min: float = 0.0
@@ -52,6 +55,13 @@ class Ball(Problem):
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return the point in the direction `-c`, and the centre for zero costs."""
         return -self.radius * unit_rows(costs) + 0.0  # turns -0.0 into 0.0
+
+    def derivative(self, costs: FloatArray, decisions: FloatArray, vectors: FloatArray) -> FloatArray:
+        """Return `-(radius/‖c‖) (v - u u·v)` with `u = c/‖c‖`, and zero for zero costs."""
+        units, sizes = unit_rows(costs), norms(costs)
+        along = np.einsum("ij,ij->i", units, vectors)
+        factor = np.divide(-self.radius, sizes, out=np.zeros_like(sizes), where=sizes > 0)
+        return factor[:, None] * (vectors - along[:, None] * units) + 0.0  # turns -0.0 into 0.0
 
 
 def as_radius(radius: float) -> float:

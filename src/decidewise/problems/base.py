@@ -98,6 +98,8 @@ class Problem(ABC):
     keeps_state: bool = False
     #: Whether the objective has a known part beside the predicted costs; then `minimize_lifted` must be written.
     has_known: bool = False
+    #: Whether `derivative` is written: the region is curved, so that its decisions change smoothly with the costs.
+    has_derivative: bool = False
     #: Whether this is the lifted view of a problem with known costs, whose last cost is that of the known part.
     is_lifted: bool = False
     #: The number of rows, if the region or the known costs differ by row; then `take` must be written.
@@ -166,6 +168,14 @@ class Problem(ABC):
         `M w`. Only a problem with `has_known` has it.
         """
         raise ValueError(f"{type(self).__name__} has no known costs, so it has no minimize_lifted. Call minimize.")
+
+    def derivative(self, costs: FloatArray, decisions: FloatArray, vectors: FloatArray) -> FloatArray:
+        """Return `J v` of each row, with `J` the Jacobian of the decision in the costs: three times (n, d) -> (n, d).
+
+        Costs are to be minimised, and `decisions` are what `minimize` returns for them. `J` is symmetric and negative
+        semidefinite. Only a problem with `has_derivative` has it.
+        """
+        raise ValueError(f"{type(self).__name__} has no derivative: see has_derivative.")
 
     @property
     def lifted(self) -> Problem:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from decidewise.checks import FloatArray, as_matrix
-from decidewise.problems.ball import as_radius
+from decidewise.problems.ball import Ball, as_radius
 from decidewise.problems.base import Problem, Sense
 from decidewise.scaling import unit_rows
 
@@ -46,6 +46,7 @@ class Ellipsoid(Problem):
            [ 0.,  0.]])
     """
 
+    has_derivative = True
     g_min: float = 0.0
 
     def __init__(self, matrix: Any, radius: float = 1.0, *, sense: Sense = "min") -> None:
@@ -55,6 +56,7 @@ class Ellipsoid(Problem):
         self.n_costs = len(self.matrix)
         eigenvalues, axes = _positive_eigenpairs(self.matrix)
         self._half_axes = axes / np.sqrt(eigenvalues)  # H with HHᵀ = M⁻¹: the set is {radius H u : ‖u‖ <= 1}
+        self._ball = Ball(self.n_costs, self.radius)
         self.mu, self.L = 2 * float(eigenvalues[0]), 2 * float(eigenvalues[-1])
         self.r = self.radius**2
         self.B_S = self.radius / float(np.sqrt(eigenvalues[0]))
@@ -63,6 +65,12 @@ class Ellipsoid(Problem):
         """Return the one point whose outward normal is `-c`, and the centre for zero costs."""
         directions = unit_rows(_multiply_rows(unit_rows(costs), self._half_axes))
         return _multiply_rows(-self.radius * directions, self._half_axes.T) + 0.0  # turns -0.0 into 0.0
+
+    def derivative(self, costs: FloatArray, decisions: FloatArray, vectors: FloatArray) -> FloatArray:
+        """Return `H J Hᵀ v` with the derivative `J` of the ball at the costs `Hᵀc`, and zero for zero costs."""
+        inside = _multiply_rows(costs, self._half_axes)
+        along = self._ball.derivative(inside, inside, _multiply_rows(vectors, self._half_axes))
+        return _multiply_rows(along, self._half_axes.T)
 
 
 def _multiply_rows(rows: FloatArray, matrix: FloatArray) -> FloatArray:

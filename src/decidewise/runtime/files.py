@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import tempfile
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,29 @@ def write_whole(files: Mapping[Path, bytes]) -> None:
     finally:
         for beside in written.values():
             beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Yield a path beside a file, which is moved to the file if all goes well, for content too large for memory.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     with whole_file(Path(folder, "a.txt")) as beside:
+    ...         _ = beside.write_text("one")
+    ...     [path.name for path in Path(folder).iterdir()]
+    ['a.txt']
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".decidewise-")
+    os.close(descriptor)
+    beside = Path(name)
+    try:
+        yield beside
+        beside.chmod(0o644)  # mkstemp makes files that only their owner can read
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:

@@ -81,7 +81,10 @@ class Service:
     def feature_names(self) -> tuple[str, ...] | None:
         """The names that rows must have for the model; None if features have no names."""
         if self.reads_tables:
-            return tuple(getattr(getattr(self.model, "features", None), "needed", ()))
+            options = getattr(self.model, "options", {})
+            keys = [options["rows"], options["items"]] if options.get("items") and options.get("rows") else []
+            needed = getattr(getattr(self.model, "features", None), "needed", ())
+            return tuple(dict.fromkeys([*keys, *needed]))
         return self.summary.feature_names
 
     @property

@@ -21,7 +21,7 @@ from decidewise.models.linear.units import back_from
 from decidewise.scaling import norms
 
 # A scale or a size far below the mean would give its row a weight or a target without bound.
-_SMALLEST = 0.1
+SMALLEST = 0.1
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,16 @@ class PredictedScale:
             scale = np.ravel(np.asarray(self.model.predict(rows_of(X)), dtype=np.float64))
         else:
             predicted = predict_items(self.model, as_features(X)) if is_per_item(X) else self.model.predict(X)
-            prediction = np.asarray(predicted, dtype=np.float64)
-            scale = norms(prediction.reshape(len(prediction), -1)[:, : self.n_costs] / self.unit) ** self.exponent
+            return self.of(np.asarray(predicted, dtype=np.float64))
         return np.maximum(scale * self.factor, self.smallest)
+
+    def of(self, prediction: FloatArray) -> FloatArray:
+        """Return the scale of rows for which the model predicts (n, n_costs) or more columns."""
+        scale = norms(prediction.reshape(len(prediction), -1)[:, : self.n_costs] / self.unit) ** self.exponent
+        return np.maximum(scale * self.factor, self.smallest)
+
+
+Scale = PredictedScale | FloatArray | float | None
 
 
 @dataclass(frozen=True)
@@ -104,7 +111,7 @@ class ChangedFit:
         if not self.lifted:
             return sizes
         mean_one(np.where(self._rows, sizes, 0.0))  # raises if all are zero
-        return np.maximum(sizes, _SMALLEST * float(np.average(sizes, weights=self.sample_weight)))
+        return np.maximum(sizes, SMALLEST * float(np.average(sizes, weights=self.sample_weight)))
 
     @cached_property
     def mean_size(self) -> float:
@@ -112,12 +119,19 @@ class ChangedFit:
         mean_one(np.where(self._rows, self.sizes, 0.0))  # raises if all are zero
         return float(np.average(self.sizes, weights=self.sample_weight))
 
-    def smallest_lifted(self, scale: FloatArray | float | None) -> float:
+    @property
+    def total_weight(self) -> float:
+        """The sum of the sample weights."""
+        return float(len(self.costs)) if self.sample_weight is None else float(self.sample_weight.sum())
+
+    def smallest_lifted(self, scale: Scale) -> float:
         """Return the smallest target of the cost that is always 1."""
+        scale = self._at_rows(scale)
         return float(np.min(((1.0 if scale is None else scale) / self.sizes)[self._rows]))
 
-    def fit(self, scale: FloatArray | float | None) -> Any:
+    def fit(self, scale: Scale) -> Any:
         """Return a fitted copy of the learner; a scale of None is 1 in the caller's units."""
+        scale = self._at_rows(scale)
         per_item = is_per_item(self.X)
         if self.in_blocks and not (per_item and self.lifted):
             learner = clone(self.learner)
@@ -185,14 +199,17 @@ class ChangedFit:
 
     def next_iterate(self, scale: PredictedScale) -> PredictedScale:
         """Return the scale of the learner fitted with a given scale."""
-        return self._norms_of(self.fit(scale.at(self.X)), self.unit_after(1.0))
+        return self._norms_of(self.fit(scale), self.unit_after(1.0))
 
     def _norms_of(self, model: Any, unit_after: float) -> PredictedScale:
         """Return the scale `‖f(x)‖^exponent` of a fitted model, with the mean of the sizes, and not far below it."""
         norm = PredictedScale(model, 0.0, 1.0, self.costs.shape[1], self.unit / unit_after, self.exponent)
         mean = float(np.average(norm.at(self.X), weights=self.sample_weight))
         factor = self.mean_size / mean if mean > 0 else 1.0
-        return replace(norm, factor=factor, smallest=_SMALLEST * self.mean_size)
+        return replace(norm, factor=factor, smallest=SMALLEST * self.mean_size)
+
+    def _at_rows(self, scale: Scale) -> FloatArray | float | None:
+        return scale.at(self.X) if isinstance(scale, PredictedScale) else scale
 
     @cached_property
     def _rows(self) -> npt.NDArray[np.bool_]:

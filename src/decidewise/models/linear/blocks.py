@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
-from functools import cache
-from threading import Lock
+from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from decidewise.checks import FloatArray, check_finite
 from decidewise.measure import cost_sizes, targets_of, weighted_targets, weights_of
 from decidewise.models.linear.units import back_from
+from decidewise.runtime.library_threads import one_library_thread
 
 # A block of fifty features and a hundred costs fits into the second-level cache, so that memory is read once.
 BLOCK_ROWS = 2048
@@ -79,6 +78,8 @@ class RowBlocks:
     smallest_size : float, optional
         If given, targets are lifted: with one more cost that is always 1, of costs that stay divided by the unit. Sizes
         below this one are raised to it, since a row of zero costs counts in the mean of the last cost.
+    first_row : int
+        The number of the first row, for messages about a row of a longer table.
     """
 
     def __init__(
@@ -92,9 +93,11 @@ class RowBlocks:
         power: float = 0.0,
         unit: float = 1.0,
         smallest_size: float | None = None,
+        first_row: int = 0,
     ) -> None:
         self.X, self.targets, self.sample_weight, self.exponent = X, targets, sample_weight, exponent
         self.scale, self.power, self.unit, self.smallest_size = scale, power, unit, smallest_size
+        self.first_row = first_row
         if exponent is None or smallest_size is not None:
             self.back = 1.0
         else:
@@ -129,16 +132,16 @@ class RowBlocks:
         X = np.asarray(self.X[rows], dtype=np.float64)
         values = np.asarray(self.targets[rows], dtype=np.float64)
         if X.ndim == 2:  # features per item are checked by the sums over them, since a fit takes little longer
-            check_finite(X, name="X", first_row=first)
+            check_finite(X, name="X", first_row=self.first_row + first)
         weights = self._given_weights(index)
         if self.exponent is None:
-            check_finite(values, name="y", first_row=first)
+            check_finite(values, name="y", first_row=self.first_row + first)
             return X, values, weights, None
         if self.unit != 1:
             values = values / self.unit
         sizes = cost_sizes(values, self.exponent)
         if not np.isfinite(sizes.sum()):  # either an entry is not finite, or the power overflows
-            check_finite(values, name="costs", first_row=first)
+            check_finite(values, name="costs", first_row=self.first_row + first)
         if self.smallest_size is not None:
             sizes = np.maximum(sizes, self.smallest_size)
             values = np.column_stack([values, np.ones(len(values))])
@@ -165,9 +168,44 @@ def weighted_block(blocks: Blocks, index: int) -> Block:
     return Block(X, targets if weights is None else targets * weights[:, None], weights)
 
 
-def blocks_per_task(blocks: Blocks) -> int:
+def blocks_per_task(blocks: Blocks | SummedBlocks) -> int:
     """Return how many blocks a thread should add up at a time: few if they are large."""
     return getattr(blocks, "blocks_per_task", BLOCKS_PER_TASK)
+
+
+class SummedBlocks(ABC):
+    """Blocks that are not in memory together: they are read in order, and a pass over them gives a sum."""
+
+    @abstractmethod
+    def first(self) -> Block:
+        """Return some of the first rows."""
+
+    @abstractmethod
+    def sum(self, work: Callable[[Blocks, range], Any]) -> Any:
+        """Return the sum of `work(blocks, range(len(blocks)))`, an array or a tuple of arrays, over all blocks.
+
+        `work` is called with some of the blocks at a time, in several threads or processes; the order in which the
+        results are added is always the same.
+        """
+
+    @abstractmethod
+    def checked(self, deviance: Any) -> SummedBlocks:
+        """Return the same blocks; they raise at a target that the deviance does not admit with a log link."""
+
+
+def first_of(blocks: Blocks | SummedBlocks) -> Block:
+    """Return the first block."""
+    return blocks.first() if isinstance(blocks, SummedBlocks) else blocks[0]
+
+
+def partial_sums(
+    blocks: Blocks | SummedBlocks, work: Callable[[Blocks, range], Result], blocks_per_task: int
+) -> Iterator[Result]:
+    """Yield the results of `work` on ranges of blocks, whose sum is that over all blocks, always in the same order."""
+    if isinstance(blocks, SummedBlocks):
+        yield blocks.sum(work)
+    else:
+        yield from map_tasks(partial(work, blocks), len(blocks), blocks_per_task)
 
 
 def map_tasks(
@@ -183,59 +221,3 @@ def map_tasks(
         return
     with one_library_thread() as n_threads, ThreadPoolExecutor(n_threads) as workers:
         yield from workers.map(work, tasks)
-
-
-class _OneLibraryThread:
-    """A context in which BLAS runs on one thread; its value is the number of threads that BLAS had before.
-
-    With one BLAS thread in each thread of ours, NumPy's elementwise operations, half of the time, run in parallel too.
-    Any number of threads may enter the context at once. The limit holds for the whole process: the first thread to
-    enter sets it and the last to leave lifts it, so that no thread takes the limit for the original number.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._n_inside = 0
-
-    def __enter__(self) -> int:
-        with self._lock:
-            if self._n_inside == 0:
-                self._n_threads = max((library["num_threads"] for library in _libraries().info()), default=1)
-                self._limit = _blas().limit(limits=1)
-                self._release()
-            self._n_inside += 1
-            return self._n_threads
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._n_inside -= 1
-            if self._n_inside == 0:
-                self._limit.restore_original_limits()
-                self._release()
-
-    @staticmethod
-    def _release() -> None:
-        """Let any thread set the next limit: since threadpoolctl 3.8, only the thread that set the last one may."""
-        for library in _blas().lib_controllers:
-            if hasattr(library, "clear_controlling_thread"):
-                library.clear_controlling_thread()
-
-
-_one_library_thread = _OneLibraryThread()
-
-
-def one_library_thread() -> AbstractContextManager[int]:
-    """Return the context in which BLAS runs on one thread; its value is the number of threads that BLAS had before."""
-    return _one_library_thread
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()  # cached: finding the libraries takes milliseconds, limiting them microseconds
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    # Without OpenMP: its number of threads belongs to the thread that sets it, so the last thread to leave could not
-    # restore that of the first.
-    return _libraries().select(user_api="blas")

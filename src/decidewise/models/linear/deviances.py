@@ -104,7 +104,8 @@ class CheckedBlocks:
             row, column = np.argwhere(bad)[0]
             negative = block.targets[row, column] < 0
             before = sum(len(self.blocks[earlier].X) for earlier in range(index))
-            raise ValueError(self._message(before + row, column, negative))
+            first = getattr(self.blocks, "first_row", 0)
+            raise ValueError(self._message(first + before + row, column, negative))
         return block
 
     def _message(self, row: int, column: int, negative: bool) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from decidewise.checks import as_choice, as_flag, as_integer, as_number
-from decidewise.models.linear.blocks import Block, Blocks
+from decidewise.models.linear.blocks import Block, Blocks, SummedBlocks
 from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.moments import Moments
 from decidewise.models.linear.per_item import ItemMoments
@@ -68,8 +68,10 @@ def check_weight(moments: Moments | ItemMoments) -> None:
         )
 
 
-def first_block(blocks: Blocks) -> Block:
+def first_block(blocks: Blocks | SummedBlocks) -> Block:
     """Return the first block; raise if these are no blocks."""
+    if isinstance(blocks, SummedBlocks):
+        return blocks.first()
     if not (hasattr(blocks, "__len__") and hasattr(blocks, "__getitem__") and len(blocks)):
         raise ValueError(f"blocks must be a sequence of at least one Block; got {type(blocks).__name__}.")
     first = blocks[0]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import NamedTuple
 
 import numpy as np
 
 from decidewise.checks import FloatArray
-from decidewise.models.linear.blocks import Blocks, map_tasks, one_library_thread
+from decidewise.models.linear.blocks import Blocks, SummedBlocks, one_library_thread, partial_sums
 from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.moments import Moments, check_ridge, whiten
 from decidewise.models.linear.newton import BoolArray, Derivatives, IntArray, minimize
@@ -38,7 +38,7 @@ class LinearFit(NamedTuple):
 
 
 def fit_log_linear(
-    blocks: Blocks,
+    blocks: Blocks | SummedBlocks,
     moments: Moments,
     deviance: Deviance,
     *,
@@ -153,13 +153,19 @@ class Objective:
     """
 
     def __init__(
-        self, blocks: Blocks, moments: Moments, coordinates: Coordinates, deviance: Deviance, alpha: float
+        self,
+        blocks: Blocks | SummedBlocks,
+        moments: Moments,
+        coordinates: Coordinates,
+        deviance: Deviance,
+        alpha: float,
     ) -> None:
-        self.deviance = deviance
+        self.blocks, self.coordinates, self.deviance = blocks, coordinates, deviance
         self.total_weight = moments.total_weight
         self.means = moments.cross[0] / self.total_weight
-        pieces = Pieces(blocks, coordinates, self.means)
-        self.pieces: Pieces | list[Piece] = [pieces[0]] if len(pieces) == 1 else pieces
+        self.only: list[Piece] = []
+        if not isinstance(blocks, SummedBlocks) and len(blocks) == 1:
+            self.only = [self._pieces(blocks)[0]]  # saves preparing it again in every pass
         self.alphas = alpha * np.clip(self.means, 1e-100, 1e100) ** (deviance.power - 2)
         self.ridge = coordinates.ridge if alpha > 0 else np.zeros_like(coordinates.ridge)
         # The directions have mean square one, so the deviance has a curvature of about one in each.
@@ -178,7 +184,7 @@ class Objective:
     def __call__(self, parameters: FloatArray, outputs: IntArray) -> Derivatives:
         """Evaluate the objective of k outputs at parameters (q, k) in one pass over the rows."""
         size, k = parameters.shape
-        sums = self._sum_up(lambda task: self._sum_expansions(task, parameters, outputs))
+        sums = self._sum_up(partial(self._sum_expansions, parameters=parameters, outputs=outputs))
         values, gradients, upper = np.split(sums / self.total_weight, [1, 1 + size])
         hessians = np.empty((k, size, size))
         first, second = self.upper
@@ -190,30 +196,33 @@ class Objective:
             hessians + alphas[:, None, None] * self.ridge,
         )
 
-    def _sum_up(self, work: Callable[[range], FloatArray]) -> FloatArray:
+    def _sum_up(self, work: Callable[[Blocks, range], FloatArray]) -> FloatArray:
         """Return the sum of the results of `work` on all ranges of blocks."""
 
-        def on_one_thread(task: range) -> FloatArray:
+        def on_one_thread(blocks: Blocks, task: range) -> FloatArray:
             with one_library_thread():  # also for a single task: its matrices are too small for several threads
-                return work(task)
+                return work(blocks, task)
 
-        return reduce(np.add, map_tasks(on_one_thread, len(self.pieces), _BLOCKS_PER_TASK))
+        return reduce(np.add, partial_sums(self.blocks, on_one_thread, _BLOCKS_PER_TASK))
 
-    def _sum_logarithms(self, task: range) -> FloatArray:
+    def _pieces(self, blocks: Blocks) -> Pieces | list[Piece]:
+        return self.only or Pieces(blocks, self.coordinates, self.means)
+
+    def _sum_logarithms(self, blocks: Blocks, task: range) -> FloatArray:
         sums = np.zeros((len(self.ridge), len(self.means)))
         level = np.log(self.means / (1 + _ABOVE_ZERO))
-        for design, targets, weights in self._rows(task, np.arange(len(self.means))):
+        for design, targets, weights in self._rows(blocks, task, np.arange(len(self.means))):
             sums += (design if weights is None else design * weights) @ (np.log(targets + _ABOVE_ZERO) + level)
         return sums
 
-    def _sum_expansions(self, task: range, parameters: FloatArray, outputs: IntArray) -> FloatArray:
+    def _sum_expansions(self, blocks: Blocks, task: range, parameters: FloatArray, outputs: IntArray) -> FloatArray:
         """Return sums over blocks, stacked: the values, the gradients, the upper triangles of the Hessians."""
         size, k = parameters.shape
         sums = np.zeros((1 + size + len(self.upper[0]), k))
         level = np.log(self.means[outputs])
         # A step that is too long may overflow; its value is then infinite or NaN, and the step is rejected.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            for design, targets, weights in self._rows(task, outputs):
+            for design, targets, weights in self._rows(blocks, task, outputs):
                 values, slopes, curvatures = self.deviance.expand(targets, design.T @ parameters - level)
                 if weights is not None:
                     slopes, curvatures = slopes * weights[:, None], curvatures * weights[:, None]
@@ -232,12 +241,13 @@ class Objective:
         pieces = (slice(start, start + _PAIRS) for start in range(0, len(first), _PAIRS))
         return np.vstack([(design[first[pairs]] * design[second[pairs]]) @ curvatures for pairs in pieces])
 
-    def _rows(self, task: range, outputs: IntArray) -> Iterator[Piece]:
+    def _rows(self, blocks: Blocks, task: range, outputs: IntArray) -> Iterator[Piece]:
         """Yield the rows of a range of blocks, with the targets of the given outputs, a few rows at a time."""
         n_rows = max(_MIN_ROWS, _ENTRIES // len(outputs))
         everything = len(outputs) == len(self.means)
+        pieces = self._pieces(blocks)
         for index in task:
-            design, targets, weights = self.pieces[index]
+            design, targets, weights = pieces[index]
             for first in range(0, len(targets), n_rows):
                 rows = slice(first, first + n_rows)
                 some = targets[rows] if everything else targets[rows, outputs]

@@ -9,13 +9,21 @@ item is fitted by itself. Intercepts are never penalised.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Literal
 
 import numpy as np
 
 from decidewise.checks import FloatArray
-from decidewise.models.linear.blocks import Block, Blocks, blocks_per_task, map_tasks, weighted_block
+from decidewise.models.linear.blocks import (
+    Block,
+    Blocks,
+    SummedBlocks,
+    blocks_per_task,
+    first_of,
+    partial_sums,
+    weighted_block,
+)
 from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.log_linear import Coordinates, LinearFit
 from decidewise.models.linear.moments import Moments, check_ridge, check_sums, solve_semidefinite
@@ -51,10 +59,10 @@ class ItemMoments:
         n_items, size = block.X.shape[1], len(alike.shift) + 1
         return cls(alike.shift, alike.unit, np.zeros((n_items, size, size)), np.zeros((n_items, size)))
 
-    def plus(self, blocks: Blocks) -> ItemMoments:
+    def plus(self, blocks: Blocks | SummedBlocks) -> ItemMoments:
         """Return the moments with the rows of all blocks added, in parallel if there are many blocks."""
         total = replace(self, gram=self.gram.copy(), cross=self.cross.copy())
-        for gram, cross in map_tasks(lambda task: self._sum(blocks, task), len(blocks), blocks_per_task(blocks)):
+        for gram, cross in partial_sums(blocks, self._sum, blocks_per_task(blocks)):
             total.gram += gram
             total.cross += cross
         check_sums(total.gram, total.cross, blocks)
@@ -116,7 +124,7 @@ def _pooled(grams: FloatArray, crosses: FloatArray, ridge: FloatArray) -> FloatA
 
 
 def fit_log_linear_items(
-    blocks: Blocks,
+    blocks: Blocks | SummedBlocks,
     moments: Moments,
     shared: LinearFit,
     deviance: Deviance,
@@ -138,7 +146,7 @@ def fit_log_linear_items(
     """
     coordinates = Coordinates.of(moments, fit_intercept)
     objective = ItemObjective(blocks, moments, coordinates, deviance, alpha, per_item)
-    n_items = blocks[0].X.shape[1]
+    n_items = objective.n_items
     start = np.repeat(coordinates.enter(shared.coefficients, shared.intercepts), n_items, axis=1)
     if per_item == "coefficients" and alpha == 0:
         objective.total_weight /= n_items  # each item by itself
@@ -159,7 +167,7 @@ class ItemObjective:
 
     def __init__(
         self,
-        blocks: Blocks,
+        blocks: Blocks | SummedBlocks,
         moments: Moments,
         coordinates: Coordinates,
         deviance: Deviance,
@@ -171,7 +179,7 @@ class ItemObjective:
         self.mean = float(moments.cross[0, 0] / self.total_weight)
         self.alpha = alpha * np.clip(self.mean, 1e-100, 1e100) ** (deviance.power - 2)
         self.ridge = coordinates.ridge if alpha > 0 else np.zeros_like(coordinates.ridge)
-        self.n_items = blocks[0].X.shape[1]
+        self.n_items = first_of(blocks).X.shape[1]
 
     def tie(self, parameters: FloatArray) -> FloatArray:
         """Return the free parameters (m, 1) of parameters (q, d)."""
@@ -189,8 +197,8 @@ class ItemObjective:
     def of_items(self, parameters: FloatArray, items: IntArray) -> Derivatives:
         """Evaluate the deviance of each of k items at its parameters (q, k), in one pass over the rows."""
         size, k = parameters.shape
-        work = map_tasks(lambda task: self._sum(task, parameters, items), len(self.blocks), 4)
-        sums = reduce(np.add, work) / self.total_weight
+        work = partial(self._sum, parameters=parameters, items=items)
+        sums = reduce(np.add, partial_sums(self.blocks, work, 4)) / self.total_weight
         hessians = sums[:, 1 + size :].reshape(k, size, size) + _LEAST_CURVATURE * np.eye(size)
         return Derivatives(sums[:, 0], sums[:, 1 : 1 + size].T, hessians)
 
@@ -217,14 +225,14 @@ class ItemObjective:
         value = values.sum() + 0.5 * free[:, 0] @ pull
         return Derivatives(np.array([value]), (gradient + pull)[:, None], (hessian + penalty)[None])
 
-    def _sum(self, task: range, parameters: FloatArray, items: IntArray) -> FloatArray:
+    def _sum(self, blocks: Blocks, task: range, parameters: FloatArray, items: IntArray) -> FloatArray:
         """Return for each item the sums over rows: value, gradient and Hessian, in one line (k, 1 + q + q²)."""
         size, k = parameters.shape
         sums, level = np.zeros((k, 1 + size + size**2)), np.log(self.mean)
         # A step that is too long may overflow; its value is then infinite or NaN, and the step is rejected.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for index in task:
-                X, targets, weights = self.blocks[index]
+                X, targets, weights = blocks[index]
                 if weights is not None and not weights.all():
                     # Rows of weight zero may have targets that the deviance does not admit, or extreme features.
                     X, targets, weights = X[weights > 0], targets[weights > 0], weights[weights > 0]

@@ -11,7 +11,7 @@ from scipy.linalg import eigh
 from sklearn.pipeline import Pipeline
 
 from decidewise.models.generalized_linear import GeneralizedLinear
-from decidewise.models.linear.blocks import Blocks
+from decidewise.models.linear.blocks import Blocks, SummedBlocks
 from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.moments import Moments
 from decidewise.models.wise_regressor import WiseRegressor
@@ -78,7 +78,7 @@ class _LogLinearPath(GeneralizedLinear):
         )
         self.more_ridges = more_ridges
 
-    def _iterate(self, blocks: Blocks, moments: Moments, deviance: Deviance, n_dimensions: int) -> Self:
+    def _iterate(self, blocks: Blocks | SummedBlocks, moments: Moments, deviance: Deviance, n_dimensions: int) -> Self:
         self.fits_ = [copy(super()._iterate(blocks, moments, deviance, n_dimensions))]
         for ridge in self.more_ridges:
             following = copy(self.fits_[-1])

@@ -11,6 +11,7 @@ from decidewise.problems.base import Problem, Sense
 from decidewise.problems.by_row import as_numbers, spread, take_rows
 from decidewise.problems.portfolio.cone import solve_cone
 from decidewise.problems.portfolio.critical_line import follow_risk_price, follow_risk_price_by_row
+from decidewise.problems.portfolio.derivative import derivative
 from decidewise.runtime.batches import check_time, in_parts
 
 # Asymmetries, and eigenvalues below zero, up to this fraction of the largest entry are rounding.
@@ -63,6 +64,8 @@ class Portfolio(Problem):
            [0.447, 0.224]])
     """
 
+    has_derivative = True
+
     def __init__(self, covariance: Any, risk: Any, budget: Any = 1.0, *, sense: Sense = "max") -> None:
         super().__init__(sense=sense)
         self.n_rows, (self.covariance, self.risk, self.budget) = spread(
@@ -97,6 +100,10 @@ class Portfolio(Problem):
             return in_parts(_minimize_by_row, costs, self.covariance, self.risk, self.budget)
         unit = np.ascontiguousarray(self.covariance * (self.budget**2 / self.risk))
         return in_parts(lambda rows, decisions: self._minimize(-rows, decisions, unit), costs)
+
+    def derivative(self, costs: FloatArray, decisions: FloatArray, vectors: FloatArray) -> FloatArray:
+        """Return the derivative through the optimality conditions: zero where the risk does not bind."""
+        return derivative(costs, decisions, vectors, self.covariance, self.risk, self.budget)
 
     def _minimize(self, returns: FloatArray, decisions: FloatArray, unit: FloatArray) -> None:
         shares, certified = follow_risk_price(returns, unit)

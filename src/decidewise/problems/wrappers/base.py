@@ -30,6 +30,7 @@ class Wrapper(Problem):
         self.n_costs, self.n_rows = problem.n_costs, problem.n_rows
         self.is_integer, self.has_known, self.is_lifted = problem.is_integer, problem.has_known, problem.is_lifted
         self.on_error, self.is_polytope = problem.on_error, problem.is_polytope
+        self.has_derivative = problem.has_derivative
         self.keeps_state = self.keeps_state or problem.keeps_state
 
     def minimize(self, costs: FloatArray) -> FloatArray:
@@ -48,6 +49,10 @@ class Wrapper(Problem):
         """Return what a method of the problem inside, such as "minimize", returns for a batch of costs."""
         decisions: FloatArray = getattr(self.problem, method)(costs)
         return decisions
+
+    def derivative(self, costs: FloatArray, decisions: FloatArray, vectors: FloatArray) -> FloatArray:
+        """Return the derivative of the problem inside."""
+        return self.problem.derivative(costs, decisions, vectors)
 
     def solution(self, costs: Any) -> dict[str, Any]:
         """Return the whole solution of the problem inside."""

@@ -1,0 +1,71 @@
+"""The regret on a curved region, differentiated through the optimality conditions of the decision itself.
+
+Amos & Kolter, "OptNet: Differentiable Optimization as a Layer in Neural Networks", ICML 2017; Donti, Amos & Kolter,
+"Task-based End-to-end Model Learning in Stochastic Optimization", NeurIPS 2017; Agrawal, Amos, Barratt, Boyd, Diamond &
+Kolter, "Differentiable Convex Optimization Layers", NeurIPS 2019.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from decidewise.checks import FloatArray
+from decidewise.losses.base import DecisionTarget, Loss, row_dot
+from decidewise.problems.base import Problem
+
+
+@dataclass(frozen=True)
+class Implicit(Loss):
+    """The regret `c·z*(p) - c·w` itself, with its gradient `J c`, where `J` is the Jacobian of `z*(p)`.
+
+    With `N` a basis of the directions that keep all binding constraints, and `Q` the curvature of the Lagrangian,
+    `J = -N (NᵀQN)⁻¹ Nᵀ`. On a ball of radius `r` this is `-(r/‖p‖)(I - uuᵀ)`, `u = p/‖p‖`.
+
+    It needs a region that is curved, such as `Ball`, `Ellipsoid` and `Portfolio`: see `Problem.derivative`. On a
+    polytope decisions jump from vertex to vertex, so that the gradient is zero wherever it exists; `Qptl` adds the
+    curvature that is missing.
+
+    Notes
+    -----
+    Donti's stochastic programs reduce to this where the objective is linear, since only the mean of the costs counts.
+    Layers of general solvers (qpth, cvxpylayers with diffcp) compute the same derivative from the residuals of a
+    conic program, to the tolerance of their solver; here it is exact. qpth minimises `½ zᵀQz + p·z`, so that its
+    `Q = μI` is `Qptl(lambd=μ)`. The value is not convex. At a kink of the region the gradient is that of one side.
+
+    Examples
+    --------
+    >>> from decidewise.problems import Ball
+    >>> loss = Implicit()
+    >>> target = loss.prepare(Ball(2), [[1.0, 0.0]])
+    >>> loss.value_and_grad([[0.0, 2.0]], target, np.random.default_rng(0))
+    (array([1.]), array([[-0.5,  0. ]]))
+    """
+
+    gradient = "exact"
+
+    def check(self, problem: Problem) -> None:
+        """Raise unless the region is curved, with a derivative."""
+        super().check(problem)
+        if self._seen(problem).has_derivative:
+            return
+        its = type(problem).__name__
+        if problem.is_polytope or problem.is_integer or problem.polyhedron is not None:
+            raise ValueError(
+                f"Implicit differentiates the decision itself, and on the polytope of {its} that is constant almost "
+                "everywhere, so its gradient would be zero. Choose Qptl (or Rfwo), which adds a quadratic term."
+            )
+        why = "with known costs " if problem.has_known else ""
+        raise ValueError(
+            f"Implicit needs a curved region whose derivative is known, and {its} {why}has none: it sets no "
+            "has_derivative. Write its derivative, or choose a loss that works on any region, such as SpoPlus or Pfy."
+        )
+
+    def evaluate(
+        self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return values and gradient."""
+        decisions = target.minimize(prediction)
+        values = row_dot(target.costs, decisions) - target.values
+        return values, target.problem.derivative(prediction, decisions, target.costs)

@@ -1,0 +1,89 @@
+"""A small network of one output, fitted by Adam: what learnt losses approximate regrets with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from decidewise.checks import FloatArray
+
+_LAYERS = 3
+
+
+@dataclass(frozen=True)
+class SmallNetwork:
+    """The network `softplus(W₃ tanh(W₂ tanh(W₁ x + b₁) + b₂) + b₃)`, which is positive and smooth.
+
+    Attributes
+    ----------
+    parameters : tuple of ndarray
+        `W₁` (p, h), `b₁` (h,), `W₂` (h, h), `b₂` (h,), `W₃` (h, 1) and `b₃` (1,).
+    """
+
+    parameters: tuple[FloatArray, ...]
+
+    @classmethod
+    def drawn(cls, n_inputs: int, n_hidden: int, rng: np.random.Generator) -> SmallNetwork:
+        """Return a network with random weights, of a variance that keeps the size of what passes through."""
+        sizes = (n_inputs, n_hidden, n_hidden, 1)
+        parameters: list[FloatArray] = []
+        for inputs, outputs in pairwise(sizes):
+            parameters += [rng.normal(scale=inputs**-0.5, size=(inputs, outputs)), np.zeros(outputs)]
+        return cls(tuple(parameters))
+
+    def value_and_slope(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the outputs (n,) for inputs (n, p), and their gradients in the inputs (n, p)."""
+        signals = self._forward(X)
+        _, slope = self._backward(signals, np.ones(len(X)))
+        return _softplus(signals[-1][:, 0]), slope
+
+    def fitted(
+        self,
+        X: FloatArray,
+        y: FloatArray,
+        rng: np.random.Generator,
+        *,
+        n_steps: int,
+        batch_size: int = 64,
+        learning_rate: float = 1e-3,
+    ) -> SmallNetwork:
+        """Return the network after steps of Adam on the mean squared error at inputs (n, p) and targets (n,)."""
+        network = SmallNetwork(tuple(parameter.copy() for parameter in self.parameters))
+        first = [np.zeros_like(parameter) for parameter in self.parameters]
+        second = [np.zeros_like(parameter) for parameter in self.parameters]
+        for step in range(1, n_steps + 1):
+            rows = rng.integers(len(X), size=min(batch_size, len(X)))
+            signals = network._forward(X[rows])
+            error = _softplus(signals[-1][:, 0]) - y[rows]
+            gradients, _ = network._backward(signals, 2 * error / len(rows))
+            for k, gradient in enumerate(gradients):
+                first[k] += 0.1 * (gradient - first[k])
+                second[k] += 0.001 * (gradient**2 - second[k])
+                size = np.sqrt(second[k] / (1 - 0.999**step)) + 1e-8
+                network.parameters[k][...] -= learning_rate * first[k] / (1 - 0.9**step) / size
+        return network
+
+    def _forward(self, X: FloatArray) -> list[FloatArray]:
+        """Return the inputs of each layer, and the output of the last before `softplus`."""
+        signals = [X]
+        for k in range(_LAYERS):
+            linear = signals[-1] @ self.parameters[2 * k] + self.parameters[2 * k + 1]
+            signals.append(linear if k == _LAYERS - 1 else np.tanh(linear))
+        return signals
+
+    def _backward(self, signals: list[FloatArray], upstream: FloatArray) -> tuple[list[FloatArray], FloatArray]:
+        """Return the gradients in the parameters and in the inputs, given that in the outputs (n,)."""
+        gradient = (upstream / (1 + np.exp(-np.clip(signals[-1][:, 0], -700, 700))))[:, None]
+        gradients: list[FloatArray] = []
+        for k in reversed(range(_LAYERS)):
+            gradients = [signals[k].T @ gradient, gradient.sum(axis=0), *gradients]
+            gradient = gradient @ self.parameters[2 * k].T
+            if k > 0:
+                gradient = gradient * (1 - signals[k] ** 2)
+        return gradients, gradient
+
+
+def _softplus(x: FloatArray) -> FloatArray:
+    return np.logaddexp(0.0, x)

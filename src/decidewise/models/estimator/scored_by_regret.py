@@ -1,0 +1,66 @@
+"""What estimators that know the problem have in common: how they read rows, set some aside, and score by regret."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils import Tags
+
+from decidewise.checks import FloatArray, as_matrix, check_items, check_same_rows
+from decidewise.evaluate import normalized_regret
+from decidewise.models.estimator.cost_names import read_cost_names
+from decidewise.models.estimator.features import read_features
+from decidewise.problems.base import Problem, check_rows
+
+Rows = npt.NDArray[np.intp]
+
+
+class ScoredByRegret(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """A regressor with a parameter `problem`, whose score is minus the regret of its decisions."""
+
+    problem: Problem
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return minus the normalised regret in percent, so that a search selects the model with the lowest regret."""
+        if sample_weight is not None:
+            raise ValueError("regret is not weighted; leave sample_weight out.")
+        read_cost_names(self, y, reset=False)
+        return -normalized_regret(self.problem, self.predict(X), y)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.single_output = False
+        tags.regressor_tags.poor_score = True  # the score is minus a regret, never above zero
+        return tags
+
+    def _read(self, X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
+        """Return the features (n, p) or (n, d, q) and the costs (n, d) of a fit, checked against the problem."""
+        if y is None:
+            name = type(self).__name__
+            raise ValueError(f"{name} requires y to be passed, but the target y is None. Pass the costs.")
+        X = read_features(self, X, reset=True, dtype=np.float64)
+        read_cost_names(self, y, reset=True)
+        costs = as_matrix(y, n_columns=self.problem.n_costs, owner=type(self.problem).__name__)
+        check_same_rows(X=X, costs=costs)
+        check_items(X, costs.shape[1])
+        check_rows(self.problem, len(costs))
+        return X, costs
+
+
+def set_aside(
+    n_rows: int, fraction: float, which: Literal["random", "last"], rng: np.random.Generator, *, otherwise: str
+) -> tuple[Rows, Rows]:
+    """Return the rows to train on and the rows to set aside; `otherwise` ends the message if either would be empty."""
+    n_aside = round(fraction * n_rows)
+    if not 0 < n_aside < n_rows:
+        raise ValueError(
+            f"validation_fraction={fraction} sets aside {n_aside} of {n_rows} rows; at least one row must be set aside "
+            f"and one kept. Pass more rows, another fraction, or {otherwise}."
+        )
+    if which == "last":
+        return np.arange(n_rows - n_aside), np.arange(n_rows - n_aside, n_rows)
+    order = rng.permutation(n_rows)
+    return order[n_aside:], order[:n_aside]

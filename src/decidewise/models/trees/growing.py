@@ -1,0 +1,136 @@
+"""Grow a tree, each split by the least cost of the decisions that it leads to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from decidewise.checks import FloatArray
+from decidewise.models.trees.nodes import IntArray, Nodes
+from decidewise.models.trees.samples import Samples, Splits
+
+# Costs of decisions this close, relative to the largest, differ by rounding.
+_TIED = 1e-12
+
+
+@dataclass
+class _Node:
+    """A node of a growing tree, with the numbers of its samples."""
+
+    members: IntArray
+    depth: int
+    value: FloatArray
+    feature: int = -1
+    threshold: float = 0.0
+    left: int = -1
+    right: int = -1
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The limits within which a tree grows.
+
+    Attributes
+    ----------
+    max_depth : int or None
+    min_samples_leaf : int
+        The smallest number of samples of a leaf.
+    n_thresholds : int
+        The largest number of thresholds of each feature that are tried at a node; they are at quantiles.
+    n_features : int
+        The number of features that are tried at a node, drawn anew for each node if they are not all.
+    """
+
+    max_depth: int | None
+    min_samples_leaf: int
+    n_thresholds: int
+    n_features: int
+
+    def grow(self, samples: Samples, rng: np.random.Generator) -> Nodes:
+        """Return the tree of the samples, grown breadth first.
+
+        A node is split wherever a split is possible, even if no split makes its decisions cheaper, because a later one
+        may: `pruning.prune` removes those that turn out useless.
+        """
+        values = samples.values
+        root = _Node(np.arange(len(samples)), 0, values.mean(axis=0))
+        nodes, now = [root], samples.predictions(np.tile(root.value, (len(values), 1)))
+        for node in nodes:  # which grows meanwhile
+            if self.max_depth is not None and node.depth >= self.max_depth:
+                continue
+            split = self._best(samples, node.members, now, rng)
+            if split is None:
+                continue
+            node.feature, node.threshold = split
+            node.left, node.right = len(nodes), len(nodes) + 1
+            goes_left = samples.features[node.members, node.feature] <= node.threshold
+            for members in (node.members[goes_left], node.members[~goes_left]):
+                nodes.append(_Node(members, node.depth + 1, values[members].mean(axis=0)))
+                if samples.per_item:
+                    now[np.unravel_index(members, samples.X.shape[:2])] = nodes[-1].value[0]
+        return Nodes(
+            feature=np.array([node.feature for node in nodes]),
+            threshold=np.array([node.threshold for node in nodes]),
+            left=np.array([node.left for node in nodes]),
+            right=np.array([node.right for node in nodes]),
+            value=np.array([node.value for node in nodes]),
+            count=np.array([len(node.members) for node in nodes]),
+        )
+
+    def _best(
+        self, samples: Samples, own: IntArray, now: FloatArray, rng: np.random.Generator
+    ) -> tuple[int, float] | None:
+        """Return the feature and the threshold of the best split of some samples, or None if none is possible.
+
+        The best has the least cost of decisions; of several, the least squared error, then the first feature and the
+        lowest threshold.
+        """
+        if len(own) < 2 * self.min_samples_leaf:
+            return None
+        n_features = samples.features.shape[1]
+        columns = np.arange(n_features)
+        if self.n_features < n_features:
+            columns = np.sort(rng.choice(n_features, self.n_features, replace=False))
+        splits = self.candidates(samples.features[own][:, columns], samples.values[own], columns)
+        if len(splits) == 0:
+            return None
+        costs = samples.cost_of_splits(splits, own, now)
+        tied = np.flatnonzero(costs <= costs.min() + _TIED * np.abs(costs).max())
+        explained = splits.n_left * (splits.left**2).sum(axis=1) + splits.n_right * (splits.right**2).sum(axis=1)
+        best = tied[explained[tied].argmax()]
+        return int(splits.feature[best]), float(splits.threshold[best])
+
+    def candidates(self, X: FloatArray, values: FloatArray, columns: IntArray) -> Splits:
+        """Return the splits to try, by features (e, p) whose numbers are `columns` (p,), with the means of the values.
+
+        The means of all splits of a feature come from sums over the samples between two thresholds, added up.
+        """
+        found = []
+        n_samples, total = len(X), values.sum(axis=0)
+        for position, column in enumerate(columns):
+            order = np.argsort(X[:, position], kind="stable")
+            x = X[order, position]
+            cuts = self._cuts(x)
+            if len(cuts) == 0:
+                continue
+            sums = np.add.reduceat(values[order], np.concatenate([[0], cuts]), axis=0)[:-1].cumsum(axis=0)
+            middle = x[cuts - 1] + (x[cuts] - x[cuts - 1]) / 2
+            threshold = np.where(middle < x[cuts], middle, x[cuts - 1])  # the middle of neighbours rounds to either
+            left, right = sums / cuts[:, None], (total - sums) / (n_samples - cuts)[:, None]
+            found.append((np.full(len(cuts), column), threshold, left, right, cuts, n_samples - cuts))
+        if not found:
+            empty, none = np.empty(0), np.empty(0, dtype=np.intp)
+            means = np.empty((0, values.shape[1]))
+            return Splits(none, empty, means, means, none, none)
+        return Splits(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+    def _cuts(self, x: FloatArray) -> IntArray:
+        """Return how many of the sorted numbers (e,) each candidate sends left: where they change, at quantiles."""
+        least = self.min_samples_leaf
+        changes = np.flatnonzero(x[1:] > x[:-1]) + 1
+        changes = changes[(changes >= least) & (changes <= len(x) - least)]
+        if len(changes) <= self.n_thresholds:
+            return changes
+        quantiles = np.arange(1, self.n_thresholds + 1) * len(x) / (self.n_thresholds + 1)
+        return changes[np.unique(np.minimum(np.searchsorted(changes, quantiles), len(changes) - 1))]

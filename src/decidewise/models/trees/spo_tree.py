@@ -1,0 +1,182 @@
+"""A decision tree whose splits minimise the cost of decisions: the SPO tree.
+
+Elmachtoub, Liang and McNellis, "Decision trees for decision-making under the predict-then-optimize framework", 2020.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from decidewise.checks import FloatArray, as_choice, as_integer, as_number
+from decidewise.models.estimator.all_or_nothing import all_or_nothing
+from decidewise.models.estimator.features import read_features
+from decidewise.models.estimator.scored_by_regret import ScoredByRegret, set_aside
+from decidewise.models.trees.drawing import as_text, draw, leaf_labels
+from decidewise.models.trees.growing import Growth
+from decidewise.models.trees.nodes import Nodes
+from decidewise.models.trees.pruning import prune
+from decidewise.models.trees.samples import Samples, sign_of
+from decidewise.problems.base import Problem, as_problem
+
+
+class SpoTreeRegressor(ScoredByRegret):
+    """A decision tree that splits where decisions become cheapest.
+
+    A leaf predicts the mean cost of its rows, which is the best prediction for rows that share one decision. A node is
+    split by the feature and the threshold for which `Σ c·z*(mean cost of the side)`, over the rows of both sides, is
+    least; among equals the squared error decides. With features (n, p) and one region for all rows, that is two solves
+    for each candidate, all candidates of a node in one batch.
+
+    With features per item, X of shape (n, d, q), one tree serves all items and a leaf predicts the cost of an item.
+    There, and where the region differs by row, each candidate solves every row of the node.
+
+    Parameters
+    ----------
+    problem : Problem
+        The feasible region and its sense. If it differs by row, row `i` belongs to row `i` of the data of `fit`.
+    max_depth : int, optional
+        None lets the tree grow until its leaves cannot be split.
+    min_samples_leaf : int
+        The smallest number of samples of a leaf: rows, or items of rows with features per item.
+    n_thresholds : int
+        The largest number of thresholds tried for each feature of a node; they are at quantiles.
+    max_features : float, optional
+        The share of the features that are tried at a node, drawn anew for each node; None means all.
+    validation_fraction : float, optional
+        The share of the rows that are set aside to prune the tree by their regret; they count in the means of the
+        leaves afterwards. With None, only splits that do not lower the cost of the training rows are removed.
+    validation : {"random", "last"}
+        Which rows to set aside: a random part, or, if the rows are in order of time, the last ones.
+    random_state : int, RandomState instance or None
+
+    Attributes
+    ----------
+    nodes_ : Nodes
+        The tree, as arrays with one entry per node.
+
+    Notes
+    -----
+    Other than in the public code of the paper, optimal decisions need not be integers, and a split that only a later
+    one makes useful is found, since pruning comes last.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> x = np.arange(40)[:, None] - 19.5
+    >>> costs = np.where(x < 0, [1.0, 2.0, 3.0], [3.0, 2.0, 1.0])
+    >>> tree = SpoTreeRegressor(TopK(3, 1, sense="min"), min_samples_leaf=5, validation_fraction=None).fit(x, costs)
+    >>> print(tree.to_text())
+    all: 40 rows
+      x0 <= 0: 20 rows, decides on cost 0
+      x0 > 0: 20 rows, decides on cost 2
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        max_depth: int | None = 4,
+        min_samples_leaf: int = 20,
+        n_thresholds: int = 100,
+        max_features: float | None = None,
+        validation_fraction: float | None = 0.2,
+        validation: Literal["random", "last"] = "random",
+        random_state: Any = None,
+    ) -> None:
+        self.problem = problem
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.n_thresholds = n_thresholds
+        self.max_features = max_features
+        self.validation_fraction = validation_fraction
+        self.validation = validation
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Grow and prune the tree on features X (n, p), or (n, d, q) of each item, and costs y (n, d)."""
+        with all_or_nothing(self):
+            check_growth(self)
+            if self.validation_fraction is not None:
+                as_number(self.validation_fraction, name="validation_fraction", above=0, below=1)
+            as_choice(self.validation, name="validation", choices=("random", "last"))
+            X, costs = self._read(X, y)
+            rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+            samples = Samples.of(self.problem, costs, X)
+            kept = held = samples
+            if self.validation_fraction is not None:
+                rows, aside = set_aside(
+                    len(X), self.validation_fraction, self.validation, rng, otherwise="validation_fraction=None"
+                )
+                kept, held = samples.take(rows), samples.take(aside)
+            check_samples(kept, self.min_samples_leaf)
+            nodes = prune(growth_of(self, X.shape[-1]).grow(kept, rng), held)
+            self.nodes_ = in_callers_sense(nodes.refilled(samples.features, samples.values), self.problem, samples)
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return predicted costs (n, d): the mean cost of the leaf of each row, or of each item."""
+        check_is_fitted(self)
+        return predicted(self.nodes_, read_features(self, X, reset=False, dtype=np.float64))
+
+    def to_text(self) -> str:
+        """Return the tree as text, one line per node; a leaf says what it decides."""
+        return as_text(*self._described())
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the tree with matplotlib and return the axes: those given, or those of a new figure, `ax.figure`."""
+        return draw(*self._described(), ax=ax)
+
+    def _described(self) -> tuple[Nodes, Sequence[str], Callable[[int], str], str]:
+        """Return the nodes, the names of features, the label of a leaf, and the name of a sample."""
+        check_is_fitted(self)
+        per_item = hasattr(self, "n_items_in_")
+        features = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        costs = getattr(self, "cost_names_in_", [f"cost {j}" for j in range(self.problem.n_costs)])
+        label = leaf_labels(self.nodes_, self.problem, costs, per_item=per_item)
+        return self.nodes_, features, label, "item" if per_item else "row"
+
+
+def check_growth(estimator: Any) -> None:
+    """Check the parameters that say how an estimator's trees grow."""
+    as_problem(estimator.problem)
+    if estimator.max_depth is not None:
+        as_integer(estimator.max_depth, name="max_depth")
+    as_integer(estimator.min_samples_leaf, name="min_samples_leaf")
+    as_integer(estimator.n_thresholds, name="n_thresholds")
+    if estimator.max_features is not None:
+        as_number(estimator.max_features, name="max_features", above=0, at_most=1)
+
+
+def growth_of(estimator: Any, n_features: int) -> Growth:
+    """Return how an estimator's trees grow on that many features."""
+    share = 1.0 if estimator.max_features is None else estimator.max_features
+    n_tried = max(1, round(share * n_features))
+    return Growth(estimator.max_depth, estimator.min_samples_leaf, estimator.n_thresholds, n_tried)
+
+
+def check_samples(samples: Samples, min_samples_leaf: int) -> None:
+    """Raise if there are fewer samples than one leaf needs."""
+    if len(samples) < min_samples_leaf:
+        what = "items of rows" if samples.per_item else "rows"
+        raise ValueError(
+            f"the tree has n_samples={len(samples)} {what} to grow on, and a leaf needs min_samples_leaf="
+            f"{min_samples_leaf}. Pass more rows, a smaller min_samples_leaf, or validation_fraction=None if rows are "
+            "set aside."
+        )
+
+
+def in_callers_sense(nodes: Nodes, problem: Problem, samples: Samples) -> Nodes:
+    """Return the tree with values in the problem's own sense, without the known part of the costs."""
+    value = sign_of(problem) * (nodes.value if samples.per_item else nodes.value[:, : problem.n_costs])
+    return Nodes(nodes.feature, nodes.threshold, nodes.left, nodes.right, value, nodes.count)
+
+
+def predicted(nodes: Nodes, X: FloatArray) -> FloatArray:
+    """Return the predictions (n, d) of a tree for features (n, p) or (n, d, q)."""
+    values = nodes.value[nodes.apply(X.reshape(-1, X.shape[-1]))]
+    return values.reshape(X.shape[:2]) if X.ndim == 3 else values

@@ -1,0 +1,122 @@
+"""What a killed run has finished, in one file, so that the next run continues with the same digits.
+
+A fit is a fixed sequence of passes over the rows. The file holds the result of every finished pass, and of the current
+one the partial sums and the place up to which rows were read. A new run does the same steps; finished passes take
+their results from the file. The file holds numbers and text only, and is written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from decidewise.runtime.files import write_whole
+from decidewise.streams.tree import PairwiseTree, Sums
+
+
+@dataclass
+class Checkpoint:
+    """The state of a fit in a file.
+
+    Attributes
+    ----------
+    path : Path
+    identity : str
+        Everything that determines the numbers: model, files, columns. Another fit must not continue from the file.
+    every : float
+        Seconds between two writes.
+    """
+
+    path: Path
+    identity: str
+    every: float = 30.0
+    finished: list[Sums] = field(default_factory=list)
+    place: tuple[int, int, int] = (0, 0, 0)
+    levels: list[int] = field(default_factory=list)
+    partial: list[Sums] = field(default_factory=list)
+    _next: int = 0
+    _written: float = field(default_factory=monotonic)
+
+    @classmethod
+    def at(cls, path: Any, identity: str, *, every: float = 30.0) -> Checkpoint:
+        """Return the state in a file, or that of a fit that has not begun if there is no such file."""
+        checkpoint = cls(Path(path), identity, every)
+        if checkpoint.path.exists():
+            checkpoint._read()
+        return checkpoint
+
+    def next_pass(self) -> Sums | None:
+        """Return the result of the next pass, if it is finished."""
+        self._next += 1
+        return self.finished[self._next - 1] if self._next <= len(self.finished) else None
+
+    def resume(self, tree: PairwiseTree) -> tuple[int, int, int]:
+        """Put the partial sums of the current pass into the tree; return the file, its line and the rows so far."""
+        tree.levels, tree.partial = list(self.levels), list(self.partial)
+        return self.place
+
+    def note(self, tree: PairwiseTree, place: tuple[int, int, int]) -> None:
+        """Note how far the current pass is, and write the file if the last time is long ago."""
+        self.levels, self.partial, self.place = list(tree.levels), list(tree.partial), place
+        if monotonic() - self._written >= self.every:
+            self.write()
+
+    def finish(self, result: Sums) -> None:
+        """Note the result of the current pass."""
+        self.finished.append(result)
+        self.place, self.levels, self.partial = (0, 0, 0), [], []
+        if monotonic() - self._written >= self.every:
+            self.write()
+
+    def write(self) -> None:
+        """Write the file."""
+        arrays: dict[str, Any] = {}
+        shape = [[len(sums) for sums in group] for group in (self.finished, self.partial)]
+        for prefix, group in (("finished", self.finished), ("partial", self.partial)):
+            for place, sums in enumerate(group):
+                arrays |= {f"{prefix}_{place}_{index}": array for index, array in enumerate(sums)}
+        state = {"identity": self.identity, "shape": shape, "place": self.place, "levels": self.levels}
+        content = io.BytesIO()
+        np.savez(content, state=np.array(json.dumps(state)), **arrays)
+        try:
+            write_whole({self.path: content.getvalue()})
+        except OSError as reason:
+            raise OSError(
+                reason.errno,
+                f"the checkpoint could not be written ({reason.strerror}); an earlier one is still whole. Make room, "
+                "and the same call continues from it",
+                str(self.path),
+            ) from reason
+        self._written = monotonic()
+
+    def remove(self) -> None:
+        """Delete the file, since the fit is done."""
+        self.path.unlink(missing_ok=True)
+
+    def _read(self) -> None:
+        try:
+            with np.load(self.path, allow_pickle=False) as stored:
+                state = json.loads(str(stored["state"]))
+                groups = [
+                    [tuple(stored[f"{prefix}_{place}_{index}"] for index in range(n)) for place, n in enumerate(shape)]
+                    for prefix, shape in zip(("finished", "partial"), state["shape"], strict=True)
+                ]
+        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as reason:
+            raise ValueError(
+                f"{self.path} is not a checkpoint of a fit ({reason}). Name another file, or delete this one."
+            ) from reason
+        if state["identity"] != self.identity:
+            raise ValueError(
+                f"the checkpoint {self.path} belongs to another fit: the model, the files, their sizes or dates, or "
+                "the columns are not the same. Name another file, or delete this one to start again."
+            )
+        self.finished, self.partial = groups
+        file, line, n_rows = state["place"]
+        self.place, self.levels = (file, line, n_rows), state["levels"]

@@ -1,0 +1,154 @@
+"""Which columns of a table are features, costs, weights and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Any
+
+from decidewise.checks import listed
+
+
+def select_columns(names: Sequence[str], wanted: Any, *, argument: str) -> list[str]:
+    """Return the columns that a name, a pattern such as `"x_*"`, or a list of these selects, each of them once.
+
+    >>> select_columns(["day", "x_a", "x_b"], "x_*", argument="features")
+    ['x_a', 'x_b']
+    """
+    selected: list[str] = []
+    for pattern in [wanted] if isinstance(wanted, str) else list(wanted):
+        found = [pattern] if pattern in names else [name for name in names if fnmatchcase(name, str(pattern))]
+        if not found:
+            close = get_close_matches(str(pattern), names, n=1)
+            hint = f" Do you mean {close[0]!r}?" if close else f" There are {listed(names)}."
+            raise ValueError(f"{argument}: the table has no column {pattern!r}.{hint}")
+        selected += [name for name in found if name not in selected]
+    return selected
+
+
+def pattern_parts(columns: Sequence[str], pattern: Any) -> tuple[str, ...]:
+    """Return what stands for the `*` of a pattern in each column; the columns themselves if it is no pattern.
+
+    >>> pattern_parts(["price_8", "price_9"], "price_*")
+    ('8', '9')
+    """
+    if not isinstance(pattern, str) or pattern.count("*") != 1 or pattern in columns:
+        return tuple(columns)
+    before, after = pattern.split("*")
+    return tuple(column[len(before) : len(column) - len(after)] for column in columns)
+
+
+@dataclass(frozen=True)
+class ColumnRoles:
+    """The columns of a wide or a long table by their roles.
+
+    Attributes
+    ----------
+    features : tuple of str, or tuple of d tuples of q str
+        The p features of a row, or the q features of each of d items of a wide table.
+    feature_names : tuple of p or q str
+    costs : tuple of str
+        Wide: the d costs. Long: the one column of the cost. Empty for rows to decide on.
+    sample_weight, rows, items : str, optional
+    item_names : tuple of str
+        The names of the costs, which are those of the items of a long table.
+    """
+
+    features: tuple[Any, ...]
+    feature_names: tuple[str, ...]
+    costs: tuple[str, ...]
+    sample_weight: str | None = None
+    rows: str | None = None
+    items: str | None = None
+    item_names: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        names: Sequence[str],
+        *,
+        features: Any,
+        costs: Any,
+        sample_weight: str | None = None,
+        rows: str | None = None,
+        items: str | None = None,
+        item_names: Sequence[str] = (),
+    ) -> ColumnRoles:
+        """Find the columns among the names of a table; `costs` may be None for rows to decide on."""
+        cost_columns = [] if costs is None else select_columns(names, costs, argument="costs")
+        for name, argument in ((sample_weight, "sample_weight"), (rows, "rows"), (items, "items")):
+            if name is not None and name not in names:
+                select_columns(names, [name], argument=argument)
+        if items is not None:
+            if rows is None:
+                raise ValueError("a long table needs the column of the sample keys as well: pass rows=...")
+            if len(cost_columns) > 1:
+                raise ValueError(f"costs of a long table is one column; {costs!r} selects {listed(cost_columns)}.")
+            if isinstance(features, Mapping):
+                raise ValueError("features of a long table are columns, not a mapping: pass their names or a pattern.")
+        chosen: tuple[Any, ...]
+        if isinstance(features, Mapping):
+            known = tuple(item_names) or pattern_parts(cost_columns, costs)
+            chosen, labels, item_names = _of_items(names, features, known), tuple(map(str, features)), known
+            own = dict(zip(pattern_parts(cost_columns, costs), cost_columns, strict=True))
+            if own and set(known) <= set(own):
+                cost_columns = [own[item] for item in known]
+        else:
+            chosen = labels = tuple(select_columns(names, features, argument="features"))
+            item_names = tuple(cost_columns) if cost_columns and items is None else tuple(item_names)
+        leaked = [name for name in cost_columns if name in labels and not isinstance(features, Mapping)]
+        if leaked:
+            raise ValueError(f"{listed(leaked)} are both features and costs. Leave the costs out of the features.")
+        return cls(chosen, labels, tuple(cost_columns), sample_weight, rows, items, tuple(item_names))
+
+    @property
+    def per_item(self) -> bool:
+        """Whether the columns of a wide table are features of its items."""
+        return bool(self.features) and not isinstance(self.features[0], str)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The columns that are read as numbers, each of them once."""
+        flat = [name for item in self.features for name in item] if self.per_item else list(self.features)
+        flat += [*self.costs, *([self.sample_weight] if self.sample_weight else [])]
+        return tuple(dict.fromkeys(flat))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of the keys: of the samples, and of the items of a long table."""
+        return tuple(name for name in (self.rows, self.items) if name is not None)
+
+    def with_items(self, item_names: Sequence[str]) -> ColumnRoles:
+        """Return the same columns with the names of the items."""
+        return replace(self, item_names=tuple(item_names))
+
+    def name_of(self, what: str, places: Sequence[int]) -> str:
+        """Return the column of an entry of the features, the costs or the weights."""
+        if what == "sample_weight":
+            return str(self.sample_weight)
+        if what == "costs":
+            return self.costs[0 if self.items is not None else places[0]]
+        if self.per_item:
+            return str(self.features[places[0]][places[1]])
+        return self.feature_names[places[-1]]
+
+
+def _of_items(names: Sequence[str], features: Mapping[Any, Any], items: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Return for each item the columns of its features."""
+    by_feature = []
+    for name, pattern in features.items():
+        argument = f"features[{name!r}]"
+        columns = select_columns(names, pattern, argument=argument)
+        if isinstance(pattern, str) and pattern in names:
+            by_feature.append([pattern] * len(items))  # all items of a row have it
+            continue
+        own = dict(zip(pattern_parts(columns, pattern), columns, strict=True))
+        by_name = isinstance(pattern, str)
+        missing = [item for item in items if item not in own] if by_name else []
+        if len(columns) != len(items) or missing:
+            lacks = f"; there is none for {listed(missing)}" if missing else ""
+            raise ValueError(f"{argument} selects {len(columns)} columns, and there are {len(items)} costs{lacks}.")
+        by_feature.append([own[item] for item in items] if by_name else columns)
+    return tuple(zip(*by_feature, strict=True))

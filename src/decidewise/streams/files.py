@@ -1,0 +1,267 @@
+"""Parquet, Arrow and CSV files as a source of row blocks, with memory bounded by the size of a block."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import cached_property
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+from decidewise.checks import FloatArray, as_integer, listed
+from decidewise.progress import RowBar
+from decidewise.streams.ahead import map_in_order, read_ahead
+from decidewise.streams.checkpoint import Checkpoint
+from decidewise.streams.columns import ColumnRoles
+from decidewise.streams.long_lines import arrange, items_of_first
+from decidewise.streams.rows import Rows, RowSource, located
+from decidewise.streams.table_file import TableFile, open_table
+from decidewise.streams.tree import Combine, PairwiseTree, Sums, add
+
+#: Bytes of numbers in one block. A pass holds about six blocks at once on two cores.
+BLOCK_BYTES = 2**23
+_MOST_ROWS, _LEAST_ROWS = 2**16, 256
+#: Rows that decide on the shift and the units of the sums.
+_FIRST_ROWS = 2048
+
+
+class FileRows(RowSource):
+    r"""The rows of files, read block by block.
+
+    Parameters
+    ----------
+    paths : path, glob pattern, folder, or list of these
+        Files ending in .parquet, .arrow, .feather or .csv, read in the order of their names. All need the same columns.
+    features, costs, sample_weight, rows, items
+        As for `GeneralizedLinear.fit_files`; `costs` may be None for rows to decide on.
+    item_names : sequence of str, optional
+        The items of a long table in their order; by default that of its first sample.
+    block_rows : int, optional
+        Rows (samples of a long table) per block; by default about 8 MB of numbers. The last digits depend on it.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.csv").write_text("x,c_1,c_2\n1,2,3\n4,5,6\n")
+    ...     FileRows(folder, features="x", costs="c_*").first().costs
+    array([[2., 3.],
+           [5., 6.]])
+    """
+
+    def __init__(
+        self,
+        paths: Any,
+        *,
+        features: Any,
+        costs: Any,
+        sample_weight: str | None = None,
+        rows: str | None = None,
+        items: str | None = None,
+        item_names: Sequence[str] = (),
+        block_rows: int | None = None,
+    ) -> None:
+        self.files = [open_table(path) for path in find_files(paths)]
+        roles = {"features": features, "costs": costs, "sample_weight": sample_weight, "rows": rows, "items": items}
+        if items is None:
+            roles["item_names"] = item_names
+        columns = self._columns_of(self.files[0], roles)
+        for file in self.files[1:]:
+            own = self._columns_of(file, roles)
+            if own != columns:
+                raise ValueError(
+                    f"{file.path} has other columns than {self.files[0].path}: {_difference(own, columns)}. All files "
+                    "need the same columns; leave this one out, or list the columns by name."
+                )
+        for file in self.files:
+            file.check_numbers(columns.numbers)
+        if items is not None:
+            columns = columns.with_items(item_names or self._items_of_first(columns))
+        self.columns: ColumnRoles = columns
+        width = len(columns.numbers) * (len(columns.item_names) if items is not None else 1)
+        default = min(_MOST_ROWS, max(_LEAST_ROWS, BLOCK_BYTES // (8 * max(1, width))))
+        self.block_rows = default if block_rows is None else as_integer(block_rows, name="block_rows")
+        self.checkpoint: Checkpoint | None = None
+        self.description = "rows"
+        self._counted: int | None = None
+
+    def keep(self, path: Any, model: Any, every: float) -> None:
+        """Keep what is finished in a file, from which a later call with the same model and files continues."""
+        what = {
+            "model": repr(model),
+            "parameters": {name: repr(value) for name, value in sorted(model.get_params().items())},
+            "files": [[str(file.path), *file.stamp] for file in self.files],
+            "columns": repr(self.columns),
+            "block_rows": self.block_rows,
+        }
+        self.checkpoint = Checkpoint.at(path, json.dumps(what), every=every)
+
+    def blocks(self, first_file: int = 0, first_line: int = 0) -> Iterator[Rows]:
+        """Yield the blocks in order, from a line of a file on; no block has rows of two files."""
+        number = 0
+        for place in range(first_file, len(self.files)):
+            file = self.files[place]
+            for rows in self._blocks_of(file, first_line if place == first_file else 0):
+                yield replace(rows, number=number)
+                number += len(rows)
+            file.check_unchanged()
+
+    def first(self) -> Rows:
+        """Return some of the first rows."""
+        return self._first
+
+    @property
+    def n_rows(self) -> int | None:
+        """The number of rows, if the files tell it or a pass has counted them."""
+        lines = [file.n_lines for file in self.files]
+        if None in lines:
+            return self._counted
+        per_row = len(self.columns.item_names) if self.columns.items is not None else 1
+        return sum(n for n in lines if n is not None) // max(1, per_row)
+
+    def map(self, function: Callable[[Rows], Any]) -> Generator[tuple[Rows, Any], None, None]:
+        """Yield the blocks with the results of a function, in order; close it, also after an error."""
+        results = map_in_order(_Located(function), read_ahead(self.blocks()))
+        with closing(results), RowBar(self.description, self.n_rows) as bar:
+            for rows, result in results:
+                bar.advance(len(rows))
+                yield rows, result
+
+    def reduce(self, function: Callable[[Rows], Sums], combine: Combine = add) -> Sums:
+        """Return the results of `function` on all blocks, combined in a fixed tree."""
+        tree, place = PairwiseTree(combine), (0, 0, 0)
+        if self.checkpoint is not None:
+            finished = self.checkpoint.next_pass()
+            if finished is not None:
+                return finished
+            place = self.checkpoint.resume(tree)
+        file, line, n_rows = place
+        names = {file.name: number for number, file in enumerate(self.files)}
+        results = map_in_order(_Located(function), read_ahead(self.blocks(file, line)))
+        with closing(results), RowBar(self.description, self.n_rows, done=n_rows) as bar:
+            for rows, part in results:
+                tree.add(part)
+                n_rows += len(rows)
+                bar.advance(len(rows))
+                if self.checkpoint is not None:
+                    lines = len(rows) * (len(self.columns.item_names) if self.columns.items is not None else 1)
+                    self.checkpoint.note(tree, (names[rows.origin], rows.first + lines, n_rows))
+        total = tree.total()
+        self._counted = n_rows
+        if self.checkpoint is not None:
+            self.checkpoint.finish(total)
+        return total
+
+    def close(self) -> None:
+        """Delete the checkpoint, since the work is done."""
+        if self.checkpoint is not None:
+            self.checkpoint.remove()
+
+    @cached_property
+    def _first(self) -> Rows:
+        for rows in self.blocks():
+            some = slice(0, _FIRST_ROWS)
+            weights = None if rows.weights is None else rows.weights[some].copy()
+            costs = None if rows.costs is None else rows.costs[some].copy()
+            return Rows(rows.X[some].copy(), costs, weights, rows.origin, rows.first, rows.columns)
+        raise ValueError(f"{listed([file.name for file in self.files])} have no rows at all.")
+
+    def _blocks_of(self, file: TableFile, first_line: int) -> Iterator[Rows]:
+        columns = self.columns
+        per_row = len(columns.item_names) if columns.items is not None else 1
+        line = first_line
+        for numbers, keys in file.pieces(columns.numbers, columns.keys, first_line, self.block_rows * per_row):
+            file.check_unchanged()
+            origin = file.name
+            if columns.items is None:
+                parts = self._wide(numbers)
+            else:
+                parts = self._long(arrange(numbers, keys, columns, origin, line))
+            yield Rows(*parts, origin, line, columns, keys=keys[0][::per_row] if keys else None)
+            line += numbers.shape[1]
+
+    def _wide(self, numbers: FloatArray) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
+        """Return features, costs and weights of lines (k, b), one line per sample."""
+        columns = self.columns
+        place = {name: number for number, name in enumerate(columns.numbers)}
+        if columns.per_item:
+            X = numbers[[[place[name] for name in item] for item in columns.features]].transpose(2, 0, 1)
+        else:
+            X = numbers[: len(columns.features)].T
+        costs = numbers[_places(place, columns.costs)].T if columns.costs else None
+        weights = numbers[place[columns.sample_weight]] if columns.sample_weight else None
+        return X, costs, weights
+
+    def _long(self, samples: FloatArray) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
+        """Return features, costs and weights of samples (b, d, k)."""
+        columns = self.columns
+        place = {name: number for number, name in enumerate(columns.numbers)}
+        X = samples[:, :, : len(columns.features)]
+        costs = samples[:, :, place[columns.costs[0]]] if columns.costs else None
+        weights = samples[:, 0, place[columns.sample_weight]] if columns.sample_weight else None
+        return X, costs, weights
+
+    def _columns_of(self, file: TableFile, roles: dict[str, Any]) -> ColumnRoles:
+        try:
+            return ColumnRoles.of(file.names, **roles)
+        except ValueError as error:
+            raise ValueError(f"{file.path}: {error}") from error
+
+    def _items_of_first(self, columns: ColumnRoles) -> tuple[str, ...]:
+        for file in self.files:
+            for _, keys in file.pieces((), columns.keys, 0, _MOST_ROWS):
+                return items_of_first(keys, columns, file.name)
+        raise ValueError(f"{listed([file.name for file in self.files])} have no rows at all.")
+
+
+class _Located:
+    """A function of a block whose errors say where the rows came from."""
+
+    def __init__(self, function: Callable[[Rows], Any]) -> None:
+        self.function = function
+
+    def __call__(self, rows: Rows) -> Any:
+        with located(rows):
+            return self.function(rows)
+
+
+def find_files(paths: Any) -> list[Path]:
+    """Return the files of a path, a glob pattern, a folder or a list of these, in the order of their names."""
+    found: list[Path] = []
+    for entry in [paths] if isinstance(paths, str | Path) else list(paths):
+        path = Path(entry)
+        if path.is_dir():
+            inside = sorted(file for file in path.iterdir() if file.suffix.lower() in TableFile.KINDS)
+            if not inside:
+                raise FileNotFoundError(f"the folder {path} has no file ending in {', '.join(TableFile.KINDS)}.")
+            found += inside
+        elif path.is_file():
+            found.append(path)
+        else:
+            matches = sorted(Path(match) for match in glob(str(entry), recursive=True))
+            if not matches:
+                raise FileNotFoundError(f"there is no file {entry}.")
+            found += matches
+    if not found:
+        raise ValueError("paths is empty; pass at least one file.")
+    twice = [path for place, path in enumerate(found) if path in found[:place]]
+    if twice:
+        raise ValueError(f"{twice[0]} is listed twice; its rows would count double.")
+    return found
+
+
+def _places(place: dict[str, int], names: Sequence[str]) -> Any:
+    """Return the places of columns, as a slice if they are neighbours, so that nothing is copied."""
+    places = [place[name] for name in names]
+    neighbours = places == list(range(places[0], places[0] + len(places)))
+    return slice(places[0], places[0] + len(places)) if neighbours else places
+
+
+def _difference(own: ColumnRoles, first: ColumnRoles) -> str:
+    missing = [name for name in first.numbers if name not in own.numbers]
+    extra = [name for name in own.numbers if name not in first.numbers]
+    parts = [f"{what} {listed(some)}" for what, some in (("without", missing), ("with also", extra)) if some]
+    return " and ".join(parts) or "they are in another order"

@@ -1,0 +1,245 @@
+"""One file of a table as pieces of a given number of lines."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from decidewise.checks import FloatArray
+from decidewise.runtime.extras import require
+from decidewise.runtime.files import whole_file
+
+# Bytes of text that are parsed at once.
+_CSV_BYTES = 2**22
+
+
+def open_table(path: Path) -> TableFile:
+    """Return the file as a table, by the end of its name."""
+    if path.suffix.lower() not in TableFile.KINDS:
+        raise ValueError(f"{path} is not a table that can be read; its name must end in {', '.join(TableFile.KINDS)}.")
+    require("cli", "pyarrow", by=f"reading {path.name}")
+    kind = {".parquet": ParquetTable, ".pq": ParquetTable, ".csv": CsvTable}.get(path.suffix.lower(), ArrowTable)
+    return kind(path)
+
+
+def write_parquet(path: Path, tables: Iterator[dict[str, Any]]) -> None:
+    """Write tables, one after another, to one Parquet file, whole or not at all."""
+    require("cli", "pyarrow", by=f"writing {path.name}")
+    import pyarrow  # noqa: PLC0415 - an optional dependency
+    from pyarrow import parquet  # noqa: PLC0415
+
+    writer: Any = None
+    with whole_file(path) as beside:
+        try:
+            for columns in tables:
+                table = pyarrow.table(columns)
+                writer = writer or parquet.ParquetWriter(beside, table.schema)
+                writer.write_table(table)
+        finally:
+            if writer is not None:
+                writer.close()
+        if writer is None:
+            raise ValueError("there are no rows at all. Pass at least one file with rows.")
+
+
+class TableFile(ABC):
+    """A file of a table.
+
+    Attributes
+    ----------
+    path : Path
+    name : str
+        The path as the user gave it, for messages.
+    names : list of str
+        All columns.
+    n_lines : int or None
+        None if it is not known without reading the file.
+    stamp : (int, int)
+        Size and time of change, to see whether the file changes.
+    """
+
+    KINDS: ClassVar = (".parquet", ".pq", ".arrow", ".feather", ".ipc", ".csv")
+
+    n_lines: int | None = None
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.name, self.stamp = path, str(path), _stamp(path)
+        with self._named_errors():
+            columns = self._open()
+        self.names, self._types = [name for name, _ in columns], dict(columns)
+        twice = [name for place, name in enumerate(self.names) if name in self.names[:place]]
+        if twice:
+            raise ValueError(f"{path} has two columns {twice[0]!r}; their names must differ.")
+
+    @abstractmethod
+    def _open(self) -> list[tuple[str, Any]]:
+        """Return the columns and their types."""
+
+    @abstractmethod
+    def _batches(self, numbers: Sequence[str], keys: Sequence[str], first_line: int, n_lines: int) -> Iterator[Any]:
+        """Yield record batches of about `n_lines` lines or fewer, from a line on."""
+
+    def check_numbers(self, columns: Sequence[str]) -> None:
+        """Raise unless the columns hold numbers."""
+        from pyarrow import types  # noqa: PLC0415 - an optional dependency
+
+        kinds = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+        for name in columns:
+            if not any(is_kind(self._types[name]) for is_kind in kinds):
+                raise ValueError(
+                    f"{self.path}: column {name!r} must hold numbers; it holds {self._types[name]}. Convert it, or "
+                    "leave it out."
+                )
+
+    def check_unchanged(self) -> None:
+        """Raise if the file is not what it was when it was opened."""
+        now = _stamp(self.path) if self.path.exists() else None
+        if now != self.stamp:
+            what = "was deleted" if now is None else f"had {self.stamp[0]:,} bytes and now has {now[0]:,}"
+            raise ValueError(
+                f"{self.path} changed while it was read (it {what}), so the sums over its rows would mix old and new. "
+                "Start again when nothing writes to it."
+            )
+
+    def pieces(
+        self, numbers: Sequence[str], keys: Sequence[str], first_line: int, n_lines: int
+    ) -> Iterator[tuple[FloatArray, list[Any]]]:
+        """Yield numbers (k, n_lines) and key columns as Arrow arrays, `n_lines` lines at a time, from a line on."""
+        with self._named_errors():
+            import pyarrow  # noqa: PLC0415 - an optional dependency
+
+            filled, block = 0, np.empty((len(numbers), n_lines))
+            held: list[list[Any]] = [[] for _ in keys]
+            for batch in self._batches(numbers, keys, first_line, n_lines):
+                done = 0
+                while done < batch.num_rows:
+                    n = min(batch.num_rows - done, n_lines - filled)
+                    for row, name in enumerate(numbers):
+                        column = batch.column(name).slice(done, n)
+                        block[row, filled : filled + n] = _as_numbers(column)
+                    for parts, name in zip(held, keys, strict=True):
+                        parts.append(batch.column(name).slice(done, n))
+                    done, filled = done + n, filled + n
+                    if filled == n_lines:
+                        yield block, [pyarrow.chunked_array(parts).combine_chunks() for parts in held]
+                        filled, block, held = 0, np.empty((len(numbers), n_lines)), [[] for _ in keys]
+            if filled:
+                yield block[:, :filled], [pyarrow.chunked_array(parts).combine_chunks() for parts in held]
+
+    def _named_errors(self) -> _NamedErrors:
+        return _NamedErrors(self)
+
+
+class ParquetTable(TableFile):
+    """A Parquet file; reading can begin at any row group."""
+
+    def _open(self) -> list[tuple[str, Any]]:
+        from pyarrow import parquet  # noqa: PLC0415 - an optional dependency
+
+        with parquet.ParquetFile(self.path) as file:
+            self.n_lines = file.metadata.num_rows
+            self._groups = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
+            schema = file.schema_arrow
+            return list(zip(schema.names, schema.types, strict=True))
+
+    def _batches(self, numbers: Sequence[str], keys: Sequence[str], first_line: int, n_lines: int) -> Iterator[Any]:
+        from pyarrow import parquet  # noqa: PLC0415 - an optional dependency
+
+        group, before = 0, 0
+        while group < len(self._groups) and before + self._groups[group] <= first_line:
+            before += self._groups[group]
+            group += 1
+        groups = list(range(group, len(self._groups)))
+        with parquet.ParquetFile(self.path) as file:
+            batches = file.iter_batches(n_lines, row_groups=groups, columns=_once(numbers, keys)) if groups else ()
+            yield from _after(batches, first_line - before)
+
+
+class ArrowTable(TableFile):
+    """An Arrow file, also called Feather; reading can begin at any record batch."""
+
+    def _open(self) -> list[tuple[str, Any]]:
+        from pyarrow import ipc  # noqa: PLC0415 - an optional dependency
+
+        with ipc.open_file(str(self.path)) as file:
+            return list(zip(file.schema.names, file.schema.types, strict=True))
+
+    def _batches(self, numbers: Sequence[str], keys: Sequence[str], first_line: int, n_lines: int) -> Iterator[Any]:
+        from pyarrow import ipc, memory_map  # noqa: PLC0415 - an optional dependency
+
+        with memory_map(str(self.path)) as mapped, ipc.open_file(mapped) as file:
+            batches = (file.get_batch(number).select(_once(numbers, keys)) for number in range(file.num_record_batches))
+            yield from _after(batches, first_line)
+
+
+class CsvTable(TableFile):
+    """A CSV file; lines before the first wanted one are parsed and dropped."""
+
+    def _open(self) -> list[tuple[str, Any]]:
+        from pyarrow import csv  # noqa: PLC0415 - an optional dependency
+
+        with csv.open_csv(self.path, read_options=csv.ReadOptions(block_size=_CSV_BYTES)) as file:
+            return list(zip(file.schema.names, file.schema.types, strict=True))
+
+    def _batches(self, numbers: Sequence[str], keys: Sequence[str], first_line: int, n_lines: int) -> Iterator[Any]:
+        import pyarrow  # noqa: PLC0415 - an optional dependency
+        from pyarrow import csv  # noqa: PLC0415
+
+        # Types are found in the first lines. Whole numbers there may be followed by others.
+        types = {
+            name: pyarrow.float64() if pyarrow.types.is_integer(kind) or pyarrow.types.is_null(kind) else kind
+            for name, kind in self._types.items()
+            if name in numbers
+        }
+        options = csv.ConvertOptions(include_columns=_once(numbers, keys), column_types=types)
+        with csv.open_csv(
+            self.path, read_options=csv.ReadOptions(block_size=_CSV_BYTES, use_threads=False), convert_options=options
+        ) as file:
+            yield from _after(file, first_line)
+
+
+class _NamedErrors:
+    """A context in which errors of Arrow become sentences with the name of the file."""
+
+    def __init__(self, file: TableFile) -> None:
+        self.file = file
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        import pyarrow  # noqa: PLC0415 - an optional dependency
+
+        if isinstance(error, pyarrow.ArrowException) or (isinstance(error, OSError) and error.errno is None):
+            self.file.check_unchanged()
+            raise ValueError(f"{self.file.path} could not be read: {error}") from error
+
+
+def _after(batches: Any, n_lines: int) -> Iterator[Any]:
+    """Yield the lines of batches after the first `n_lines`."""
+    for batch in batches:
+        if n_lines < batch.num_rows:
+            yield batch.slice(n_lines) if n_lines else batch
+        n_lines = max(0, n_lines - batch.num_rows)
+
+
+def _once(*names: Sequence[str]) -> list[str]:
+    """Return all names, each of them once: a key may be a feature as well."""
+    return list(dict.fromkeys(name for some in names for name in some))
+
+
+def _as_numbers(column: Any) -> Any:
+    import pyarrow  # noqa: PLC0415 - an optional dependency
+
+    if pyarrow.types.is_decimal(column.type) or pyarrow.types.is_null(column.type):
+        column = column.cast(pyarrow.float64())
+    return column.to_numpy(zero_copy_only=False)
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns

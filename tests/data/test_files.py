@@ -1,0 +1,80 @@
+"""Tables in files, as people have them."""
+
+import gzip
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from decidewise.data import read_table
+from decidewise.data.files import read_files, table_bytes
+from decidewise.errors import InputError
+from decidewise.problems import TopK
+
+TEXT = "day,größe,cost\n2026-01-01,a,1.5\n2026-01-02,,2.5\n"
+
+
+def test_a_table_of_a_spreadsheet_of_another_country(tmp_path):
+    (tmp_path / "t.csv").write_bytes(TEXT.replace(",", ";").replace(".", ",").encode("latin-1"))
+    table = read_files(tmp_path / "t.csv", separator=";", decimal=",", encoding="latin-1")
+    assert table.column_names == ["day", "größe", "cost"]
+    assert table["cost"].to_pylist() == [1.5, 2.5]
+    assert table["größe"].to_pylist() == ["a", None]
+    assert pa.types.is_date(table.schema.field("day").type)
+
+
+def test_utf_16_if_it_is_named(tmp_path):
+    (tmp_path / "t.csv").write_text(TEXT, encoding="utf-16")
+    assert read_files(tmp_path / "t.csv", encoding="utf-16")["cost"].to_pylist() == [1.5, 2.5]
+
+
+def test_a_mark_at_the_beginning_is_no_part_of_the_first_name(tmp_path):
+    (tmp_path / "t.csv").write_text(TEXT, encoding="utf-8-sig")
+    assert read_files(tmp_path / "t.csv").column_names[0] == "day"
+
+
+def test_gzip(tmp_path):
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(TEXT.encode()))
+    assert read_files(tmp_path / "t.csv.gz").num_rows == 2
+
+
+def test_a_folder_is_read_in_the_order_of_names_without_hidden_files(tmp_path):
+    for name, value in (("b.csv", 2), ("a.csv", 1), (".c.csv", 3), ("notes.txt", 4)):
+        (tmp_path / name).write_text(f"x\n{value}\n")
+    assert read_files(tmp_path)["x"].to_pylist() == [1, 2]
+    assert read_files(tmp_path / "[ab].csv")["x"].to_pylist() == [1, 2]
+
+
+def test_whole_numbers_in_one_file_and_fractions_in_another(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "b.csv").write_text("y,x\n2.5,3\n")
+    table = read_files(tmp_path)
+    assert table.to_pydict() == {"x": [1, 3], "y": [2.0, 2.5]}
+
+
+def test_a_file_whose_name_looks_like_a_pattern(tmp_path):
+    (tmp_path / "a[1].csv").write_text("x\n7\n")
+    assert read_files(tmp_path / "a[1].csv")["x"].to_pylist() == [7]
+
+
+@pytest.mark.parametrize("kind", [".csv", ".tsv", ".csv.gz", ".parquet", ".arrow"])
+def test_what_is_written_is_read_again(tmp_path, kind):
+    columns = {"day": np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]"), "x": np.array([0.1, np.nan])}
+    (tmp_path / f"t{kind}").write_bytes(table_bytes(columns, kind))
+    table = read_files(tmp_path / f"t{kind}")
+    np.testing.assert_array_equal(table["day"].to_numpy(), columns["day"])
+    assert table["x"].to_pylist() == [0.1, None]
+
+
+def test_read_table_reads_folders_too(tmp_path):
+    for part in range(2):
+        (tmp_path / f"{part}.tsv").write_text(f"x\tcost_a\tcost_b\n{part}\t1\t2\n")
+    data = read_table(tmp_path, problem=TopK(2, 1), costs="cost_*", features="x")
+    assert data.X.tolist() == [[0.0], [1.0]]
+
+
+def test_a_bad_file_of_a_folder_is_named(tmp_path):
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    (tmp_path / "b.parquet").write_bytes(b"junk" * 9)
+    with pytest.raises(InputError, match=r"b\.parquet could not be read"):
+        read_files(tmp_path)

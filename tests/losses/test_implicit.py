@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+
+from decidewise import DecisionRegressor, WiseRegressor, normalized_regret
+from decidewise.losses import Implicit
+from decidewise.problems import Ball, ConicProgram, Ellipsoid, KnownCosts, Portfolio, Quadratic, ShortestPath
+from decidewise.testing import check_loss
+
+RNG = np.random.default_rng(0)
+FACTORS = RNG.normal(size=(6, 6))
+COVARIANCE = FACTORS @ FACTORS.T / 6 + np.diag(RNG.uniform(0.1, 1, size=6))
+
+
+def slopes(problem, costs, vectors, step=1e-6):
+    """`J v` by central differences of the decisions."""
+    return (problem.minimize(costs + step * vectors) - problem.minimize(costs - step * vectors)) / (2 * step)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Ball(6, radius=3.0),
+        Ellipsoid(COVARIANCE, radius=2.0),
+        Portfolio(COVARIANCE, 0.2),
+        Portfolio(COVARIANCE, 0.5, budget=9.0),
+        Portfolio(1e-4 * COVARIANCE, 1e-5, budget=0.5, sense="min"),
+        Portfolio([k * COVARIANCE for k in np.linspace(0.5, 2, 40)], np.linspace(0.1, 0.4, 40)),
+    ],
+)
+def test_the_derivative_is_that_of_the_decisions(problem):
+    rng = np.random.default_rng(1)
+    costs, vectors = rng.normal(-0.3, 1, size=(2, 40, 6))
+    decisions = problem.minimize(costs)
+    found = problem.derivative(costs, decisions, vectors)
+    scale = np.abs(decisions).max()
+    np.testing.assert_allclose(found, slopes(problem, costs, vectors), rtol=1e-5, atol=1e-5 * scale)
+    assert (np.abs(found).max(axis=1) > 1e-3 * scale).mean() > 0.5
+
+
+def test_the_portfolios_of_these_tests_meet_all_bounds():
+    """Of the derivatives above, some are on the budget and the risk, some on the risk alone, some hold few assets."""
+    costs = np.random.default_rng(1).normal(-0.3, 1, size=(2, 40, 6))[0]
+    small, large = (Portfolio(COVARIANCE, *bounds).minimize(costs) for bounds in ((0.2,), (0.5, 9.0)))
+    assert (small.sum(axis=1) > 1 - 1e-9).any()
+    assert (large.sum(axis=1) < 9 - 1e-9).all()
+    assert ((small == 0).sum(axis=1) > 2).any()
+
+
+def test_the_ball_has_a_closed_form():
+    problem, rng = Ball(3, radius=2.0), np.random.default_rng(2)
+    prediction, costs = rng.normal(size=(2, 10, 3))
+    values, gradient = Implicit().value_and_grad(prediction, Implicit().prepare(problem, costs), rng)
+    size = np.linalg.norm(prediction, axis=1, keepdims=True)
+    unit = prediction / size
+    np.testing.assert_allclose(values, 2 * np.linalg.norm(costs, axis=1) - 2 * (costs * unit).sum(axis=1))
+    np.testing.assert_allclose(gradient, -2 / size * (costs - unit * (unit * costs).sum(axis=1, keepdims=True)))
+    zero = problem.derivative(np.zeros((1, 3)), np.zeros((1, 3)), np.ones((1, 3)))
+    np.testing.assert_array_equal(zero, np.zeros((1, 3)))
+
+
+def test_the_contract_on_portfolios_by_row():
+    check_loss(Implicit(), Portfolio([(1 + k) * COVARIANCE for k in range(12)], 0.3))
+
+
+def test_it_trains_where_a_linear_model_cannot_be_right():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(400, 2))
+    costs = np.exp(X @ rng.normal(size=(2, 4)))
+    problem = Ball(4)
+    start = WiseRegressor().fit(X[:300], costs[:300])
+    model = DecisionRegressor(problem, "implicit", epochs=30, random_state=0).fit(X[:300], costs[:300])
+    regrets = [normalized_regret(problem, m.predict(X[:300]), costs[:300]) for m in (model, start)]
+    assert regrets[0] < regrets[1]
+
+
+@pytest.mark.parametrize(
+    ("problem", "sentence"),
+    [
+        (ShortestPath(3, 3), r"on the polytope of ShortestPath that is constant almost everywhere.*Choose Qptl"),
+        (KnownCosts(Ball(2), [1.0, 0.0]), r"KnownCosts with known costs has none.*such as SpoPlus or Pfy"),
+        (ConicProgram(cones=[Quadratic(np.eye(2), r=0.5)]), r"ConicProgram has none.*such as SpoPlus or Pfy"),
+    ],
+)
+def test_other_regions_are_refused(problem, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Implicit().prepare(problem, np.ones((2, problem.n_costs)))
+
+
+def test_a_problem_without_a_derivative_says_so():
+    with pytest.raises(ValueError, match="ShortestPath has no derivative"):
+        ShortestPath(2, 2).derivative(*np.ones((3, 1, 4)))
