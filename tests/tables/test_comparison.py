@@ -14,7 +14,7 @@ from decidewise.tables.comparison import choose, compare_table, share_saved
 from decidewise.tables.headline import headline
 from decidewise.tables.health import health
 from decidewise.tables.held_out import as_gap, hold_out
-from decidewise.tables.samples import Samples
+from decidewise.tables.samples import TableSamples
 from decidewise.tables.savings import by_item, by_kind_of_row, extreme_rows
 
 N, D = 48, 3
@@ -29,7 +29,7 @@ def make_samples(n=N, *, seed=0, forecast=False, times=True, sense="min", known=
         lines |= {f"f{j}": costs[:, j] * rng.uniform(0.1, 1.9, n) for j in range(D)}
     days = np.datetime64("2026-01-01T00:00:00.000000") + np.arange(n) * np.timedelta64(1, "D")
     problem = TopK(D, 1, sense=sense)
-    return Samples(
+    return TableSamples(
         lines,
         per_item=False,
         cost_names=("a", "b", "c"),

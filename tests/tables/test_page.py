@@ -9,7 +9,7 @@ from markupsafe import escape
 from decidewise.problems import TopK
 from decidewise.tables.comparison import compare_table
 from decidewise.tables.page import render_comparison
-from decidewise.tables.samples import Samples
+from decidewise.tables.samples import TableSamples
 
 HOSTILE = '</script><script>alert("x")</script><img src=x onerror=alert(1)>{{ 7 * 7 }}'
 
@@ -21,7 +21,7 @@ def make(names, title="day", unit="EUR", *, times=True, features=("wind", "load"
     costs = np.exp(x @ rng.normal(size=(2, d)) * 0.7 + rng.normal(0, 0.1, (n, d)))
     days = np.datetime64("2026-01-01T00:00:00.000000") + np.arange(n) * np.timedelta64(1, "D")
     forecast = {f"{features[0]} {j}": costs[:, j] * rng.uniform(0.1, 1.9, n) for j in range(d)}
-    return Samples(
+    return TableSamples(
         {features[0]: x[:, 0], features[1]: x[:, 1], **forecast},
         per_item=False,
         cost_names=tuple(names),

@@ -16,7 +16,7 @@ from decidewise.errors import InputError
 if TYPE_CHECKING:
     from decidewise.tables.comparison import Choice
     from decidewise.tables.options import TableOptions
-    from decidewise.tables.samples import Samples
+    from decidewise.tables.samples import TableSamples
     from decidewise.tables.table_model import TableModel
 
 ModelFile = Annotated[Path, typer.Argument(help="A file that `decidewise fit` wrote.")]
@@ -300,7 +300,7 @@ def _write(columns: dict[str, Any], out: Path | None, kind: str) -> None:
         write_whole({out: content})
 
 
-def _say_new(fitted: TableModel, samples: Samples, out: Path | None, what: str, *, quiet: bool) -> None:
+def _say_new(fitted: TableModel, samples: TableSamples, out: Path | None, what: str, *, quiet: bool) -> None:
     """Say on standard error what new rows had that training rows had not, and where the table is."""
     if quiet:
         return
@@ -312,7 +312,7 @@ def _say_new(fitted: TableModel, samples: Samples, out: Path | None, what: str, 
         typer.echo(f"{what}: {out}", err=True)
 
 
-def _summary(choice: Choice, samples: Samples, options: TableOptions, problem: Path) -> dict[str, Any]:
+def _summary(choice: Choice, samples: TableSamples, options: TableOptions, problem: Path) -> dict[str, Any]:
     from decidewise.tables.savings import shown_key  # noqa: PLC0415
 
     summary: dict[str, Any] = {

@@ -15,7 +15,7 @@ from decidewise.errors import InputError
 if TYPE_CHECKING:
     from decidewise.problems import ProblemFile
     from decidewise.tables.options import TableOptions
-    from decidewise.tables.samples import Samples
+    from decidewise.tables.samples import TableSamples
 
 _TABLE = "What the columns are (also in the section table of the problem file)"
 _TEXT = "Text files"
@@ -92,7 +92,7 @@ def read(
     given: dict[str, Any],
     text: dict[str, Any],
     **options: Any,
-) -> tuple[Samples, TableOptions, ProblemFile | None]:
+) -> tuple[TableSamples, TableOptions, ProblemFile | None]:
     """Read the problem and the table; `given` are options of columns, `text` those of text files."""
     from decidewise.problems import ProblemFile  # noqa: PLC0415
     from decidewise.tables.options import TableOptions  # noqa: PLC0415

@@ -21,7 +21,7 @@ from decidewise.problems import Problem
 from decidewise.progress import tracked
 from decidewise.tables.features import TableFeatures
 from decidewise.tables.held_out import hold_out
-from decidewise.tables.samples import Samples
+from decidewise.tables.samples import TableSamples
 
 MEAN, LEAST_SQUARES, WISE, FORECAST, AVERAGE = "training mean", "least squares", "wise", "forecast", "average"
 #: The most models whose decisions are measured on the held-out rows: those above and the chosen one.
@@ -71,7 +71,7 @@ class TableComparison:
 
     Attributes
     ----------
-    samples : Samples
+    samples : TableSamples
     choice : Choice
     baseline : str
         The model that the others are compared with: the forecast, or least squares if there is none.
@@ -95,7 +95,7 @@ class TableComparison:
     seconds : float
     """
 
-    samples: Samples
+    samples: TableSamples
     choice: Choice
     baseline: str
     splits: Splits
@@ -127,7 +127,7 @@ class TableComparison:
 
 
 def choose(
-    samples: Samples,
+    samples: TableSamples,
     *,
     categories: tuple[str, ...] = (),
     gap: Any = None,
@@ -141,7 +141,7 @@ def choose(
 
     Parameters
     ----------
-    samples : Samples
+    samples : TableSamples
         With costs and a problem.
     categories : tuple of str
         Columns of numbers that are names.
@@ -182,7 +182,7 @@ def choose(
 
 
 def compare_table(
-    samples: Samples,
+    samples: TableSamples,
     *,
     test: float = 0.25,
     gap: Any = None,
@@ -199,7 +199,7 @@ def compare_table(
 
     Parameters
     ----------
-    samples : Samples
+    samples : TableSamples
         With costs and a problem.
     test : float
         The share of the rows to hold out.
@@ -282,7 +282,7 @@ def share_saved(before: FloatArray, after: FloatArray, *, blocks: int = 1, seed:
     return share.scaled(100)
 
 
-def _complete(samples: Samples) -> tuple[FloatArray, Problem]:
+def _complete(samples: TableSamples) -> tuple[FloatArray, Problem]:
     if samples.costs is None or samples.problem is None:
         raise ValueError("samples must have costs and a problem.")
     return samples.costs, samples.problem

@@ -10,7 +10,7 @@ import numpy as np
 
 from decidewise.checks import FloatArray
 from decidewise.tables.date_parts import in_words
-from decidewise.tables.samples import Samples
+from decidewise.tables.samples import TableSamples
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +19,7 @@ class TableDecisions:
 
     Attributes
     ----------
-    samples : Samples
+    samples : TableSamples
     items : str or None
         The column of the items, if the table is long.
     predictions, decisions : ndarray of shape (n, d)
@@ -30,7 +30,7 @@ class TableDecisions:
         NaN in rows without costs.
     """
 
-    samples: Samples
+    samples: TableSamples
     items: str | None
     predictions: FloatArray
     decisions: FloatArray
@@ -59,7 +59,7 @@ class TableDecisions:
         }
 
 
-def prediction_columns(samples: Samples, predictions: FloatArray, items: str | None) -> dict[str, Any]:
+def prediction_columns(samples: TableSamples, predictions: FloatArray, items: str | None) -> dict[str, Any]:
     """Return predictions (n, d) as a table of the shape of the input."""
     if items is None:
         named = {f"prediction_{name}": column for name, column in zip(samples.cost_names, predictions.T, strict=True)}

@@ -11,7 +11,7 @@ from decidewise.errors import InputError
 from decidewise.problems import ProblemFile
 from decidewise.tables.long import LongReader
 from decidewise.tables.options import TableOptions
-from decidewise.tables.samples import Samples
+from decidewise.tables.samples import TableSamples
 from decidewise.tables.wide import WideReader
 
 
@@ -24,7 +24,7 @@ def read_samples(
     needed: Mapping[str, str] | None = None,
     costs: bool | None = True,
     in_order: bool = True,
-) -> Samples:
+) -> TableSamples:
     """Read samples from a table.
 
     Parameters

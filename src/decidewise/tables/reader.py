@@ -16,7 +16,7 @@ from decidewise.problems import KnownCosts, Problem, ProblemFile
 from decidewise.tables.date_parts import in_words, with_date_parts
 from decidewise.tables.features import as_dates, as_numbers, check_column
 from decidewise.tables.options import Names, TableOptions
-from decidewise.tables.samples import Raw, Samples
+from decidewise.tables.samples import Raw, TableSamples
 
 
 class TableReader(ABC):
@@ -36,7 +36,7 @@ class TableReader(ABC):
         self.like = None if like is None else list(like)
         self.notes: list[str] = []
 
-    def read(self, with_costs: bool | None, in_order: bool) -> Samples:
+    def read(self, with_costs: bool | None, in_order: bool) -> TableSamples:
         """Read all parts; if `in_order`, leave out samples without costs, and sort the rest by time."""
         lines, per_item, forecast = self.features()
         unknown = [name for name in self.options.categories if name not in lines] if self.needed is None else []
@@ -45,7 +45,7 @@ class TableReader(ABC):
             raise InputError(f"--categories: there is no feature {unknown[0]!r}{hint}")
         costs = self.read_costs() if with_costs or (with_costs is None and self.has_costs()) else None
         keys, title = self.keys()
-        samples = Samples(lines, per_item, self.cost_names, keys, in_words(title), costs=costs, forecast=forecast)
+        samples = TableSamples(lines, per_item, self.cost_names, keys, in_words(title), costs=costs, forecast=forecast)
         samples = replace(samples, problem=self.problem())
         if in_order:
             samples = replace(samples, times=self.times(), groups=self.groups())
@@ -177,7 +177,7 @@ class TableReader(ABC):
     def _problem_columns(self) -> Names:
         return () if self.file is None else self.file.columns
 
-    def with_costs(self, samples: Samples) -> Samples:
+    def with_costs(self, samples: TableSamples) -> TableSamples:
         """Leave out samples that have no costs at all; raise if some of a sample's costs are missing."""
         assert samples.costs is not None  # only samples with costs come here
         none = np.asarray(np.isnan(samples.costs).all(axis=1))
@@ -190,7 +190,7 @@ class TableReader(ABC):
         self.finite(costs, "costs", samples)
         return samples
 
-    def finite(self, values: FloatArray, argument: str, samples: Samples | None = None) -> FloatArray:
+    def finite(self, values: FloatArray, argument: str, samples: TableSamples | None = None) -> FloatArray:
         """Return the values (n, d); raise if one is missing."""
         bad = np.argwhere(np.isnan(values))
         if len(bad):

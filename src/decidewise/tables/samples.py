@@ -17,7 +17,7 @@ Raw = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
+class TableSamples:
     """The samples of a table, one entry per sample in each array but `lines`.
 
     Attributes
@@ -59,7 +59,7 @@ class Samples:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def take(self, rows: Any) -> Samples:
+    def take(self, rows: Any) -> TableSamples:
         """Return some of the samples, by their numbers."""
         rows = np.arange(len(self))[rows]
         lines = rows

@@ -16,10 +16,10 @@ from decidewise.tables.decisions import TableDecisions
 from decidewise.tables.features import TableFeatures, as_numbers
 from decidewise.tables.options import TableOptions
 from decidewise.tables.read import columns_of, read_samples
-from decidewise.tables.samples import Samples
+from decidewise.tables.samples import TableSamples
 
 
-def forecast_of(samples: Samples) -> FloatArray | None:
+def forecast_of(samples: TableSamples) -> FloatArray | None:
     """Return the forecast (n, d) in a table, if it has one without gaps."""
     if not samples.forecast:
         return None
@@ -62,7 +62,7 @@ class TableModel(BaseEstimator):
         self.cost_names = cost_names
 
     @classmethod
-    def fitted(cls, estimator: Any, features: TableFeatures, options: TableOptions, samples: Samples) -> Self:
+    def fitted(cls, estimator: Any, features: TableFeatures, options: TableOptions, samples: TableSamples) -> Self:
         """Fit a model on prepared samples."""
         fitted = estimator.fit(samples.features(features), samples.costs)
         return cls(fitted, features, options.as_dict(), list(samples.cost_names))
@@ -93,7 +93,7 @@ class TableModel(BaseEstimator):
         file = problem if isinstance(problem, ProblemFile) else ProblemFile.read(problem)
         return self.decide_samples(self.read(table, file))
 
-    def read(self, table: Any, problem: ProblemFile | None = None, **reading: Any) -> Samples:
+    def read(self, table: Any, problem: ProblemFile | None = None, **reading: Any) -> TableSamples:
         """Read the samples of a table, with costs if it has them; `reading` are options of text files."""
         options = {"in_order": reading.pop("in_order", False), "costs": reading.pop("costs", None)}
         return read_samples(
@@ -105,11 +105,11 @@ class TableModel(BaseEstimator):
             **options,
         )
 
-    def predict_samples(self, samples: Samples) -> FloatArray:
+    def predict_samples(self, samples: TableSamples) -> FloatArray:
         """Return the predicted costs (n, d) of samples."""
         return np.reshape(self.estimator.predict(samples.features(self.features)), (len(samples), -1))
 
-    def decide_samples(self, samples: Samples) -> TableDecisions:
+    def decide_samples(self, samples: TableSamples) -> TableDecisions:
         """Return the decisions for samples with a problem."""
         if samples.problem is None:
             raise ValueError("samples must have a problem.")
