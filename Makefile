@@ -8,7 +8,7 @@ SETTINGS := pyproject.toml $(CONSTRAINTS)
 # Packages of which only the data are read; what they need themselves is not installed.
 DATA_PACKAGES := skfolio==1.12.2 ddop==0.7.6
 
-.PHONY: help demo paper better real test lint build fuzz chromium speed race format clean
+.PHONY: help docs demo paper better real test lint build fuzz chromium speed race format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/'
@@ -28,6 +28,10 @@ better: $(VENV)/.core  ## Aim below the published regret, and add the results to
 real: $(VENV)/.real  ## Compare the methods on real data, in the order of time, and write the report to out/real (stop and continue at any time)
 	$(BIN)/decidewise real run
 	$(BIN)/decidewise real report
+
+docs: $(VENV)/.docs  ## Build the site into out/site, offline: all pages, and the gallery as it runs (a few minutes)
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going -b html docs out/site
+	@echo "Open out/site/index.html"
 
 test: lint chromium  ## Lint, format, types, import rules, then all tests
 	$(BIN)/pytest -q -n auto
@@ -86,6 +90,11 @@ $(VENV)/.core: $(SETTINGS) | $(BIN)/python
 $(VENV)/.test: $(SETTINGS) | $(BIN)/python
 	@echo "Installing decidewise with what the tests need (once; a few minutes on a new machine) ..."
 	$(PIP) --editable '.[test]'
+	@touch $@
+
+$(VENV)/.docs: $(SETTINGS) | $(BIN)/python
+	@echo "Installing decidewise with what the site needs (once; a few minutes on a new machine) ..."
+	$(PIP) --editable '.[docs]'
 	@touch $@
 
 $(VENV)/.real: $(VENV)/.core

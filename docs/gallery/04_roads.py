@@ -1,0 +1,51 @@
+"""
+Routes on a road network
+========================
+
+A directed graph with cycles, travel times predicted from the hour and the weather, and one trip.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.collections import LineCollection
+
+from decidewise import GeneralizedLinear, WiseRegressor, normalized_regret
+from decidewise.problems import ShortestPath
+
+rng = np.random.default_rng(4)
+places = rng.uniform(size=(120, 2))
+distance = np.linalg.norm(places[:, None] - places[None], axis=2)
+near = np.argsort(distance, axis=1)[:, 1:6]  # roads to the five nearest places
+tails, heads = np.repeat(np.arange(120), 5), near.ravel()
+tails, heads = np.concatenate([tails, heads]), np.concatenate([heads, tails])  # both ways
+start, goal = int(places.sum(axis=1).argmin()), int(places.sum(axis=1).argmax())
+problem = ShortestPath.from_edges(tails, heads, start, goal)
+
+length = distance[tails, heads]
+X = rng.normal(size=(900, 3))  # the hour, the weather, the day, in some units
+effect = rng.normal(scale=0.35, size=(3, len(tails)))
+times = length * np.exp(X @ effect) * rng.gamma(8, 1 / 8, size=(900, len(tails)))
+train, test = slice(0, 300), slice(300, 900)
+models = {"least squares": GeneralizedLinear(), "WISE, log-linear": WiseRegressor(GeneralizedLinear("gamma"))}
+predictions = {}
+for name, model in models.items():
+    model.fit(X[train], times[train])
+    predictions[name] = np.maximum(model.predict(X[test]), 0)  # a cycle of negative times would have no shortest path
+    print(f"{name}: regret {normalized_regret(problem, predictions[name], times[test]):.1f} %")
+
+# %%
+# The routes of one trip: the best in hindsight, and that of each model.
+trip = 10
+routes = {"in hindsight": problem.solve(times[test][trip])}
+routes |= {name: problem.solve(prediction[trip]) for name, prediction in predictions.items()}
+figure, axes = plt.subplots(figsize=(6, 6), layout="constrained")
+roads = np.stack([places[tails], places[heads]], axis=1)
+axes.add_collection(LineCollection(roads, colors="lightgrey", linewidths=0.8))
+for (name, route), (color, width) in zip(
+    routes.items(), (("black", 6), ("tab:orange", 3.5), ("tab:blue", 1.5)), strict=True
+):
+    axes.add_collection(LineCollection(roads[route > 0.5], colors=color, linewidths=width, label=name))
+axes.plot(*places[[start, goal]].T, "o", color="black")
+axes.set(xticks=[], yticks=[], title="one trip")
+axes.legend(loc="upper left")
+plt.show()
