@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "decidewise"
 author = "the authors of decidewise"
+copyright = author
 version = release = decidewise.__version__
 html_title = "decidewise"
 
@@ -46,6 +47,7 @@ numpydoc_class_members_toctree = False
 
 html_theme = "furo"
 html_static_path = ["_static"]
+html_css_files = ["wide.css"]
 templates_path = ["_templates"]
 html_theme_options = {"sidebar_hide_name": False, "navigation_with_keys": True}
 html_copy_source = False

@@ -23,7 +23,7 @@ def pages():
 
 def test_every_loss_problem_and_command_is_on_its_page(pages):
     losses, problems, commands = pages.losses_page(), pages.problems_page(), pages.commands_page()
-    assert all(f"``{name}``" in losses for name in registry)
+    assert all(f":class:`{name} <" in losses for name in registry)
     assert all(f'kind = "{name}"' in problems for name in built_in())
     assert all(f"``decidewise {name}``" in commands for name in ("compare", "fit", "decide", "paper run", "problems"))
 

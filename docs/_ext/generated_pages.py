@@ -96,9 +96,9 @@ def losses_page() -> str:
         reference = " ".join(module.split("\n\n")[1].split()) if "\n\n" in module else ""
         needs = [text for text, is_needed in _needs(loss) if is_needed] or ["nothing"]
         summary = inspect.cleandoc(loss.__doc__ or "").partition("\n\n")[0]
-        link = f":class:`~decidewise.losses.{loss.__name__}`"
-        rows.append((f"``{name}``", link, summary, ", ".join(needs), loss.gradient, _calls(loss), reference))
-    headings = ("name", "class", "loss", "needs", "gradient", "solves per step", "reference")
+        link = f":class:`{name} <decidewise.losses.{loss.__name__}>`"
+        rows.append((link, summary, ", ".join(needs), loss.gradient, _calls(loss), reference))
+    headings = ("name", "loss", "needs", "gradient", "solves per step", "reference")
     text = """
     Every loss has one contract, see ``decidewise.losses.Loss``, and works in ``DecisionRegressor(problem, name)``, in
     torch and in jax. The gradient is exact, a subgradient, or a surrogate that is not the gradient of the value. A loss

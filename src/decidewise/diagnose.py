@@ -27,8 +27,9 @@ from decidewise.problems.base import Problem, as_problem, check_rows
 
 _N_RESAMPLES = 10
 _EPOCHS = 10
-# The solver calls per row of training SPO+: for the labels, the start, the epochs and the end.
-_N_PASSES = 1 + 1 + _EPOCHS + 1
+# The solver calls per row of training SPO+, at most: for the labels, the start, the epochs, the end and two points
+# between the start and the end.
+_N_PASSES = 1 + 1 + _EPOCHS + 1 + 2
 _N_PARTS = 10
 # One model that can be read, and whose regret is less flattered by having been chosen than the lowest.
 _RULE = "one standard error"
@@ -228,9 +229,11 @@ def diagnose(
     n_solves = scores.n_solves + halved.n_solves + (1 + _N_RESAMPLES) * len(held_out.rows)
     spo_plus = _spo_plus(problem, log_link=log_link and costs.min() > 0)
     if trains:
-        n_solves += n_training + held_out.n_solves
+        taken: list[int] = []
         with steps.trying("SPO+ could not be trained"):
-            regrets["spo+ gain"] = regrets["best"] - held_out.regret(spo_plus)
+            trained = held_out.regret(spo_plus, on_fit=lambda model: taken.append(model.n_solves_))
+            regrets["spo+ gain"] = regrets["best"] - trained
+        n_solves += sum(taken) + held_out.n_solves
     blocks: Literal["auto"] | None = "auto" if times is not None else None  # rows that are near in time are alike
     found = {row.name: row.regret for row in compare_regrets(held_out.truth, regrets, rng=rng, blocks=blocks)}
     flips = None
@@ -310,7 +313,7 @@ class _Verdict:
     def _first(self) -> tuple[str, str]:
         """Return the advice of the first rule that applies, and the name of the model that it advises."""
         if self.spo_plus_gain is not None and self.spo_plus_gain.low > 0:
-            return f"Train with the solver: SPO+ pays, and takes {self.n_training:,} solver calls.", "spo+"
+            return f"Train with the solver: SPO+ pays, and takes up to {self.n_training:,} solver calls.", "spo+"
         if _unproven(self.gain_on_forecast):
             return (
                 "The forecast you have is good enough: that a model decides better is not proven with these rows.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -72,11 +72,14 @@ class OutOfFold:
         """The number of solver calls that it takes to score one model."""
         return sum(len(test) for _, test in self.splits)
 
-    def regret(self, estimator: Any) -> FloatArray:
-        """Fit a copy of the estimator for each fold; return the regret of each row, averaged over its folds."""
-        return self.regrets([estimator])[0]
+    def regret(self, estimator: Any, *, on_fit: Callable[[Any], None] | None = None) -> FloatArray:
+        """Fit a copy of the estimator for each fold; return the regret of each row, averaged over its folds.
 
-    def regrets(self, path: Sequence[Any]) -> list[FloatArray]:
+        `on_fit` is called with each copy, once it is fitted.
+        """
+        return self.regrets([estimator], on_fit=on_fit)[0]
+
+    def regrets(self, path: Sequence[Any], *, on_fit: Callable[[Any], None] | None = None) -> list[FloatArray]:
         """Return the regrets of several estimators that differ only in their ridge, and are fitted together."""
         steps, bare = without_steps(path) if self.features.has_steps else (None, list(path))
         by_row = problems_by_row(bare[0])
@@ -85,7 +88,7 @@ class OutOfFold:
             twin = clone(bare[0])
             if by_row:
                 twin.set_params(**{name: problem.take(train) for name, problem in by_row.items()})
-            return self._predict([twin, *bare[1:]], steps, train, test)
+            return self._predict([twin, *bare[1:]], steps, train, test, on_fit)
 
         predictions = zip(*(predict(train, test) for train, test in self.splits), strict=True)
         held, truth = self._held, self.truth.take(self._held)
@@ -131,7 +134,14 @@ class OutOfFold:
         halves = [(half, test) for train, test in shuffled for half in np.array_split(train, 2)]
         return replace(self, splits=halves)
 
-    def _predict(self, path: Sequence[Any], steps: Steps | None, train: Rows, test: Rows) -> list[FloatArray]:
+    def _predict(
+        self,
+        path: Sequence[Any],
+        steps: Steps | None,
+        train: Rows,
+        test: Rows,
+        on_fit: Callable[[Any], None] | None,
+    ) -> list[FloatArray]:
         """Fit models without their feature steps on training rows; return their predictions of held-out rows."""
         features, held_out = self.features.of(train, test, steps)
         with warnings.catch_warnings():
@@ -143,4 +153,6 @@ class OutOfFold:
             check_in_units(model, self.truth.problem)
             if getattr(model, "stopped_", None) == "interrupted":
                 raise KeyboardInterrupt  # a model whose training was interrupted must not be scored
+            if on_fit is not None:
+                on_fit(model)
         return [np.reshape(model.predict(held_out), (len(test), -1)) for model in models]
