@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "decidewise"
 author = "the authors of decidewise"
-copyright = author
+project_copyright = author
 version = release = decidewise.__version__
 html_title = "decidewise"
 
