@@ -9,7 +9,7 @@ import pytest
 from pyarrow import csv, feather, parquet
 from typer.testing import CliRunner
 
-from decidewise import load_model, normalized_regret, read_model_summary
+from decidewise import GeneralizedLinear, load_model, normalized_regret, read_model_summary, save_model
 from decidewise.cli import app
 from decidewise.data.files import read_files
 from decidewise.problems import ProblemFile, TopK
@@ -153,6 +153,12 @@ def test_the_server_answers_as_the_command_does(folder, model):
     expected = load_model(model).decide(str(folder / "new.csv"), folder / "problem.toml")
     np.testing.assert_array_equal(answer.values, expected.decisions)
     np.testing.assert_allclose(answer.objective, expected.objective)
+
+
+def test_inspect_prints_no_command_of_a_terminal(tmp_path):
+    path = tmp_path / "odd.dw"
+    save_model(GeneralizedLinear().fit([[1.0], [2.0]], [[1.0], [2.0]]), path, summary={"note": "\x1b[2J gone\x07"})
+    assert "note: ?[2J gone?" in run("inspect", path).stdout
 
 
 def test_inspect(model):

@@ -248,7 +248,8 @@ def inspect(model: ModelFile, json: opt.Json = False, debug: opt.Debug = False) 
     }
     for key, value in shown.items():
         if value not in (None, "", [], {}):
-            typer.echo(f"{key}: {_in_words(value)}")
+            line = f"{key}: {_in_words(value)}"  # a file's texts, which may hold commands of a terminal
+            typer.echo("".join(letter if letter.isprintable() else "?" for letter in line))
 
 
 def _in_words(value: Any) -> str:
