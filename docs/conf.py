@@ -31,6 +31,7 @@ exclude_patterns = [
     "sg_execution_times.rst",
     "generated/gallery/sg_execution_times.rst",
 ]
+default_role = "code"  # single backticks of docstrings
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 
 myst_enable_extensions = ["colon_fence", "deflist"]
