@@ -69,3 +69,17 @@ def test_a_warm_start_that_fails_is_tried_cold(monkeypatch):
 
     np.testing.assert_allclose(relaxed_vertices(polyhedron(), costs), expected, atol=1e-12)
     assert sum(fails) == 11  # all rows but the first start warm
+
+
+def test_constraints_without_entries():
+    """HiGHS needs no basis there, and used to crash when asked for one."""
+    region = Polyhedron(
+        A_ub=csr_array((0, 3)),
+        b_ub=np.zeros(0),
+        A_eq=csr_array((2, 3)),
+        b_eq=np.zeros(2),
+        lower=np.zeros(3),
+        upper=np.array([1.0, 2.0, 0.0]),
+    )
+    costs = np.array([[1.0, -1.0, -1.0], [-1.0, 1.0, 0.0], [-1.0, -2.0, 3.0]])
+    np.testing.assert_allclose(relaxed_vertices(region, costs), [[0, 2, 0], [1, 0, 0], [1, 2, 0]], atol=1e-12)

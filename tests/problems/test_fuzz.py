@@ -276,14 +276,17 @@ def whole(row):
     return np.array([int(m * 2.0**53) << int(s) for m, s in zip(mantissas, shifts, strict=True)], dtype=object)
 
 
-def largest_within_gaps(sizes, paid, gap=1000):
-    """Return the largest cost that is no huge one, seen from what is paid: no larger than `gap` times a smaller one."""
-    reached = max(paid, 1)
-    for size in sorted(sizes[sizes > paid].tolist()):
+def tie_size(program, costs, best, gap=1000, cap=100):
+    """Return what a linear program measures ties by: the largest cost, or that below a gap if none above is paid."""
+    sizes = np.abs(costs)
+    reached = max(int((sizes * best).max()), 1)
+    for size in sorted(sizes[sizes > reached].tolist()):
         if size > gap * reached:
             break
         reached = size
-    return reached
+    region = program.polyhedron
+    is_free = best == np.where(costs > 0, region.lower, region.upper)
+    return cap * reached if is_free[sizes > reached].all() else int(sizes.max())
 
 
 def check_row(problem, decisions, row, answer, *, ties):
@@ -299,8 +302,8 @@ def check_row(problem, decisions, row, answer, *, ties):
     compared = min(int((answer != other) @ np.abs(costs)) for other in best)
     if isinstance(problem, TravellingSalesman | VehicleRouting):  # as it says where every tour must use huge costs
         compared += 10 * int(np.abs(costs * best[0]).max())
-    if isinstance(problem, LinearProgram):  # whose tolerance is that of the whole row, with huge costs capped
-        compared += 10 * 100 * len(row) * largest_within_gaps(np.abs(costs), int(np.abs(costs * best[0]).max()))
+    if isinstance(problem, LinearProgram):
+        compared += 10 * len(row) * tie_size(problem, costs, best[0])
     assert gap * 10**10 <= compared, f"{answer} costs {gap / compared:.1e} more than {best[0]} of what they differ in"
     if ties:
         np.testing.assert_array_equal(answer, best[0])

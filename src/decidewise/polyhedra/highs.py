@@ -308,6 +308,9 @@ class _Vertices(_Rows):
 
     def basic(self) -> IntArray:
         """Return the columns, and the rows counted from n, that form the basis."""
+        A = self.owner.program.A
+        if A.nnz == 0:  # HiGHS needs no basis then, and crashes if asked for one: the rows are its basis
+            return self.n + np.arange(A.shape[0])
         basic = self.highs.solver.getBasicVariables()[1].astype(np.int64)
         return np.where(basic < 0, self.n - 1 - basic, basic)
 
