@@ -185,7 +185,6 @@ class PartitionRows(RowSource):
     def __init__(self, partitions: Sequence[Partition]) -> None:
         self.partitions = partitions
         self.columns = partitions[0].columns
-        self.checkpoint: Checkpoint | None = None
 
     def keep(self, path: Any, model: Any) -> None:
         """Keep the results of finished passes in a file."""
@@ -231,11 +230,6 @@ class PartitionRows(RowSource):
         if self.checkpoint is not None:
             self.checkpoint.finish(total)
         return total
-
-    def close(self) -> None:
-        """Delete the checkpoint, since the work is done."""
-        if self.checkpoint is not None:
-            self.checkpoint.remove()
 
     @cached_property
     def _first(self) -> Rows:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _TABLE = "What the columns are (also in the section table of the problem file)"
 _TEXT = "Text files"
-_WORK = "How much work"
+WORK = "How much work"
 
 
 def _debug(context: typer.Context, value: bool) -> bool:
@@ -67,7 +67,7 @@ Gap = Annotated[
     str | None,
     typer.Option(
         help="How long before a decision the last known costs are: 2 (days, or units of --time), 36h.",
-        rich_help_panel=_WORK,
+        rich_help_panel=WORK,
     ),
 ]
 Average = Annotated[
@@ -75,12 +75,12 @@ Average = Annotated[
     typer.Option(
         "--average",
         help="Average all models that cannot be told apart from the best; by default take the simplest of them.",
-        rich_help_panel=_WORK,
+        rich_help_panel=WORK,
     ),
 ]
-MaxSolves = Annotated[int | None, typer.Option(min=1, help="Most solver calls in all.", rich_help_panel=_WORK)]
-Jobs = Annotated[int | None, typer.Option(help="Models tried at a time; -1 is one per core.", rich_help_panel=_WORK)]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of what is random.", rich_help_panel=_WORK)]
+MaxSolves = Annotated[int | None, typer.Option(min=1, help="Most solver calls in all.", rich_help_panel=WORK)]
+Jobs = Annotated[int | None, typer.Option(help="Models tried at a time; -1 is one per core.", rich_help_panel=WORK)]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of what is random.", rich_help_panel=WORK)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result, and show no progress.")]
 Debug = Annotated[bool, typer.Option("--debug", callback=_debug, help="Show the traceback of an error.")]

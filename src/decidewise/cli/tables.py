@@ -52,7 +52,7 @@ def compare(
     unit: opt.Unit = None,
     test: Annotated[
         float,
-        typer.Option(help="The share of the rows to measure on, which no choice sees.", rich_help_panel=opt._WORK),
+        typer.Option(help="The share of the rows to measure on, which no choice sees.", rich_help_panel=opt.WORK),
     ] = 0.25,
     gap: opt.Gap = None,
     average: opt.Average = False,

@@ -84,7 +84,6 @@ class FileRows(RowSource):
         width = len(columns.numbers) * (len(columns.item_names) if items is not None else 1)
         default = min(_MOST_ROWS, max(_LEAST_ROWS, BLOCK_BYTES // (8 * max(1, width))))
         self.block_rows = default if block_rows is None else as_integer(block_rows, name="block_rows")
-        self.checkpoint: Checkpoint | None = None
         self.description = "rows"
         self._counted: int | None = None
 
@@ -154,11 +153,6 @@ class FileRows(RowSource):
         if self.checkpoint is not None:
             self.checkpoint.finish(total)
         return total
-
-    def close(self) -> None:
-        """Delete the checkpoint, since the work is done."""
-        if self.checkpoint is not None:
-            self.checkpoint.remove()
 
     @cached_property
     def _first(self) -> Rows:

@@ -6,13 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from decidewise.checks import FloatArray
 from decidewise.streams.columns import ColumnRoles
 from decidewise.streams.tree import Combine, Sums, add
+
+if TYPE_CHECKING:
+    from decidewise.streams.checkpoint import Checkpoint
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +100,8 @@ class RowSource(ABC):
 
     #: The names of the columns, if there are any.
     columns: ColumnRoles | None = None
+    #: What is kept for a pass that is interrupted, if anything.
+    checkpoint: Checkpoint | None = None
 
     @abstractmethod
     def first(self) -> Rows:
@@ -106,5 +111,7 @@ class RowSource(ABC):
     def reduce(self, function: Callable[[Rows], Sums], combine: Combine = add) -> Sums:
         """Return the results of `function` on all blocks, combined in a fixed tree."""
 
-    def close(self) -> None:  # noqa: B027 - most sources keep nothing
-        """Forget what was kept for an interrupted pass, since the work is done."""
+    def close(self) -> None:
+        """Delete the checkpoint, since the work is done."""
+        if self.checkpoint is not None:
+            self.checkpoint.remove()

@@ -14,8 +14,8 @@ from decidewise.data.columns import NamedColumns
 from decidewise.errors import InputError
 from decidewise.problems import KnownCosts, Problem, ProblemFile
 from decidewise.tables.date_parts import in_words, with_date_parts
-from decidewise.tables.features import as_dates, as_numbers, check_column
 from decidewise.tables.options import Names, TableOptions
+from decidewise.tables.raw_values import as_dates, as_numbers, check_column
 from decidewise.tables.samples import Raw, TableSamples
 
 

@@ -13,8 +13,9 @@ from decidewise.checks import FloatArray
 from decidewise.evaluate import Hindsight, check_in_units
 from decidewise.problems import ProblemFile
 from decidewise.tables.decisions import TableDecisions
-from decidewise.tables.features import TableFeatures, as_numbers
+from decidewise.tables.features import TableFeatures
 from decidewise.tables.options import TableOptions
+from decidewise.tables.raw_values import as_numbers
 from decidewise.tables.read import columns_of, read_samples
 from decidewise.tables.samples import TableSamples
 

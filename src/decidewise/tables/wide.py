@@ -9,8 +9,8 @@ import numpy as np
 
 from decidewise.checks import FloatArray, listed, nearest_names
 from decidewise.errors import InputError
-from decidewise.tables.features import as_numbers
 from decidewise.tables.options import Names
+from decidewise.tables.raw_values import as_numbers
 from decidewise.tables.reader import TableReader
 from decidewise.tables.samples import Raw
 

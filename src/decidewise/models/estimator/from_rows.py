@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.streams.rows import RowSource
 
 
-class FitsRows:
+class FitsRows(ABC):
     """An estimator whose fit is a sequence of sums over rows."""
 
     def fit_files(
@@ -90,8 +91,9 @@ class FitsRows:
         source.close()
         return self
 
+    @abstractmethod
     def _fit_rows(self, source: RowSource) -> None:
-        raise NotImplementedError
+        """Set the fitted attributes from passes over the source."""
 
 
 def describe(estimator: Any, source: RowSource) -> None:

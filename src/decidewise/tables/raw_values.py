@@ -1,0 +1,161 @@
+"""The values of a column as a file has them: numbers, dates or text, with gaps, and what a column of them holds."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from decidewise.checks import FloatArray
+from decidewise.errors import InputError
+
+Raw = npt.NDArray[Any]
+#: The share of a text column that must be numbers for the rest of it to be an error, not names.
+_MOSTLY = 0.5
+_TYPES = {np.ndarray: "a list", list: "a list", dict: "a struct", bytes: "bytes"}
+
+
+def as_numbers(values: Raw, name: str) -> FloatArray:
+    """Return a column of numbers as float64, with NaN for gaps; raise with the row and the value if one is none.
+
+    Rows are counted from 1.
+    """
+    if values.dtype.kind in "biuf":
+        numbers = values.astype(np.float64)
+    elif values.dtype.kind in "OUS":
+        numbers = np.array([_number(value, name, row) for row, value in enumerate(values.tolist(), start=1)])
+    else:
+        raise InputError(f"column {name!r} must be numbers; it has {_described(values)}.")
+    infinite = np.flatnonzero(np.isinf(numbers))
+    if len(infinite):
+        raise InputError(f"column {name!r} has an infinite value in row {infinite[0] + 1}. Correct it, or clear it.")
+    return numbers
+
+
+def check_column(name: str, values: Raw) -> None:
+    """Raise if a column cannot be a feature: a mixture of kinds, something that is neither number nor text nor date."""
+    if kind_of(name, values) == "numbers":
+        as_numbers(values, name)
+
+
+def as_dates(values: Raw, name: str) -> npt.NDArray[np.datetime64]:
+    """Return a column of dates in microseconds, with NaT for gaps; times with a zone are in UTC.
+
+    Text like 2026-01-31 counts as a date here.
+    """
+    if values.dtype.kind == "M":
+        return values.astype("datetime64[us]")
+    dates: list[Any] = [None if is_gap(value) else value for value in values.tolist()]
+    for row, date in enumerate(dates, start=1):
+        if date is not None and not isinstance(date, str | datetime.date | np.datetime64):
+            raise InputError(f"column {name!r} must be dates like 2026-01-31; row {row} has {str(date)[:60]!r}.")
+    utc = datetime.UTC
+    plain = [date.astimezone(utc).replace(tzinfo=None) if getattr(date, "tzinfo", None) else date for date in dates]
+    try:
+        return np.array(plain, dtype="datetime64[us]")
+    except ValueError as reason:
+        raise InputError(f"column {name!r} must be dates like 2026-01-31 ({reason}).") from reason
+
+
+def is_gap(value: Any) -> bool:
+    """Whether a value of a column of objects is missing: None, NaN, NaT, pandas.NA."""
+    return value is None or str(value) in ("nan", "NaN", "<NA>", "NaT")
+
+
+def _number(value: Any, name: str, row: int) -> float:
+    if is_gap(value):
+        return float("nan")
+    if isinstance(value, Real | Decimal | np.bool_):
+        return float(value)
+    if value == "":
+        return float("nan")
+    if isinstance(value, str) and _is_number(value):  # in a column of numbers, as a spreadsheet writes some of them
+        return float(value)
+    raise InputError(f"column {name!r} must be numbers; row {row} has {str(value)[:60]!r}.")
+
+
+def _described(values: Raw) -> str:
+    return {"M": "dates", "m": "durations", "c": "complex numbers"}.get(values.dtype.kind, f"values of {values.dtype}")
+
+
+def as_texts(values: Raw) -> tuple[Raw, npt.NDArray[np.bool_]]:
+    """Return a column as text, with "" for gaps, and where the gaps are; whole numbers look alike in every type."""
+    if values.dtype.kind == "f":
+        gaps = np.isnan(values)
+        whole = gaps | (values == np.round(values))
+        shown = np.where(gaps, 0, values)
+        texts = shown.astype(np.int64).astype(str) if whole.all() else shown.astype(str)
+    elif values.dtype.kind == "O":
+        gaps = np.array([is_gap(value) or value == "" for value in values.tolist()], dtype=bool)
+        texts = np.array([_plain(value) for value in values.tolist()], dtype=str)
+    else:
+        gaps, texts = np.zeros(len(values), dtype=bool), values.astype(str)
+    return np.where(gaps, "", texts), gaps
+
+
+def _plain(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def kind_of(name: str, values: Raw) -> str:
+    """Return what a column holds: "numbers", "names" or "dates"; raise if it is a mixture, or nothing of these."""
+    if values.dtype.kind in "biuf":
+        return "numbers"
+    if values.dtype.kind == "M":
+        return "dates"
+    if values.dtype.kind not in "OU":
+        raise InputError(f"column {name!r} has {_described(values)}, which are no features. Leave it out.")
+    found: dict[str, int] = {}
+    n_known = 0
+    texts = 0
+    for row, value in enumerate(values.tolist(), start=1):
+        if is_gap(value):
+            continue
+        n_known += 1
+        if isinstance(value, str):
+            kind = "names" if not _is_number(value) else "digits"
+            texts += 1
+        elif isinstance(value, Real | Decimal | np.bool_):
+            kind = "numbers"
+        elif isinstance(value, datetime.date | np.datetime64):
+            kind = "dates"
+        else:
+            what = _TYPES.get(type(value), type(value).__name__)
+            raise InputError(f"column {name!r} has {what} in row {row}; a feature is a number, a date or text.")
+        found.setdefault(kind, row)
+    if texts == n_known and set(found) <= {"names", "digits"}:
+        return _text_or_digits(name, values, found)
+    if len(found) > 1:
+        kinds = " and ".join(f"{what} (row {row})" for what, row in list(found.items())[:2])
+        raise InputError(f"column {name!r} has values of different kinds, {kinds}. Make them one kind.")
+    return next(iter(found), "numbers")
+
+
+def _text_or_digits(name: str, values: Raw, found: Mapping[str, int]) -> str:
+    """Return what a column of text holds; text among numbers is most likely an error of the table."""
+    if "digits" not in found:
+        return "names"
+    known = [(row, value) for row, value in enumerate(values.tolist(), start=1) if not is_gap(value)]
+    words = [(row, value) for row, value in known if not _is_number(value)]
+    if not words:
+        return "numbers"
+    if len(words) < _MOSTLY * len(known):
+        row, value = words[0]
+        raise InputError(
+            f"column {name!r} is numbers, but row {row} has {value[:60]!r} ({len(words)} such rows). Correct them, or "
+            f"pass --categories {name!r} if they are names."
+        )
+    return "names"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
