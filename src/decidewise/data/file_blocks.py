@@ -39,12 +39,15 @@ class FileBlock:
         The name of the file.
     n_bytes : int
         About how many bytes of the files were read for it.
+    line : int
+        The number of its first row within its file, counted from 0.
     """
 
     table: Any
     first: int
     origin: str
     n_bytes: int
+    line: int = 0
 
 
 class FileBlocks:
@@ -107,6 +110,7 @@ class FileBlocks:
         """Yield the blocks, without the first `n_rows` rows."""
         first = 0
         for path in self.paths:
+            begin = first
             with named_errors(path):
                 for table, n_bytes in self._tables(path):
                     self._check_unchanged(path)
@@ -115,9 +119,14 @@ class FileBlocks:
                         skipped = min(max(0, n_rows - first), part.num_rows)
                         share = n_bytes * part.num_rows // table.num_rows
                         if skipped < part.num_rows:
-                            yield FileBlock(part.slice(skipped), first + skipped, path.name, share)
+                            number = first + skipped
+                            yield FileBlock(part.slice(skipped), number, path.name, share, number - begin)
                         first += part.num_rows
             self._check_unchanged(path)
+
+    def stamp(self, path: Path) -> tuple[int, int]:
+        """Return the size and the time of change of a file, as they were at the beginning."""
+        return self._stamps[path]
 
     def memory(self) -> int:
         """Return about how many bytes the whole table would take in memory."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import codecs
-import gzip
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,7 +15,7 @@ from decidewise.progress import ByteBar
 from decidewise.runtime.extras import require
 
 #: How names of files end, and what is in them.
-_KINDS = {
+KINDS = {
     ".csv": "text",
     ".tsv": "text",
     ".csv.gz": "text",
@@ -95,7 +94,7 @@ def paths_of(source: Path) -> list[Path]:
 def kind_of_file(path: Path) -> str | None:
     """Return what a file holds by the end of its name: "text", "parquet" or "arrow"; None if it is no table."""
     name = path.name.lower()
-    return next((kind for ending, kind in _KINDS.items() if name.endswith(ending)), None)
+    return next((kind for ending, kind in KINDS.items() if name.endswith(ending)), None)
 
 
 @contextmanager
@@ -249,37 +248,3 @@ def _joined(paths: Sequence[Path], tables: Sequence[Any]) -> Any:
                 found = " and ".join(f"{kind} in {where}" for kind, where in list(kinds.items())[:2])
                 raise InputError(f"column {name!r} has values of different kinds: {found}.") from reason
         raise InputError(f"the files cannot be joined: {reason}") from reason
-
-
-def table_bytes(columns: Mapping[str, Any], kind: str) -> bytes:
-    r"""Return a table as the bytes of a file whose name ends in `kind`, such as ".csv" or ".parquet".
-
-    >>> table_bytes({"day": [1, 2], "cost": [0.5, float("nan")]}, ".csv")
-    b'"day","cost"\n1,0.5\n2,\n'
-    """
-    require("cli", "pyarrow", by="writing a table")
-    import pyarrow as pa  # noqa: PLC0415
-    from pyarrow import csv, feather, parquet  # noqa: PLC0415
-
-    table = pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
-    sink = pa.BufferOutputStream()
-    what = _KINDS[kind]
-    if what == "parquet":
-        parquet.write_table(table, sink)
-    elif what == "arrow":
-        feather.write_feather(table, sink, compression="uncompressed")
-    else:
-        options = csv.WriteOptions(delimiter="\t" if ".tsv" in kind else ",")
-        csv.write_csv(table, sink, options)
-    content: bytes = sink.getvalue().to_pybytes()
-    return gzip.compress(content, mtime=0) if kind.endswith(".gz") else content
-
-
-def kind_of_output(path: Path) -> str:
-    """Return the ending that says how to write a table; raise an `InputError` if there is none."""
-    ending = next(
-        (ending for ending in sorted(_KINDS, key=len, reverse=True) if path.name.lower().endswith(ending)), None
-    )
-    if ending is None:
-        raise InputError(f"the name of the table to write must end in {FORMATS}; got {path.name!r}.")
-    return ending

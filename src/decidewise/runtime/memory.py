@@ -33,16 +33,19 @@ def _of_container() -> int | None:
 
 
 def _under_limit() -> int | None:
-    """Return what is left of the address space, if it is limited (`ulimit -v`)."""
+    """Return what is left of the address space and of the data, if they are limited (`ulimit -v`, `ulimit -d`)."""
     try:
         import resource  # noqa: PLC0415 - not on Windows
     except ModuleNotFoundError:
         return None
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    used = _text(_PROC / "self" / "statm").split()
-    if limit == resource.RLIM_INFINITY or not used:
-        return None
-    return max(1, limit - int(used[0]) * resource.getpagesize())
+    used = _text(_PROC / "self" / "statm").split()  # in pages: all, in memory, shared, code, -, data and stack
+    limits = [(resource.RLIMIT_AS, 0), (resource.RLIMIT_DATA, 5)]
+    left = [
+        limit - int(used[place]) * resource.getpagesize()
+        for kind, place in limits
+        if used and (limit := resource.getrlimit(kind)[0]) != resource.RLIM_INFINITY
+    ]
+    return max(1, min(left)) if left else None
 
 
 def _text(path: Path) -> str:
