@@ -180,7 +180,7 @@ class FileBlocks:
         if kind == "parquet":
             from pyarrow import parquet  # noqa: PLC0415
 
-            with parquet.ParquetFile(path) as file:
+            with parquet.ParquetFile(path, pre_buffer=False) as file:  # otherwise it reads all of the file ahead
                 n_rows = max(1, file.metadata.num_rows)
                 for batch in file.iter_batches(self.block_rows, columns=list(self.names)):
                     yield pa.Table.from_batches([batch]), size * batch.num_rows // n_rows
