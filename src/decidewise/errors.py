@@ -13,6 +13,10 @@ class InputError(ValueError):
     """
 
 
+class OtherCodeError(InputError):
+    """The code or the libraries of a worker differ from those of the process that sends it work."""
+
+
 class SolverError(RuntimeError):
     """A solver ended without an optimal decision.
 
