@@ -75,7 +75,8 @@ def choose_on_rows(
     candidates : mapping of str to estimator
     folds : RowFolds
     max_solves : int, optional
-        About the largest number of solver calls; if scoring all rows would take more, a random part of them is scored.
+        The largest number of solver calls; if scoring all rows would take more, a random part of them is scored, so
+        large that more calls are most unlikely.
     seed : int
         Draws the rows to score.
     """
@@ -102,7 +103,11 @@ def choose_on_rows(
         why = "\n".join(f"- {line}" for line in reasons(notes, notes.values()))
         raise ValueError(f"none of the {len(candidates)} candidates could be fitted and scored.\n{why}")
     n_models = len(models) + 1
-    share = 1.0 if max_solves is None else min(1.0, max_solves / (n_models * max(1.0, float(n_rows[0]))))
+    share = 1.0
+    if max_solves is not None:
+        affordable = max_solves / n_models
+        if affordable < n_rows[0]:
+            share = max(0.0, affordable - 3 * float(np.sqrt(affordable))) / float(n_rows[0])  # drawn one by one
     # Keeps squares of regrets in range. Only known costs have a unit that predictions must share.
     unit = cost_unit(first.costs, power=2.0)  # type: ignore[arg-type]
     work = OutOfFoldSums(problem, folds, tuple(models.values()), unit, share, seed)

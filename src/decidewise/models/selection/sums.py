@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from sklearn.base import clone
@@ -12,6 +13,7 @@ from decidewise.models.learners.averaged import AveragedRegressor
 from decidewise.models.learners.given_forecast import GivenForecast
 from decidewise.models.wise_regressor import WiseRegressor
 from decidewise.streams.rows import RowSource
+from decidewise.streams.together import pass_together
 
 
 def is_sum_over_rows(model: Any, *, per_item: bool = False) -> bool:
@@ -23,7 +25,7 @@ def is_sum_over_rows(model: Any, *, per_item: bool = False) -> bool:
     >>> is_sum_over_rows(WiseRegressor()), is_sum_over_rows(WiseRegressor(LinearRegression()))
     (True, False)
     """
-    if isinstance(model, WiseRegressor):
+    if type(model) is WiseRegressor:  # a class derived from it may need all rows, such as one that clips weights
         linear = model.estimator is None or isinstance(model.estimator, GeneralizedLinear)
         lifted_items = bool(model.lifted and model.exponent > 0 and per_item)
         return linear and isinstance(model.scale, str) and not lifted_items
@@ -31,13 +33,18 @@ def is_sum_over_rows(model: Any, *, per_item: bool = False) -> bool:
 
 
 def fit_on_rows(model: Any, source: RowSource) -> Any:
-    """Return a copy of a model, fitted on the rows of a source; an average is fitted member by member."""
+    """Return a copy of a model, fitted on the rows of a source; the members of an average are fitted together."""
     fitted = clone(model)
     first = source.first()
     if isinstance(fitted, AveragedRegressor):
         with all_or_nothing(fitted):
             fitted.n_outputs_ = first.costs.shape[1]  # type: ignore[union-attr]
-            fitted.estimators_ = [fit_on_rows(member, source) for _, member in fitted.estimators]
+            found = pass_together(source, [partial(fit_on_rows, member) for _, member in fitted.estimators])
+            for member in found:
+                if isinstance(member, Exception):
+                    raise member
+            fitted.estimators_ = found
+        source.close()
         return fitted
     if isinstance(fitted, GivenForecast):
         return fitted.fit(first.X, first.costs)
