@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as as_json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -78,7 +78,7 @@ def fit(
     }  # fmt: skip
     text = {"separator": separator, "decimal": decimal, "encoding": encoding}
     options, file = opt.options_of(problem, given)
-    settings = {"gap": gap, "average": average, "max_solves": max_solves, "seed": seed, "name": model}
+    settings: dict[str, Any] = {"gap": gap, "average": average, "max_solves": max_solves, "seed": seed, "name": model}
     with as_input_errors(), silenced(quiet or json):
         blocks = opt.blocks_of(data, options, text)
         wanted = True if sample or checkpoint else None

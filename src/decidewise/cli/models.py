@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as as_json
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -227,7 +227,7 @@ def _write_new(
     unseen: dict[str, set[str]] = {}
     n_rows = 0
 
-    def blocks() -> Iterator[dict[str, Any]]:
+    def blocks() -> Generator[dict[str, Any], None, None]:
         nonlocal n_rows
         with closing(new.results(work, doing, in_blocks=in_blocks, spread=spread)) as results:
             for block in results:
