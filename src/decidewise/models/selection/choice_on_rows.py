@@ -111,7 +111,7 @@ def choose_on_rows(
     # Keeps squares of regrets in range. Only known costs have a unit that predictions must share.
     unit = cost_unit(first.costs, power=2.0)  # type: ignore[arg-type]
     work = OutOfFoldSums(problem, folds, tuple(models.values()), unit, share, seed)
-    sums = OutOfFold.of(source.reduce(work))
+    sums = RegretsOnRows.of(source.reduce(work))
     seconds = (perf_counter() - begin) / max(1, len(models))
     return ChoiceOnRows(_results(candidates, list(models), notes, sums, seconds), n_models * sums.n_rows)
 
@@ -179,7 +179,7 @@ class OutOfFoldSums:
 
 
 @dataclass(frozen=True)
-class OutOfFold:
+class RegretsOnRows:
     """Regrets of c candidates on all rows together, from the sums of `OutOfFoldSums`."""
 
     products: FloatArray
@@ -187,7 +187,7 @@ class OutOfFold:
     scale: float
 
     @classmethod
-    def of(cls, sums: Sums) -> OutOfFold:
+    def of(cls, sums: Sums) -> RegretsOnRows:
         """Return the regrets; raise if they cannot be a percentage."""
         products = sums[0]
         n_rows, scale = int(products[-1, -1]), float(products[-2, -1])
@@ -219,7 +219,7 @@ class OutOfFold:
 
 
 def _results(
-    candidates: Mapping[str, Any], scored: list[str], notes: Mapping[str, str], sums: OutOfFold, seconds: float
+    candidates: Mapping[str, Any], scored: list[str], notes: Mapping[str, str], sums: RegretsOnRows, seconds: float
 ) -> dict[str, Any]:
     names = list(candidates)
     places = np.array([names.index(name) for name in scored])
