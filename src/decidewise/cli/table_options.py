@@ -15,7 +15,7 @@ from decidewise.errors import InputError
 
 if TYPE_CHECKING:
     from decidewise.problems import ProblemFile
-    from decidewise.tables.blocks import Part, TableBlocks
+    from decidewise.tables.blocks import RandomPart, TableBlocks
     from decidewise.tables.options import TableOptions
     from decidewise.tables.samples import TableSamples
     from decidewise.tables.streamed import Spread
@@ -147,7 +147,7 @@ def read(
         return replace(samples, notes=(note, *samples.notes)), options
 
 
-def read_part(blocks: TableBlocks, file: ProblemFile, sample: int | None, seed: int) -> tuple[TableSamples, Part]:
+def read_part(blocks: TableBlocks, file: ProblemFile, sample: int | None, seed: int) -> tuple[TableSamples, RandomPart]:
     """Read a random part of a table."""
     import numpy as np  # noqa: PLC0415
 

@@ -107,7 +107,7 @@ class BlockReader:
 
 
 @dataclass(frozen=True)
-class Part:
+class RandomPart:
     """A random part of the samples of a table.
 
     Attributes
@@ -132,7 +132,7 @@ class Part:
             raise error.at(self.numbers) from error
 
 
-def random_part(blocks: TableBlocks, n_samples: int, rng: np.random.Generator) -> Part:
+def random_part(blocks: TableBlocks, n_samples: int, rng: np.random.Generator) -> RandomPart:
     """Return at most `n_samples` random samples of a table, more than half as many if it has so many.
 
     Every sample draws a number, and those with the smallest are kept: the bound is halved whenever there are too many.
@@ -162,7 +162,7 @@ def random_part(blocks: TableBlocks, n_samples: int, rng: np.random.Generator) -
         table = pa.concat_tables([part[0] for part in kept], promote_options="permissive")
     except (pa.ArrowException, TypeError) as reason:
         raise InputError(f"the files cannot be joined: {reason}") from reason
-    return Part(table, np.concatenate([part[3] for part in kept]), n_kept, n_all)
+    return RandomPart(table, np.concatenate([part[3] for part in kept]), n_kept, n_all)
 
 
 def _below(bound: float, table: Any, draws: Any, is_first: Any, numbers: Any) -> tuple[Any, Any, Any, Any]:
