@@ -15,8 +15,7 @@ from decidewise.cli import app
 from decidewise.data import file_blocks
 from decidewise.data.file_blocks import FileBlocks
 from decidewise.data.files import read_files
-from decidewise.streams.tree import add
-from decidewise.tables.streamed import PreparedRows
+from decidewise.tables import streamed
 
 N, ITEMS = 600, ("a", "b", "c")
 PROBLEM = 'kind = "top_k"\nn = 3\nk = 1\nsense = "min"\n'
@@ -84,19 +83,19 @@ def test_rows_are_predicted_decided_and_evaluated_as_in_memory(folder, tmp_path,
     for command, more in (("predict", ()), ("decide", problem)):
         for how in ("--stream", "--no-stream"):
             run(command, folder / f"{model}.dw", folder / source, *more, how, "--out", tmp_path / f"{how}.parquet")
-        streamed, whole = (read_files(tmp_path / f"{how}.parquet") for how in ("--stream", "--no-stream"))
-        assert streamed.column_names == whole.column_names
+        in_blocks, whole = (read_files(tmp_path / f"{how}.parquet") for how in ("--stream", "--no-stream"))
+        assert in_blocks.column_names == whole.column_names
         for name in whole.column_names:
-            got, expected = streamed[name].to_numpy(), whole[name].to_numpy()
+            got, expected = in_blocks[name].to_numpy(), whole[name].to_numpy()
             if got.dtype.kind == "f":
                 np.testing.assert_allclose(got, expected, rtol=1e-12)
             else:
                 assert (got == expected).all()
     call = ("evaluate", folder / f"{model}.dw", folder / source, *problem, "--json")
-    streamed, whole = (json.loads(run(*call, how).stdout) for how in ("--stream", "--no-stream"))
-    assert streamed["rows"] == whole["rows"] == N
-    assert [row["name"] for row in streamed["models"]] == [row["name"] for row in whole["models"]]
-    for got, expected in zip(streamed["models"], whole["models"], strict=True):
+    in_blocks, whole = (json.loads(run(*call, how).stdout) for how in ("--stream", "--no-stream"))
+    assert in_blocks["rows"] == whole["rows"] == N
+    assert [row["name"] for row in in_blocks["models"]] == [row["name"] for row in whole["models"]]
+    for got, expected in zip(in_blocks["models"], whole["models"], strict=True):
         for key in ("regret percent", "regret per row", "minus forecast"):
             if expected[key] is not None:
                 assert got[key]["estimate"] == pytest.approx(expected[key]["estimate"], rel=1e-9)
@@ -148,24 +147,29 @@ def test_a_killed_fit_continues_from_its_checkpoint_bit_for_bit(folder, tmp_path
     run(*call, "--stream", "--out", tmp_path / "whole.dw")
     checkpoint = tmp_path / "fit.npz"
 
-    n_passes, reduce = 0, PreparedRows.reduce
+    n_blocks, as_rows = 0, streamed._as_rows
 
-    def killed(rows, function, combine=add):
-        nonlocal n_passes
-        n_passes += 1
-        if n_passes == 4:
-            rows.checkpoint.write()
+    def killed(*arguments):
+        nonlocal n_blocks
+        n_blocks += 1
+        if n_blocks == 40:  # in the middle of a later pass
             raise KeyboardInterrupt
-        return reduce(rows, function, combine)
+        return as_rows(*arguments)
 
-    monkeypatch.setattr(PreparedRows, "reduce", killed)
-    run(*call, "--checkpoint", checkpoint, "--out", tmp_path / "m.dw", code=130)
-    assert checkpoint.exists()
+    monkeypatch.setattr(streamed, "_as_rows", killed)
+    said = run(*call, "--checkpoint", checkpoint, "--out", tmp_path / "m.dw", code=130).stderr
+    assert f"Error: stopped. What is finished is kept in {checkpoint}, and the same command continues." in said
     assert not (tmp_path / "m.dw").exists()
-    monkeypatch.setattr(PreparedRows, "reduce", reduce)
+    monkeypatch.setattr(streamed, "_as_rows", as_rows)
     other = (*call[:4], "--model", "poisson", "--checkpoint", checkpoint, "--out", tmp_path / "m.dw")
     assert "belongs to another fit" in run(*other, code=2).stderr
+    n_blocks = -1_000
+    monkeypatch.setattr(streamed, "_as_rows", killed)
     run(*call, "--checkpoint", checkpoint, "--out", tmp_path / "m.dw")
+    continued = n_blocks + 1_000
+    n_blocks = -1_000
+    run(*call, "--stream", "--out", tmp_path / "again.dw")
+    assert continued + 30 < n_blocks + 1_000  # finished passes were not repeated
     assert not checkpoint.exists()
     assert (tmp_path / "m.dw").read_bytes() == (tmp_path / "whole.dw").read_bytes()
 
@@ -232,6 +236,16 @@ def test_a_long_table_that_is_not_sorted_says_so(folder, tmp_path, small_blocks)
     assert "must have the lines of each 'day' next to each other, in one file" in run(*call, "--stream", code=2).stderr
     assert not (tmp_path / "d.csv").exists()
     run(*call, "--no-stream")
+
+
+def test_ctrl_c_leaves_nothing(folder, tmp_path, small_blocks, monkeypatch):
+    def stopped(work, samples):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(streamed.DecideBlock, "__call__", stopped)
+    call = ("decide", folder / "wide.dw", folder / "wide.csv", "-p", folder / "problem.toml", "--stream")
+    run(*call, "--out", tmp_path / "d.csv", code=130)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_changes_while_it_is_read(folder, tmp_path, small_blocks, monkeypatch):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json as as_json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -85,7 +87,7 @@ def fit(
         if opt.in_blocks(blocks, stream if stream is not None else wanted, quiet=quiet or json):
             if checkpoint is not None:
                 opt.check_writable(checkpoint)
-            with opt.parallel(jobs, cluster) as (n_jobs, spread):
+            with opt.parallel(jobs, cluster) as (n_jobs, spread), _advice(checkpoint):
                 found = fit_in_blocks(
                     blocks,
                     file,
@@ -117,3 +119,14 @@ def fit(
     typer.echo(f"{found.choice.name}, fitted on {found.n_rows:,} rows{measured}: {out}")
     if trusted:
         typer.echo(f"To read this file, a reader must trust: {' '.join(f'--trust {name}' for name in trusted)}")
+
+
+@contextmanager
+def _advice(checkpoint: Path | None) -> Iterator[None]:
+    """Say after Ctrl-C that the same command continues, if there is a checkpoint."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        if checkpoint is not None and checkpoint.exists():
+            stop.args = (f"What is finished is kept in {checkpoint}, and the same command continues.",)
+        raise

@@ -106,7 +106,7 @@ def fit_in_blocks(
         "well; fitted on all.",
         *choice.prepared.notes_,
     )
-    n_rows = rows.n_rows or part.n_all - rows.n_without
-    if rows.n_without:
-        notes = (*notes, f"{rows.n_without:,} of {part.n_all:,} rows have no costs yet, and are left out.")
+    n_rows = rows.n_rows or part.n_all  # a forecast is not fitted, so that no pass has counted
+    if n_rows < part.n_all:
+        notes = (*notes, f"{part.n_all - n_rows:,} of {part.n_all:,} rows have no costs yet, and are left out.")
     return FittedTable(model, choice, samples, n_rows, notes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -53,15 +53,15 @@ class PreparedRows(RowSource):
 
     Attributes
     ----------
-    n_rows, n_without : int
-        The samples with costs and those without any, after the first pass.
+    n_rows : int
+        The samples with costs, after the first pass.
     """
 
     def __init__(
         self, blocks: TableBlocks, reader: BlockReader, features: TableFeatures, spread: Spread = map_in_order
     ) -> None:
         self.table, self.reader, self.features, self.spread = blocks, reader, features, spread
-        self.n_rows = self.n_without = self.n_passes = 0
+        self.n_rows = self.n_passes = 0
 
     def keep(self, path: Any, model: Any) -> None:
         """Keep what is finished in a file, from which the same fit continues."""
@@ -82,30 +82,40 @@ class PreparedRows(RowSource):
 
     def reduce(self, function: Callable[[Rows], Sums], combine: Combine = add) -> Sums:
         """Return the results of `function` on all blocks, combined in a fixed tree."""
-        tree, line = PairwiseTree(combine), 0
+        tree, line, n_rows = PairwiseTree(combine), 0, 0
         self.n_passes += 1
         if self.checkpoint is not None:
             finished = self.checkpoint.next_pass()
             if finished is not None:
                 return finished
-            _, line, _ = self.checkpoint.resume(tree)
+            _, line, n_rows = self.checkpoint.resume(tree)
         work = _OnRows(self.reader, self.features, function)
-        n_rows = n_without = 0
-        with ByteBar(f"Fitting, pass {self.n_passes}", self.table.files.n_bytes) as bar:
-            for block, (sums, n_with, n_all) in _mapped(self.spread, work, self.table.after(line), bar):
-                n_rows, n_without = n_rows + n_with, n_without + n_all - n_with
+        with self._kept_if_stopped(), ByteBar(f"Fitting, pass {self.n_passes}", self.table.files.n_bytes) as bar:
+            for block, (sums, n_with) in _mapped(self.spread, work, self.table.after(line), bar):
+                n_rows += n_with
                 if sums is not None:
                     tree.add(sums)
                 if self.checkpoint is not None:
                     line = block.first + block.table.num_rows
-                    self.checkpoint.note(tree, (0, line, line))
+                    self.checkpoint.note(tree, (0, line, n_rows))
         if not tree.partial:
             raise InputError(NO_COSTS)
-        self.n_rows, self.n_without = n_rows, n_without
+        self.n_rows = n_rows
         total = tree.total()
         if self.checkpoint is not None:
             self.checkpoint.finish(total)
         return total
+
+    @contextmanager
+    def _kept_if_stopped(self) -> Iterator[None]:
+        """Return a context that writes the checkpoint if it ends in an error: Ctrl-C, or a cluster that goes away."""
+        try:
+            yield
+        except BaseException:
+            if self.checkpoint is not None:
+                with suppress(OSError):  # the error that ended it says more than a full disk
+                    self.checkpoint.write()
+            raise
 
     @cached_property
     def _first(self) -> Rows:
@@ -120,20 +130,19 @@ class PreparedRows(RowSource):
 
 @dataclass(frozen=True)
 class _OnRows:
-    """The sums over the rows of a block, None if it has none; the number of its rows with costs, and of all."""
+    """The sums over the rows of a block, None if it has none, and the number of its rows."""
 
     reader: BlockReader
     features: TableFeatures
     function: Callable[[Rows], Sums]
 
-    def __call__(self, block: FileBlock) -> tuple[Sums | None, int, int]:
+    def __call__(self, block: FileBlock) -> tuple[Sums | None, int]:
         samples = self.reader(block)
-        n_all = block.table.num_rows // (len(samples.cost_names) if self.reader.options.items else 1)
         if not len(samples):
-            return None, 0, n_all
+            return None, 0
         rows = _as_rows(samples, self.features, block)
         with located(rows):
-            return self.function(rows), len(rows), n_all
+            return self.function(rows), len(rows)
 
 
 def _as_rows(samples: TableSamples, features: TableFeatures, block: FileBlock) -> Rows:
