@@ -6,9 +6,9 @@ model predicts, at least 10 times as fast as `scipy.optimize.linprog` and at lea
 with the same options plus 5 %; SPO+ on a battery with 24 prices at least 5 times as fast as with a plain loop, to the
 same values; at least 20 times as fast as CVXPY that sets a parameter and solves.
 
-Processor time counts all threads, but no other processes of the machine; both sides take turns. What `ParallelProblem`
-adds on two cores is not measured here. HiGHS 1.14 runs without presolve on both sides where numbers are whole: with it
-small programs are solved faster, but some of its answers are wrong.
+Processor time counts all threads, but no other processes of the machine; both sides take turns. HiGHS 1.14 runs without
+presolve on both sides where numbers are whole: with it small programs are solved faster, but some of its answers are
+wrong.
 """
 
 from time import process_time

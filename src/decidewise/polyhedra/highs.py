@@ -19,7 +19,8 @@ from decidewise.checks import FloatArray
 from decidewise.errors import SolverError
 from decidewise.polyhedra.polyhedron import Polyhedron
 from decidewise.polyhedra.program import Highs, Program
-from decidewise.polyhedra.vertex_walks import CLEAR, SMALL, ZERO, IntArray, VertexWalks, columns_of, settled
+from decidewise.polyhedra.settled_vertex import IntArray, Matrix, settled
+from decidewise.polyhedra.vertex_walks import CLEAR, SMALL, ZERO, VertexWalks
 from decidewise.scaling import unit_rows
 
 _BLOCK = 64  # rows that start from the vertices of the rows before them
@@ -213,8 +214,8 @@ class _Vertices(_Rows):
         self.keep_bounds(program)
         self.preference = np.random.default_rng(0).uniform(1.0, 2.0, self.n)
         is_small = VertexWalks.fits(program)
-        self.columns = columns_of(program) if is_small else None
-        self.walks = VertexWalks(program, self.preference) if is_small and not owner.by_row else None
+        self.matrix = Matrix.of(program) if is_small else None
+        self.walks = VertexWalks(program, self.matrix, self.preference) if self.matrix and not owner.by_row else None
         size = max(1, min(_MOST_STARTS, _MOST_ENTRIES // self.n))
         self.count, self.vertices = 0, np.empty((0 if owner.by_row else size, self.n))
         self.starts: list[Any] = [None] * size
@@ -277,7 +278,7 @@ class _Vertices(_Rows):
         return hash(tuple(side.tobytes() for side in (bounds.lower, bounds.upper, bounds.row_lower, bounds.row_upper)))
 
     def settle(self, point: FloatArray) -> FloatArray:
-        return point if self.columns is None else settled(self.columns, self.lower, self.upper, point)
+        return point if self.matrix is None else settled(self.matrix, self.lower, self.upper, point)
 
     def run_from(self, costs: FloatArray, start: Any) -> bool:
         """Go on from a basis by the primal simplex; return whether that found an optimum."""

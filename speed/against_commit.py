@@ -1,0 +1,149 @@
+"""Time the same work with this code and with that of another commit, in turns.
+
+Run: `python speed/against_commit.py [commit [words ...]]`, by default the last commit and all lines, or those with one
+of the words. The other code is checked out beside this one for the time of the run. Both sides are processes of their
+own that run every line by turns; the figures are the least processor time of each side, and the ratio of this code to
+the other. Target: at most 1.1 on every line.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+ROOT = Path(__file__).parents[1]
+ROUNDS = 9
+#: Runs in a process of either side. It answers each line number on its input with the seconds of that line.
+WORK = """
+import contextlib, inspect, json, os, sys
+from time import process_time
+import numpy as np
+from sklearn.linear_model import LinearRegression
+from decidewise import DecisionRegressor, GeneralizedLinear, WiseRegressor, WiseRegressorCV
+from decidewise.data import make_knapsack, make_portfolio, make_shortest_path, make_travelling_salesman
+from decidewise.evaluate import compare
+from decidewise.losses import CavePlus, Pfy, SpoPlus
+from decidewise.problems import Assignment, Knapsack, ShortestPath, TopK
+
+rng = np.random.default_rng(0)
+path, packs, shares, tours = (
+    make(1_200, degree=4, seed=42) for make in (make_shortest_path, make_knapsack, make_portfolio, lambda n, **k:
+    make_travelling_salesman(200, n_nodes=20, **k))
+)
+weights = rng.integers(300, 800, size=(2, 60)) / 100
+heavy, values = Knapsack(weights, weights.sum(axis=1) / 3), rng.integers(1, 21, size=(200, 60)).astype(float)
+grid = ShortestPath(50, 50)
+edges = rng.uniform(size=(200, grid.n_costs))
+X, Y = rng.standard_normal((100_000, 50)), rng.standard_normal((100_000, 100)) + 5
+positive = np.exp(0.3 * X[:1_000, :10] @ rng.normal(size=(10, 190))) * rng.uniform(0.5, 1.5, size=(1_000, 190))
+pairs = rng.uniform(size=(200, 400))
+protocol = {"protocol": "paper"} if "protocol" in inspect.signature(DecisionRegressor).parameters else {}
+
+def train(data, loss, rate):
+    train, _ = data.split(200)
+    start = {"init": "mse", "epochs": 100, "batch_size": 32, "learning_rate": rate, "random_state": 0}
+    return lambda: DecisionRegressor(train.problem, loss, **protocol, **start).fit(train.X, train.costs)
+
+def score():
+    train, test = path.split(200)
+    predictions = {"a": LinearRegression().fit(train.X, train.costs).predict(test.X), "b": test.costs + 1}
+    return lambda: compare(test.problem, predictions, test.costs)
+
+lines = {
+    "shortest path 5×5, 1,200 solves, 20 times": lambda: [path.problem.solve(path.costs) for _ in range(20)],
+    "knapsack of 16, 1,200 solves, 5 times": lambda: [packs.problem.solve(packs.costs) for _ in range(5)],
+    "knapsack of 60, 200 solves": lambda: heavy.solve(values),
+    "portfolio, 1,200 solves, 5 times": lambda: [shares.problem.solve(shares.costs) for _ in range(5)],
+    "tours of 20 nodes, 200 solves": lambda: tours.problem.solve(tours.costs),
+    "grid of 50×50, 200 solves": lambda: grid.solve(edges),
+    "assignment of 20, 200 solves": lambda: Assignment(20).solve(pairs),
+    "top 10 of 400, 200 solves": lambda: TopK(400, 10).solve(pairs),
+    "WISE, 100,000 × 50, 100 costs": lambda: WiseRegressor().fit(X, Y),
+    "gamma, 1,000 × 10, 190 costs": lambda: GeneralizedLinear("gamma").fit(X[:1_000, :10], positive),
+    "SPO+, shortest path": train(path, SpoPlus(), 5e-3),
+    "SPO+, knapsack": train(packs, SpoPlus(), 5e-3),
+    "SPO+, portfolio": train(shares, SpoPlus(), 1e-3),
+    "PFY, shortest path": train(path, Pfy(n_samples=3), 5e-3),
+    "PFY, knapsack": train(packs, Pfy(n_samples=3), 5e-3),
+    "PFY, portfolio": train(shares, Pfy(n_samples=3), 1e-3),
+    "CaVE+, shortest path": train(path, CavePlus(), 5e-3),
+    "CaVE+, knapsack": train(packs, CavePlus(), 5e-3),
+    "compare, two models, 1,000 rows": score(),
+}
+answers = os.fdopen(os.dup(1), "w", buffering=1)
+print(json.dumps(list(lines)), file=answers)
+for line in sys.stdin:
+    work = list(lines.values())[int(line)]
+    with contextlib.redirect_stdout(sys.stderr):
+        start = process_time()
+        work()
+        seconds = process_time() - start
+    print(seconds, file=answers)
+"""
+
+
+class Side:
+    """A process that runs the lines with the code of one folder."""
+
+    def __init__(self, folder: Path):
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(folder / 'src')!r})\n{WORK}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self.lines = self._answer()
+
+    def seconds(self, line: int) -> float:
+        """Run one line, and return its processor time."""
+        self.process.stdin.write(f"{line}\n")
+        self.process.stdin.flush()
+        return self._answer()
+
+    def _answer(self):
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise SystemExit("One of the two sides ended early: is the other commit too old for these lines?")
+        return json.loads(answer)
+
+
+def main(commit="HEAD", *words):
+    with tempfile.TemporaryDirectory() as folder:
+        other = Path(folder) / "other"
+        subprocess.run(["git", "worktree", "add", "--quiet", "--detach", other, commit], cwd=ROOT, check=True)
+        try:
+            sides = Side(ROOT), Side(other)
+            names = dict(enumerate(sides[0].lines))
+            lines = [line for line, name in names.items() if not words or any(word in name for word in words)]
+            seconds = np.empty((ROUNDS + 1, len(lines), 2))  # the first round compiles
+            for number in track(range(seconds[..., 0].size), "Measuring", console=Console(stderr=True)):
+                turn, place = divmod(number, len(lines))
+                for side in (0, 1) if turn % 2 else (1, 0):
+                    seconds[turn, place, side] = sides[side].seconds(lines[place])
+        finally:
+            subprocess.run(["git", "worktree", "remove", "--force", other], cwd=ROOT, check=True)
+    table = Table(title=f"Processor time against {commit}, least of {ROUNDS}")
+    for heading in ("what", "this code", commit, "ratio", "target", "met"):
+        table.add_column(heading, justify="left" if heading == "what" else "right")
+    for line, (ours, theirs) in zip(lines, seconds[1:].min(axis=0), strict=True):
+        ratio = ours / theirs
+        table.add_row(
+            names[line],
+            f"{1e3 * ours:.3g} ms",
+            f"{1e3 * theirs:.3g} ms",
+            f"{ratio:.2f}",
+            "≤ 1.1",
+            "yes" if ratio <= 1.1 else "NO",
+        )
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
