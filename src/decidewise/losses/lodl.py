@@ -113,7 +113,8 @@ class Lodl(Loss):
     ) -> tuple[FloatArray, FloatArray]:
         """Return values and gradient."""
         error = prediction - target.costs
-        weighted = np.where(error > 0, target.above, target.below) * error / error.shape[1]
+        above = np.maximum(error, 0)
+        weighted = (target.above * above + target.below * (error - above)) / error.shape[1]
         return row_dot(weighted, error), 2 * weighted
 
     def _fit(self, errors: FloatArray, regrets: FloatArray) -> FloatArray:

@@ -73,7 +73,9 @@ class LtrPairwise(PoolLoss):
     ) -> tuple[FloatArray, FloatArray]:
         """Return values and subgradient; a hinge at its kink has subgradient 0."""
         best = row_dot(prediction, target.decisions)
-        hinges = np.maximum(self.margin + best[:, None] - target.pool.objectives(prediction), 0)
+        hinges = target.pool.objectives(prediction)
+        np.subtract(self.margin + best[:, None], hinges, out=hinges)
+        np.maximum(hinges, 0, out=hinges)
         violated = (hinges > 0).astype(float)
         n_pairs = max(len(target.pool) - 1, 1)
         subgradient = violated.sum(axis=1, keepdims=True) * target.decisions - violated @ target.pool.decisions
