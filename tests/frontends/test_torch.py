@@ -20,7 +20,8 @@ PROBLEMS = {
     "path": ShortestPath(3, 3),
     "knapsack": Knapsack([[3.0, 4.0, 5.0, 6.0, 7.0], [4.0, 2.0, 6.0, 3.0, 5.0]], [12.0, 10.0]),
 }
-ON_POLYTOPES = [name for name in registry if name != "implicit"]
+#: `implicit` and `compact` refuse paths, and `egl` needs features; the last two are tried on their own.
+ON_POLYTOPES = [name for name in registry if name not in ("implicit", "compact", "egl")]
 PAIRS = [
     *(
         pytest.param(name, problem, id=f"{name}-{where}")
@@ -28,6 +29,7 @@ PAIRS = [
         for where, problem in PROBLEMS.items()
     ),
     pytest.param("implicit", Ball(5), id="implicit-ball"),
+    pytest.param("compact", PROBLEMS["knapsack"], id="compact-knapsack"),
 ]
 N, N_FEATURES = 20, 4
 

@@ -32,8 +32,25 @@ class WeightedTarget(Target):
     below: FloatArray
 
 
+class WeightedSquares(Loss):
+    """The loss `mean_j a_j (p_j - c_j)²` with the weights of a `WeightedTarget`; a subclass finds them in `label`."""
+
+    target_type = WeightedTarget
+    gradient = "exact"
+    solves = False
+
+    def evaluate(
+        self, prediction: FloatArray, target: WeightedTarget, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return values and gradient."""
+        error = prediction - target.costs
+        above = np.maximum(error, 0)
+        weighted = (target.above * above + target.below * (error - above)) / error.shape[1]
+        return row_dot(weighted, error), 2 * weighted
+
+
 @dataclass(frozen=True)
-class Lodl(Loss):
+class Lodl(WeightedSquares):
     """The loss `mean_j a_j (p_j - c_j)²`, where the weights `a` of each row fit the regrets of predictions near `c`.
 
     For every row, `n_samples` predictions `c + σ s ξ` are drawn, with `ξ` normal and `s` the standard deviation of each
@@ -71,10 +88,6 @@ class Lodl(Loss):
     directed: bool = False
     floor: float = 1e-3
 
-    target_type = WeightedTarget
-    gradient = "exact"
-    solves = False
-
     def __post_init__(self) -> None:
         as_integer(self.n_samples, name="n_samples")
         as_positive(self.sigma, name="sigma")
@@ -107,15 +120,6 @@ class Lodl(Loss):
             with one_library_thread():  # for matrices so small, several would wait for each other
                 weights[rows] = self._fit(errors, regrets)
         return WeightedTarget(problem, costs, weights[:, 0], weights[:, 1])
-
-    def evaluate(
-        self, prediction: FloatArray, target: WeightedTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return values and gradient."""
-        error = prediction - target.costs
-        above = np.maximum(error, 0)
-        weighted = (target.above * above + target.below * (error - above)) / error.shape[1]
-        return row_dot(weighted, error), 2 * weighted
 
     def _fit(self, errors: FloatArray, regrets: FloatArray) -> FloatArray:
         """Return the weights above and below (b, 2, d) that fit the regrets (b, s) of errors (b, s, d) best."""
