@@ -119,7 +119,7 @@ def edge_products(loss, target, prediction, rng):
 
 
 def projection(loss, target, prediction, rng):
-    """The projection on the hull, with its solves and systems of equations, and on the directions of its face."""
+    """Project on the hull, with all solves and systems of equations, and on the directions of the face."""
     loss.smoothed(prediction, target).along_face(target.costs)
 
 

@@ -109,16 +109,16 @@ def test_vmap_over_models_shares_the_costs():
     np.testing.assert_allclose(values, [loss(X @ w, costs) for w in models], rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", ON_POLYTOPES)
+@pytest.mark.parametrize("name", [*ON_POLYTOPES, "egl"])
 def test_labels_can_be_prepared_once(name):
     problem = PROBLEMS["path"]
     X, costs, weights = draw(problem)
     rows = np.array([4, 0, 7, 5])
     loss = registry[name]()
-    target = loss.prepare(problem, costs)[rows]
+    target = loss.prepare(problem, costs, X=X)[rows]
     expected, gradient = loss.value_and_grad(X[rows] @ weights, target, np.random.default_rng((0, 2)))
 
-    labelled = labelled_loss_function(name, problem, costs)
+    labelled = labelled_loss_function(name, problem, costs, X=X)
     value, prediction_gradient = jax.jit(jax.value_and_grad(labelled))(X[rows] @ weights, rows, 2)
 
     np.testing.assert_allclose(value, expected.mean(), rtol=1e-4, atol=1e-5)
