@@ -49,10 +49,6 @@ def test_regions_on_which_columns_leave_no_choice_are_refused():
     apart = LinearProgram(
         A_eq=[[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]], b_eq=[1.0, 1.0], upper=[1.0, 0.5, 1.0, 0.5]
     )
-    with pytest.raises(ValueError, match=r"needs linear constraints, and Ball has no polyhedron"):
-        from decidewise.problems import Ball  # noqa: PLC0415
-
-        Compact().prepare(Ball(3), np.ones((2, 3)))
     assert Compact(n_columns=4).prepare(apart, np.random.default_rng(0).normal(size=(20, 4))).columns.shape == (4, 4)
 
 

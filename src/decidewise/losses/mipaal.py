@@ -90,6 +90,7 @@ class Mipaal(Qptl):
 
     target_type = CutTarget
     needs_polyhedron = True
+    needs_polytope = False  # constraints imply it
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -178,6 +178,11 @@ class Problem(ABC):
         raise ValueError(f"{type(self).__name__} has no derivative: see has_derivative.")
 
     @property
+    def no_derivative(self) -> str | None:
+        """Why there is no derivative, for the message of a loss that needs one; None if there is nothing to add."""
+        return None
+
+    @property
     def lifted(self) -> Problem:
         """The problem of the costs `(c, 1)` and the decisions `(M w, b·w)`; the problem itself without known costs."""
         if not self.has_known:
