@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 
 from decidewise.checks import FloatArray, as_integer, as_number, as_positive
-from decidewise.losses.base import SHARED, DecisionTarget, Loss, row_dot, solve_labels
+from decidewise.losses.base import SHARED, DecisionTarget, IndexArray, Loss, row_dot, solve_labels
 from decidewise.losses.lodl import spread_of
 from decidewise.polyhedra import Polyhedron
 from decidewise.polyhedra.split_region import SplitRegion
@@ -149,13 +150,14 @@ class _Dykstra:
     """
 
     points: FloatArray
-    rounds: list[tuple[FloatArray, FloatArray]]
+    rounds: list[tuple[IndexArray, npt.NDArray[np.bool_]]]
 
     @classmethod
     def of(cls, points: FloatArray, region: SplitRegion, *, tol: float, max_iter: int) -> _Dykstra:
         """Project points (n, D) between the equations and the bounds; only the bounds need a correction."""
         points, correction = points.copy(), np.zeros_like(points)
-        rows, rounds = np.arange(len(points)), []
+        rows = np.arange(len(points))
+        rounds: list[tuple[IndexArray, npt.NDArray[np.bool_]]] = []
         for _ in range(max_iter):
             level = region.origin + region.along(points[rows])
             sought = level + correction[rows]
