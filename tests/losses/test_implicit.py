@@ -133,6 +133,26 @@ def test_conic_programs_of_several_constraints_and_fewer_costs_than_variables():
     np.testing.assert_allclose(program.derivative(costs, costs, costs), 0, atol=1e-7)
 
 
+@pytest.mark.parametrize("sense", ["min", "max"])
+@pytest.mark.parametrize("by_row", [False, True])
+def test_conic_programs_with_known_costs(sense, by_row):
+    """The regret of the whole objective, and its gradient in the predicted costs: on a ball both have a closed form."""
+    rng = np.random.default_rng(3)
+    matrix, known = rng.normal(size=(3, 4)), rng.normal(size=(10, 4) if by_row else 4)
+    program = ConicProgram(
+        lower=-np.inf, cones=[SecondOrder(np.eye(4), d=2.0)], costs=matrix, known=known, offset=1.0, sense=sense
+    )
+    prediction, costs = rng.normal(size=(2, 10, 3))
+    loss = Implicit()
+    values, gradient = loss.value_and_grad(prediction, loss.prepare(program, costs), rng)
+    ball, sign = Ball(4, radius=2.0), -1.0 if sense == "max" else 1.0
+    predicted, true = (sign * (part @ matrix + known) for part in (prediction, costs))
+    decided = ball.minimize(predicted)
+    np.testing.assert_allclose(values, (true * (decided - ball.minimize(true))).sum(axis=1), atol=1e-6)
+    expected = sign * ball.derivative(predicted, decided, true) @ matrix.T
+    np.testing.assert_allclose(gradient, expected, atol=1e-8 * np.abs(expected).max())
+
+
 def test_after_solving_the_derivative_solves_nothing_anew(monkeypatch):
     program = ConicProgram(lower=-np.inf, cones=[SecondOrder(np.eye(3), d=1.0)])
     costs = np.random.default_rng(0).normal(size=(4, 3))
@@ -167,10 +187,6 @@ def test_it_trains_where_a_linear_model_cannot_be_right():
         (
             ConicProgram(A_eq=[[1.0, 0.0, 1.0]], b_eq=[1.0], cones=[Semidefinite.of_variables([[0, 1], [1, 2]], n=3)]),
             r"ConicProgram has none: that of a semidefinite cone is not written",
-        ),
-        (
-            ConicProgram(cones=[Quadratic(np.eye(2), r=0.5)], known=[0.0, 1.0]),
-            r"ConicProgram with known costs has none",
         ),
     ],
 )

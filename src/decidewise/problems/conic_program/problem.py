@@ -157,10 +157,19 @@ class ConicProgram(MappedProblem):
         It is exact to about 1e-8, more so than the decisions: see `decidewise.polyhedra.conic_derivative`. After
         `minimize` of the same costs it solves nothing anew.
         """
-        objective = self._objective(costs, 1.0)
-        moved = conic_derivative(self._solver.region, self._solver.solutions(objective), vectors @ self._map)
-        lengths = norms(objective)
-        return self._decisions(moved / np.where(lengths > 0, lengths, 1.0)[:, None])
+        return self._decisions(self._moved(self._objective(costs, 1.0), vectors @ self._map))
+
+    def derivative_lifted(self, costs: FloatArray, decisions: FloatArray, vectors: FloatArray) -> FloatArray:
+        """Return `J v` of the lifted decisions."""
+        objective = self._objective(costs[:, :-1], costs[:, -1:])
+        moved = self._moved(objective, vectors[:, :-1] @ self._map + vectors[:, -1:] * self._known)
+        return np.column_stack([self._decisions(moved), (moved * self._known).sum(axis=1)])
+
+    def _moved(self, objective: FloatArray, change: FloatArray) -> FloatArray:
+        """Return how the variables move if the costs of all variables change: (r, n_variables) -> the same."""
+        lengths = norms(objective)[:, None]
+        moved = conic_derivative(self._solver.region, self._solver.solutions(objective), change)
+        return moved / np.where(lengths > 0, lengths, 1.0)
 
     @property
     def no_derivative(self) -> str | None:
