@@ -60,7 +60,7 @@ class Egl(WeightedSquares):
 
     n_samples: int = 30
     n_hidden: int = 32
-    n_steps: int = 1000
+    n_steps: int = 200
     learning_rate: float = 1e-2
     floor: float = 1e-3
 

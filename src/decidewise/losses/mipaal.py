@@ -20,9 +20,11 @@ from decidewise.polyhedra.highs import Solver
 from decidewise.polyhedra.program import Program
 from decidewise.polyhedra.target_cuts import TargetCuts
 from decidewise.problems.base import Problem
+from decidewise.progress import tracked
 
-# A relaxation is closed where its value is that of the integers, relative to the sum of the sizes of its terms.
-_GAP = 1e-8
+# A relaxation is closed where its value is that of the integers, relative to the sum of the sizes of its terms. HiGHS
+# keeps constraints to 1e-7.
+_GAP = 1e-6
 # What breaks a cut by less than this, relative to its limit, keeps it.
 _KEPT = 1e-12
 
@@ -133,19 +135,18 @@ class Mipaal(Qptl):
         """Return the target with cuts that separate all of some vertices (k, d) outside the hull."""
         normals: list[FloatArray] = []
         limits: list[float] = []
-        while len(vertices):
+        for vertex in tracked(list(vertices), "Cutting the relaxation"):
+            if any(vertex @ normal > limit + _GAP for normal, limit in zip(normals, limits, strict=True)):
+                continue
             if target.n_cuts + len(limits) == self.max_cuts:
                 raise ValueError(
                     f"max_cuts={self.max_cuts} cuts do not close the relaxation of {type(target.problem).__name__}: "
                     f"the optimum of row {row} is still fractional. Raise max_cuts, pass fewer rows, or choose Rfwo, "
                     "which projects on the hull itself, or Qptl, which needs no cuts."
                 )
-            normal, limit = facets.separate(vertices[0])
+            normal, limit = facets.separate(vertex)
             normals.append(normal)
             limits.append(limit)
-            is_cut = vertices @ normal > limit + _GAP
-            is_cut[0] = True
-            vertices = vertices[~is_cut]
         region = cast("Polyhedron", target.region)
         region = replace(
             region,

@@ -77,7 +77,7 @@ class ProjectNet(Loss):
     xi: float = 0.5
     tol: float = 1e-2
     max_iter: int = 100
-    n_steps: int = 30
+    n_steps: int = 20
 
     target_type = LayerTarget
     gradient = "exact"
