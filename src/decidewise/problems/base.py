@@ -177,6 +177,18 @@ class Problem(ABC):
         """
         raise ValueError(f"{type(self).__name__} has no derivative: see has_derivative.")
 
+    def derivative_lifted(self, costs: FloatArray, decisions: FloatArray, vectors: FloatArray) -> FloatArray:
+        """Return the derivative of what `minimize_lifted` returns: three times (n, n_costs + 1) -> (n, n_costs + 1).
+
+        A problem with `has_known` and `has_derivative` may write it; its `lifted` then has a derivative.
+        """
+        raise ValueError(f"{type(self).__name__} has no derivative beside known costs.")
+
+    @property
+    def no_derivative(self) -> str | None:
+        """Why there is no derivative, for the message of a loss that needs one; None if there is nothing to add."""
+        return None
+
     @property
     def lifted(self) -> Problem:
         """The problem of the costs `(c, 1)` and the decisions `(M w, b·w)`; the problem itself without known costs."""
