@@ -144,8 +144,8 @@ def nonnegative_fit(design: FloatArray, values: FloatArray) -> FloatArray:
     """
     factor, dependent = dpotrf(design.T @ design, lower=True)
     if dependent or (np.diagonal(factor) ** 2).min() < _DEPENDENT:
-        factor, aim = np.linalg.qr(design)
-        return np.asarray(nnls(aim, factor.T @ values)[0])
+        Q, R = np.linalg.qr(design)
+        return np.asarray(nnls(R, Q.T @ values)[0])
     aim, _ = dtrtrs(factor, values @ design, lower=True)
     return np.asarray(nnls(np.tril(factor).T, aim)[0])
 
