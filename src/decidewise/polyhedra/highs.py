@@ -59,9 +59,10 @@ class Solver:
     """Optimal points of one program for rows of costs, from any number of threads.
 
     Ties in a linear program: of all optimal vertices the one with the least `r·w`, where `r` are fixed random numbers
-    between 1 and 2. Costs count as tied where they differ by less than about 1e-9 of the length of the row. Where some
-    costs are more than a thousand times as large as all others, and an optimal point need not pay them, the others
-    decide at their own scale. Ties in a program in whole numbers: the point that HiGHS finds first.
+    between 1 and 2; where there is no least, the one with the least `r·s`, where `s` are the distances of variables and
+    constraints from their bounds. Costs count as tied where they differ by less than about 1e-9 of the length of the
+    row. Where some costs are more than a thousand times as large as all others, and an optimal point need not pay them,
+    the others decide at their own scale. Ties in a program in whole numbers: the point that HiGHS finds first.
 
     Parameters
     ----------
@@ -340,13 +341,21 @@ class _Vertices(_Rows):
                     break
                 point, duals = self.read(costs)
             self.fix(self.held(point, duals, ZERO), point)
-            if self.highs.run(self.preference):
-                return self.read(self.preference)[0]
+            # Along a variable without a bound the optimal points may go on without end; distances from bounds do not.
+            for preference in (self.preference, self.bounded_preference()):
+                if self.highs.run(preference):
+                    return self.read(preference)[0]
         finally:
             self.highs.set_bounds(self.bounds)
-        # The optimal points go on without end: what the solver finds from nowhere depends on the row alone.
         self.run_anew(unit, row)
         return self.read(unit)[0]
+
+    def bounded_preference(self) -> FloatArray:
+        """Return costs (n,) that add up random multiples of the distances of all variables and rows from a bound."""
+        weights = np.random.default_rng(1).uniform(1.0, 2.0, len(self.numbers))
+        weights *= np.where(np.isfinite(self.lower), 1.0, np.where(np.isfinite(self.upper), -1.0, 0.0))
+        costs = weights[: self.n] + self.owner.program.A.T @ weights[self.n :]
+        return costs / max(np.abs(costs).max(initial=0.0), 1.0)
 
     def fix(self, fixed: Any, point: FloatArray) -> None:
         """Fix columns and rows at their values."""
