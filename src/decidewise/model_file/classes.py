@@ -69,6 +69,8 @@ def _floored(model: Any) -> None:
 
 def _averaged(model: Any) -> None:
     as_flag(model.directions, name="directions")
+    model.weights = getattr(model, "weights", None)  # files of earlier versions have no weights
+    _need(len(model.shares) > 0, "estimators must be a list of models")
     if hasattr(model, "estimators_"):
         as_integer(model.n_outputs_, name="n_outputs_")
         _need(
