@@ -13,7 +13,6 @@ from collections.abc import Callable
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-
 from sklearn.dummy import DummyRegressor
 
 from decidewise import GeneralizedLinear, WiseRegressorCV, normalized_regret
@@ -110,7 +109,7 @@ def sizes(n: int, seed: int) -> Dataset:
 
 
 def items(signal: float) -> Callable[[int, int], Dataset]:
-    """Returns of 20 items with heavy tails, of which 3 are to be picked; six features say something, or nothing."""
+    """Draw returns of 20 items with heavy tails, of which to pick 3; six features say something, or nothing."""
 
     def make(n: int, seed: int) -> Dataset:
         rng = np.random.default_rng(seed)
