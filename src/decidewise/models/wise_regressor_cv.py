@@ -200,6 +200,7 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Return the costs (n, d) that the chosen model predicts."""
         check_is_fitted(self)
         X = self._read(X, reset=False)
+        check_items(X, self.problem.n_costs)
         return np.reshape(self.best_estimator_.predict(X), (-1, self.problem.n_costs))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
