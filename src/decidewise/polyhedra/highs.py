@@ -206,13 +206,13 @@ class _Integers(_Rows):
 
     def minimize(self, costs: FloatArray, bounds: Program | None, keep_going: bool) -> FloatArray:
         points = self.relaxed.minimize(costs, bounds, keep_going=True)
-        whole = points[:, np.flatnonzero(self.owner.program.integrality)]
-        broken = np.flatnonzero(~(np.abs(whole - whole.round()) <= _WHOLE).all(axis=1))  # NaN where there is no vertex
+        whole = rounded(points, self.owner.program)
+        broken = np.flatnonzero(~(np.abs(points - whole) <= _WHOLE).all(axis=1))  # NaN where there is no vertex
         try:
-            points[broken] = super().minimize(costs[broken], bounds and bounds.take(broken), keep_going)
+            whole[broken] = super().minimize(costs[broken], bounds and bounds.take(broken), keep_going)
         except SolverError as error:
             raise error.at(int(broken[error.row])) from error
-        return rounded(points, self.owner.program)
+        return whole
 
     def solve(self, unit: FloatArray, row: int) -> FloatArray:
         self.highs.solver.clearSolver()
