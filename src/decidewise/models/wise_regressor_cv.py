@@ -23,7 +23,7 @@ from decidewise.checks import (
     is_per_item,
 )
 from decidewise.evaluate import check_in_units, normalized_regret
-from decidewise.models.candidates import Candidates, default_candidates, given_forecasts, naive_names
+from decidewise.models.candidates import Candidates, constant_names, default_candidates, given_forecasts
 from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.models.estimator.cost_names import read_cost_names
 from decidewise.models.estimator.features import read_features
@@ -43,8 +43,8 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Every candidate is fitted on each fold, and its predictions decide the held-out rows. The candidate with the lowest
     regret is compared with each of the others row by row. Those whose regret exceeds the lowest by at most one standard
     error of this difference cannot be told apart: they are fitted on all rows, and their predicted directions are
-    averaged. If it is not proven that they decide better than the training mean, or than a given forecast, this has a
-    share in the average. `docs/choosing.md` shows what both gain over choosing one of the candidates.
+    averaged. If it is not proven that they decide better than the training mean, this has a share in the average.
+    `docs/choosing.md` shows what both gain over choosing one of the candidates.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Rows that are never held out are not scored.
     rule : {"average", "one standard error", "minimum"}
         What to do with the candidates within one standard error of the lowest regret: average them, take the first (the
-        simplest), or take that with the lowest regret. The average is drawn to the training mean, or to the given
-        forecast with the lowest regret, as far as the lowest regret of all is less than two standard errors below that.
+        simplest), or take that with the lowest regret. The average is drawn to the training mean, if this is among the
+        candidates, as far as the lowest regret is less than two standard errors below that of the mean.
     train_solves : int
         The largest number of solver calls for training: with enough of them, SPO+ is trained too, from the best linear
         candidate and from plain WISE. By default none.
@@ -191,7 +191,7 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
             self.best_index_ = scores.choose(self.rule)
             self.best_name_ = scores.names[self.best_index_]
             averages = self.rule == "average"
-            self.weights_ = scores.weights(naive_names(candidates)) if averages else {self.best_name_: 1.0}
+            self.weights_ = scores.weights(constant_names(candidates)) if averages else {self.best_name_: 1.0}
             self.members_ = list(self.weights_)
             self.best_estimator_ = self._combined({**candidates, **trained}).fit(X, costs)
         return self

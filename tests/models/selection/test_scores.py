@@ -34,7 +34,7 @@ def test_among_equals_the_winner_looks_better_than_it_is_and_choosing_does_not()
 
 
 @pytest.mark.parametrize(
-    ("standard_errors", "naive", "expected"),
+    ("standard_errors", "constant", "expected"),
     [
         (2.5, ["model 0"], {"model 1": 1.0}),
         (1.5, ["model 0"], {"model 1": 0.75, "model 0": 0.25}),
@@ -44,18 +44,18 @@ def test_among_equals_the_winner_looks_better_than_it_is_and_choosing_does_not()
         (1.5, [], {"model 1": 1.0}),
     ],
 )
-def test_what_learns_nothing_has_a_share_until_two_standard_errors_prove_another_better(
-    standard_errors, naive, expected
+def test_what_ignores_the_features_has_a_share_until_two_standard_errors_prove_another_better(
+    standard_errors, constant, expected
 ):
     n = 400
     signs = np.resize([1.0, -1.0], n)
     error = 1 / np.sqrt(n - 1)  # of the mean of the signs
-    found = scored(np.vstack([5 + signs + standard_errors * error, np.full(n, 5.0)])).weights(naive)
+    found = scored(np.vstack([5 + signs + standard_errors * error, np.full(n, 5.0)])).weights(constant)
     assert list(found) == list(expected)
     assert found == pytest.approx(expected)
 
 
-def test_of_several_that_learn_nothing_the_best_has_the_share():
+def test_of_several_that_ignore_the_features_the_best_has_the_share():
     signs = np.resize([1.0, -1.0], 400)
     found = scored(np.vstack([9 + signs, 5.05 + signs, np.full(400, 5.0)])).weights(["model 0", "model 1"])
     assert list(found) == ["model 1", "model 2"]

@@ -16,7 +16,7 @@ from decidewise.checks import FloatArray
 from decidewise.evaluate import Hindsight
 from decidewise.models.estimator.traits import as_regressor
 
-# A candidate is proven to decide better than one that learns nothing if the difference is this many standard errors.
+# A candidate is proven to decide better than the mean if the difference is this many standard errors.
 _PROVEN = 2.0
 
 
@@ -145,16 +145,16 @@ class CandidateScores:
         within = results["difference"] <= results["difference_standard_error"]
         return np.flatnonzero(within & (results["status"] == "scored"))
 
-    def weights(self, naive: Iterable[str] = ()) -> dict[str, float]:
+    def weights(self, constant: Iterable[str] = ()) -> dict[str, float]:
         """Return the weights of an average of candidates, by name; they sum to one.
 
-        All candidates that are close have the same weight. Of those that learn nothing from the features, named in
-        `naive`, the one with the lowest regret is what the others have to beat. It gets a share of its own, as far as
-        that is not proven: all if it has the lowest regret of all candidates, nothing if the lowest regret is lower by
-        two standard errors of the difference, and in proportion in between.
+        All candidates that are close have the same weight. Of those that predict the same for every row, named in
+        `constant`, the one with the lowest regret is what the others would be without their features. It gets a share
+        of its own, as far as they are not proven to decide better: all if it has the lowest regret of all candidates,
+        nothing if the lowest regret is lower by two standard errors of the difference, and in proportion in between.
         """
         names = [self.names[i] for i in self.close]
-        simple = [name for name in self.ranked if name in set(naive)][:1]
+        simple = [name for name in self.ranked if name in set(constant)][:1]
         share = self._share(simple[0]) if simple else 0.0
         found = {name: (1 - share) / len(names) for name in names if share < 1}
         for name in simple if share > 0 else ():
