@@ -1,14 +1,15 @@
 """Optimal points of a linear program by HiGHS, for many rows of costs: vertices, or points in whole numbers.
 
 An answer depends on its own row alone: on its costs and, where these differ by row, on its bounds. A linear program may
-start from whatever basis is near, since of all optimal points one is chosen by a rule that the way there cannot change;
-a program in whole numbers starts anew for every row.
+start from whatever basis is near, since of all optimal points one is chosen by a rule that the way there cannot change.
+A program in whole numbers has the vertex of its linear relaxation as the answer if this vertex is whole; if not, it
+starts anew for every row.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -31,6 +32,8 @@ _DRIFT = 1e-11
 _GAP, _CAP = 1e3, 1e2
 #: Costs of programs in whole numbers have this length: HiGHS leaves improvements below 1e-6 undone.
 _LENGTH = 1e3
+#: How far from a whole number a variable of a vertex is whole: the error that the tolerances of its solver leave.
+_WHOLE = 1e-9
 
 
 def relaxed_vertices(polyhedron: Polyhedron, costs: FloatArray) -> FloatArray:
@@ -62,7 +65,8 @@ class Solver:
     between 1 and 2; where there is no least, the one with the least `r·s`, where `s` are the distances of variables and
     constraints from their bounds. Costs count as tied where they differ by less than about 1e-9 of the length of the
     row. Where some costs are more than a thousand times as large as all others, and an optimal point need not pay them,
-    the others decide at their own scale. Ties in a program in whole numbers: the point that HiGHS finds first.
+    the others decide at their own scale. Ties in a program in whole numbers: the same vertex if it is whole, and
+    otherwise the point that HiGHS finds first.
 
     Parameters
     ----------
@@ -147,7 +151,7 @@ def _is_wide(costs: FloatArray) -> npt.NDArray[np.bool_]:
 
 
 def rounded(point: FloatArray, program: Program) -> FloatArray:
-    """Return a point (n,) with whole numbers where a solver came within its tolerance of them."""
+    """Return points (..., n) with whole numbers where a solver came within its tolerance of them."""
     return point if program.integrality is None else np.where(program.integrality, point.round() + 0.0, point)
 
 
@@ -188,13 +192,29 @@ class _Rows(ABC):
 
 
 class _Integers(_Rows):
-    """Points in whole numbers: HiGHS starts anew for every row."""
+    """Points in whole numbers: the vertex of the linear relaxation if it is whole; if not, HiGHS starts anew.
+
+    In many programs, such as schedules and assignments, nearly all vertices are whole, and a vertex takes a hundredth
+    of the time. The rule for ties does not look at where the search began, so an answer depends on its row alone.
+    """
 
     def __init__(self, owner: Solver) -> None:
         super().__init__(owner, mip_rel_gap=owner.gap, mip_abs_gap=0.0)
+        relaxation = replace(owner.program, integrality=None)
+        self.relaxed = _Vertices(Solver(relaxation, owner.time_limit, by_row=owner.by_row))
         if self.highs.solver.version().startswith("1.14."):
             # Its presolve calls decisions optimal that are not (ERGO-Code/HiGHS#2957), in programs of two variables.
             self.highs.solver.setOptionValue("presolve", "off")
+
+    def minimize(self, costs: FloatArray, bounds: Program | None, keep_going: bool) -> FloatArray:
+        points = self.relaxed.minimize(costs, bounds, keep_going=True)
+        whole = rounded(points, self.owner.program)
+        broken = np.flatnonzero(~(np.abs(points - whole) <= _WHOLE).all(axis=1))  # NaN where there is no vertex
+        try:
+            whole[broken] = super().minimize(costs[broken], bounds and bounds.take(broken), keep_going)
+        except SolverError as error:
+            raise error.at(int(broken[error.row])) from error
+        return whole
 
     def solve(self, unit: FloatArray, row: int) -> FloatArray:
         self.highs.solver.clearSolver()
