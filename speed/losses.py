@@ -8,8 +8,7 @@ processor time of the solves they consist of; labels of LODL with 10^6 solves in
 from time import process_time
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
+from bench import Bench, Measured, parser
 
 from decidewise.data import make_shortest_path
 from decidewise.losses import as_loss
@@ -60,21 +59,17 @@ def step(name, data):
     return min(whole), min(solves)
 
 
-def main():
+def main(arguments):
     data = make_shortest_path(N, degree=4, seed=0)
-    table = Table(title=f"One step on {N:,} rows of the 5×5 grid (implicit: on the ball), processor time")
-    for heading in ("loss", "step", "its solves", "ratio", "target", "met"):
-        table.add_column(heading)
-    for name in ONE_BATCH:
-        whole, solves = step(name, data)
-        ratio = whole / solves
-        times = (f"{1e3 * whole:.2f} ms", f"{1e3 * solves:.2f} ms")
-        table.add_row(name, *times, f"{ratio:.1f}", "≤ 2", "yes" if ratio <= 2 else "NO")
-    few = data[:N]
-    labels = seconds(lambda: as_loss("lodl", n_samples=500).prepare(few.problem, few.costs))
-    table.add_row("lodl, labels of 10^6 solves", f"{labels:.2f} s", "", "", "< 3 s", "yes" if labels < 3 else "NO")
-    Console().print(table)
+    with Bench(__file__, "One step of a loss", arguments.quick, rounds=ROUNDS) as bench:
+        bench.group = f"One step on {N:,} rows of the 5×5 grid (implicit: on the ball)"
+        for name in ONE_BATCH:
+            sides = (Measured(seconds, "processor", ROUNDS) for seconds in step(name, data))
+            bench.claim(name, *sides, peer="its solves", at_most=2, same="a part of the step")
+        few = data[:N]
+        labels = seconds(lambda: as_loss("lodl", n_samples=500).prepare(few.problem, few.costs))
+        bench.claim("lodl, labels of 10^6 solves", Measured(labels, "processor"), at_most=3)
 
 
 if __name__ == "__main__":
-    main()
+    main(parser(__doc__).parse_args())
