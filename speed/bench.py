@@ -34,7 +34,7 @@ PACKAGES = (
     "numpy scipy scikit-learn numba pyarrow highspy clarabel ortools gurobipy pyepo cvxpy torch lightgbm dask fastapi"
 ).split()
 CLOCKS = {"processor": process_time, "wall": perf_counter}
-HEADINGS = ("what", "ours", "theirs", "by", "ratio", "target", "met", "equal work", "clock, rounds")
+HEADINGS = ("what", "ours", "theirs", "by", "ratio", "target", "met", "equal work, remarks", "clock, rounds")
 RIGHT = ("ours", "theirs", "ratio", "target")
 
 
