@@ -1,7 +1,7 @@
 """Run all scripts of this folder, one after another, and write what they measured into `docs/benchmarks.md`.
 
-Run: `make speed`, or `python speed/all.py [script ...]`. A script that fails or takes too long is a line of the summary,
-and the others run all the same. `--resume` leaves out what the present commit has measured already, after an
+Run: `make speed`, or `python speed/all.py [script ...]`. A script that fails or takes too long is a line of the
+summary, and the others run all the same. `--resume` leaves out what the present commit has measured already, after an
 interruption; `--quick` tries everything in small sizes, in a folder of its own, and leaves the page alone.
 """
 
@@ -10,10 +10,11 @@ import sys
 from pathlib import Path
 from time import perf_counter
 
-import page
-from bench import Bench, circumstances, folder, lines_of, parser, write
 from rich.console import Console
 from rich.table import Table
+
+import page
+from bench import Bench, circumstances, folder, lines_of, parser, write
 
 #: In the order of the page.
 SCRIPTS = (

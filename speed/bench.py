@@ -31,8 +31,9 @@ from rich.table import Table
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = (
-    "numpy scipy scikit-learn numba pyarrow highspy clarabel ortools gurobipy pyepo cvxpy torch lightgbm dask fastapi"
-).split()
+    "numpy", "scipy", "scikit-learn", "numba", "pyarrow", "highspy", "clarabel", "ortools", "gurobipy", "pyepo",
+    "cvxpy", "torch", "lightgbm", "dask", "fastapi",
+)  # fmt: skip
 CLOCKS = {"processor": process_time, "wall": perf_counter}
 HEADINGS = ("what", "ours", "theirs", "by", "ratio", "target", "met", "equal work, remarks", "clock, rounds")
 RIGHT = ("ours", "theirs", "ratio", "target")
@@ -72,7 +73,7 @@ class Line:
     is_same: bool = True
     limit: bool = False
     clock: str = ""
-    rounds: int = 1
+    rounds: str = "1"
     group: str = ""
 
     @property
@@ -121,10 +122,9 @@ def shown(value: float | None, unit: str = "") -> str:
     if value is None:
         return ""
     if unit == "s" and value:
-        for scale, name in ((1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")):
-            if abs(value) >= scale * 0.9995:
-                break
-        value, unit = value / scale, name
+        units = ((1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+        scale, unit = next((pair for pair in units if abs(value) >= 0.9995 * pair[0]), units[-1])
+        value /= scale
     digits = f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
     return f"{digits} {unit}".rstrip()
 
@@ -161,7 +161,8 @@ class Bench:
                 seconds[side].append(now() - start)
             order.reverse()
         return [
-            Measured(median(times), clock, rounds, result=result) for times, result in zip(seconds, results, strict=True)
+            Measured(median(times), clock, rounds, result=result)
+            for times, result in zip(seconds, results, strict=True)
         ]
 
     def claim(
@@ -174,10 +175,18 @@ class Bench:
         **fields: Any,
     ) -> Line:
         """Add a line; figures that are not timed are plain numbers with a unit."""
-        sides = [side if isinstance(side, Measured | None) else Measured(side, unit=unit or "") for side in (ours, theirs)]
+        sides = [
+            side if isinstance(side, Measured | None) else Measured(side, unit=unit or "") for side in (ours, theirs)
+        ]
         timed = next((side for side in sides if side is not None), Measured(0.0))
         values = [None if side is None else float(side.value) for side in sides]
-        fields = {"clock": timed.clock, "rounds": timed.rounds, "unit": unit or timed.unit, "group": self.group} | fields
+        rounds = list(dict.fromkeys(str(side.rounds) for side in sides if side is not None))
+        fields = {
+            "clock": timed.clock,
+            "rounds": " and ".join(rounds) or "1",
+            "unit": unit or timed.unit,
+            "group": self.group,
+        } | fields
         fields["is_same"] = bool(fields.get("is_same", True))  # not a bool of NumPy
         line = Line(name, values[0], theirs=values[1], **fields)
         self.lines.append(line)

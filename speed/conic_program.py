@@ -1,8 +1,8 @@
 """Time conic programs of CVXPY, taken over once, against CVXPY that sets a parameter and solves row by row.
 
 Run: `python speed/conic_program.py`. Target: at least 20 times as fast, to the same values. Both sides end in Clarabel,
-and ours aims at 1e-10 where CVXPY's default is 1e-8. The lines "Clarabel by itself" have what it takes of our time, with
-new costs for a region that is set up once: whoever calls it cannot be faster.
+and ours aims at 1e-10 where CVXPY's default is 1e-8. The lines "Clarabel by itself" have what it takes of our time,
+with new costs for a region that is set up once: whoever calls it cannot be faster.
 
 Processor time counts all threads, but no other processes of the machine; both sides take turns. What `ParallelProblem`
 adds on two cores is not measured here.
@@ -12,8 +12,8 @@ from time import process_time
 
 import cvxpy
 import numpy as np
-from bench import Bench, Measured, parser
 
+from bench import Bench, Measured, parser
 from decidewise.polyhedra.conic import _ATTEMPTS, _Clarabel
 from decidewise.problems import from_cvxpy
 from decidewise.scaling import unit_rows

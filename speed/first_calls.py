@@ -12,8 +12,9 @@ import sys
 import tempfile
 from statistics import median
 
-from bench import Bench, Measured, parser
 from rich.progress import track
+
+from bench import Bench, Measured, parser
 
 REPEATS = 3
 HELP = "from typer.testing import CliRunner; from decidewise.cli import app; CliRunner().invoke(app, ['--help'])"

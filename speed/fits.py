@@ -11,11 +11,11 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
-from bench import Bench, parser, peak_megabytes
 from sklearn.linear_model import LinearRegression, Ridge
-from tables import COLUMNS, batches, write_rows
 
+from bench import Bench, parser, peak_megabytes
 from decidewise import GeneralizedLinear, WiseRegressor
+from tables import COLUMNS, batches, write_rows
 
 N, P, D, TARGET = 500_000, 50, 100, 1.25
 EPOCHS, BATCH, MOST_FOR_ADAM = 100, 32, 10_000

@@ -7,10 +7,10 @@ tolerance at which the coefficients agree to within 1e-6. Both run on one thread
 from functools import partial
 
 import numpy as np
-from bench import Bench, parser
 from sklearn.linear_model import GammaRegressor, PoissonRegressor, TweedieRegressor
 from threadpoolctl import threadpool_limits
 
+from bench import Bench, parser
 from decidewise import GeneralizedLinear
 
 N, P, D, TARGET = 1000, 10, 190, 20

@@ -1,18 +1,18 @@
 """Show how time grows: the slope of log time over log size, from 1 for linear to 2 for quadratic.
 
-Run: `python speed/growth.py`. Fits in rows, costs and features (quadratic: they appear in `X.T @ X`), and in the items of
-a shared model; solves in the side of a grid (its edges grow with the square of it), the items of a knapsack, the nodes
-of a tour and the side of an assignment. A slope is that of the least-squares line through all sizes. Targets are the
+Run: `python speed/growth.py`. Fits in rows, costs and features (quadratic, because of `X.T @ X`), and in the items of a
+shared model; solves in the side of a grid (its edges grow with the square of it), the items of a knapsack, the nodes of
+a tour and the side of an assignment. A slope is that of the least-squares line through all sizes. Targets are the
 slopes of the arithmetic, plus 0.25: sizes small enough to be timed quickly have costs that do not grow, and large ones
 leave the caches. Knapsacks and tours are hard, and no slope is promised.
 """
 
 import numpy as np
-from bench import Bench, Measured, parser, shown
-from solves import assignment, grid, random_knapsack, tour
 from threadpoolctl import threadpool_limits
 
+from bench import Bench, Measured, parser, shown
 from decidewise import WiseRegressor
+from solves import assignment, grid, random_knapsack, tour
 
 SLACK = 0.25
 ROWS, COSTS, FEATURES = 20_000, 50, 20

@@ -16,10 +16,10 @@ from time import process_time
 import cvxpy
 import highspy
 import numpy as np
-from bench import Bench, Measured, parser
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, random_array
 
+from bench import Bench, Measured, parser
 from decidewise import DecisionRegressor
 from decidewise.polyhedra.program import Highs
 from decidewise.problems import LinearProgram, Problem, from_cvxpy

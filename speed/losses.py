@@ -8,8 +8,8 @@ processor time of the solves they consist of; labels of LODL with 10^6 solves in
 from time import process_time
 
 import numpy as np
-from bench import Bench, Measured, parser
 
+from bench import Bench, Measured, parser
 from decidewise.data import make_shortest_path
 from decidewise.losses import as_loss
 from decidewise.problems import Ball, CountedProblem

@@ -13,9 +13,9 @@ from bench import HEADINGS, RIGHT, ROOT, groups_of, lines_of
 PAGE = ROOT / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- measured by make speed: begin -->", "<!-- measured by make speed: end -->"
 HOW_TO_READ = """\
-The ratio is how many times as fast as theirs ours is. Only where a target is "≤", or theirs is a part of our work and so
-the limit, is it our time over theirs. A line without a peer has a target for its own figure. "Equal work" is what was
-compared to make sure that both sides did the same. The sides run in turn, every other round in the opposite order;
+The ratio is how many times as fast as theirs ours is. Only where a target is "≤", or theirs is a part of our work and
+so the limit, is it our time over theirs. A line without a peer has a target for its own figure. "Equal work" is what
+was compared to make sure that both sides did the same. The sides run in turn, every other round in the opposite order;
 figures are medians of the rounds in the last column."""
 
 
@@ -110,4 +110,3 @@ def anchor(title: str) -> str:
     """
     kept = "".join(letter for letter in title.lower() if letter.isalnum() or letter in " -")
     return kept.replace(" ", "-")
-

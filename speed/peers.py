@@ -147,7 +147,9 @@ def scipy_dijkstra(problem):
     order = np.lexsort((problem.heads, problem.tails))
     graph = csr_array((np.zeros(problem.n_costs), (problem.tails[order], problem.heads[order])), shape=(n, n))
     graph.sum_duplicates()
-    edge_between = csr_array((np.arange(1, problem.n_costs + 1), (problem.tails, problem.heads)), shape=(n, n)).toarray()
+    edge_between = csr_array(
+        (np.arange(1, problem.n_costs + 1), (problem.tails, problem.heads)), shape=(n, n)
+    ).toarray()
 
     def solve_row(row):
         graph.data = row[order]

@@ -1,17 +1,16 @@
 """Time one solve of each problem, in batches of 1,000, and show that the time for a grid is linear in its edges.
 
-Run: `python speed/problems.py`; `speed/solves.py` has the comparison with other solvers. Targets: 5×5 shortest path under
-1 µs, a road network of 200 nodes and 2,600 edges under 100 µs, 16-item knapsack under 5 µs, 60-item knapsack under
-1,000 µs, 25-asset portfolio under 40 µs; tours of 20 nodes under 5 ms and of 50 nodes under 200 ms, both for the
+Run: `python speed/problems.py`; `speed/solves.py` has the comparison with other solvers. Targets: 5×5 shortest path
+under 1 µs, a road network of 200 nodes and 2,600 edges under 100 µs, 16-item knapsack under 5 µs, 60-item knapsack
+under 1,000 µs, 25-asset portfolio under 40 µs; tours of 20 nodes under 5 ms and of 50 nodes under 200 ms, both for the
 generator's costs and for the predictions of a linear model, which training solves more often; routes of 20 customers
 under 2 s. If the side of a grid doubles, the time per edge may grow by half. Between 20×20 and 50×50, which are not
 compared, a batch of costs and decisions outgrows the processor's cache.
 """
 
 import numpy as np
-from bench import Bench, parser
-from solves import BATCH, random_knapsack, road_network
 
+from bench import Bench, parser
 from decidewise.data import (
     make_knapsack,
     make_portfolio,
@@ -22,6 +21,7 @@ from decidewise.data import (
 )
 from decidewise.models import GeneralizedLinear
 from decidewise.problems import ShortestPath
+from solves import BATCH, random_knapsack, road_network
 
 
 def report(bench, name, solve, costs, at_most=None, rounds=5):
@@ -49,9 +49,7 @@ def grids(bench):
         problems = [ShortestPath(side, side) for side in sides]
         costs = [rng.uniform(size=(BATCH, problem.n_costs)) for problem in problems]
         works = [lambda problem=p, rows=c: problem.solve(rows) for p, c in zip(problems, costs, strict=True)]
-        times = [
-            time.per(BATCH * problem.n_costs) for time, problem in zip(bench.time(*works), problems, strict=True)
-        ]
+        times = [time.per(BATCH * problem.n_costs) for time, problem in zip(bench.time(*works), problems, strict=True)]
         names = [f"shortest path, {side}×{side}, per edge" for side in sides]
         bench.claim(names[0], times[0])
         bench.claim(names[1], times[1], times[0], peer=f"ours on {side}×{side}", at_most=1.5)

@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 import numpy as np
-from bench import Bench, Measured, parser
 
+from bench import Bench, Measured, parser
 from decidewise import WiseRegressor, save_model
 from decidewise.data import make_shortest_path
 
@@ -124,7 +124,9 @@ def main(arguments):
         with Server([sys.executable, "-c", BARE], folder) as bare, Server(command, folder) as ours:
             limit = measure(bare, "/decide", bodies[1], n_requests)
             for path, n in (("/predict", 1), ("/decide", 1), ("/decide", 100)):
-                report(bench, f"{path}, rows: {n}", measure(ours, path, bodies[n], n_requests), limit, n_requests, n == 1)
+                report(
+                    bench, f"{path}, rows: {n}", measure(ours, path, bodies[n], n_requests), limit, n_requests, n == 1
+                )
 
 
 def report(bench, name, found, limit, n_requests, one_row):

@@ -1,9 +1,10 @@
 """Time each problem against what else can solve it: Gurobi, HiGHS, Clarabel, OR-Tools, SciPy, NumPy.
 
-Run: `python speed/solves.py` (about three minutes). Ours takes all rows at once; the others take them one by one, set up
-once where they can be. Gurobi runs through PyEPO and through gurobipy alone, with the licence of its wheel, which ends
-at 2,000 variables. All may use all cores. The objectives must agree to one part in 100,000, since OR-Tools takes whole
-numbers alone. Targets: a portfolio at least 10 times as fast as Clarabel, a battery at least 20 times as fast as HiGHS.
+Run: `python speed/solves.py` (about three minutes). Ours takes all rows at once; the others take them one by one, set
+up once where they can be. Gurobi runs through PyEPO and through gurobipy alone, with the licence of its wheel, which
+ends at 2,000 variables. All may use all cores. The objectives must agree to one part in 100,000, since OR-Tools takes
+whole numbers alone. Targets: a portfolio at least 10 times as fast as Clarabel, a battery at least 20 times as fast as
+HiGHS.
 """
 
 from functools import partial
@@ -12,12 +13,18 @@ from typing import Any, NamedTuple
 
 import gurobipy
 import numpy as np
-import peers
-from bench import Bench, parser
 from pyepo.model.grb import knapsackModel, portfolioModel, shortestPathModel, tspDFJModel, vrpRCIModel
 from scipy.spatial.distance import cdist
 
-from decidewise.data import make_knapsack, make_portfolio, make_shortest_path, make_storage, make_travelling_salesman, make_vehicle_routing
+import peers
+from bench import Bench, parser
+from decidewise.data import (
+    make_knapsack,
+    make_portfolio,
+    make_storage,
+    make_travelling_salesman,
+    make_vehicle_routing,
+)
 from decidewise.problems import (
     Assignment,
     Ball,
@@ -215,7 +222,14 @@ def main(arguments):
     data = make_knapsack(BATCH, degree=4, seed=42)
     with Bench(__file__, "Solves", quick, clock="wall", warm_up="a few rows of each side") as bench:
         bench.group = f"A solve of each problem, in batches of {BATCH:,}"
-        first = [grid(5), road_network(), knapsack(16, data.problem, data.costs), portfolio(), tour(10, 100), routes(10, 20)]
+        first = [
+            grid(5),
+            road_network(),
+            knapsack(16, data.problem, data.costs),
+            portfolio(),
+            tour(10, 100),
+            routes(10, 20),
+        ]
         for case in [*first, assignment(10), *programs(), *closed_forms()]:
             compare(bench, case, seconds)
         bench.group = "A solve, by the size of the batch"

@@ -1,20 +1,20 @@
 """Time the exact WISE fit from Parquet files against pyarrow merely decoding the same files.
 
-Run: `python speed/streaming.py`, or with other numbers of rows and rounds, `python speed/streaming.py 600000 3`. Target:
-at most 1.3 times the time of the decoding. One file has random numbers, which do not compress; the other has numbers
-rounded to cents, compressed by zstd. The lines about rows per second and core (of processor time) are those from which
-`docs/scale.md` computes what large tables cost.
+Run: `python speed/streaming.py`, or with other numbers of rows and rounds, `python speed/streaming.py 600000 3`.
+Target: at most 1.3 times the time of the decoding. One file has random numbers, which do not compress; the other has
+numbers rounded to cents, compressed by zstd. The lines about rows per second and core (of processor time) are those
+from which `docs/scale.md` computes what large tables cost.
 """
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from bench import Bench, parser
-from tables import COLUMNS, batches, write_rows
 
+from bench import Bench, parser
 from decidewise import GeneralizedLinear, WiseRegressor, evaluate_files
 from decidewise.problems import TopK
+from tables import COLUMNS, batches, write_rows
 
 N, P, D, ROUNDS, TARGET = 1_000_000, 10, 20, 5, 1.3
 
