@@ -48,10 +48,11 @@ def run(script, *, quick):
     except subprocess.TimeoutExpired:
         reason = f"it took more than {MOST_SECONDS / 60:.0f} minutes"
     report = report_of(script, quick)
-    if report is not None and report != before and (reason is None or report["failed"]):
+    if report is None or report == before:
+        report = Bench(script, script, quick).report("it wrote no report")
+    elif reason is None:
         return report
-    failed = Bench(script, script, quick).report(reason or "it wrote no report")
-    failed["seconds"] = round(perf_counter() - start, 1)
+    failed = report | {"failed": reason or report["failed"], "seconds": round(perf_counter() - start, 1)}
     write(failed)
     return failed
 

@@ -131,7 +131,10 @@ def shown(value: float | None, unit: str = "") -> str:
 
 @dataclass
 class Bench:
-    """The claims of one script; leaving the context prints the table and writes the file, also after an error."""
+    """The claims of one script; leaving the context prints the tables.
+
+    The file is written after every line, so that a script that is stopped keeps what it has measured.
+    """
 
     script: str
     title: str
@@ -144,7 +147,7 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.script = Path(self.script).stem
-        self._begin = perf_counter()
+        self._begin, self._circumstances = perf_counter(), circumstances()
 
     def time(
         self, *works: Callable[[], Any], rounds: int | None = None, clock: str | None = None, warm: bool = True
@@ -190,6 +193,7 @@ class Bench:
         fields["is_same"] = bool(fields.get("is_same", True))  # not a bool of NumPy
         line = Line(name, values[0], theirs=values[1], **fields)
         self.lines.append(line)
+        write(self.report("it was stopped before its end"))
         Console(stderr=True, soft_wrap=True).print(
             f"  {line.name}: {', '.join(cell for cell in line.cells()[1:7] if cell)}", style="dim", highlight=False
         )
@@ -215,7 +219,7 @@ class Bench:
             "seconds": round(perf_counter() - self._begin, 1),
             "failed": failed,
             "quick": self.quick,
-            **circumstances(),
+            **self._circumstances,
             "lines": [asdict(line) | {"ratio": line.ratio, "met": line.met} for line in self.lines],
         }
 

@@ -18,6 +18,15 @@ from scipy.sparse.csgraph import dijkstra
 from decidewise.problems import Polyhedron, Storage
 
 WHOLE = 1e6
+#: Seconds after which a solver stops without an answer to a row.
+MOST_SECONDS = 5.0
+
+
+class StopsError(Exception):
+    """A solver stopped without an optimal answer."""
+
+    def __init__(self):
+        super().__init__(f"no proof of the optimum within {MOST_SECONDS:g} s")
 
 
 def by_row(problem, solve_row):
@@ -64,7 +73,10 @@ def highs(problem):
 
     def solve_row(row):
         solver.changeColsCost(len(columns), columns, row @ to_decisions)
+        solver.setOptionValue("time_limit", solver.getRunTime() + MOST_SECONDS)
         solver.run()
+        if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            raise StopsError
         return to_decisions @ np.array(solver.getSolution().col_value)
 
     return by_row(problem, solve_row)
@@ -96,6 +108,7 @@ def gurobi_portfolio(problem):
 def _quiet():
     environment = gurobipy.Env(empty=True)
     environment.setParam("OutputFlag", 0)
+    environment.setParam("TimeLimit", MOST_SECONDS)
     environment.start()
     return environment
 
@@ -104,6 +117,8 @@ def _gurobi_row(model, variables, to_decisions):
     def solve_row(row):
         variables.Obj = row @ to_decisions
         model.optimize()
+        if model.Status != gurobipy.GRB.OPTIMAL:
+            raise StopsError
         return to_decisions @ variables.X
 
     return solve_row
@@ -112,12 +127,15 @@ def _gurobi_row(model, variables, to_decisions):
 def pyepo(model):
     """PyEPO's model of a problem, which solves by Gurobi; its sense is its own."""
     model._model.Params.OutputFlag = 0
+    model._model.Params.TimeLimit = MOST_SECONDS
 
     def solve(costs):
         decisions = []
         for row in costs:
             model.setObj(row)
             decisions.append(np.asarray(model.solve()[0]))
+            if model._model.Status != gurobipy.GRB.OPTIMAL:
+                raise StopsError
         return np.array(decisions)
 
     return solve
@@ -132,7 +150,11 @@ def scipy_program(problem):
         if problem.is_integer:
             limits = [LinearConstraint(region.A_ub, ub=region.b_ub)]
             bounds = Bounds(region.lower, region.upper)
-            return to_decisions @ milp(costs, integrality=np.ones_like(costs), bounds=bounds, constraints=limits).x
+            whole, options = np.ones_like(costs), {"time_limit": MOST_SECONDS}
+            found = milp(costs, integrality=whole, bounds=bounds, constraints=limits, options=options)
+            if found.status != 0:
+                raise StopsError
+            return to_decisions @ found.x
         equalities = (region.A_eq, region.b_eq) if len(region.b_eq) else (None, None)
         inequalities = (region.A_ub, region.b_ub) if len(region.b_ub) else (None, None)
         bounds = np.column_stack([region.lower, region.upper])
@@ -238,7 +260,9 @@ def ortools_tour(problem):
 
 def _cp_solve(model, variables):
     solver = cp_model.CpSolver()
-    solver.solve(model)
+    solver.parameters.max_time_in_seconds = MOST_SECONDS
+    if solver.solve(model) != cp_model.OPTIMAL:
+        raise StopsError
     return np.array([solver.value(variable) for variable in variables], dtype=np.float64)
 
 
