@@ -1,7 +1,7 @@
 """Time what a newcomer waits for: imports, the command's help, and the compilation of each kernel.
 
-Run: `python speed/first_calls.py` (about five minutes). Every figure is the processor time of a new process with an
-empty compile cache, the best of three. Targets: at most 5 s for any one kernel, `import decidewise` under 0.15 s, and
+Run: `python speed/first_calls.py` (about four minutes). Every figure is the processor time of a new process with an
+empty compile cache. Targets: at most 5 s for any one kernel, `import decidewise` under 0.15 s, and
 the import of an estimator at most 1.2 times that of scikit-learn's linear models.
 """
 
@@ -16,12 +16,15 @@ from rich.progress import track
 
 from bench import Bench, Measured, parser
 
-REPEATS = 3
-HELP = "from typer.testing import CliRunner; from decidewise.cli import app; CliRunner().invoke(app, ['--help'])"
+STARTS, COMPILATIONS = 5, 2
+HELP = """\
+from typer.testing import CliRunner
+from decidewise.cli import app
+assert CliRunner().invoke(app, ["--help"]).exit_code == 0"""
 FIRST = """\
 from decidewise import WiseRegressor
 from decidewise.data import make_shortest_path
-data = make_shortest_path(100, seed=0)
+data = make_shortest_path(100, degree=4, seed=0)
 {}"""
 IMPORTS = {
     "import decidewise": "import decidewise",
@@ -71,23 +74,21 @@ def run(code):
 
 
 def main(arguments):
-    rounds = 1 if arguments.quick else REPEATS
     warm_up = "none: a new process with an empty compile cache"
-    with Bench(__file__, "Start: imports and first calls", arguments.quick, rounds=rounds, warm_up=warm_up) as bench:
-        compare(bench)
+    with Bench(__file__, "Start: imports and first calls", arguments.quick, warm_up=warm_up) as bench:
+        compare(bench, *((1, 1) if arguments.quick else (STARTS, COMPILATIONS)))
 
 
-def compare(bench):
+def compare(bench, n_starts, n_compilations):
     runs = {name: IMPORT.format(statement=statement) for name, statement in IMPORTS.items()}
     seconds = {name: [] for name in runs}
-    kernels = []
-    for turn in track(range(bench.rounds), "Compiling everything", transient=True):
+    for turn in range(n_starts):
         for name in list(runs) if turn % 2 else reversed(runs):
             seconds[name].append(run(runs[name]))
-        kernels.append(run(KERNELS))
+    kernels = [run(KERNELS) for _ in track(range(n_compilations), "Compiling everything", transient=True)]
 
     def measured(times):
-        return Measured(median(times), "processor", bench.rounds)
+        return Measured(median(times), "processor", len(times))
 
     bench.claim("import decidewise", measured(seconds["import decidewise"]), at_most=0.15)
     peer = "scikit-learn's linear models"
