@@ -77,7 +77,7 @@ def _summary(reports: Sequence[dict[str, Any]]) -> str:
 
 
 def _section(report: dict[str, Any], latest: dict[str, Any]) -> str:
-    parts = [f"## {report['title']}", f"`python speed/{report['script']}.py`; warm-up: {report['warm_up']}."]
+    parts = [f"### {report['title']}", f"`python speed/{report['script']}.py`; warm-up: {report['warm_up']}."]
     different = [
         text
         for same, text in (
