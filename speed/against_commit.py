@@ -1,7 +1,6 @@
 """Time the same work with this code and with that of another commit, in turns.
 
-Run: `python speed/against_commit.py [commit [words ...]]`, by default the last commit and all lines, or those with one
-of the words. The other code is checked out beside this one for the time of the run. Both sides are processes of their
+Run: `python speed/against_commit.py [commit [words ...]]`, by default the last commit and all lines. The other code is checked out beside this one for the time of the run. Both sides are processes of their
 own that run every line by turns; the figures are the least processor time of each side, and the ratio of this code to
 the other. Target: at most 1.1 on every line.
 """
@@ -15,9 +14,9 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
-ROOT = Path(__file__).parents[1]
+from bench import ROOT, Bench, Measured, parser
+
 ROUNDS = 9
 #: Runs in a process of either side. It answers each line number on its input with the seconds of that line.
 WORK = """
@@ -106,36 +105,31 @@ class Side:
         return json.loads(answer)
 
 
-def main(commit="HEAD", *words):
-    with tempfile.TemporaryDirectory() as folder:
+def main(arguments):
+    rounds = 1 if arguments.quick else ROUNDS
+    title = f"The same work with the code of {arguments.commit}"
+    with tempfile.TemporaryDirectory() as folder, Bench(__file__, title, arguments.quick, rounds=rounds) as bench:
         other = Path(folder) / "other"
-        subprocess.run(["git", "worktree", "add", "--quiet", "--detach", other, commit], cwd=ROOT, check=True)
+        subprocess.run(["git", "worktree", "add", "--quiet", "--detach", other, arguments.commit], cwd=ROOT, check=True)
         try:
             sides = Side(ROOT), Side(other)
             names = dict(enumerate(sides[0].lines))
-            lines = [line for line, name in names.items() if not words or any(word in name for word in words)]
-            seconds = np.empty((ROUNDS + 1, len(lines), 2))  # the first round compiles
+            words = arguments.words or [""]
+            lines = [line for line, name in names.items() if any(word in name for word in words)]
+            seconds = np.empty((rounds + 1, len(lines), 2))  # the first round compiles
             for number in track(range(seconds[..., 0].size), "Measuring", console=Console(stderr=True)):
                 turn, place = divmod(number, len(lines))
                 for side in (0, 1) if turn % 2 else (1, 0):
                     seconds[turn, place, side] = sides[side].seconds(lines[place])
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", other], cwd=ROOT, check=True)
-    table = Table(title=f"Processor time against {commit}, least of {ROUNDS}")
-    for heading in ("what", "this code", commit, "ratio", "target", "met"):
-        table.add_column(heading, justify="left" if heading == "what" else "right")
-    for line, (ours, theirs) in zip(lines, seconds[1:].min(axis=0), strict=True):
-        ratio = ours / theirs
-        table.add_row(
-            names[line],
-            f"{1e3 * ours:.3g} ms",
-            f"{1e3 * theirs:.3g} ms",
-            f"{ratio:.2f}",
-            "≤ 1.1",
-            "yes" if ratio <= 1.1 else "NO",
-        )
-    Console().print(table)
+        for line, least in zip(lines, seconds[1:].min(axis=0), strict=True):
+            ours, theirs = (Measured(value, "processor", rounds) for value in least)
+            bench.claim(names[line], ours, theirs, peer=arguments.commit, at_most=1.1, same="least of all rounds")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    options = parser(__doc__)
+    options.add_argument("commit", nargs="?", default="HEAD", help="by default the last commit")
+    options.add_argument("words", nargs="*", help="only lines with one of these words")
+    main(options.parse_args())

@@ -9,9 +9,8 @@ that draw some take longer than their solves.
 from time import process_time
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
+from bench import Bench, Measured, parser
 from decidewise.data import make_shortest_path
 from decidewise.losses import as_loss, registry, row_dot
 from decidewise.problems import Ball, CountedProblem, TopK
@@ -190,25 +189,33 @@ def step(name, data):
     return min(whole), min(solves), min(others)
 
 
-def main():
+def main(arguments):
     np.ones(2**21)  # freed at once: from now on the process keeps the memory that a step frees, as in a training
     data = make_shortest_path(N, degree=4, seed=0)
-    table = Table(
-        title=f"One step on {N:,} rows of the 5×5 grid (implicit: a ball; compact: top 5 of 40), processor time in ms"
-    )
-    for heading in ("loss", "step", "solves", "other parts", "which", "ratio", "target", "met"):
-        table.add_column(heading)
-    for name in registry:
-        whole, solves, others = step(name, data)
-        ratio, which = whole / (solves + others), PARTS[name].__name__.replace("_", " ") if name in PARTS else ""
-        times = (f"{1e3 * part:.2f}" if part > 1e-7 else "" for part in (whole, solves, others))
-        table.add_row(name, *times, which, f"{ratio:.1f}", "≤ 2", "yes" if ratio <= 2 else "NO")
-    labels = min(seconds(lambda: as_loss("lodl").prepare(data.problem, data.costs)) for _ in range(3))
-    table.add_row(
-        "lodl, labels of 10^6 solves", f"{labels:.2f} s", "", "", "", "", "< 3 s", "yes" if labels < 3 else "NO"
-    )
-    Console().print(table)
+    with Bench(__file__, "One step of a loss", arguments.quick, rounds=LEAST_ROUNDS) as bench:
+        bench.group = f"One step on {N:,} rows of the 5×5 grid (implicit: a ball; compact: top 5 of 40)"
+        for name in registry:
+            whole, solves, others = step(name, data)
+            parts = [
+                f"{1e3 * time:.2g} ms of {what}"
+                for what, time in (("solves", solves), (part_name(name), others))
+                if time > 1e-7
+            ]
+            bench.claim(
+                name,
+                Measured(whole, "processor", LEAST_ROUNDS),
+                Measured(solves + others, "processor", LEAST_ROUNDS),
+                peer="its parts",
+                at_most=2,
+                same=", ".join(parts),
+            )
+        labels = min(seconds(lambda: as_loss("lodl").prepare(data.problem, data.costs)) for _ in range(3))
+        bench.claim("lodl, labels of 10^6 solves", Measured(labels, "processor", 3), at_most=3)
+
+
+def part_name(name):
+    return PARTS[name].__name__.replace("_", " ") if name in PARTS else ""
 
 
 if __name__ == "__main__":
-    main()
+    main(parser(__doc__).parse_args())
