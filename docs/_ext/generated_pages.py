@@ -33,19 +33,33 @@ PACKAGES = {
 def setup(app: Any) -> dict[str, Any]:
     """Write the pages once the settings are known, before the site looks for its pages."""
     app.connect("source-read", link_to_source)
+    app.connect("source-read", show_for_both_themes)
     app.connect("config-inited", lambda app, config: write_pages(Path(app.srcdir) / "generated"), priority=1)
     return {"parallel_read_safe": True}
 
 
 def link_to_source(app: Any, page: str, source: list[str]) -> None:
-    """Let links to files outside the pages lead to where the project is kept."""
-    pages = {"../CONTRIBUTING.md": "contributing.md", "../CHANGELOG.md": "changelog.md"}
+    """Let links to files outside the pages lead to where the project is kept, and links to scripts to their pages."""
+    pages = {"../CONTRIBUTING.md": "contributing.md", "../CHANGELOG.md": "changelog.md", "../README.md": "index.md"}
 
     def replace(match: re.Match[str]) -> str:
         path = match[1].removeprefix("../")
         return f"]({pages.get(match[1], f'{SOURCE}/{path}')})"
 
     source[0] = re.sub(r"\]\((\.\./[^)]+)\)", replace, source[0])
+    source[0] = re.sub(r"\]\(gallery/(\w+)\.py\)", r"](generated/gallery/\1.rst)", source[0])
+    source[0] = source[0].replace("](gallery)", "](generated/gallery/index.rst)")
+
+
+def show_for_both_themes(app: Any, page: str, source: list[str]) -> None:
+    """Show `NAME-dark.svg` in place of a figure `NAME.svg` where the page is dark."""
+
+    def replace(match: re.Match[str]) -> str:
+        if not (Path(app.srcdir) / f"{match[2]}-dark.svg").exists():
+            return match[0]
+        return f"![{match[1]}]({match[2]}.svg){{.only-light}}\n![{match[1]}]({match[2]}-dark.svg){{.only-dark}}"
+
+    source[0] = re.sub(r"!\[([^\]]*)\]\((images/\w+)\.svg\)", replace, source[0])
 
 
 def write_pages(folder: Path) -> None:
