@@ -128,8 +128,9 @@ def losses_page() -> str:
         summary = inspect.cleandoc(loss.__doc__ or "").partition("\n\n")[0]
         link = f":class:`{name} <decidewise.losses.{loss.__name__}>`"
         labels, step = _solves(loss)
-        rows.append((link, summary, ", ".join(needs), loss.gradient, labels, step, _reference(loss)))
-    headings = ("name", "loss", "needs", "gradient", "solves for labels", "solves per step", "reference")
+        text = "\n\n".join(filter(None, [summary, _reference(loss)]))
+        rows.append((link, text, ", ".join(needs), loss.gradient, labels, step))
+    headings = ("name", "loss, reference", "needs", "gradient", "solves for labels", "solves per step")
     text = """
     Every loss has one contract, see :class:`decidewise.losses.Loss`, and works in ``DecisionRegressor(problem, name)``,
     in torch and in jax. ``p`` is the prediction, ``c`` the costs, ``w`` the optimal decision of ``c`` and ``z*(p)`` the
@@ -137,7 +138,7 @@ def losses_page() -> str:
     of the value. Solves are rows solved for each row of data, counted by ``CountedProblem`` when this page was made,
     with the default settings of the loss on a 3×3 grid; projections take a few solves each, depending on the region.
     """
-    return "\n".join([_titled("All losses"), textwrap.dedent(text), _table(headings, rows, (10, 30, 14, 10, 8, 8, 30))])
+    return "\n".join([_titled("All losses"), textwrap.dedent(text), _table(headings, rows, (13, 38, 15, 13, 11, 10))])
 
 
 def problems_page() -> str:
@@ -202,7 +203,7 @@ def errors_page() -> str:
         if inspect.isclass(found) and found.__module__ == "decidewise.errors" and not name.startswith("_"):
             what, _, rest = inspect.cleandoc(found.__doc__ or "").partition("\n\n")
             rows.append((f"``{name}``", what, rest.partition("\n\n")[0]))
-    table = _table(("class", "what happened", "what to do"), rows, (20, 40, 40))
+    table = _table(("class", "what happened", "what to do"), rows)
     return "\n".join([_titled("Errors and warnings"), textwrap.dedent(text), table])
 
 
@@ -303,6 +304,6 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], widths: Seque
     lines.append("")
     for row in (headings, *rows):
         for k, cell in enumerate(row):
-            text = cell if cell.startswith((":class:", "``")) else _inline(cell)
+            text = cell if cell.startswith((":class:", "``")) else "\n\n       ".join(map(_inline, cell.split("\n\n")))
             lines.append(f"   {'*' if k == 0 else ' '} - {text}")
     return "\n".join([*lines, ""])
