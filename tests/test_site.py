@@ -95,10 +95,12 @@ def test_every_error_says_what_to_do(pages):
 
 
 def test_links_out_of_the_pages_lead_to_the_source_and_those_to_scripts_to_their_pages(pages):
-    source = ["[a](../examples/a.py), [b](../CONTRIBUTING.md), [c](tables.md), [d](gallery/04_roads.py), [e](gallery)"]
+    source = [
+        "[a](../examples/a.py), [b](../CONTRIBUTING.md#rooms), [c](tables.md), [d](gallery/04_roads.py), [e](gallery)"
+    ]
     pages.link_to_source(None, "page", source)
     own = "[c](tables.md), [d](generated/gallery/04_roads.rst), [e](generated/gallery/index.rst)"
-    assert source == [f"[a]({pages.SOURCE}/examples/a.py), [b](contributing.md), {own}"]
+    assert source == [f"[a]({pages.SOURCE}/examples/a.py), [b](contributing.md#rooms), {own}"]
 
 
 def test_every_figure_is_there_for_a_dark_page_too():

@@ -40,13 +40,12 @@ def setup(app: Any) -> dict[str, Any]:
 
 def link_to_source(app: Any, page: str, source: list[str]) -> None:
     """Let links to files outside the pages lead to where the project is kept, and links to scripts to their pages."""
-    pages = {"../CONTRIBUTING.md": "contributing.md", "../CHANGELOG.md": "changelog.md", "../README.md": "index.md"}
+    pages = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "README.md": "index.md"}
 
     def replace(match: re.Match[str]) -> str:
-        path = match[1].removeprefix("../")
-        return f"]({pages.get(match[1], f'{SOURCE}/{path}')})"
+        return f"]({pages.get(match[1], f'{SOURCE}/{match[1]}')}{match[2] or ''})"
 
-    source[0] = re.sub(r"\]\((\.\./[^)]+)\)", replace, source[0])
+    source[0] = re.sub(r"\]\(\.\./([^)#]+)(#[^)]*)?\)", replace, source[0])
     source[0] = re.sub(r"\]\(gallery/(\w+)\.py\)", r"](generated/gallery/\1.rst)", source[0])
     source[0] = source[0].replace("](gallery)", "](generated/gallery/index.rst)")
 
