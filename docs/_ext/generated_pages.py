@@ -164,7 +164,7 @@ def problems_page() -> str:
     relaxation, or none. The time is that of one row of the small example below, in a batch of 200, on the machine that
     built this site; ``make speed`` times real sizes. "Ties" says which of several optimal decisions is returned.
     """
-    lines = [_titled("All problems"), textwrap.dedent(text), _table(headings, rows, (20, 14, 7, 12, 14, 33))]
+    lines = [_titled("All problems"), textwrap.dedent(text), _table(headings, rows, (20, 14, 9, 14, 14, 29))]
     return "\n".join([*lines, _titled("Examples", "-"), *examples])
 
 
