@@ -1,8 +1,8 @@
 """Time the same work with this code and with that of another commit, in turns.
 
-Run: `python speed/against_commit.py [commit [words ...]]`, by default the last commit and all lines. The other code is checked out beside this one for the time of the run. Both sides are processes of their
-own that run every line by turns; the figures are the least processor time of each side, and the ratio of this code to
-the other. Target: at most 1.1 on every line.
+Run: `python speed/against_commit.py [commit [words ...]]`, by default the last commit and all lines. The other code is
+checked out beside this one for the time of the run. Both sides are processes of their own that run every line by turns;
+the figures are the least processor time of each side. Target: at most 1.1 times that of the other on every line.
 """
 
 import json

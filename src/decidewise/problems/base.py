@@ -86,6 +86,18 @@ class Problem(ABC):
 
     *Regions by row.* If `n_rows` is a number, the region or the known costs differ by row. Such a problem solves
     exactly `n_rows` rows of costs, and `take(rows)` is the problem of some of its rows.
+
+    Examples
+    --------
+    >>> class Cheapest(Problem):
+    ...     '''Choose one of three; a tie goes to the first.'''
+    ...
+    ...     n_costs = 3
+    ...
+    ...     def minimize(self, costs):
+    ...         return np.eye(3)[costs.argmin(axis=1)]
+    >>> Cheapest().solve([[4.0, 2.0, 3.0]])
+    array([[0., 1., 0.]])
     """
 
     #: The number of costs in a row, and of entries in a decision.
