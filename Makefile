@@ -54,22 +54,10 @@ fuzz: $(VENV)/.test  ## Try many more random instances and bad inputs than `make
 chromium:  # the browser for the tests of the report's page; if it cannot be installed, these tests are skipped
 	@.ci/chromium
 
-speed: $(VENV)/.test  ## Print the benchmarks, as ratios measured in one run
-	$(BIN)/python speed/wise_fit.py
-	$(BIN)/python speed/shared_items.py
-	$(BIN)/python speed/trees.py
-	$(BIN)/python speed/streaming.py
-	$(BIN)/python speed/losses.py
-	$(BIN)/python speed/problems.py
-	$(BIN)/python speed/linear_program.py
-	$(BIN)/python speed/conic_program.py
-	$(BIN)/python speed/generalized_linear.py
-	$(BIN)/python speed/compare.py
-	$(BIN)/python speed/serve.py
-	$(BIN)/python speed/first_calls.py
-	$(BIN)/python speed/choice.py
+speed: $(VENV)/.test  ## Measure everyone side by side, and write the figures into docs/benchmarks.md (under 25 minutes on two quiet cores)
+	$(BIN)/python speed/all.py $(SCRIPTS)
 
-race: $(VENV)/.test  ## Compare the speed with PyEPO and Gurobi on the same trainings (about ten minutes)
+race: $(VENV)/.test  ## The part of `make speed` that trains with PyEPO and Gurobi (about seven minutes)
 	$(BIN)/python speed/against_pyepo.py
 
 format: $(VENV)/.test  ## Format the code, and fix lint errors that can be fixed automatically

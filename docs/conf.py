@@ -27,6 +27,7 @@ extensions = [
 exclude_patterns = [
     "_ext",
     "_templates",
+    "figures",
     "gallery",
     "sg_execution_times.rst",
     "generated/gallery/sg_execution_times.rst",
@@ -34,7 +35,7 @@ exclude_patterns = [
 default_role = "code"  # single backticks of docstrings
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 myst_links_external_new_tab = False
 # Pages link to files of the project, which are not part of the site.

@@ -1,8 +1,8 @@
 """Time conic programs of CVXPY, taken over once, against CVXPY that sets a parameter and solves row by row.
 
 Run: `python speed/conic_program.py`. Target: at least 20 times as fast, to the same values. Both sides end in Clarabel,
-and ours aims at 1e-10 where CVXPY's default is 1e-8. The column "Clarabel" is what it takes by itself of our time, with
-new costs for a region that is set up once: whoever calls it cannot be faster.
+and ours aims at 1e-10 where CVXPY's default is 1e-8. The lines "Clarabel by itself" have what it takes of our time,
+with new costs for a region that is set up once: whoever calls it cannot be faster.
 
 Processor time counts all threads, but no other processes of the machine; both sides take turns. What `ParallelProblem`
 adds on two cores is not measured here.
@@ -12,9 +12,8 @@ from time import process_time
 
 import cvxpy
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
+from bench import Bench, Measured, parser
 from decidewise.polyhedra.conic import _ATTEMPTS, _Clarabel
 from decidewise.problems import from_cvxpy
 from decidewise.scaling import unit_rows
@@ -47,10 +46,12 @@ def entropy(n=6):
     return cvxpy.Problem(cvxpy.Minimize(costs @ w), limits), costs
 
 
-def main():
-    table = Table(title="Conic programs of CVXPY: processor time for a row, against its own solve")
-    for heading in ("what", "ours", "Clarabel", "theirs", "ratio", "target", "met"):
-        table.add_column(heading, justify="left" if heading == "what" else "right")
+def main(arguments):
+    with Bench(__file__, "Conic programs of CVXPY", arguments.quick, warm_up="a row of each side") as bench:
+        compare(bench, 2 if arguments.quick else TURNS)
+
+
+def compare(bench, turns):
     for what, (model, parameter) in {
         "a ball cut by planes, 5 costs": ball(),
         "portfolio of 10 assets": portfolio(),
@@ -58,7 +59,7 @@ def main():
         "semidefinite matrix, 4 × 4": eigenvalue(),
     }.items():
         problem = from_cvxpy(model, parameter)
-        costs = np.random.default_rng(1).normal(size=(TURNS * ROWS, parameter.size))
+        costs = np.random.default_rng(1).normal(size=(turns * ROWS, parameter.size))
 
         def values_by_cvxpy(rows, model=model, parameter=parameter):
             values = []
@@ -81,18 +82,13 @@ def main():
                 alone.run(unit if problem.sense == "min" else -unit)
             times += np.array([
                 (middle - begin) / ROWS, (process_time() - end) / THEIR_ROWS, (end - middle) / THEIR_ROWS
-            ]) / TURNS  # fmt: skip
+            ]) / turns  # fmt: skip
             np.testing.assert_allclose((few * decisions[:THEIR_ROWS]).sum(axis=1), values, atol=1e-6)
-        ratio = times[2] / times[0]
-        table.add_row(
-            what,
-            *(f"{1e3 * seconds:.3g} ms" for seconds in times),
-            f"{ratio:.1f}",
-            "≥ 20",
-            "yes" if ratio >= 20 else "NO",
-        )
-    Console().print(table)
+        ours, clarabel, theirs = (Measured(seconds, "processor", turns) for seconds in times)
+        same = "same values to 1e-6"
+        bench.claim(f"{what}, a row", ours, theirs, peer="CVXPY, Clarabel", at_least=20, same=same)
+        bench.claim(f"{what}, a row", ours, clarabel, peer="Clarabel by itself", limit=True, same="a part of ours")
 
 
 if __name__ == "__main__":
-    main()
+    main(parser(__doc__).parse_args())

@@ -1,7 +1,7 @@
 """Time what a newcomer waits for: imports, the command's help, and the compilation of each kernel.
 
-Run: `python speed/first_calls.py` (about five minutes). Every figure is the processor time of a new process with an
-empty compile cache, the best of three. Targets: at most 5 s for any one kernel, `import decidewise` under 0.15 s, and
+Run: `python speed/first_calls.py` (about four minutes). Every figure is the processor time of a new process with an
+empty compile cache. Targets: at most 5 s for any one kernel, `import decidewise` under 0.15 s, and
 the import of an estimator at most 1.2 times that of scikit-learn's linear models.
 """
 
@@ -10,16 +10,29 @@ import os
 import subprocess
 import sys
 import tempfile
+from statistics import median
 
-from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
-REPEATS = 3
+from bench import Bench, Measured, parser
+
+STARTS, COMPILATIONS = 5, 2
+HELP = """\
+from typer.testing import CliRunner
+from decidewise.cli import app
+assert CliRunner().invoke(app, ["--help"]).exit_code == 0"""
+FIRST = """\
+from decidewise import WiseRegressor
+from decidewise.data import make_shortest_path
+data = make_shortest_path(100, degree=4, seed=0)
+{}"""
 IMPORTS = {
     "import decidewise": "import decidewise",
     "scikit-learn's linear models": "from sklearn.linear_model import Ridge",
     "WiseRegressor": "from decidewise import WiseRegressor",
+    "decidewise --help": HELP,
+    "the first fit": FIRST.format("WiseRegressor().fit(data.X, data.costs)"),
+    "the first solve": FIRST.format("data.problem.solve(data.costs)"),
 }
 IMPORT = """
 import time
@@ -60,34 +73,38 @@ def run(code):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def main():
+def main(arguments):
+    warm_up = "none: a new process with an empty compile cache"
+    with Bench(__file__, "Start: imports and first calls", arguments.quick, warm_up=warm_up) as bench:
+        compare(bench, *((1, 1) if arguments.quick else (STARTS, COMPILATIONS)))
+
+
+def compare(bench, n_starts, n_compilations):
     runs = {name: IMPORT.format(statement=statement) for name, statement in IMPORTS.items()}
     seconds = {name: [] for name in runs}
-    kernels = []
-    for _ in track(range(REPEATS), "Compiling everything", transient=True):
-        for name, code in runs.items():
-            seconds[name].append(run(code))
-        kernels.append(run(KERNELS))
-    best = {name: min(times) for name, times in seconds.items()}
+    for turn in range(n_starts):
+        for name in list(runs) if turn % 2 else reversed(runs):
+            seconds[name].append(run(runs[name]))
+    kernels = [run(KERNELS) for _ in track(range(n_compilations), "Compiling everything", transient=True)]
 
-    table = Table(title=f"Processor time with an empty compile cache, best of {REPEATS}")
-    for heading in ("what", "measured", "target", "met"):
-        table.add_column(heading)
-    table.add_row("import decidewise", f"{best['import decidewise']:.2f} s", *_verdict(best["import decidewise"], 0.15))
-    ratio = best["WiseRegressor"] / best["scikit-learn's linear models"]
-    table.add_row("import of WiseRegressor, over scikit-learn's linear models", f"{ratio:.2f}", *_verdict(ratio, 1.2))
-    compiled = {name: min(run[name] for run in kernels) for name in kernels[0]}
-    for name, time in sorted(compiled.items(), key=lambda pair: -pair[1]):
-        if time >= 1.0:
-            table.add_row(name, f"{time:.1f} s", *_verdict(time, 5.0))
-    fast = [time for time in compiled.values() if time < 1.0]
-    table.add_row(f"{len(fast)} other kernels, the slowest", f"{max(fast):.1f} s", *_verdict(max(fast), 5.0))
-    Console().print(table)
+    def measured(times):
+        return Measured(median(times), "processor", len(times))
 
-
-def _verdict(measured, limit):
-    return f"≤ {limit:g}", "yes" if measured <= limit else "NO"
+    bench.claim("import decidewise", measured(seconds["import decidewise"]), at_most=0.15)
+    peer = "scikit-learn's linear models"
+    sides = measured(seconds["WiseRegressor"]), measured(seconds[peer])
+    bench.claim("import of WiseRegressor", *sides, peer=peer, at_most=1.2)
+    bench.claim("decidewise --help", measured(seconds["decidewise --help"]))
+    for name in ("the first fit", "the first solve"):
+        bench.claim(f"{name}, with the import", measured(seconds[name]))
+    compiled = {name: measured([run[name] for run in kernels]) for name in kernels[0]}
+    for name, time in sorted(compiled.items(), key=lambda pair: -pair[1].value):
+        if time.value >= 1.0:
+            bench.claim(f"to compile {name}", time, at_most=5)
+    fast = [time for time in compiled.values() if time.value < 1.0]
+    slowest = max(fast, key=lambda time: time.value)
+    bench.claim(f"to compile the slowest of {len(fast)} other kernels", slowest, at_most=5)
 
 
 if __name__ == "__main__":
-    main()
+    main(parser(__doc__).parse_args())

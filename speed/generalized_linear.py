@@ -5,17 +5,15 @@ tolerance at which the coefficients agree to within 1e-6. Both run on one thread
 """
 
 from functools import partial
-from time import perf_counter
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 from sklearn.linear_model import GammaRegressor, PoissonRegressor, TweedieRegressor
 from threadpoolctl import threadpool_limits
 
+from bench import Bench, parser
 from decidewise import GeneralizedLinear
 
-N, P, D, REPEATS, TARGET = 1000, 10, 190, 5, 20
+N, P, D, TARGET = 1000, 10, 190, 20
 PEERS = {
     "poisson": PoissonRegressor(alpha=0, max_iter=1000),
     "gamma": GammaRegressor(alpha=0, max_iter=1000),
@@ -24,47 +22,28 @@ PEERS = {
 SOLVERS = ("lbfgs", "newton-cholesky")
 
 
-def best_seconds(*functions):
-    """Return the shortest time of each function; they run in turn, so that a busy moment of the machine hits all."""
-    seconds = np.empty((REPEATS, len(functions)))
-    for repeat in range(REPEATS):
-        for i, function in enumerate(functions):
-            start = perf_counter()
-            function()
-            seconds[repeat, i] = perf_counter() - start
-    return seconds.min(axis=0)
-
-
 def loop(peer, X, costs):
     return np.array([peer.fit(X, column).coef_ for column in costs.T])
 
 
 @threadpool_limits.wrap(limits=1)
-def main():
+def main(arguments):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N, P))
     costs = np.exp(0.3 * X @ rng.normal(size=(P, D))) * rng.uniform(0.5, 1.5, size=(N, D))
-
-    table = Table(title=f"Log-linear models, n={N:,}, p={P}, {D} outputs")
-    for heading in ("deviance", "ours", "scikit-learn", "", "difference", "ratio", f"≥ {TARGET}"):
-        table.add_column(heading)
-    for deviance, peer in PEERS.items():
-        model = GeneralizedLinear(deviance).fit(X, costs)
-        for solver in SOLVERS:
-            peer.set_params(solver=solver, tol=1e-7)
-            ours, theirs = best_seconds(partial(model.fit, X, costs), partial(loop, peer, X, costs))
-            difference = np.abs(model.coef_ - loop(peer, X, costs)).max()
-            table.add_row(
-                deviance,
-                f"{1e3 * ours:.0f} ms",
-                solver,
-                f"{1e3 * theirs:.0f} ms",
-                f"{difference:.0e}",
-                f"{theirs / ours:.0f}",
-                "yes" if theirs >= TARGET * ours else "NO",
-            )
-    Console().print(table)
+    rounds = 1 if arguments.quick else 5
+    with Bench(__file__, "Log-linear models", arguments.quick, clock="wall", rounds=rounds) as bench:
+        for deviance, peer in PEERS.items():
+            for solver in SOLVERS:
+                peer.set_params(solver=solver, tol=1e-7)
+                fit = partial(GeneralizedLinear(deviance).fit, X, costs)
+                ours, theirs = bench.time(fit, partial(loop, peer, X, costs))
+                gap = np.abs(ours.result.coef_ - theirs.result).max()
+                name = f"{deviance}, n={N:,}, p={P}, {D} outputs"
+                same = f"same coefficients: they differ by {gap:.0e}"
+                by = f"scikit-learn, {solver}"
+                bench.claim(name, ours, theirs, peer=by, at_least=TARGET, same=same, is_same=gap < 1e-6)
 
 
 if __name__ == "__main__":
-    main()
+    main(parser(__doc__).parse_args())

@@ -1,22 +1,23 @@
-"""Time one step of each loss that solves against its solves, and the labels of LODL.
+"""Time one step of every loss against what it consists of, and the labels of LODL.
 
 Run: `python speed/losses.py`. Targets: the value and the gradient of 2,000 rows of the 5×5 grid take at most twice the
-processor time of the solves they consist of; labels of LODL with 10^6 solves in under 3 s. A solve of this grid takes
-0.3 µs, so that products, and the noise of losses that draw some, weigh as much; losses that miss the target show "NO".
+processor time of the solves, random numbers and products that they consist of, each as a bare call;
+labels of LODL with 10^6 solves in under 3 s. A solve of this grid takes 0.2 µs, so that the random numbers of losses
+that draw some take longer than their solves.
 """
 
 from time import process_time
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
+from bench import Bench, Measured, parser
 from decidewise.data import make_shortest_path
-from decidewise.losses import as_loss
-from decidewise.problems import Ball, CountedProblem
+from decidewise.losses import as_loss, registry, row_dot
+from decidewise.problems import Ball, CountedProblem, TopK
+from decidewise.runtime.library_threads import one_library_thread
 
-ONE_BATCH = ("spo+", "spo-relax", "dbb", "nid", "pg", "pg-dca", "pg-adaptive", "dpo", "pfy", "imle", "sfge", "implicit")
-N, ROUNDS = 2_000, 5
+N = 2_000
+LEAST_ROUNDS, MOST_ROUNDS, SECONDS = 3, 40, 1.0
 
 
 def seconds(function):
@@ -33,7 +34,7 @@ class Replayed(CountedProblem):
         self.batches = []
 
     def _call(self, method, costs):
-        self.batches.append((method, costs))
+        self.batches.append((method, costs.copy()))
         return super()._call(method, costs)
 
     def replay(self):
@@ -42,39 +43,181 @@ class Replayed(CountedProblem):
             getattr(self.problem, method)(costs)
 
 
+def normal_numbers(loss, target, prediction, rng):
+    rng.standard_normal((loss.n_samples, *prediction.shape))
+
+
+def gamma_numbers(loss, target, prediction, rng):
+    for i in range(1, 11):
+        rng.gamma(1 / loss.kappa, loss.kappa / i, (loss.n_samples, *prediction.shape))
+
+
+def squares(loss, target, prediction, rng):
+    error = prediction - target.costs
+    return row_dot(error, error), 2 * error
+
+
+def two_sided_squares(loss, target, prediction, rng):
+    error = prediction - target.costs
+    above = np.maximum(error, 0)
+    weighted = target.costs * above + prediction * (error - above)
+    return row_dot(weighted, error), 2 * weighted
+
+
+def directions(loss, target, prediction, rng):
+    error = prediction - target.directions
+    return target.norms[:, 0] * row_dot(error, error), 2 * target.norms * error
+
+
+def angles(loss, target, prediction, rng):
+    length = np.sqrt(row_dot(prediction, prediction))[:, None]
+    unit = prediction / length
+    agreement = row_dot(unit, target.costs)[:, None]
+    return 1 - agreement, (target.costs - agreement * unit) / length
+
+
+def pool_products(loss, target, prediction, rng):
+    objectives = prediction @ target.pool.decisions.T
+    return objectives @ target.pool.decisions
+
+
+def two_softmaxes(loss, target, prediction, rng):
+    both = []
+    for costs in (prediction, target.costs):
+        exponents = -costs @ target.pool.decisions.T
+        exponents -= exponents.max(axis=1, keepdims=True)
+        np.exp(exponents, out=exponents)
+        both.append(exponents / exponents.sum(axis=1, keepdims=True))
+    return (both[0] - both[1]) @ target.pool.decisions
+
+
+def cone_projections(loss, target, prediction, rng):
+    target.cones.project(-prediction, target.binding)
+
+
+def inner_cone_projections(loss, target, prediction, rng):
+    inside = loss.margin * np.asarray(np.where(target.binding == 2, 0, target.binding) @ target.cones.normals)
+    target.cones.project(-prediction - inside, target.binding)
+
+
+def cone_steps(loss, target, prediction, rng):
+    target.cones.approach(-prediction, target.binding, loss.max_iter)
+
+
+def some_cone_steps(loss, target, prediction, rng):
+    drawn = rng.random(len(prediction)) < loss.solve_ratio
+    target.cones.approach(-prediction[drawn], target.binding[drawn], loss.max_iter)
+    target.cones.mean_unit_normal(target.binding)
+
+
+def edge_products(loss, target, prediction, rng):
+    edges = target.edges.differences
+    for vertex in np.unique(target.vertex):
+        rows = edges[target.edges.starts[vertex] : target.edges.starts[vertex + 1]]
+        products = prediction[target.vertex == vertex] @ rows.T
+        (products > -loss.threshold) @ rows
+
+
+def projection(loss, target, prediction, rng):
+    """Project on the hull, with all solves and systems of equations, and on the directions of the face."""
+    loss.smoothed(prediction, target).along_face(target.costs)
+
+
+def compact_projection(loss, target, prediction, rng):
+    loss.smoothed(prediction @ target.columns, target).along_face(target.costs @ target.columns)
+
+
+def unrolling(loss, target, prediction, rng):
+    loss._unrolled(prediction, target.costs, target.region, target.matrix)
+
+
+def barrier(loss, target, prediction, rng):
+    target.barrier.minimize(prediction, mu=loss.mu, vectors=target.costs)
+
+
+def splitting(loss, target, prediction, rng):
+    loss._split(prediction, target.region)
+
+
+def network(loss, target, prediction, rng):
+    target.network.value_and_slope(prediction)
+
+
+#: What a step consists of beside its solves, by loss; `projection` contains the solves.
+PARTS = {
+    **dict.fromkeys(("dpo", "pfy", "sfge"), normal_numbers),
+    **dict.fromkeys(("imle", "aimle"), gamma_numbers),
+    **dict.fromkeys(("mse", "nce"), squares),
+    **dict.fromkeys(("lodl", "egl", "one-sided"), two_sided_squares),
+    "wise": directions,
+    **dict.fromkeys(("cosine", "implicit"), angles),
+    **dict.fromkeys(("cmap", "ltr-pointwise", "ltr-pairwise"), pool_products),
+    "ltr-listwise": two_softmaxes,
+    "cave": cone_projections,
+    "cilp": inner_cone_projections,
+    "cave+": cone_steps,
+    "cave-hybrid": some_cone_steps,
+    **dict.fromkeys(("lava", "mom"), edge_products),
+    **dict.fromkeys(("rfy", "rfwo", "sce", "pear", "qptl", "mipaal"), projection),
+    "compact": compact_projection,
+    "projectnet": unrolling,
+    "intopt": barrier,
+    "dys": splitting,
+    "lancer": network,
+}
+
+
+#: Losses that refuse the grid, and what they are timed on.
+ELSEWHERE = {"implicit": Ball(40), "compact": TopK(40, 5)}
+
+
 def step(name, data):
-    """Return the processor seconds of one evaluation and of its solves alone, the least of several rounds."""
-    ball = name == "implicit"
-    problem = Replayed(Ball(data.costs.shape[1]) if ball else data.problem)
+    """Return the processor seconds of one step, of its solves, and of its other parts, the least of many rounds."""
+    problem = Replayed(ELSEWHERE.get(name, data.problem))
     loss, rng = as_loss(name), np.random.default_rng(0)
     target = loss.prepare(problem, data.costs, X=data.X)
-    prediction = data.mean_costs
+    prediction, part = data.mean_costs, PARTS.get(name)
     problem.batches.clear()
     loss.value_and_grad(prediction, target, rng)
-    solves, whole = [], []
-    for _ in range(ROUNDS):  # in turn, so that a busy moment of the machine hits both
+    batches = [] if part is projection else list(problem.batches)
+    whole, solves, others = [], [], [0.0] * (part is None)
+    while len(whole) < LEAST_ROUNDS or (len(whole) < MOST_ROUNDS and sum(whole + solves + others) < SECONDS):
+        problem.batches[:] = batches  # in turn, so that a busy moment of the machine hits all
         solves.append(seconds(problem.replay))
-        kept = list(problem.batches)
+        if part is not None:
+            others.append(seconds(lambda: part(loss, target, prediction, rng)))
         whole.append(seconds(lambda: loss.value_and_grad(prediction, target, rng)))
-        problem.batches[:] = kept
-    return min(whole), min(solves)
+    return min(whole), min(solves), min(others)
 
 
-def main():
+def main(arguments):
+    np.ones(2**21)  # freed at once: from now on the process keeps the memory that a step frees, as in a training
     data = make_shortest_path(N, degree=4, seed=0)
-    table = Table(title=f"One step on {N:,} rows of the 5×5 grid (implicit: on the ball), processor time")
-    for heading in ("loss", "step", "its solves", "ratio", "target", "met"):
-        table.add_column(heading)
-    for name in ONE_BATCH:
-        whole, solves = step(name, data)
-        ratio = whole / solves
-        times = (f"{1e3 * whole:.2f} ms", f"{1e3 * solves:.2f} ms")
-        table.add_row(name, *times, f"{ratio:.1f}", "≤ 2", "yes" if ratio <= 2 else "NO")
-    few = data[:N]
-    labels = seconds(lambda: as_loss("lodl", n_samples=500).prepare(few.problem, few.costs))
-    table.add_row("lodl, labels of 10^6 solves", f"{labels:.2f} s", "", "", "< 3 s", "yes" if labels < 3 else "NO")
-    Console().print(table)
+    with Bench(__file__, "One step of a loss", arguments.quick, rounds=LEAST_ROUNDS) as bench:
+        bench.group = f"One step on {N:,} rows of the 5×5 grid (implicit: a ball; compact: top 5 of 40)"
+        for name in registry:
+            whole, solves, others = step(name, data)
+            parts = [
+                f"{1e3 * time:.2g} ms of {what}"
+                for what, time in (("solves", solves), (part_name(name), others))
+                if time > 1e-7
+            ]
+            bench.claim(
+                name,
+                Measured(whole, "processor", LEAST_ROUNDS),
+                Measured(solves + others, "processor", LEAST_ROUNDS),
+                peer="its parts",
+                at_most=2,
+                same=", ".join(parts),
+            )
+        labels = min(seconds(lambda: as_loss("lodl").prepare(data.problem, data.costs)) for _ in range(3))
+        bench.claim("lodl, labels of 10^6 solves", Measured(labels, "processor", 3), at_most=3)
+
+
+def part_name(name):
+    return PARTS[name].__name__.replace("_", " ") if name in PARTS else ""
 
 
 if __name__ == "__main__":
-    main()
+    with one_library_thread():  # processor time would count the waiting of others
+        main(parser(__doc__).parse_args())

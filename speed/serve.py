@@ -17,9 +17,8 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
+from bench import Bench, Measured, parser
 from decidewise import WiseRegressor, save_model
 from decidewise.data import make_shortest_path
 
@@ -99,55 +98,49 @@ def ask(server, path, body, n_requests):
     return statuses, seconds, perf_counter() - start
 
 
-def measure(server, path, body):
+def measure(server, path, body, n_requests):
     ask(server, path, body, N_FIRST)
     memory, used = server.megabytes(), server.processor_seconds()
-    statuses, seconds, total = ask(server, path, body, N_REQUESTS)
+    statuses, seconds, total = ask(server, path, body, n_requests)
     return {
         "statuses": statuses,
-        "per second": N_REQUESTS / total,
-        "p50": 1000 * np.quantile(seconds, 0.5),
-        "p99": 1000 * np.quantile(seconds, 0.99),
-        "processor": 1000 * (server.processor_seconds() - used) / N_REQUESTS,
+        "per second": n_requests / total,
+        "p50": np.quantile(seconds, 0.5),
+        "p99": np.quantile(seconds, 0.99),
+        "processor": Measured((server.processor_seconds() - used) / n_requests, "processor"),
         "grown": server.megabytes() - memory,
     }
 
 
-def main():
+def main(arguments):
+    n_requests = N_REQUESTS // 10 if arguments.quick else N_REQUESTS
     data = make_shortest_path(600, degree=4, seed=0)
     bodies = {n: json.dumps({"X": data.X[:n].tolist()}).encode() for n in (1, 100)}
-    with TemporaryDirectory() as folder:
+    warm_up = f"{N_FIRST} requests of each kind"
+    with TemporaryDirectory() as folder, Bench(__file__, "The server", arguments.quick, warm_up=warm_up) as bench:
         save_model(WiseRegressor().fit(data.X, data.costs), Path(folder, "model.dw"))
         Path(folder, "problem.toml").write_text('kind = "shortest_path"\nrows = 5\ncolumns = 5\n')
         command = [sys.executable, "-m", "decidewise", "serve", "model.dw", "--problem", "problem.toml", "--port", "0"]
         with Server([sys.executable, "-c", BARE], folder) as bare, Server(command, folder) as ours:
-            found = {
-                "bare endpoint": measure(bare, "/decide", bodies[1]),
-                "/predict, 1 row": measure(ours, "/predict", bodies[1]),
-                "/decide, 1 row": measure(ours, "/decide", bodies[1]),
-                "/decide, 100 rows": measure(ours, "/decide", bodies[100]),
-            }
-    table = Table(title=f"{N_REQUESTS:,} requests, {N_CONNECTIONS} at a time; 5×5 shortest path, 40 costs")
-    for heading in (
-        "endpoint",
-        "answered",
-        "requests/s",
-        "p50 ms",
-        "p99 ms",
-        "processor ms",
-        "ratio",
-        "memory MB",
-        "met",
-    ):
-        table.add_column(heading, justify="left" if heading == "endpoint" else "right")
-    for name, row in found.items():
-        ratio = row["processor"] / found["bare endpoint"]["processor"]
-        met = row["statuses"] == {200: N_REQUESTS} and row["grown"] <= 10 and (ratio <= 3 or not name.endswith("1 row"))
-        numbers = [row["per second"], row["p50"], row["p99"], row["processor"]]
-        cells = [f"{row['statuses'][200]:,}", f"{numbers[0]:,.0f}", *(f"{number:.2f}" for number in numbers[1:])]
-        table.add_row(name, *cells, f"{ratio:.2f}", f"{row['grown']:+.1f}", "yes" if met else "NO")
-    Console(width=120).print(table)
+            limit = measure(bare, "/decide", bodies[1], n_requests)
+            for path, n in (("/predict", 1), ("/decide", 1), ("/decide", 100)):
+                report(
+                    bench, f"{path}, rows: {n}", measure(ours, path, bodies[n], n_requests), limit, n_requests, n == 1
+                )
+
+
+def report(bench, name, found, limit, n_requests, one_row):
+    """State what one kind of requests took."""
+    answered = found["statuses"] == {200: n_requests}
+    same = f"{found['statuses'][200]:,} of {n_requests:,} answered, {N_CONNECTIONS} at a time"
+    target = {"at_most": 3} if one_row else {"limit": True}
+    sides = found["processor"], limit["processor"]
+    bench.claim(f"{name}, a request", *sides, peer="an endpoint that only reads", same=same, is_same=answered, **target)
+    bench.claim(f"{name}, half of the answers within", Measured(found["p50"], "wall"))
+    bench.claim(f"{name}, 99 % of the answers within", Measured(found["p99"], "wall"))
+    bench.claim(f"{name}, requests per second", found["per second"])
+    bench.claim(f"{name}, growth of memory", found["grown"], unit="MB", at_most=10)
 
 
 if __name__ == "__main__":
-    main()
+    main(parser(__doc__).parse_args())

@@ -5,52 +5,37 @@ most 1.5 times the processor time of `XᵀWX` and `XᵀWy`, as one product of `[
 `W[X, y]` ready in memory, and once with the weighting counted. The long table is ready in both cases.
 """
 
-from time import process_time
-
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 from threadpoolctl import threadpool_limits
 
+from bench import Bench, parser
 from decidewise import GeneralizedLinear, WiseRegressor
 
-N, D, Q, ROUNDS = 100_000, 48, 8, 9
+N, D, Q, TARGET = 100_000, 48, 8, 1.5
 
 
-def seconds(function):
-    start = process_time()
-    function()
-    return process_time() - start
-
-
-def main():
+@threadpool_limits.wrap(limits=1)  # several threads of BLAS would wait for each other in the bare products
+def main(arguments):
+    n = N // 10 if arguments.quick else N
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((N, D, Q))
-    costs = rng.standard_normal((N, D)) + 5
+    X = rng.standard_normal((n, D, Q))
+    costs = rng.standard_normal((n, D)) + 5
     table = np.concatenate([X, costs[:, :, None]], axis=2).reshape(-1, Q + 1)
     weights = np.repeat(np.linalg.norm(costs, axis=1), D)[:, None]
     weighted = table * weights
-    cases = {
-        "bare products, rows weighted before": lambda: table.T @ weighted,
-        "bare products and the weighting": lambda: table.T @ (table * weights),
-        "WiseRegressor().fit": lambda: WiseRegressor().fit(X, costs),
-        "GeneralizedLinear().fit": lambda: GeneralizedLinear().fit(X, costs),
-    }
-    times = {name: [] for name in cases}
-    with threadpool_limits(1):  # several threads of BLAS would wait for each other in the bare products
-        for _ in range(ROUNDS):  # in turn, so that a busy moment of the machine hits all
-            for name, case in cases.items():
-                times[name].append(seconds(case))
-    shown = Table(title=f"Exact fit shared by all items, n={N:,}, d={D}, q={Q}, processor time")
-    for heading in ("what", "measured", "over the first", "over the second", "target", "met"):
-        shown.add_column(heading)
-    bare = [min(measured) for measured in list(times.values())[:2]]
-    for name, measured in times.items():
-        ratios = [min(measured) / other for other in bare]
-        met = "" if name.startswith("bare") else ", ".join("yes" if ratio <= 1.5 else "NO" for ratio in ratios)
-        shown.add_row(name, f"{1e3 * min(measured):.0f} ms", *map("{:.2f}".format, ratios), met and "≤ 1.5", met)
-    Console().print(shown)
+    title = f"One model for {D} items, exact"
+    with Bench(__file__, title, arguments.quick, rounds=9) as bench:
+        ready, weighting, wise, squares = bench.time(
+            lambda: table.T @ weighted,
+            lambda: table.T @ (table * weights),
+            lambda: WiseRegressor().fit(X, costs),
+            lambda: GeneralizedLinear().fit(X, costs),
+        )
+        for what, ours in (("WISE", wise), ("least squares", squares)):
+            for by, theirs in (("products, rows weighted before", ready), ("products and the weighting", weighting)):
+                name = f"{what}, n={n:,}, d={D}, q={Q}"
+                bench.claim(name, ours, theirs, peer=by, at_most=TARGET, same="a part of the fit")
 
 
 if __name__ == "__main__":
-    main()
+    main(parser(__doc__).parse_args())

@@ -105,7 +105,7 @@ def test_the_contract_of_known_costs():
 #: Losses that need what this problem lacks: constraints, flat faces or curved ones, zeros and ones, or no known part.
 REFUSE_MACHINES = {
     "wise", "cosine", "rfwo", "sce", "pear", "qptl", "lava", "mom", "cave", "cave+", "cave-hybrid", "cilp", "intopt",
-    "one-sided", "implicit", "dys",
+    "one-sided", "implicit", "dys", "projectnet", "mipaal", "compact",
 }  # fmt: skip
 
 

@@ -49,5 +49,6 @@ def test_blocks_are_found_also_in_lists():
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_linked_file_exists(page):
-    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)", text) + re.findall(r'src(?:set)?="([^"]+)"', text):
         assert target.startswith("https://") or (page.parent / target).exists(), target

@@ -1,7 +1,13 @@
-"""What the site is made of: pages from the code, and a gallery of scripts; `make docs` builds it and runs these."""
+"""What the site is made of: pages from the code, figures, and a gallery of scripts, which `make docs` runs."""
 
 import ast
 import importlib.util
+import inspect
+import os
+import re
+import subprocess
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -11,6 +17,20 @@ from decidewise.problems.readers.kinds import built_in
 
 ROOT = Path(__file__).parents[1]
 GALLERY = sorted((ROOT / "docs" / "gallery").glob("*.py"))
+#: Public names without an example of their own, and why.
+WITHOUT_EXAMPLE = {
+    "records that another name returns, and that its example shows": {
+        "Candidates", "Cell", "ComparisonRow", "Epoch", "ModelSummary", "Plan", "PlannedProblem", "RegretScorer", "Row",
+    },
+    "models of tools that need not be installed; docs/problems.md has an example of each": {
+        "from_cvxpy", "from_gurobi", "from_linopy", "from_pyomo",
+    },
+    "a cluster, files or a store are needed; docs/scale.md and docs/experiments.md have examples": {
+        "Store", "as_table", "cells_of_all", "choose", "code_version", "decide", "evaluate", "evaluate_files", "export",
+        "fit", "read_plan", "run",
+    },
+    "a check that others call": {"check_in_units"},
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +56,83 @@ def test_every_public_name_is_in_the_reference(pages):
     assert [name for name in public if f"   {name}\n" not in front and f".{name}\n" not in front] == []
 
 
-def test_links_out_of_the_pages_lead_to_the_source(pages):
-    source = ["[a](../examples/a.py), [b](../CONTRIBUTING.md), [c](tables.md)"]
+def test_every_public_name_has_an_example(pages):
+    excepted = set().union(*WITHOUT_EXAMPLE.values())
+    lacking = set()
+    for package in map(import_module, pages.PACKAGES):
+        for name in pages.public_names(package):
+            found = getattr(package, name)
+            if not callable(found) or (inspect.isclass(found) and issubclass(found, Exception)):
+                continue
+            texts = [found, *vars(found).values()] if inspect.isclass(found) else [found]
+            if not any(">>>" in (inspect.getdoc(text) or "") for text in texts):
+                lacking.add(name)
+    assert lacking == excepted
+
+
+def test_the_table_of_losses_says_what_each_solves_and_needs(pages):
+    found = {}
+    for row in pages.losses_page().split("   * - ")[2:]:
+        name, *cells = re.split(r"\n     - ", row.rstrip())
+        found[re.search(r"`(.+?) <", name)[1]] = cells
+    assert set(found) == set(registry)
+    for name, expected in {
+        "wise": ["no known costs", "exact", "none", "none"],
+        "spo+": ["nothing", "subgradient", "1", "1"],
+        "dbb": ["nothing", "surrogate", "1", "2"],
+        "lava": ["linear constraints", "subgradient", "1", "none"],
+        "implicit": ["a curved region", "exact", "1", "1"],
+        "one-sided": ["decisions of zeros and ones", "exact", "1", "none"],
+    }.items():
+        assert found[name][1:] == expected
+    assert {name for name, (text, *_) in found.items() if not re.search(r"\b20\d\d\b", text)} == {"mse", "cosine"}
+
+
+def test_every_error_says_what_to_do(pages):
+    rows = pages.errors_page().split("   * - ")[2:]
+    assert len(rows) >= 7
+    assert all(re.fullmatch(r" +- \S.+\.", row.splitlines()[2]) for row in rows), rows
+
+
+def test_links_out_of_the_pages_lead_to_the_source_and_those_to_scripts_to_their_pages(pages):
+    source = [
+        "[a](../examples/a.py), [b](../CONTRIBUTING.md#rooms), [c](tables.md), [d](gallery/04_roads.py), [e](gallery)"
+    ]
     pages.link_to_source(None, "page", source)
-    assert source == [f"[a]({pages.SOURCE}/examples/a.py), [b](contributing.md), [c](tables.md)"]
+    own = "[c](tables.md), [d](generated/gallery/04_roads.rst), [e](generated/gallery/index.rst)"
+    assert source == [f"[a]({pages.SOURCE}/examples/a.py), [b](contributing.md#rooms), {own}"]
+
+
+def test_every_figure_is_there_for_a_dark_page_too():
+    images = {path.stem for path in (ROOT / "docs" / "images").glob("*.svg")}
+    light = {name for name in images if not name.endswith("-dark")}
+    assert light
+    assert images == light | {f"{name}-dark" for name in light}
+    shown = " ".join(path.read_text(encoding="utf-8") for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+    assert [name for name in light if f"images/{name}.svg" not in shown] == []
+
+
+def test_pages_of_former_names_are_removed(pages, tmp_path):
+    (tmp_path / "api").mkdir()
+    kept, former = tmp_path / "api" / "decidewise.measure.project.rst", tmp_path / "api" / "decidewise.measure.gone.rst"
+    for path in (kept, former):
+        path.touch()
+    pages.remove_pages_of_former_names(tmp_path)
+    assert kept.exists()
+    assert not former.exists()
+
+
+def test_the_site_builds_without_a_warning(tmp_path):
+    """All pages are read and all references resolved; `make docs` also runs the gallery and writes the pages."""
+    pytest.importorskip("sphinx_gallery")
+    for needed in ("furo", "myst_parser", "numpydoc", "sphinx_copybutton", "sphinx_design"):
+        pytest.importorskip(needed)
+    command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "-q", "-b", "dummy", "docs"]
+    built = subprocess.run(
+        [*command, str(tmp_path)], cwd=ROOT, env={**os.environ, "SITE_WITHOUT_FIGURES": "1"}, check=False,
+        capture_output=True, text=True, encoding="utf-8",
+    )  # fmt: skip
+    assert built.returncode == 0, built.stdout + built.stderr
 
 
 @pytest.mark.parametrize("script", GALLERY, ids=lambda script: script.stem)

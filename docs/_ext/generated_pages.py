@@ -33,19 +33,32 @@ PACKAGES = {
 def setup(app: Any) -> dict[str, Any]:
     """Write the pages once the settings are known, before the site looks for its pages."""
     app.connect("source-read", link_to_source)
+    app.connect("source-read", show_for_both_themes)
     app.connect("config-inited", lambda app, config: write_pages(Path(app.srcdir) / "generated"), priority=1)
     return {"parallel_read_safe": True}
 
 
 def link_to_source(app: Any, page: str, source: list[str]) -> None:
-    """Let links to files outside the pages lead to where the project is kept."""
-    pages = {"../CONTRIBUTING.md": "contributing.md", "../CHANGELOG.md": "changelog.md"}
+    """Let links to files outside the pages lead to where the project is kept, and links to scripts to their pages."""
+    pages = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "README.md": "index.md"}
 
     def replace(match: re.Match[str]) -> str:
-        path = match[1].removeprefix("../")
-        return f"]({pages.get(match[1], f'{SOURCE}/{path}')})"
+        return f"]({pages.get(match[1], f'{SOURCE}/{match[1]}')}{match[2] or ''})"
 
-    source[0] = re.sub(r"\]\((\.\./[^)]+)\)", replace, source[0])
+    source[0] = re.sub(r"\]\(\.\./([^)#]+)(#[^)]*)?\)", replace, source[0])
+    source[0] = re.sub(r"\]\(gallery/(\w+)\.py\)", r"](generated/gallery/\1.rst)", source[0])
+    source[0] = source[0].replace("](gallery)", "](generated/gallery/index.rst)")
+
+
+def show_for_both_themes(app: Any, page: str, source: list[str]) -> None:
+    """Show `NAME-dark.svg` in place of a figure `NAME.svg` where the page is dark."""
+
+    def replace(match: re.Match[str]) -> str:
+        if not (Path(app.srcdir) / f"{match[2]}-dark.svg").exists():
+            return match[0]
+        return f"![{match[1]}]({match[2]}.svg){{.only-light}}\n![{match[1]}]({match[2]}-dark.svg){{.only-dark}}"
+
+    source[0] = re.sub(r"!\[([^\]]*)\]\((images/\w+)\.svg\)", replace, source[0])
 
 
 def write_pages(folder: Path) -> None:
@@ -59,31 +72,49 @@ def write_pages(folder: Path) -> None:
         path = folder / f"{name}.rst"
         if not path.exists() or path.read_text(encoding="utf-8") != page:
             path.write_text(page, encoding="utf-8")
+    remove_pages_of_former_names(folder)
+
+
+def public_names(package: Any) -> list[str]:
+    """Return the names that a package offers, without its modules."""
+    names = getattr(package, "__all__", None) or [
+        key for key, value in vars(package).items() if _is_of(value, package.__name__)
+    ]
+    return [key for key in names if not key.startswith("_") and not inspect.ismodule(getattr(package, key))]
+
+
+def shown_elsewhere(package: str) -> dict[str, str]:
+    """Return where names of the front door have their page: what a subpackage offers is shown there."""
+    if package != "decidewise":
+        return {}
+    others = [(other, getattr(importlib.import_module(other), "__all__", [])) for other in list(PACKAGES)[1:]]
+    return {key: f"~{other.removeprefix('decidewise.')}.{key}" for other, names in others for key in names}
+
+
+def documented(name: str) -> list[str]:
+    """Return the classes and functions of a package, in the order of its page."""
+    package = importlib.import_module(name)
+    return sorted((key for key in public_names(package) if callable(getattr(package, key))), key=str.lower)
 
 
 def package_page(name: str, text: str) -> str:
     """Return the page of a package: a table of its public names, each with a page of its own."""
-    package = importlib.import_module(name)
-    names = getattr(package, "__all__", None) or [
-        key for key, value in vars(package).items() if not key.startswith("_") and _is_of(value, name)
-    ]
-    here = [key for key in names if not key.startswith("_") and not inspect.ismodule(getattr(package, key))]
-    elsewhere = {}
-    if name == "decidewise":  # what a subpackage has is shown there
-        for other in list(PACKAGES)[1:]:
-            room = other.removeprefix("decidewise.")
-            elsewhere |= {key: f"~{room}.{key}" for key in getattr(importlib.import_module(other), "__all__", [])}
-    is_data = {key for key in here if not (inspect.isclass(found := getattr(package, key)) or callable(found))}
-    listed = sorted((key for key in here if key not in is_data), key=str.lower)
+    names, elsewhere = documented(name), shown_elsewhere(name)
     lines = [_titled(f"``{name}``"), text, "", f".. currentmodule:: {name}", ""]
-    for more, keys in (
-        (False, [k for k in listed if k not in elsewhere]),
-        (True, [k for k in listed if k in elsewhere]),
-    ):
+    for is_own in (True, False):
+        keys = [key for key in names if (key not in elsewhere) == is_own]
         if keys:
-            lines += [".. autosummary::", *([] if more else ["   :toctree: api"]), ""]
+            lines += [".. autosummary::", *(["   :toctree: api"] if is_own else []), ""]
             lines += [*(f"   {elsewhere.get(key, key)}" for key in keys), ""]
     return "\n".join(lines)
+
+
+def remove_pages_of_former_names(folder: Path) -> None:
+    """Delete pages that an earlier build made of names that are gone: no page would lead to them."""
+    named = {f"{name}.{key}" for name in PACKAGES for key in documented(name) if key not in shown_elsewhere(name)}
+    for path in (folder / "api").glob("*.rst"):
+        if path.stem not in named:
+            path.unlink()
 
 
 def losses_page() -> str:
@@ -92,19 +123,21 @@ def losses_page() -> str:
 
     rows = []
     for name, loss in registry.items():
-        module = inspect.cleandoc(importlib.import_module(loss.__module__).__doc__ or "")
-        reference = " ".join(module.split("\n\n")[1].split()) if "\n\n" in module else ""
         needs = [text for text, is_needed in _needs(loss) if is_needed] or ["nothing"]
         summary = inspect.cleandoc(loss.__doc__ or "").partition("\n\n")[0]
         link = f":class:`{name} <decidewise.losses.{loss.__name__}>`"
-        rows.append((link, summary, ", ".join(needs), loss.gradient, _calls(loss), reference))
-    headings = ("name", "loss", "needs", "gradient", "solves per step", "reference")
+        labels, step = _solves(loss)
+        text = "\n\n".join(filter(None, [summary, _reference(loss)]))
+        rows.append((link, text, ", ".join(needs), loss.gradient, labels, step))
+    headings = ("name", "loss, reference", "needs", "gradient", "solves for labels", "solves per step")
     text = """
-    Every loss has one contract, see ``decidewise.losses.Loss``, and works in ``DecisionRegressor(problem, name)``, in
-    torch and in jax. The gradient is exact, a subgradient, or a surrogate that is not the gradient of the value. A loss
-    that solves nothing per step may have solved labels before.
+    Every loss has one contract, see :class:`decidewise.losses.Loss`, and works in ``DecisionRegressor(problem, name)``,
+    in torch and in jax. ``p`` is the prediction, ``c`` the costs, ``w`` the optimal decision of ``c`` and ``z*(p)`` the
+    one of ``p``, all of a minimisation. The gradient is exact, a subgradient, or a surrogate that is not the gradient
+    of the value. Solves are rows solved for each row of data, counted by ``CountedProblem`` when this page was made,
+    with the default settings of the loss on a 3×3 grid; projections take a few solves each, depending on the region.
     """
-    return "\n".join([_titled("All losses"), textwrap.dedent(text), _table(headings, rows)])
+    return "\n".join([_titled("All losses"), textwrap.dedent(text), _table(headings, rows, (13, 38, 15, 13, 11, 10))])
 
 
 def problems_page() -> str:
@@ -119,18 +152,19 @@ def problems_page() -> str:
         start = process_time()
         problem.solve(costs)
         time = 1e6 * (process_time() - start) / len(costs)
-        link = f":class:`~decidewise.problems.{kind.owner.__name__}`"
+        link = f":class:`{name} <decidewise.problems.{kind.owner.__name__}>`"
         size = f"{problem.n_costs} costs: {time:.1g} µs" if time < 10 else f"{problem.n_costs} costs: {time:.0f} µs"
-        rows.append((f"``{name}``", link, kind.size, kind.sense or "given", kind.polyhedron, size, kind.ties))
+        rows.append((link, kind.size, kind.sense or "given", kind.polyhedron, size, kind.ties))
         toml = textwrap.indent(as_toml(name, kind.example), "   ")
         examples += [f"``{name}``: {_inline(kind.summary)}", "", ".. code-block:: toml", "", toml]
-    headings = ("kind", "class", "costs", "sense", "polyhedron", "a row of the example", "ties")
+    headings = ("kind", "costs", "sense", "linear constraints", "a row of the example", "ties")
     text = """
-    ``kind`` is what a ``problem.toml`` says; ``decidewise problems KIND`` shows all its keys. The time is that of one
-    row of the small example below, in a batch of 200, on the machine that built this site; ``make speed`` times real
-    sizes.
+    ``kind`` is what a ``problem.toml`` says; ``decidewise problems KIND`` shows all its keys. "Linear constraints" says
+    whether losses that need them, such as CaVE and LAVA, can be used: those of the region itself, those of its linear
+    relaxation, or none. The time is that of one row of the small example below, in a batch of 200, on the machine that
+    built this site; ``make speed`` times real sizes. "Ties" says which of several optimal decisions is returned.
     """
-    lines = [_titled("All problems"), textwrap.dedent(text), _table(headings, rows)]
+    lines = [_titled("All problems"), textwrap.dedent(text), _table(headings, rows, (20, 14, 9, 14, 14, 29))]
     return "\n".join([*lines, _titled("Examples", "-"), *examples])
 
 
@@ -155,19 +189,21 @@ def commands_page() -> str:
 
 
 def errors_page() -> str:
-    """Return the list of errors and warnings."""
+    """Return the errors and warnings of the library, with what to do."""
     import decidewise.errors  # noqa: PLC0415
 
-    lines = [_titled("Errors and warnings"), "Bad arguments are a ``ValueError`` or a ``TypeError`` whose message says"]
-    lines += ["what was expected, what came, and what to do. Other outcomes have classes of their own:", ""]
+    text = """
+    Bad arguments are a ``ValueError`` or a ``TypeError`` whose message says what was expected, what came, and what to
+    do. In a shell the message is one line on standard error and the exit code is 2; ``--debug`` shows the traceback.
+    Other outcomes have classes of their own, importable from ``decidewise.errors``:
+    """
+    rows = []
     for name, found in vars(decidewise.errors).items():
         if inspect.isclass(found) and found.__module__ == "decidewise.errors" and not name.startswith("_"):
-            lines += [
-                f"``{name}``",
-                f"   {_inline(inspect.cleandoc(found.__doc__ or '').partition(chr(10) * 2)[0])}",
-                "",
-            ]
-    return "\n".join(lines)
+            what, _, rest = inspect.cleandoc(found.__doc__ or "").partition("\n\n")
+            rows.append((f"``{name}``", what, rest.partition("\n\n")[0]))
+    table = _table(("class", "what happened", "what to do"), rows)
+    return "\n".join([_titled("Errors and warnings"), textwrap.dedent(text), table])
 
 
 def _commands(command: Any, name: str) -> Iterable[tuple[str, Any]]:
@@ -193,17 +229,54 @@ def _help(text: str) -> list[str]:
 
 
 def _needs(loss: Any) -> list[tuple[str, bool]]:
+    """Return what a loss may need, and whether it does: what it declares, and which problems it refuses."""
+    from decidewise.problems import LinearProgram, ShortestPath  # noqa: PLC0415
+
+    signed = LinearProgram([[1.0, 1.0]], [1.0], lower=-1.0, upper=1.0)
+    is_for_flat = _accepts(loss, ShortestPath(3, 3))
     return [
         ("linear constraints", loss.needs_polyhedron),
         ("flat faces", loss.needs_polytope),
+        ("a curved region", not is_for_flat),
+        ("decisions of zeros and ones", is_for_flat and not _accepts(loss, signed)),
         ("features", loss.needs_features),
         ("a region that all rows share", loss.compares_rows),
+        ("no known costs", loss.directions),
         ("random numbers", loss.random),
     ]
 
 
-def _calls(loss: Any) -> str:
-    return "yes" if loss.solves else "none"
+def _accepts(loss: Any, problem: Any) -> bool:
+    try:
+        loss().check(problem)
+    except ValueError:
+        return False
+    return True
+
+
+def _solves(loss: Any) -> tuple[str, str]:
+    """Count the rows that a loss solves for each row of data: for its labels, and in a step."""
+    from decidewise.problems import Ball, CountedProblem, ShortestPath  # noqa: PLC0415
+
+    grid = ShortestPath(3, 3)
+    problem = CountedProblem(grid if _accepts(loss, grid) else Ball(12))
+    rng = np.random.default_rng(0)
+    costs, X = rng.uniform(1, 2, size=(20, problem.n_costs)), rng.normal(size=(20, 3))
+    target = loss().prepare(problem, costs, X=X, rng=rng)
+    for_labels, problem.n_solves = problem.n_solves, 0
+    loss().value_and_grad(costs + rng.normal(0, 0.3, size=costs.shape), target, rng)
+    labels, step = (f"{solves / len(costs):.2g}" if solves else "none" for solves in (for_labels, problem.n_solves))
+    again = loss().refresh_every
+    return f"{labels}, again every {again} epochs" if again else labels, step
+
+
+def _reference(loss: Any) -> str:
+    """Return the publication that the docstring of a loss's module names: the second paragraph, or a part of it."""
+    _, _, rest = inspect.cleandoc(importlib.import_module(loss.__module__).__doc__ or "").partition("\n\n")
+    paragraph = " ".join(rest.partition("\n\n")[0].split())
+    if quoted := re.search(r'\(([^()]+"[^"]+"[^()]*\b\d{4})\)', paragraph):
+        return quoted[1]
+    return paragraph if re.search(r"\b(19|20)\d\d\b", paragraph) else ""
 
 
 def _is_of(value: Any, name: str) -> bool:
@@ -222,11 +295,14 @@ def _inline(text: str) -> str:
     )
 
 
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table of reStructuredText."""
-    lines = [".. list-table::", "   :header-rows: 1", ""]
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[int] = ()) -> str:
+    """Return a table of reStructuredText; one with widths keeps them, and is scrolled where there is no room."""
+    lines = [".. list-table::", "   :header-rows: 1"]
+    if widths:
+        lines += [f"   :widths: {' '.join(map(str, widths))}", "   :class: wide"]
+    lines.append("")
     for row in (headings, *rows):
         for k, cell in enumerate(row):
-            text = cell if cell.startswith((":class:", "``")) else _inline(cell)
+            text = cell if cell.startswith((":class:", "``")) else "\n\n       ".join(map(_inline, cell.split("\n\n")))
             lines.append(f"   {'*' if k == 0 else ' '} - {text}")
     return "\n".join([*lines, ""])

@@ -19,7 +19,7 @@ X = rng.uniform(-1, 1, size=(n, 4))
 jam = (X[:, [0]] > 0.3) & (X[:, [1]] < 0)  # jams on half of the edges, by a rule
 mean = 1 + 6 * jam * (np.arange(d) % 2) + rng.uniform(0, 1, size=d)
 costs = mean * rng.gamma(5, 1 / 5, size=(n, d))
-trees = {"n_estimators": 60, "num_leaves": 8, "verbose": -1, "random_state": 0}
+trees = {"n_estimators": 60, "num_leaves": 8, "n_jobs": 1, "verbose": -1, "random_state": 0}  # too small to share
 models = {
     "least squares": GeneralizedLinear(),
     "LightGBM": WiseRegressor(LGBMRegressor(**trees), exponent=0),  # exponent 0: plain squares

@@ -7,9 +7,10 @@ from typing import Any
 
 
 class InputError(ValueError):
-    """A file, a plan or a name given by the user cannot be used; the message says why and what to do.
+    """A file, a plan or a name given by the user cannot be used.
 
-    The command line prints the message without a traceback. Any other `ValueError` is a bug, and keeps its traceback.
+    Do what the message says: it names the file, the place in it, and what is allowed there. The command line prints it
+    without a traceback; any other `ValueError` there is a bug, and keeps its traceback.
     """
 
 
@@ -18,12 +19,25 @@ class OtherCodeError(InputError):
 
 
 class SolverError(RuntimeError):
-    """A solver ended without an optimal decision.
+    """A solver ended without an optimal decision: the row is infeasible or unbounded, or a limit was reached.
+
+    Look at row `row` of the batch: check the constraints of that row, bound its variables, or raise the limit of the
+    solver.
 
     Attributes
     ----------
     row : int
         The row of the batch that could not be solved.
+
+    Examples
+    --------
+    >>> from decidewise.problems import LinearProgram
+    >>> shop = LinearProgram([[2.0, 3.0]], [6.0], upper=2).by_row(b_ub=[[6.0], [-1.0]])
+    >>> try:
+    ...     shop.solve([[-1.0, -2.0], [-1.0, -2.0]])
+    ... except SolverError as error:
+    ...     error.row
+    1
     """
 
     def __init__(self, message: str, *, row: int) -> None:
@@ -41,23 +55,39 @@ class SolverError(RuntimeError):
 
 
 class TimeLimitReached(Exception):  # noqa: N818  (not an error: the caller asked for the limit)
-    """The time for a solve is up; see `decidewise.runtime.batches.time_limit`."""
+    """The time for a solve is up; see `decidewise.runtime.batches.time_limit`.
+
+    Catch it, and go on with what has been solved, or allow more seconds.
+    """
 
 
 class CalibrationWarning(UserWarning):
-    """A learner's loss is not calibrated to the conditional mean, so its decisions need not be optimal."""
+    """A learner's loss is not calibrated to the conditional mean, so its decisions need not be optimal.
+
+    Choose a loss that the mean minimises, such as squared error, Poisson or gamma; or keep the learner if its regret on
+    held-out rows is lower all the same.
+    """
 
 
 class OptimalityWarning(UserWarning):
-    """A problem's decision for other costs is better than the one it returned as optimal."""
+    """A problem's decision for other costs is better than the one it returned as optimal.
+
+    Mend the solver of the problem, or tighten its gap: regrets are too low until then.
+    `decidewise.testing.check_problem` shows a row on which it fails.
+    """
 
 
 class TrainingWarning(UserWarning):
-    """Training did not improve the model, so the initial model is kept."""
+    """Training did not improve the model, so the initial model is kept.
+
+    Use the initial model as it is, or train with more epochs, a smaller learning rate or another loss.
+    """
 
 
 class DivergenceError(ArithmeticError):
     """Training diverged: the loss is NaN, or far above its initial value.
+
+    Lower `learning_rate`, or scale the features and costs nearer 1.
 
     Attributes
     ----------

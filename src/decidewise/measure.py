@@ -36,6 +36,8 @@ from decidewise.checks import (
 )
 from decidewise.scaling import norms, unit_rows
 
+__all__ = ["polar", "project", "resample", "reweight", "transform"]
+
 
 def reweight(costs: Any) -> FloatArray:
     """Return the weights of step 1: proportional to the norm of each row, with mean 1.
@@ -48,6 +50,11 @@ def reweight(costs: Any) -> FloatArray:
     -------
     weights : ndarray of shape (n,)
         Zero for a zero row: all decisions cost the same there.
+
+    Examples
+    --------
+    >>> reweight([[4.0, 0.0], [0.0, 1.0]])
+    array([1.6, 0.4])
     """
     return mean_one(norms(as_matrix(costs)))
 
@@ -64,7 +71,14 @@ def mean_one(weights: FloatArray) -> FloatArray:
 
 
 def project(costs: Any) -> FloatArray:
-    """Return the directions of step 2: each row divided by its norm; a zero row stays zero: (n, d) -> (n, d)."""
+    """Return the directions of step 2: each row divided by its norm; a zero row stays zero: (n, d) -> (n, d).
+
+    Examples
+    --------
+    >>> project([[3.0, 4.0], [0.0, 0.0]])
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
     return unit_rows(as_matrix(costs))
 
 
@@ -118,6 +132,11 @@ def polar(costs: Any, xp: Any, *, eps: float = 0.0) -> tuple[Any, Any]:
         The namespace of the array type, as returned by `array_api_compat.array_namespace`.
     eps : float
         Norms below `eps` are raised to `eps`. If `eps` is 0, a zero row has norm and direction zero.
+
+    Examples
+    --------
+    >>> polar(np.array([[3.0, 4.0]]), np)
+    (array([[5.]]), array([[0.6, 0.8]]))
     """
     largest = xp.max(xp.abs(costs), axis=-1, keepdims=True)
     largest = xp.where(largest > 0, largest, xp.ones_like(largest))
@@ -148,6 +167,12 @@ def resample(
     -------
     X_drawn : the drawn rows of `X`
     targets : ndarray of shape (size, d)
+
+    Examples
+    --------
+    >>> X, targets = resample(np.array([["a"], ["b"]]), [[4.0, 0.0], [0.0, 1.0]], 1000, np.random.default_rng(0))
+    >>> float((X == "a").mean().round(1)), targets.mean(axis=0).round(1)  # the first row weighs four times as much
+    (0.8, array([0.8, 0.2]))
     """
     costs = as_matrix(costs)
     check_same_rows(X=X, costs=costs)

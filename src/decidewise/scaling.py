@@ -14,6 +14,8 @@ def norms(rows: FloatArray) -> FloatArray:
     array([5.e+200, 5.e-200])
     """
     squares = np.einsum("ij,ij->i", rows, rows)
+    if len(rows) and squares.min() > 1e-280 and squares.max() < 1e280:
+        return np.sqrt(squares)
     # Scale only the rows whose sum of squares may have overflowed or underflowed.
     extreme = ~((squares > 1e-280) & (squares < 1e280))
     result = np.sqrt(squares, where=~extreme, out=np.zeros(len(rows)))

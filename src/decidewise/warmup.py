@@ -68,6 +68,7 @@ def _tasks() -> dict[str, Callable[[], None]]:
         "CaVE": lambda: _train(path, "cave"),
         "CaVE+": lambda: _train(path, "cave+"),
         "LAVA": lambda: _train(path, "lava"),
+        "I-MLE": lambda: _train(path, "imle"),
         "CaVE on tours": lambda: _train(tour, "cave"),
     }
 

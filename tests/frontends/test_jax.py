@@ -21,7 +21,8 @@ PROBLEMS = {
     "path": ShortestPath(3, 3),
     "knapsack": Knapsack([[3.0, 4.0, 5.0, 6.0, 7.0], [4.0, 2.0, 6.0, 3.0, 5.0]], [12.0, 10.0]),
 }
-ON_POLYTOPES = [name for name in registry if name != "implicit"]
+#: `implicit` and `compact` refuse paths, and `egl` needs features; the last two are tried on their own.
+ON_POLYTOPES = [name for name in registry if name not in ("implicit", "compact", "egl")]
 PAIRS = [
     *(
         pytest.param(name, problem, id=f"{name}-{where}")
@@ -29,6 +30,7 @@ PAIRS = [
         for where, problem in PROBLEMS.items()
     ),
     pytest.param("implicit", Ball(5), id="implicit-ball"),
+    pytest.param("compact", PROBLEMS["knapsack"], id="compact-knapsack"),
 ]
 RANDOM = ["pfy", "dpo", "imle", "aimle"]
 N, N_FEATURES = 20, 4
@@ -107,16 +109,16 @@ def test_vmap_over_models_shares_the_costs():
     np.testing.assert_allclose(values, [loss(X @ w, costs) for w in models], rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", ON_POLYTOPES)
+@pytest.mark.parametrize("name", [*ON_POLYTOPES, "egl"])
 def test_labels_can_be_prepared_once(name):
     problem = PROBLEMS["path"]
     X, costs, weights = draw(problem)
     rows = np.array([4, 0, 7, 5])
     loss = registry[name]()
-    target = loss.prepare(problem, costs)[rows]
+    target = loss.prepare(problem, costs, X=X)[rows]
     expected, gradient = loss.value_and_grad(X[rows] @ weights, target, np.random.default_rng((0, 2)))
 
-    labelled = labelled_loss_function(name, problem, costs)
+    labelled = labelled_loss_function(name, problem, costs, X=X)
     value, prediction_gradient = jax.jit(jax.value_and_grad(labelled))(X[rows] @ weights, rows, 2)
 
     np.testing.assert_allclose(value, expected.mean(), rtol=1e-4, atol=1e-5)

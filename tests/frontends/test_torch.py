@@ -20,7 +20,8 @@ PROBLEMS = {
     "path": ShortestPath(3, 3),
     "knapsack": Knapsack([[3.0, 4.0, 5.0, 6.0, 7.0], [4.0, 2.0, 6.0, 3.0, 5.0]], [12.0, 10.0]),
 }
-ON_POLYTOPES = [name for name in registry if name != "implicit"]
+#: `implicit` and `compact` refuse paths, and `egl` needs features; the last two are tried on their own.
+ON_POLYTOPES = [name for name in registry if name not in ("implicit", "compact", "egl")]
 PAIRS = [
     *(
         pytest.param(name, problem, id=f"{name}-{where}")
@@ -28,6 +29,7 @@ PAIRS = [
         for where, problem in PROBLEMS.items()
     ),
     pytest.param("implicit", Ball(5), id="implicit-ball"),
+    pytest.param("compact", PROBLEMS["knapsack"], id="compact-knapsack"),
 ]
 N, N_FEATURES = 20, 4
 
@@ -68,16 +70,16 @@ def test_the_gradient_of_a_network_follows_from_the_loss_by_the_chain_rule(name,
     np.testing.assert_allclose(layer.bias.grad, 3 * gradient.mean(axis=0), **tolerance)
 
 
-@pytest.mark.parametrize("name", ON_POLYTOPES)
+@pytest.mark.parametrize("name", [*ON_POLYTOPES, "egl"])
 def test_labels_can_be_prepared_once(name):
     problem = PROBLEMS["path"]
     X, costs, layer = draw(problem)
     rows = torch.tensor([4, 0, 7, 5])
     module, loss = loss_module(name, problem, reduction="none"), registry[name]()
 
-    values = module(layer(X[rows]), costs[rows], module.prepare(costs)[rows])
+    values = module(layer(X[rows]), costs[rows], module.prepare(costs, X)[rows])
 
-    target = loss.prepare(problem, costs.numpy(), rng=np.random.default_rng(0).spawn(1)[0])[rows.numpy()]
+    target = loss.prepare(problem, costs.numpy(), X=X.numpy(), rng=np.random.default_rng(0).spawn(1)[0])[rows.numpy()]
     expected, _ = loss.value_and_grad(layer(X[rows]).detach().numpy(), target, np.random.default_rng(0))
     np.testing.assert_allclose(values.detach(), expected, rtol=1e-12, atol=1e-12)
 

@@ -63,8 +63,8 @@ class TestLabels:
     def test_few_losses_need_labels_of_their_own(self):
         own = {name for name, loss in registry.items() if loss.label is not Loss.label}
         assert own == {
-            "cave", "cave+", "cave-hybrid", "cilp", "dys", "intopt", "lancer", "lava", "lodl", "mom", "one-sided",
-            "pear", "pg-adaptive", "qptl", "spo-relax",
+            "cave", "cave+", "cave-hybrid", "cilp", "compact", "dys", "egl", "intopt", "lancer", "lava", "lodl",
+            "mipaal", "mom", "one-sided", "pear", "pg-adaptive", "projectnet", "qptl", "spo-relax",
         }  # fmt: skip
 
     def test_features_and_random_numbers_are_at_hand(self):

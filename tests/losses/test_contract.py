@@ -66,8 +66,13 @@ def six_costs(loss):
     return next(PROBLEMS[name] for name in ("top", "curved top") if accepts(loss, PROBLEMS[name]))
 
 
+def prepare(loss, problem, costs):
+    """Return the target, with features for the loss that needs them."""
+    return loss.prepare(problem, costs, X=np.random.default_rng(2).normal(size=(len(costs), 3)))
+
+
 def evaluate(loss, problem, prediction, costs):
-    return loss.value_and_grad(prediction, loss.prepare(problem, costs), np.random.default_rng(0))
+    return loss.value_and_grad(prediction, prepare(loss, problem, costs), np.random.default_rng(0))
 
 
 @on_every_loss
@@ -76,8 +81,8 @@ def test_a_loss_is_a_frozen_dataclass_that_accepts_a_polyhedron_or_a_curved_regi
     assert is_dataclass(loss)
     assert loss == type(loss)()
     assert loss.gradient in {"exact", "subgradient", "surrogate"}
-    assert accepts(loss, PROBLEMS["path"]) != (loss == registry["implicit"]())
-    assert accepts(loss, PROBLEMS["path"]) or accepts(loss, Ellipsoid(np.eye(3)))
+    assert accepts(loss, PROBLEMS["path"]) != (type(loss) in (registry["implicit"], registry["compact"]))
+    assert accepts(loss, PROBLEMS["top"]) or accepts(loss, Ellipsoid(np.eye(3)))
 
 
 @on_every_pair
@@ -96,7 +101,7 @@ def test_gradients_teach_something(loss, problem):
 def test_what_is_no_target_or_no_generator_is_refused(loss):
     problem = six_costs(loss)
     prediction, costs = draw(problem)
-    target, rng = loss.prepare(problem, costs), np.random.default_rng(0)
+    target, rng = prepare(loss, problem, costs), np.random.default_rng(0)
     assert isinstance(target, loss.target_type)
 
     name = type(loss).__name__
@@ -135,7 +140,7 @@ def test_a_wrong_pairing_is_an_error_with_a_sentence(loss):
 def test_wrong_shapes_are_refused(loss):
     problem = six_costs(loss)
     prediction, costs = draw(problem)
-    target = loss.prepare(problem, costs)
+    target = prepare(loss, problem, costs)
 
     with pytest.raises(ValueError, match=r"(TopK|Portfolio) needs 6 columns of costs.*costs\.shape=\(20, 5\)"):
         loss.prepare(problem, costs[:, :5])

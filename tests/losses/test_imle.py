@@ -39,6 +39,18 @@ def test_moments_of_the_noise(rng):
     np.testing.assert_allclose(noise.var(), (1 / i**2).sum() / 5, rtol=0.05)
 
 
+@pytest.mark.parametrize("kappa", [2.0, 5.0, 7.5, 0.5, 40.0])
+def test_the_noise_is_that_of_the_gamma_variables_of_numpy(rng, kappa):
+    """From the same random numbers, so that results do not depend on which code draws them."""
+    twin = np.random.default_rng(17)
+    terms = [twin.gamma(1 / kappa, kappa / i, (300, 7)) for i in range(1, 11)]
+
+    noise = sum_of_gamma(rng, (300, 7), kappa=kappa)
+
+    np.testing.assert_allclose(noise, (sum(terms) - np.log(10)) / kappa, rtol=1e-12, atol=1e-14)
+    assert rng.bit_generator.state == twin.bit_generator.state
+
+
 def test_on_the_simplex_it_compares_items(rng):
     costs, prediction = rng.normal(size=(2, 20, 5))
     gamma = rng.gamma(1.0, size=(3, 20, 5))

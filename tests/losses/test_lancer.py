@@ -67,3 +67,8 @@ def test_it_improves_on_a_bad_start():
 def test_bad_parameters(name):
     with pytest.raises(ValueError, match=name):
         Lancer(**{name: 0})
+
+
+def test_too_few_samples_are_refused():
+    with pytest.raises(ValueError, match=r"from 4 regrets how 6 errors count.*Pass more rows, or raise n_samples"):
+        Lancer(n_samples=2).prepare(TopK(6, 2), np.ones((2, 6)))

@@ -3,6 +3,7 @@ import pytest
 from scipy.optimize import lsq_linear
 
 from decidewise.losses import Lodl
+from decidewise.losses.lodl import nonnegative_fit
 from decidewise.problems import KnownCosts, TopK
 
 
@@ -38,7 +39,16 @@ def test_planted_weights_are_recovered():
 
     for weights in rng.uniform(0.5, 3.0, size=(20, 4)):
         regrets = (weights * errors**2).mean(axis=1)
-        np.testing.assert_allclose(Lodl()._fit(errors, regrets), np.stack([weights, weights]), rtol=1e-9)
+        np.testing.assert_allclose(Lodl()._fit(errors[None], regrets[None]), [[weights, weights]], rtol=1e-9)
+
+
+def test_columns_that_depend_on_each_other_are_fitted_too():
+    design = np.random.default_rng(0).uniform(size=(50, 4))[:, [0, 1, 2, 3, 1, 0]]
+    values = design @ [1.0, 2.0, 0.0, 0.5, 0.0, 0.0]
+    for k in (4, 5, 6):
+        weights = nonnegative_fit(design[:, :k] / np.linalg.norm(design[:, :k], axis=0), values)
+        np.testing.assert_allclose(design[:, :k] / np.linalg.norm(design[:, :k], axis=0) @ weights, values, rtol=1e-9)
+        assert (weights >= 0).all()
 
 
 def test_labels_do_not_depend_on_parts_of_memory(monkeypatch):

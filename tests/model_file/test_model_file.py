@@ -154,6 +154,16 @@ def test_an_average_that_was_chosen_is_saved(path):
     assert (summary.n_features, summary.n_costs) == (3, 4)
 
 
+def test_weights_of_an_average_are_kept(path):
+    members = [("a", WiseRegressor()), ("b", LinearRegression())]
+    model = AveragedRegressor(members, weights=[3.0, 1.0]).fit(X, COSTS)
+    save_model(model, path)
+    np.testing.assert_array_equal(load_model(path).predict(X), model.predict(X))
+    model.weights = [1.0]
+    with pytest.raises(TypeError, match="weights must be a vector of length 2"):
+        save_model(model, path)
+
+
 def test_a_loaded_model_learns_on(path):
     model = WiseRegressor().fit(X[:50], COSTS[:50])
     save_model(model, path)

@@ -35,7 +35,7 @@ ROWS = [
     make_pipeline(StandardScaler(), WiseRegressor(GeneralizedLinear(alpha=0.1))),
     WiseRegressor(make_pipeline(StandardScaler(with_mean=False), StandardScaler(), GAMMA)),
     AveragedRegressor([("a", WiseRegressor()), ("b", GAMMA)]),
-    AveragedRegressor([("a", GeneralizedLinear()), ("b", GAMMA)], directions=False),
+    AveragedRegressor([("a", GeneralizedLinear()), ("b", GAMMA)], directions=False, weights=[0.2, 0.8]),
     DecisionRegressor(PROBLEM, link="log", epochs=1, random_state=0),
     WiseRegressorCV(PROBLEM, [WiseRegressor(), WiseRegressor(GAMMA)], random_state=0),
 ]

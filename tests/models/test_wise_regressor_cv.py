@@ -148,6 +148,26 @@ class TestChoice:
         np.testing.assert_array_equal(averaged.predict(self.X)[4:9, 0], [1, 0, 1, 0, 0])
         assert self.choose([7, 8, 9, 10], [7, 8], [5], rule="minimum").members_ == ["3 Expert"]
 
+    @pytest.mark.parametrize(("wrong", "n_of_mean"), [([], 0), ([90], 1), ([90, 91], 1)])
+    def test_the_training_mean_has_a_share_until_another_is_proven_better(self, wrong, n_of_mean, capsys):
+        # The mean is wrong in the four rows with negative costs, and an expert in rows of its own.
+        costs = np.where(self.X < 4, -1.0, 1.0)
+        candidates = {"mean": DummyRegressor(), "expert": Expert(costs, wrong)}
+        model = WiseRegressorCV(Ball(1), candidates, random_state=0).fit(self.X, costs)
+        more = np.repeat([2.0, -2.0, 0.0], [4, len(wrong), 96 - len(wrong)])
+        n_errors = more.mean() / (more.std(ddof=1) / 10)
+        share = max(0.0, 1 - n_errors / 2)
+        weights = {"expert": 1 - share} | ({"mean": share} if n_of_mean else {})
+        if n_errors < 1:  # then the mean is also one of the candidates that are close
+            weights = {"mean": share + (1 - share) / 2, "expert": (1 - share) / 2}
+        assert model.weights_ == pytest.approx(weights)
+        expert = np.sign(costs) * np.where(np.isin(self.X, wrong), -1.0, 1.0)
+        expected = weights["expert"] * expert + weights.get("mean", 0.0)
+        np.testing.assert_allclose(model.predict(self.X), expected)
+        model.summary()
+        said = "which they are not proven to beat"
+        assert (said in capsys.readouterr().out) == bool(n_of_mean)
+
     def test_what_is_hard_for_all_does_not_blur_the_difference(self):
         hard = list(range(50))
         model = self.choose([*hard, 60, 61], hard)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from decidewise.losses import Implicit, Qptl
-from decidewise.problems import Ball, Ellipsoid, Knapsack, Portfolio, TopK
+from decidewise.problems import Ball, ConicProgram, Ellipsoid, Knapsack, Portfolio, Quadratic, SecondOrder, TopK
 
 torch = pytest.importorskip("torch")
 N = 6
@@ -65,6 +65,29 @@ def test_implicit_is_that_of_cvxpylayers(problem):
     else:
         root = np.linalg.cholesky(problem.matrix) if isinstance(problem, Ellipsoid) else np.eye(3)
         constraints = [cp.norm(root.T @ w) <= problem.radius]
+    layer = CvxpyLayer(cp.Problem(cp.Minimize(p @ w), constraints), parameters=[p], variables=[w])
+    exact = {"solve_method": "Clarabel", "tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
+    check(Implicit(), problem, lambda costs: layer(costs, solver_args=exact)[0])
+
+
+@pytest.mark.filterwarnings("ignore")  # of the peers
+def test_implicit_on_a_conic_program_is_that_of_cvxpylayers():
+    cp = pytest.importorskip("cvxpy")
+    pytest.importorskip("diffcp")
+    pytest.importorskip("cvxpylayers")
+    from cvxpylayers.torch import CvxpyLayer  # noqa: PLC0415
+
+    problem = ConicProgram(
+        [[1.0, 2.0, 1.0]], [1.5], lower=-1.0,
+        cones=[Quadratic(COVARIANCE, q=[0.1, 0.0, -0.1], r=0.8), SecondOrder(np.eye(3), b=[0.3, 0.0, 0.0], d=0.9)],
+    )  # fmt: skip
+    w, p = cp.Variable(3), cp.Parameter(3)
+    constraints = [
+        w >= -1,
+        w @ np.array([1.0, 2.0, 1.0]) <= 1.5,
+        cp.quad_form(w, COVARIANCE) + np.array([0.1, 0.0, -0.1]) @ w <= 0.8,
+        cp.norm(w + np.array([0.3, 0.0, 0.0])) <= 0.9,
+    ]
     layer = CvxpyLayer(cp.Problem(cp.Minimize(p @ w), constraints), parameters=[p], variables=[w])
     exact = {"solve_method": "Clarabel", "tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
     check(Implicit(), problem, lambda costs: layer(costs, solver_args=exact)[0])

@@ -47,6 +47,26 @@ def test_ties_depend_neither_on_other_rows_nor_on_scale():
     np.testing.assert_allclose(relaxed_vertices(region, 1e4 * costs[::-1])[::-1], together, atol=1e-12)
 
 
+def test_ties_along_a_variable_without_bounds_do_not_depend_on_other_rows():
+    """Levels of a reservoir, releases, and what the last level is worth: without a cost, any number up to the worth."""
+    rng, T = np.random.default_rng(1), 16
+    n, t, slopes = 2 * T + 2, np.arange(T), np.linspace(0.0, 1.0, 8)
+    flow, worth = np.zeros((T, n)), np.zeros((8, n))
+    flow[t, t], flow[t, t + 1], flow[t, T + 1 + t] = -1.0, 1.0, rng.integers(2, 9, size=T)
+    worth[:, T], worth[:, -1] = -slopes, 1.0
+    lower, upper = np.zeros(n), np.full(n, 10.0)
+    lower[0], upper[0], upper[T + 1 : -1], lower[-1], upper[-1] = 9.0, 9.0, 0.5, -np.inf, np.inf
+    inflow = rng.uniform(size=T)
+    region = Polyhedron(csr_array(worth), 5.0 - 4.0 * slopes + slopes**2, csr_array(flow), inflow, lower, upper)
+    costs = rng.normal(size=(40, n)) * (rng.random((40, n)) < 0.1)
+    costs[:, -1] = 0.0
+
+    together = relaxed_vertices(region, costs)
+
+    np.testing.assert_array_equal(relaxed_vertices(region, 1e4 * costs[::-1])[::-1], together)
+    np.testing.assert_array_equal(np.vstack([relaxed_vertices(region, row[np.newaxis]) for row in costs]), together)
+
+
 def test_an_empty_region_is_a_solver_error_with_its_row():
     with pytest.raises(SolverError, match=r"row 0: HiGHS ended with status 'Infeasible'. No decision keeps all"):
         relaxed_vertices(polyhedron(upper=0.1), np.ones((2, 8)))

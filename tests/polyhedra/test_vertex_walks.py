@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, random_array
 
 from decidewise.polyhedra import Polyhedron
 from decidewise.polyhedra.highs import Solver
-from decidewise.polyhedra.program import Program
+from decidewise.polyhedra.program import Highs, Program
 from decidewise.polyhedra.vertex_walks import VertexWalks
 
 
@@ -44,10 +44,38 @@ def test_every_vertex_is_optimal_and_the_same_from_everywhere(seed):
     )
 
 
+def test_a_program_of_hundreds_of_rows_is_walked_to_the_same_bits():
+    rng = np.random.default_rng(0)
+    A = csr_array(random_array((110, 220), density=0.05, rng=rng, data_sampler=lambda size: rng.uniform(0.5, 2, size)))
+    b = np.asarray(A.sum(axis=1)).ravel() * 0.3
+    region = Polyhedron(A, b, csr_array((0, 220)), np.zeros(0), np.zeros(220), np.ones(220))
+    costs = -(10 + rng.normal(size=(60, 5)) @ rng.normal(size=(5, 220)))
+    program = Program.of(region)
+    assert VertexWalks.fits(program)
+
+    vertices = Solver(program).minimize(costs)
+
+    for row, vertex in zip(costs[::6], vertices[::6], strict=True):
+        assert row @ vertex == pytest.approx(linprog(row, A, b, bounds=(0, 1)).fun, rel=1e-10)
+    np.testing.assert_array_equal(Solver(program).minimize(7.3 * costs[::-1])[::-1], vertices)
+
+
+def test_most_rows_need_no_other_solver(monkeypatch):
+    """What a walk cannot certify is left to HiGHS; if that were most rows, the walks would be for nothing."""
+    rng = np.random.default_rng(1)
+    program = Program.of(random_polyhedron(rng))
+    solver = Solver(program)
+    solver.minimize(rng.normal(size=(1, len(program.lower))))
+    calls = []
+    run = Highs.run
+    monkeypatch.setattr(Highs, "run", lambda self, costs: calls.append(1) or run(self, costs))
+    solver.minimize(rng.normal(size=(100, len(program.lower))))
+    assert len(calls) <= 5
+
+
 def test_what_is_too_large_is_left_to_the_solver():
-    region = random_polyhedron(np.random.default_rng(0))
-    assert VertexWalks.fits(Program.of(region))
-    wide = Polyhedron(
-        csr_array(np.ones((200, 400))), np.ones(200), csr_array((0, 400)), np.ones(0), np.zeros(400), np.ones(400)
+    assert VertexWalks.fits(Program.of(random_polyhedron(np.random.default_rng(0))))
+    tall = Polyhedron(
+        csr_array(np.ones((500, 9))), np.ones(500), csr_array((0, 9)), np.ones(0), np.zeros(9), np.ones(9)
     )
-    assert not VertexWalks.fits(Program.of(wide))
+    assert not VertexWalks.fits(Program.of(tall))

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from decidewise import DecisionRegressor, SolverError
+from decidewise.polyhedra import highs
 from decidewise.problems import LinearProgram, ParallelProblem
 from decidewise.testing import check_problem
 from decidewise.testing.requirements import pickled
@@ -138,6 +139,35 @@ def test_the_contract_in_whole_numbers():
     check_problem(problem, costs=costs, tolerance=0.0)
     packs = np.array([pack for pack in np.ndindex((2,) * 5) if np.all(weights @ pack <= [9.0, 11.0])])
     np.testing.assert_array_equal((costs * problem.solve(costs)).sum(axis=1), (costs @ packs.T).max(axis=1))
+
+
+@pytest.mark.parametrize("sides", [[[7.0, 9.0]], [[7.0, 9.0], [6.5, 8.0]]], ids=["one region", "by row"])
+def test_a_vertex_that_is_whole_needs_no_branching_and_all_others_get_it(sides, monkeypatch):
+    rng = np.random.default_rng(8)
+    weights, costs = rng.uniform(1.0, 3.0, size=(2, 8)).round(1), rng.normal(size=(40, 8))
+    sides = np.resize(sides, (40, 2)) if len(sides) > 1 else sides[0]
+    problem = LinearProgram(weights, sides, upper=1, integrality=1, sense="max")
+    relaxed = -problem.minimize_relaxation(-costs)
+    whole = np.abs(relaxed - relaxed.round()).max(axis=1) < 1e-9
+    branched = []
+    solve = highs._Integers.solve
+    monkeypatch.setattr(highs._Integers, "solve", lambda self, *row: branched.append(row) or solve(self, *row))
+
+    decisions = problem.solve(costs)
+
+    assert 0 < len(branched) == (~whole).sum() < 40
+    packs = np.array(list(np.ndindex((2,) * 8)), dtype=float)
+    for row, limit, decision in zip(costs, np.broadcast_to(sides, (40, 2)), decisions, strict=True):
+        fits = packs[(packs @ weights.T <= limit + 1e-9).all(axis=1)]
+        assert row @ decision == pytest.approx((fits @ row).max(), abs=1e-9)
+    np.testing.assert_array_equal(decisions, decisions.round())
+
+
+def test_a_row_without_whole_numbers_is_named_among_rows_whose_vertices_are_whole():
+    sums = np.array([[2.0], [4.0], [3.0], [2.0]])
+    problem = LinearProgram(A_eq=[[2.0, 2.0]], b_eq=sums, upper=5, integrality=1)
+    with pytest.raises(SolverError, match="row 2: HiGHS ended with status 'Infeasible'"):
+        problem.solve([[1.0, 2.0]] * 4)
 
 
 def test_a_mixed_program_that_the_presolve_of_highs_1_14_gets_wrong():

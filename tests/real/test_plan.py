@@ -44,7 +44,7 @@ def test_parameters_are_the_same_for_every_task_but_where_the_plan_says_so():
         for method in problem.methods
         if method.parameters
     }
-    assert special.keys() == {("scheduling", "SPO+"), ("scheduling", "choice"), ("made_storage", "choice")}
+    assert special.keys() == {("made_storage", "choice")}
 
 
 @pytest.fixture(scope="module")

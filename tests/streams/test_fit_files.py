@@ -18,6 +18,7 @@ from decidewise import GeneralizedLinear, WiseRegressor
 from decidewise.runtime import files as whole_files
 from decidewise.streams import ArrayRows, FileRows
 from decidewise.streams.checkpoint import Checkpoint
+from decidewise.streams.table_file import TableFile
 
 COLUMNS = {"features": "x_*", "costs": "c_*", "block_rows": 600}
 MODELS = [
@@ -77,6 +78,15 @@ def test_digits_depend_on_the_blocks_alone(table, tmp_path, monkeypatch):
     many = GeneralizedLinear("gamma").fit_files(tmp_path, **COLUMNS)
     assert (parameters(few) == parameters(many)).all()
     assert close(parameters(arrays), parameters(few), 1e-12)  # arrays are laid out in rows, and files in columns
+
+
+@pytest.mark.parametrize(("model", "n_passes"), [(WiseRegressor(), 1), (WiseRegressor(lifted=True), 3)], ids=repr)
+def test_a_pass_reads_each_file_once(model, n_passes, folder, monkeypatch):
+    opened = []
+    read = TableFile.pieces
+    monkeypatch.setattr(TableFile, "pieces", lambda file, *rest: opened.append(file.path.name) or read(file, *rest))
+    model.fit_files(folder, **COLUMNS)  # its first rows, which set the units, are those of the first pass
+    assert sorted(opened) == sorted(n_passes * [path.name for path in folder.iterdir()])
 
 
 def test_without_an_intercept(table):

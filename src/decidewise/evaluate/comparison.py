@@ -55,6 +55,13 @@ def regret_interval(
     On average they are zero, and their standard deviation is at most a fraction of `sqrt(2 / 65,536)`, 0.6 %, of the
     sum, whatever the distribution. The noise of 2,000 resamples is five times as large. With `blocks`, consecutive
     blocks take the place of rows.
+
+    Examples
+    --------
+    >>> from decidewise.data import make_shortest_path
+    >>> data = make_shortest_path(400, degree=4, seed=0)
+    >>> print(regret_interval(data.problem, data.mean_costs, data.costs))  # of the true expected costs: the floor
+    5.65 [4.81, 6.48]
     """
     options = Bootstrap.of(level, n_resamples, rng, blocks)
     truth = Hindsight.of(problem, costs)
@@ -165,6 +172,19 @@ def compare(
         The model that the others are compared with; by default the first.
     problem, costs, level, n_resamples, rng, unambiguous, blocks
         As for `regret_interval`. With `blocks="auto"` all intervals use the longest blocks that one of them needs.
+
+    Examples
+    --------
+    >>> from decidewise import GeneralizedLinear, WiseRegressor
+    >>> from decidewise.data import make_shortest_path
+    >>> train, test = make_shortest_path(800, degree=6, seed=0).split(400)
+    >>> models = {"least squares": GeneralizedLinear(), "wise": WiseRegressor()}
+    >>> predictions = {name: model.fit(train.X, train.costs).predict(test.X) for name, model in models.items()}
+    >>> print(compare(test.problem, predictions, test.costs))
+    model          regret %              minus least squares
+    least squares  13.49 [11.17, 15.81]
+    wise           7.45 [5.63, 9.28]     -6.04 [-8.21, -3.86]
+    95 % bootstrap intervals over 400 rows.
     """
     if not isinstance(predictions, Mapping):
         raise TypeError(
@@ -197,6 +217,14 @@ def compare_regrets(
     """Compare models whose regrets (n,) on the rows of `truth` are already known; see `compare`.
 
     With `blocks`, the rows of `truth` are in order.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> truth = Hindsight.of(TopK(2, 1, sense="max"), [[1.0, 2.0], [3.0, 1.0], [2.0, 4.0]])
+    >>> regrets = {"first": truth.regret_of(np.array([[1.0, 0.0]] * 3)), "best": np.zeros(3)}
+    >>> [round(row.regret.estimate, 2) for row in compare_regrets(truth, regrets)]
+    [33.33, 0.0]
     """
     options = Bootstrap.of(level, n_resamples, rng, blocks)
     return _compare(truth, regrets, next(iter(regrets)) if baseline is None else baseline, options)

@@ -57,6 +57,13 @@ def decision_regret(problem: Problem, prediction: Any, costs: Any, *, unambiguou
         If a regret is negative by more than 1e-4 of the values compared, which means that the problem does not return
         optimal decisions. A problem of your own may maximise by mistake. Training with a cache or a heuristic is fine,
         but evaluate with an exact problem.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> costs, prediction = [[1.0, 2.0, 3.0], [5.0, 1.0, 4.0]], [[1.0, 3.0, 2.0], [5.0, 1.0, 4.0]]
+    >>> decision_regret(TopK(3, 1, sense="max"), prediction, costs)
+    array([1., 0.])
     """
     return Hindsight.of(problem, costs).regret(prediction, unambiguous=unambiguous)
 
@@ -65,6 +72,13 @@ def normalized_regret(problem: Problem, prediction: Any, costs: Any, *, unambigu
     """Return the regret in percent of the optimal value: `100 · Σ regret / Σ |c·w(c)|`.
 
     The parameters are those of `decision_regret`.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> costs, prediction = [[1.0, 2.0, 3.0], [5.0, 1.0, 4.0]], [[1.0, 3.0, 2.0], [5.0, 1.0, 4.0]]
+    >>> normalized_regret(TopK(3, 1, sense="max"), prediction, costs)
+    12.5
     """
     return Hindsight.of(problem, costs).normalized_regret(prediction, unambiguous=unambiguous)
 
@@ -82,6 +96,13 @@ class Hindsight:
         The optimal values.
     cost_names : tuple of str, optional
         The column names of the costs; predictions with names must have the same, in the same order.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> truth = Hindsight.of(TopK(3, 1, sense="max"), [[1.0, 2.0, 3.0], [5.0, 1.0, 4.0]])
+    >>> truth.best, truth.normalized_regret([[1.0, 3.0, 2.0], [5.0, 1.0, 4.0]])
+    (array([3., 5.]), 12.5)
     """
 
     problem: Problem

@@ -43,7 +43,14 @@ ROUNDING = 1e-9
 
 
 class Interval(NamedTuple):
-    """An estimate and the ends of its confidence interval."""
+    """An estimate and the ends of its confidence interval.
+
+    Examples
+    --------
+    >>> regret = Interval(12.5, 11.0, 14.0)
+    >>> print(regret, regret.scaled(2.0).high)
+    12.50 [11.00, 14.00] 28.0
+    """
 
     estimate: float
     low: float

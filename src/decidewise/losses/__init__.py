@@ -11,10 +11,12 @@ from decidewise.losses.base import SHARED, DecisionTarget, Loss, Target, row_dot
 from decidewise.losses.cave import Cave, CaveHybrid, CavePlus
 from decidewise.losses.cilp import Cilp
 from decidewise.losses.cmap import Cmap
+from decidewise.losses.compact import Compact
 from decidewise.losses.cosine import Cosine, cosine
 from decidewise.losses.dbb import Dbb
 from decidewise.losses.dpo import Dpo
 from decidewise.losses.dys import Dys
+from decidewise.losses.egl import Egl
 from decidewise.losses.imle import Imle
 from decidewise.losses.implicit import Implicit
 from decidewise.losses.intopt import IntOpt
@@ -22,6 +24,7 @@ from decidewise.losses.lancer import Lancer
 from decidewise.losses.lava import Lava
 from decidewise.losses.lodl import Lodl
 from decidewise.losses.ltr import LtrListwise, LtrPairwise, LtrPointwise
+from decidewise.losses.mipaal import Mipaal
 from decidewise.losses.mom import Mom
 from decidewise.losses.mse import Mse, mse
 from decidewise.losses.nce import Nce
@@ -33,6 +36,7 @@ from decidewise.losses.pfy import Pfy
 from decidewise.losses.pg import Pg
 from decidewise.losses.pg_adaptive import PgAdaptive
 from decidewise.losses.pg_dca import PgDca
+from decidewise.losses.project_net import ProjectNet
 from decidewise.losses.qptl import Qptl
 from decidewise.losses.rfwo import Rfwo
 from decidewise.losses.rfy import Rfy
@@ -80,6 +84,10 @@ registry: dict[str, type[Loss]] = {
     "lancer": Lancer,
     "implicit": Implicit,
     "dys": Dys,
+    "projectnet": ProjectNet,
+    "mipaal": Mipaal,
+    "compact": Compact,
+    "egl": Egl,
 }
 
 
@@ -117,11 +125,13 @@ __all__ = [
     "CavePlus",
     "Cilp",
     "Cmap",
+    "Compact",
     "Cosine",
     "Dbb",
     "DecisionTarget",
     "Dpo",
     "Dys",
+    "Egl",
     "Imle",
     "Implicit",
     "IntOpt",
@@ -132,6 +142,7 @@ __all__ = [
     "LtrListwise",
     "LtrPairwise",
     "LtrPointwise",
+    "Mipaal",
     "Mom",
     "Mse",
     "Nce",
@@ -142,6 +153,7 @@ __all__ = [
     "Pg",
     "PgAdaptive",
     "PgDca",
+    "ProjectNet",
     "Qptl",
     "Rfwo",
     "Rfy",

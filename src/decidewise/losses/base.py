@@ -144,7 +144,15 @@ class Target:
 
 @dataclass(frozen=True)
 class DecisionTarget(Target):
-    """Costs with their optimal decisions `(n, d)` and optimal values `(n,)`."""
+    """Costs with their optimal decisions `(n, d)` and optimal values `(n,)`.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> target = DecisionTarget.of(TopK(3, 1, sense="min"), np.array([[3.0, 2.0, 4.0]]))
+    >>> target.decisions, target.values
+    (array([[0., 1., 0.]]), array([2.]))
+    """
 
     decisions: FloatArray
     values: FloatArray
@@ -169,6 +177,12 @@ def solve_labels(problem: Problem, costs: FloatArray, *, relaxed: bool = False) 
     """Return optimal decisions for costs to be minimised, (n, d) -> (n, d), with a progress bar if it takes long.
 
     They are those of `problem.minimize` or, if `relaxed`, of `problem.minimize_relaxation`.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> solve_labels(TopK(3, 1, sense="min"), np.array([[1.0, 2.0, 4.0]]))
+    array([[1., 0., 0.]])
     """
     decisions = np.empty_like(costs)
     for first in tracked(range(0, len(costs), _ROWS_PER_PART), "Solving for the labels"):
@@ -182,7 +196,25 @@ def solve_labels(problem: Problem, costs: FloatArray, *, relaxed: bool = False) 
 
 
 class Loss(ABC):
-    """A function of a predicted cost vector that training minimises, with its gradient."""
+    """A function of a predicted cost vector that training minimises, with its gradient.
+
+    Examples
+    --------
+    A loss of your own is one class. It sees a minimisation, whatever the sense of the problem:
+
+    >>> from decidewise.problems import TopK
+    >>> class Perceptron(Loss):
+    ...     '''How much worse the optimal decision `w` is under the prediction than the decision for it.'''
+    ...
+    ...     gradient = "subgradient"
+    ...
+    ...     def evaluate(self, prediction, target, rng):
+    ...         gap = target.decisions - target.minimize(prediction)
+    ...         return row_dot(prediction, gap), gap
+    >>> target = Perceptron().prepare(TopK(3, 1, sense="min"), [[1.0, 2.0, 4.0]])
+    >>> Perceptron().value_and_grad([[2.0, 1.0, 4.0]], target, np.random.default_rng(0))
+    (array([1.]), array([[ 1., -1.,  0.]]))
+    """
 
     #: What `evaluate` returns as the gradient: "exact" (the gradient of the value), "subgradient" (the gradient where
     #: the value has one) or "surrogate" (a useful direction that is not the gradient of the value).
@@ -371,5 +403,11 @@ def _sign(problem: Problem) -> float:
 
 
 def row_dot(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return the inner product of each row of `a` with the same row of `b`: (n, d), (n, d) -> (n,)."""
+    """Return the inner product of each row of `a` with the same row of `b`: (n, d), (n, d) -> (n,).
+
+    Examples
+    --------
+    >>> row_dot(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 1.0], [0.0, 2.0]]))
+    array([3., 8.])
+    """
     return np.einsum("ij,ij->i", a, b)

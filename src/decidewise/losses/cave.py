@@ -90,6 +90,15 @@ class Cave(_ConeAligned):
     ----------
     relaxed : bool
         For an integer problem, take the optimum of its linear relaxation.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> loss = Cave()
+    >>> target = loss.prepare(TopK(2, 1, sense="min"), [[1.0, 2.0], [1.0, 2.0]])
+    >>> values, gradient = loss.value_and_grad([[3.0, 7.0], [1.0, 0.0]], target, np.random.default_rng(0))
+    >>> values.round(3)  # the first prediction leads to the same decision as the costs
+    array([0.   , 0.293])
     """
 
     gradient = "subgradient"

@@ -16,7 +16,7 @@ from decidewise.losses.base import Loss, row_dot
 from decidewise.losses.namespace import namespace_of
 from decidewise.losses.wise import WiseTarget
 from decidewise.measure import polar
-from decidewise.scaling import norms, unit_rows
+from decidewise.scaling import norms
 
 
 def cosine(prediction: Any, costs: Any) -> Any:
@@ -77,7 +77,8 @@ class Cosine(Loss):
         self, prediction: FloatArray, target: WiseTarget, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Return values and gradient."""
-        predicted, length = unit_rows(prediction), norms(prediction)[:, None]
+        length = norms(prediction)[:, None]
+        predicted = np.divide(prediction, length, out=np.zeros_like(prediction), where=length > 0)
         agreement = row_dot(predicted, target.directions)
         slope = agreement[:, None] * predicted - target.directions
         weights = np.divide(target.norms, length, out=np.zeros_like(length), where=length > 0)

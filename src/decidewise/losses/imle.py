@@ -12,6 +12,10 @@ import numpy as np
 
 from decidewise.checks import FloatArray, as_integer, as_positive
 from decidewise.losses.base import DecisionTarget, Loss, row_dot
+from decidewise.runtime.kernels import kernel
+
+# A power that is a product of more factors takes longer than the logarithm and exponential that it replaces.
+_MOST_FACTORS = 16
 
 
 def sum_of_gamma(
@@ -21,8 +25,40 @@ def sum_of_gamma(
 
     Each entry is `(Σ_i Gamma(1/κ, κ/i) - log m) / κ` over `i = 1, ..., m`; exact as `m = n_terms` grows.
     """
-    terms = (rng.gamma(1 / kappa, kappa / i, shape) for i in range(1, n_terms + 1))
-    return (sum(terms, np.zeros(shape)) - np.log(n_terms)) / kappa
+    total = np.zeros(shape)
+    if type(rng) is np.random.Generator and 1 < kappa <= _MOST_FACTORS and float(kappa).is_integer():
+        add_gammas(rng, total.ravel(), kappa, int(kappa), n_terms)
+    else:
+        for i in range(1, n_terms + 1):
+            total += rng.gamma(1 / kappa, kappa / i, shape)
+    total -= np.log(n_terms)
+    total /= kappa
+    return total
+
+
+@kernel
+def add_gammas(rng: np.random.Generator, total: FloatArray, kappa: float, whole: int, n_terms: int) -> None:
+    """Add `Gamma(1/κ, κ/i)` for `i = 1, ..., m` to each entry of the total (n,), for a whole `κ` above 1.
+
+    The method (Ahrens & Dieter 1974) and the random numbers are those of `Generator.gamma`, which takes twice the time,
+    since its power `1/κ` may be any number; here it is a product. The results agree up to rounding.
+    """
+    shape = 1 / kappa
+    for i in range(1, n_terms + 1):
+        scale = kappa / i
+        for k in range(len(total)):
+            while True:
+                uniform, exponential = rng.random(), rng.standard_exponential()
+                root, limit = uniform, exponential
+                if uniform > 1.0 - shape:
+                    tail = -np.log((1 - uniform) / shape)
+                    root, limit = 1.0 - shape + shape * tail, exponential + tail
+                gamma = root
+                for _ in range(whole - 1):
+                    gamma *= root
+                if gamma <= limit:
+                    break
+            total[k] += scale * gamma
 
 
 @dataclass(frozen=True)
@@ -74,7 +110,9 @@ class Imle(Loss):
     ) -> tuple[FloatArray, FloatArray]:
         """Return regrets and surrogate gradient for one draw of the noise."""
         noise = target.predicted_only(sum_of_gamma(rng, (self.n_samples, *prediction.shape), kappa=self.kappa))
-        perturbed = prediction + self.sigma * noise
+        noise *= self.sigma
+        perturbed = np.add(noise, prediction, out=noise)
         mean = target.minimize(perturbed).mean(axis=0)
-        shifted_mean = target.minimize(perturbed + self.lambd * target.costs).mean(axis=0)
+        perturbed += self.lambd * target.costs
+        shifted_mean = target.minimize(perturbed).mean(axis=0)
         return row_dot(target.costs, mean) - target.values, (shifted_mean - mean) / self.lambd

@@ -23,16 +23,17 @@ class Implicit(Loss):
     With `N` a basis of the directions that keep all binding constraints, and `Q` the curvature of the Lagrangian,
     `J = -N (NᵀQN)⁻¹ Nᵀ`. On a ball of radius `r` this is `-(r/‖p‖)(I - uuᵀ)`, `u = p/‖p‖`.
 
-    It needs a region that is curved, such as `Ball`, `Ellipsoid` and `Portfolio`: see `Problem.derivative`. On a
-    polytope decisions jump from vertex to vertex, so that the gradient is zero wherever it exists; `Qptl` adds the
-    curvature that is missing.
+    It needs a region that is curved, such as `Ball`, `Ellipsoid`, `Portfolio` and a `ConicProgram` with second-order
+    cones, quadratic constraints or exponential cones: see `Problem.derivative`. On a polytope decisions jump from
+    vertex to vertex, so that the gradient is zero wherever it exists; `Qptl` adds the curvature that is missing.
 
     Notes
     -----
     Donti's stochastic programs reduce to this where the objective is linear, since only the mean of the costs counts.
     Layers of general solvers (qpth, cvxpylayers with diffcp) compute the same derivative from the residuals of a
-    conic program, to the tolerance of their solver; here it is exact. qpth minimises `½ zᵀQz + p·z`, so that its
-    `Q = μI` is `Qptl(lambd=μ)`. The value is not convex. At a kink of the region the gradient is that of one side.
+    conic program, to the tolerance of their solver; here it is exact, of a `ConicProgram` to 1e-8. qpth minimises
+    `½ zᵀQz + p·z`, so that its `Q = μI` is `Qptl(lambd=μ)`. The value is not convex. At a kink of the region the
+    gradient is that of one side.
 
     Examples
     --------
@@ -56,10 +57,11 @@ class Implicit(Loss):
                 f"Implicit differentiates the decision itself, and on the polytope of {its} that is constant almost "
                 "everywhere, so its gradient would be zero. Choose Qptl (or Rfwo), which adds a quadratic term."
             )
-        why = "with known costs " if problem.has_known else ""
+        its += " with known costs" if problem.has_known else ""
+        why = problem.no_derivative or "it sets no has_derivative"
         raise ValueError(
-            f"Implicit needs a curved region whose derivative is known, and {its} {why}has none: it sets no "
-            "has_derivative. Write its derivative, or choose a loss that works on any region, such as SpoPlus or Pfy."
+            f"Implicit needs a curved region whose derivative is known, and {its} has none: {why}. Write its "
+            "derivative, or choose a loss that works on any region, such as SpoPlus or Pfy."
         )
 
     def evaluate(

@@ -88,6 +88,12 @@ class Lancer(Loss):
         self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator
     ) -> LandscapeTarget:
         """Draw predictions, solve for their regrets, and fit the network."""
+        n_regrets = self.n_samples * len(costs)
+        if n_regrets < costs.shape[1]:
+            raise ValueError(
+                f"Lancer learns from {n_regrets} regrets how {costs.shape[1]} errors count, and so few do not say. "
+                "Pass more rows, or raise n_samples."
+            )
         spread = spread_of(costs)
         values = row_dot(costs, solve_labels(problem, costs))
         plain = Target(problem, costs)

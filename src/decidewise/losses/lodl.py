@@ -9,15 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dtrtrs
 from scipy.optimize import nnls
 
 from decidewise.checks import FloatArray, as_flag, as_integer, as_number, as_positive
 from decidewise.losses.base import Loss, Target, row_dot, solve_labels
 from decidewise.problems.base import Problem
 from decidewise.progress import tracked
+from decidewise.runtime.library_threads import one_library_thread
 
-# The largest number of sampled costs in memory at a time.
-_MOST_ENTRIES = 2**22
+# The largest number of sampled costs in memory at a time: they stay in the cache of the processor.
+_MOST_ENTRIES = 2**18
+# A column of unit length whose squared distance to the span of others is below this depends on them.
+_DEPENDENT = 1e-8
 
 
 @dataclass(frozen=True)
@@ -28,8 +32,25 @@ class WeightedTarget(Target):
     below: FloatArray
 
 
+class WeightedSquares(Loss):
+    """The loss `mean_j a_j (p_j - c_j)²` with the weights of a `WeightedTarget`; a subclass finds them in `label`."""
+
+    target_type = WeightedTarget
+    gradient = "exact"
+    solves = False
+
+    def evaluate(
+        self, prediction: FloatArray, target: WeightedTarget, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return values and gradient."""
+        error = prediction - target.costs
+        above = np.maximum(error, 0)
+        weighted = (target.above * above + target.below * (error - above)) / error.shape[1]
+        return row_dot(weighted, error), 2 * weighted
+
+
 @dataclass(frozen=True)
-class Lodl(Loss):
+class Lodl(WeightedSquares):
     """The loss `mean_j a_j (p_j - c_j)²`, where the weights `a` of each row fit the regrets of predictions near `c`.
 
     For every row, `n_samples` predictions `c + σ s ξ` are drawn, with `ξ` normal and `s` the standard deviation of each
@@ -67,10 +88,6 @@ class Lodl(Loss):
     directed: bool = False
     floor: float = 1e-3
 
-    target_type = WeightedTarget
-    gradient = "exact"
-    solves = False
-
     def __post_init__(self) -> None:
         as_integer(self.n_samples, name="n_samples")
         as_positive(self.sigma, name="sigma")
@@ -88,41 +105,49 @@ class Lodl(Loss):
                 f"Lodl fits {n_weights} weights per row, and {self.n_samples} samples do not determine them. Set "
                 f"n_samples to {n_weights} or more; several times as many are better."
             )
-        spread = spread_of(costs)
+        scale = self.sigma * spread_of(costs)
         best = row_dot(costs, solve_labels(problem, costs))
         weights = np.empty((n, 2, d))
         part = max(1, _MOST_ENTRIES // (self.n_samples * d))
         for first in tracked(range(0, n, part), "Fitting local losses"):
             rows = np.arange(first, min(first + part, n))
             target = Target(problem.take(rows), costs[rows])
-            noise = rng.standard_normal((len(rows), self.n_samples, d))  # row by row, whatever the parts
-            errors = self.sigma * spread * target.predicted_only(noise.transpose(1, 0, 2))
-            decisions = target.minimize(target.costs + errors)
-            regrets = np.einsum("bd,sbd->sb", target.costs, decisions) - best[rows]
-            weights[rows] = [self._fit(errors[:, k], regrets[:, k]) for k in range(len(rows))]
+            errors = target.predicted_only(rng.standard_normal((len(rows), self.n_samples, d)))
+            errors *= scale
+            sampled = (errors + costs[rows, None]).reshape(-1, d)
+            decisions = target.minimize(sampled, np.repeat(np.arange(len(rows)), self.n_samples))
+            regrets = np.einsum("bd,bsd->bs", target.costs, decisions.reshape(errors.shape)) - best[rows, None]
+            with one_library_thread():  # for matrices so small, several would wait for each other
+                weights[rows] = self._fit(errors, regrets)
         return WeightedTarget(problem, costs, weights[:, 0], weights[:, 1])
 
-    def evaluate(
-        self, prediction: FloatArray, target: WeightedTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return values and gradient."""
-        error = prediction - target.costs
-        weighted = np.where(error > 0, target.above, target.below) * error / error.shape[1]
-        return row_dot(weighted, error), 2 * weighted
-
     def _fit(self, errors: FloatArray, regrets: FloatArray) -> FloatArray:
-        """Return the weights above and below (2, d) that fit the regrets (s,) of errors (s, d) best."""
-        squares = errors**2 / errors.shape[1]
+        """Return the weights above and below (b, 2, d) that fit the regrets (b, s) of errors (b, s, d) best."""
+        b, _, d = errors.shape
+        squares = errors**2 / d
         if self.directed:
-            squares = np.hstack([np.where(errors > 0, squares, 0.0), np.where(errors > 0, 0.0, squares)])
-        # Least squares needs the samples only through the triangular factor, which is far smaller.
-        size = np.sqrt(np.einsum("sk,sk->k", squares, squares))
+            squares = np.concatenate([np.where(errors > 0, squares, 0.0), np.where(errors > 0, 0.0, squares)], axis=2)
+        size = np.sqrt(np.einsum("bsk,bsk->bk", squares, squares))
         size[size == 0] = 1.0  # the known part has no error
-        factor = np.asarray(np.linalg.qr(np.column_stack([squares / size, regrets]), mode="r"))
-        weights, _ = nnls(factor[:, :-1], factor[:, -1])
-        weights /= size
-        weights = np.maximum(weights, self.floor * max(weights.mean(), np.finfo(float).tiny))
-        return weights.reshape(2, -1) if self.directed else np.stack([weights, weights])
+        squares /= size[:, None]
+        weights = np.array([nonnegative_fit(*row) for row in zip(squares, regrets, strict=True)]) / size
+        least = self.floor * np.maximum(weights.mean(axis=1, keepdims=True), np.finfo(float).tiny)
+        weights = np.maximum(weights, least).reshape(b, -1, d)
+        return np.broadcast_to(weights, (b, 2, d))
+
+
+def nonnegative_fit(design: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the weights (k,), none negative, for which `design @ weights` is nearest to the values (s,).
+
+    Least squares needs the samples only through a triangular factor, which is far smaller: that of Cholesky, or where
+    columns depend on each other that of QR.
+    """
+    factor, dependent = dpotrf(design.T @ design, lower=True)
+    if dependent or (np.diagonal(factor) ** 2).min() < _DEPENDENT:
+        Q, R = np.linalg.qr(design)
+        return np.asarray(nnls(R, Q.T @ values)[0])
+    aim, _ = dtrtrs(factor, values @ design, lower=True)
+    return np.asarray(nnls(np.tril(factor).T, aim)[0])
 
 
 def spread_of(costs: FloatArray) -> FloatArray:

@@ -73,10 +73,13 @@ class LtrPairwise(PoolLoss):
     ) -> tuple[FloatArray, FloatArray]:
         """Return values and subgradient; a hinge at its kink has subgradient 0."""
         best = row_dot(prediction, target.decisions)
-        hinges = np.maximum(self.margin + best[:, None] - target.pool.objectives(prediction), 0)
+        hinges = target.pool.objectives(prediction)
+        np.subtract(self.margin + best[:, None], hinges, out=hinges)
+        np.maximum(hinges, 0, out=hinges)
         violated = (hinges > 0).astype(float)
         n_pairs = max(len(target.pool) - 1, 1)
-        subgradient = violated.sum(axis=1, keepdims=True) * target.decisions - violated @ target.pool.decisions
+        n_violated = violated @ np.ones((len(target.pool), 1))
+        subgradient = n_violated * target.decisions - violated @ target.pool.decisions
         # The pair of w with itself has the hinge `margin`, which is subtracted, and no gradient.
         return (hinges.sum(axis=1) - self.margin) / n_pairs, subgradient / n_pairs
 

@@ -13,7 +13,13 @@ from decidewise.losses.namespace import namespace_of
 
 
 def mse(prediction: Any, costs: Any) -> Any:
-    """Return `mean_j (p_j - c_j)²` of each row, on NumPy, torch or jax arrays: (..., d), (..., d) -> (...)."""
+    """Return `mean_j (p_j - c_j)²` of each row, on NumPy, torch or jax arrays: (..., d), (..., d) -> (...).
+
+    Examples
+    --------
+    >>> mse(np.array([[1.0, 2.0]]), np.array([[1.0, 4.0]]))
+    array([2.])
+    """
     xp = namespace_of(prediction, costs)
     residual = prediction - costs
     return xp.mean(residual * residual, axis=-1)

@@ -73,8 +73,8 @@ class OneSided(Loss):
     ) -> tuple[FloatArray, FloatArray]:
         """Return values and gradient."""
         error = prediction - target.costs
-        counts = np.where(error > 0, target.decisions, 1 - target.decisions) + self.rho
-        weighted = counts * error
+        above = np.maximum(error, 0)
+        weighted = (target.decisions + self.rho) * above + (1 - target.decisions + self.rho) * (error - above)
         return np.einsum("ij,ij->i", weighted, error), 2 * weighted
 
     def _refuse(self, name: str) -> None:

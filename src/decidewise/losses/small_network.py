@@ -1,4 +1,4 @@
-"""A small network of one output, fitted by Adam: what learnt losses approximate regrets with."""
+"""A small network fitted by Adam: what learnt losses approximate regrets with."""
 
 from __future__ import annotations
 
@@ -14,30 +14,34 @@ _LAYERS = 3
 
 @dataclass(frozen=True)
 class SmallNetwork:
-    """The network `softplus(W₃ tanh(W₂ tanh(W₁ x + b₁) + b₂) + b₃)`, which is positive and smooth.
+    """The network `softplus(W₃ tanh(W₂ tanh(W₁ x + b₁) + b₂) + b₃)`, whose k outputs are positive and smooth.
 
     Attributes
     ----------
     parameters : tuple of ndarray
-        `W₁` (p, h), `b₁` (h,), `W₂` (h, h), `b₂` (h,), `W₃` (h, 1) and `b₃` (1,).
+        `W₁` (p, h), `b₁` (h,), `W₂` (h, h), `b₂` (h,), `W₃` (h, k) and `b₃` (k,).
     """
 
     parameters: tuple[FloatArray, ...]
 
     @classmethod
-    def drawn(cls, n_inputs: int, n_hidden: int, rng: np.random.Generator) -> SmallNetwork:
+    def drawn(cls, n_inputs: int, n_hidden: int, rng: np.random.Generator, *, n_outputs: int = 1) -> SmallNetwork:
         """Return a network with random weights, of a variance that keeps the size of what passes through."""
-        sizes = (n_inputs, n_hidden, n_hidden, 1)
+        sizes = (n_inputs, n_hidden, n_hidden, n_outputs)
         parameters: list[FloatArray] = []
         for inputs, outputs in pairwise(sizes):
             parameters += [rng.normal(scale=inputs**-0.5, size=(inputs, outputs)), np.zeros(outputs)]
         return cls(tuple(parameters))
 
+    def outputs(self, X: FloatArray) -> FloatArray:
+        """Return the outputs (n, k) for inputs (n, p)."""
+        return _softplus(self._forward(X)[-1])
+
     def value_and_slope(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the outputs (n,) for inputs (n, p), and their gradients in the inputs (n, p)."""
+        """Return the sums of the outputs (n,) for inputs (n, p), and their gradients in the inputs (n, p)."""
         signals = self._forward(X)
-        _, slope = self._backward(signals, np.ones(len(X)))
-        return _softplus(signals[-1][:, 0]), slope
+        _, slope = self._backward(signals, np.ones_like(signals[-1]))
+        return _softplus(signals[-1]).sum(axis=1), slope
 
     def fitted(
         self,
@@ -46,18 +50,23 @@ class SmallNetwork:
         rng: np.random.Generator,
         *,
         n_steps: int,
+        factors: FloatArray | None = None,
         batch_size: int = 64,
         learning_rate: float = 1e-3,
     ) -> SmallNetwork:
-        """Return the network after steps of Adam on the mean squared error at inputs (n, p) and targets (n,)."""
+        """Return the network after steps of Adam on the mean squared error at inputs (n, p) and targets (n,).
+
+        What should equal the target is the sum of the outputs, each times its factor (n, k), by default 1.
+        """
+        factors = np.ones((len(X), 1)) if factors is None else factors
         network = SmallNetwork(tuple(parameter.copy() for parameter in self.parameters))
         first = [np.zeros_like(parameter) for parameter in self.parameters]
         second = [np.zeros_like(parameter) for parameter in self.parameters]
         for step in range(1, n_steps + 1):
             rows = rng.integers(len(X), size=min(batch_size, len(X)))
             signals = network._forward(X[rows])
-            error = _softplus(signals[-1][:, 0]) - y[rows]
-            gradients, _ = network._backward(signals, 2 * error / len(rows))
+            error = (factors[rows] * _softplus(signals[-1])).sum(axis=1) - y[rows]
+            gradients, _ = network._backward(signals, factors[rows] * (2 * error / len(rows))[:, None])
             for k, gradient in enumerate(gradients):
                 first[k] += 0.1 * (gradient - first[k])
                 second[k] += 0.001 * (gradient**2 - second[k])
@@ -74,8 +83,8 @@ class SmallNetwork:
         return signals
 
     def _backward(self, signals: list[FloatArray], upstream: FloatArray) -> tuple[list[FloatArray], FloatArray]:
-        """Return the gradients in the parameters and in the inputs, given that in the outputs (n,)."""
-        gradient = (upstream / (1 + np.exp(-np.clip(signals[-1][:, 0], -700, 700))))[:, None]
+        """Return the gradients in the parameters and in the inputs, given that in the outputs (n, k)."""
+        gradient = upstream / (1 + np.exp(-np.clip(signals[-1], -700, 700)))
         gradients: list[FloatArray] = []
         for k in reversed(range(_LAYERS)):
             gradients = [signals[k].T @ gradient, gradient.sum(axis=0), *gradients]

@@ -7,13 +7,14 @@ of that face.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from decidewise.checks import FloatArray, as_integer, as_positive
-from decidewise.losses.base import Loss, Target
+from decidewise.losses.base import IndexArray, Loss, Target
 from decidewise.losses.frank_wolfe import Projection, project_on_hull
 
 
@@ -45,7 +46,11 @@ class Smoothed(Loss):
 
     def smoothed(self, costs: FloatArray, target: Target) -> Projection:
         """Return `z` of each row of costs (b, d), with the face that it lies on."""
-        minimize = target.minimize_relaxation if self.relaxes else target.minimize
+        minimize = self.oracle(target)
         with np.errstate(over="ignore"):  # what overflows is refused where it is solved for
             targets = costs / -self.lambd
         return project_on_hull(minimize, targets, max_iter=self.max_iter, tol=self.tol)
+
+    def oracle(self, target: Target) -> Callable[[FloatArray, IndexArray], FloatArray]:
+        """Return what minimises costs (b, d) of some rows (b,) over the region whose hull is meant."""
+        return target.minimize_relaxation if self.relaxes else target.minimize

@@ -69,10 +69,13 @@ def _floored(model: Any) -> None:
 
 def _averaged(model: Any) -> None:
     as_flag(model.directions, name="directions")
+    _need(isinstance(model.estimators, list) and len(model.estimators) > 0, "estimators must be a list of models")
+    n_shares = len(model.shares)  # raises if the weights are not those of the models
     if hasattr(model, "estimators_"):
         as_integer(model.n_outputs_, name="n_outputs_")
         _need(
-            isinstance(model.estimators_, list) and len(model.estimators_) > 0, "estimators_ must be a list of models"
+            isinstance(model.estimators_, list) and len(model.estimators_) == n_shares,
+            f"estimators_ must be a list of {n_shares} models",
         )
         for member in model.estimators_:
             _predictor(member, "a member of the average")

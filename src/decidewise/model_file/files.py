@@ -95,6 +95,15 @@ def load_model(path: str | os.PathLike[str], *, trusted: Collection[str] | None 
     InputError
         If the file cannot be read, is not a model file, is cut off, damaged or of a newer format, or needs types that
         are not trusted.
+
+    Examples
+    --------
+    >>> from tempfile import mkdtemp
+    >>> from decidewise import GeneralizedLinear
+    >>> path = Path(mkdtemp()) / "model.dw"
+    >>> save_model(GeneralizedLinear().fit([[0.0], [1.0], [2.0]], [[1.0], [2.0], [3.0]]), path)
+    >>> load_model(path).predict([[4.0]]).round(6)
+    array([[5.]])
     """
     path = Path(path)
     names = _as_names(trusted)

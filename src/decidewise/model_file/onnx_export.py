@@ -161,7 +161,8 @@ class _Graph:
         predictions = [self._of("Reshape", self.add(member, X), [-1, model.n_outputs_]) for member in model.estimators_]
         if model.directions:
             predictions = [self._unit_rows(prediction) for prediction in predictions]
-        return self._of("Div", self._of("Sum", *predictions), float(len(predictions)))
+        weighted = [self._of("Mul", one, float(share)) for one, share in zip(predictions, model.shares, strict=True)]
+        return self._of("Sum", *weighted)
 
     def _unit_rows(self, rows: str) -> str:
         scaled = self._of("Div", rows, self._or_one(self._of("ReduceMax", self._of("Abs", rows), [1])))

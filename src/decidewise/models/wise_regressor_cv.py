@@ -23,7 +23,7 @@ from decidewise.checks import (
     is_per_item,
 )
 from decidewise.evaluate import check_in_units, normalized_regret
-from decidewise.models.candidates import Candidates, default_candidates, given_forecasts
+from decidewise.models.candidates import Candidates, constant_names, default_candidates, given_forecasts
 from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.models.estimator.cost_names import read_cost_names
 from decidewise.models.estimator.features import read_features
@@ -48,7 +48,8 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
     Every candidate is fitted on each fold, and its predictions decide the held-out rows. The candidate with the lowest
     regret is compared with each of the others row by row. Those whose regret exceeds the lowest by at most one standard
     error of this difference cannot be told apart: they are fitted on all rows, and their predicted directions are
-    averaged. `docs/choosing.md` shows what this gains over choosing one of them.
+    averaged. If it is not proven that they decide better than the training mean, this has a share in the average.
+    `docs/choosing.md` shows what both gain over choosing one of the candidates.
 
     Parameters
     ----------
@@ -71,7 +72,8 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         Rows that are never held out are not scored.
     rule : {"average", "one standard error", "minimum"}
         What to do with the candidates within one standard error of the lowest regret: average them, take the first (the
-        simplest), or take that with the lowest regret.
+        simplest), or take that with the lowest regret. The average is drawn to the training mean, if this is among the
+        candidates, as far as the lowest regret is less than two standard errors below that of the mean.
     train_solves : int
         The largest number of solver calls for training: with enough of them, SPO+ is trained too, from the best linear
         candidate and from plain WISE. By default none.
@@ -92,6 +94,8 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         regret.
     members_ : list of str
         The candidates that are averaged, or the chosen one alone.
+    weights_ : dict of str to float
+        The weights of the members in the average, which sum to one.
     best_estimator_
         The model fitted on all rows: the chosen candidate, or an `AveragedRegressor`.
     cv_results_ : dict of arrays
@@ -191,7 +195,9 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
             self.n_solves_ = scores.n_solves
             self.best_index_ = scores.choose(self.rule)
             self.best_name_ = scores.names[self.best_index_]
-            self.members_ = [scores.names[i] for i in scores.close] if self.rule == "average" else [self.best_name_]
+            averages = self.rule == "average"
+            self.weights_ = scores.weights(constant_names(candidates)) if averages else {self.best_name_: 1.0}
+            self.members_ = list(self.weights_)
             self.best_estimator_ = self._combined({**candidates, **trained}).fit(X, costs)
         return self
 
@@ -225,6 +231,7 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         """Return the costs (n, d) that the chosen model predicts."""
         check_is_fitted(self)
         X = self._read(X, reset=False)
+        check_items(X, self.problem.n_costs)
         return np.reshape(self.best_estimator_.predict(X), (-1, self.problem.n_costs))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -242,6 +249,9 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         chosen = self.best_name_
         if len(self.members_) > 1:
             chosen = f"the average of {len(self.members_)} candidates within one standard error of {chosen}"
+            heaviest = max(self.weights_, key=self.weights_.__getitem__)
+            if (share := self.weights_[heaviest]) > 1.001 * min(self.weights_.values()):
+                chosen = f"{chosen}, with {100 * share:.0f} % of {heaviest}, which they are not proven to beat"
         lines = [f"Chosen: {chosen}, after {self.n_solves_:,} solver calls."]
         lines += [f"{family}: {note}." for family, note in self.notes_.items()]
         lines += reasons(results["candidate"], results["note"])
@@ -282,7 +292,9 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         if len(self.members_) == 1:
             return clone(candidates[self.best_name_])
         members = [(name, candidates[name]) for name in self.members_]
-        return AveragedRegressor(members, directions=not self.problem.has_known, n_jobs=self.n_jobs)
+        shares = list(self.weights_.values())
+        weights = None if len(set(shares)) == 1 else shares
+        return AveragedRegressor(members, directions=not self.problem.has_known, weights=weights, n_jobs=self.n_jobs)
 
     def _read(self, X: Any, *, reset: bool) -> Any:
         # The candidates check what a frame may contain, and whether numbers must be finite.

@@ -45,6 +45,16 @@ class ConicRegion:
     cones: tuple[Kind, ...]
 
 
+@dataclass(frozen=True)
+class ConicSolutions:
+    """Optimal points (r, n) for costs of unit length, with `s = b - A w` and the duals `z` (r, m): `q + Aᵀz = 0`."""
+
+    units: FloatArray
+    points: FloatArray
+    slacks: FloatArray
+    duals: FloatArray
+
+
 @dataclass
 class ConicSolver:
     """Optimal points of one region for rows of costs, from any number of threads.
@@ -65,14 +75,24 @@ class ConicSolver:
     time_limit: float | None = None
     keep_going: bool = False
     _idle: list[_Clarabel] = field(default_factory=list, repr=False, compare=False)
+    # The solutions of the last batch: its derivative is often asked for next.
+    _last: ConicSolutions | None = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_idle": []}  # Clarabel stays in its process
+        return {**self.__dict__, "_idle": [], "_last": None}  # Clarabel stays in its process
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return an optimal point for each row of costs: (r, n) -> (r, n)."""
+        self._last = solutions = self._solve(_rounded(unit_rows(costs)))
+        return solutions.points.copy()
+
+    def solutions(self, costs: FloatArray) -> ConicSolutions:
+        """Return the optimal points of costs (r, n) with slacks and duals; of the batch solved last, from memory."""
+        units, last = _rounded(unit_rows(costs)), self._last
+        return last if last is not None and np.array_equal(last.units, units) else self._solve(units)
+
+    def _solve(self, units: FloatArray) -> ConicSolutions:
         check_time()
-        units = _rounded(unit_rows(costs))
         clock = _Clock(np.inf if self.time_limit is None else self.time_limit)
         # Clarabel would print an interrupt and go on; another thread gets none.
         return in_thread(lambda: self._minimize(units, clock), clock.stop)
@@ -81,11 +101,12 @@ class ConicSolver:
         """Return whether no point lies in the region, as far as Clarabel can tell."""
         solver, clock = _Clarabel(self.region, *_ATTEMPTS[0]), _Clock(np.inf)
         solver.obey(clock)
-        status, _ = in_thread(lambda: solver.run(np.zeros(self.region.A.shape[1])), clock.stop)
+        status, *_ = in_thread(lambda: solver.run(np.zeros(self.region.A.shape[1])), clock.stop)
         return status.endswith("PrimalInfeasible")
 
-    def _minimize(self, units: FloatArray, clock: _Clock) -> FloatArray:
+    def _minimize(self, units: FloatArray, clock: _Clock) -> ConicSolutions:
         points = np.full(units.shape, np.nan)
+        slacks, duals = np.full((2, len(units), len(self.region.b)), np.nan)
         first = None
         for row, unit in enumerate(units):
             if first is None:
@@ -93,7 +114,7 @@ class ConicSolver:
                 first = self._idle.pop() if self._idle else _Clarabel(self.region, *_ATTEMPTS[0])
                 first.obey(clock)
             clock.start()
-            status, point = first.run(unit)
+            status, *found = first.run(unit)
             if status not in _ANSWERS:
                 first = None
             for attempt in _ATTEMPTS[1:]:
@@ -101,17 +122,17 @@ class ConicSolver:
                     break
                 again = _Clarabel(self.region, *attempt)
                 again.obey(clock)
-                status, point = again.run(unit)
+                status, *found = again.run(unit)
             if clock.stopped:
-                return points
+                break
             if status in _ANSWERS:
-                points[row] = point
+                points[row], slacks[row], duals[row] = found
             elif not self.keep_going:
                 advice = _ADVICE.get(status.removeprefix("Almost"), _HARD)
                 raise SolverError(f"Clarabel ended with status {status!r}. {advice}", row=row)
-        if first is not None:
+        if first is not None and not clock.stopped:
             self._idle.append(first)
-        return points
+        return ConicSolutions(units, points, slacks, duals)
 
 
 _ANSWERS = ("Solved", "AlmostSolved")
@@ -163,11 +184,11 @@ class _Clarabel:
     def obey(self, clock: _Clock) -> None:
         self.solver.set_termination_callback(lambda _: clock.is_over())
 
-    def run(self, costs: FloatArray) -> tuple[str, Any]:
-        """Return the status and the point for one row (n,)."""
+    def run(self, costs: FloatArray) -> tuple[str, Any, Any, Any]:
+        """Return the status, the point, its slacks and its duals for one row (n,)."""
         self.solver.update(q=costs)
         outcome = self.solver.solve()
-        return str(outcome.status), outcome.x
+        return str(outcome.status), outcome.x, outcome.s, outcome.z
 
 
 def _rounded(rows: FloatArray) -> FloatArray:

@@ -1,14 +1,15 @@
 """Optimal points of a linear program by HiGHS, for many rows of costs: vertices, or points in whole numbers.
 
 An answer depends on its own row alone: on its costs and, where these differ by row, on its bounds. A linear program may
-start from whatever basis is near, since of all optimal points one is chosen by a rule that the way there cannot change;
-a program in whole numbers starts anew for every row.
+start from whatever basis is near, since of all optimal points one is chosen by a rule that the way there cannot change.
+A program in whole numbers has the vertex of its linear relaxation as the answer if this vertex is whole; if not, it
+starts anew for every row.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -19,7 +20,8 @@ from decidewise.checks import FloatArray
 from decidewise.errors import SolverError
 from decidewise.polyhedra.polyhedron import Polyhedron
 from decidewise.polyhedra.program import Highs, Program
-from decidewise.polyhedra.vertex_walks import CLEAR, SMALL, ZERO, IntArray, VertexWalks, columns_of, settled
+from decidewise.polyhedra.settled_vertex import IntArray, Matrix, settled
+from decidewise.polyhedra.vertex_walks import CLEAR, SMALL, ZERO, VertexWalks
 from decidewise.scaling import unit_rows
 
 _BLOCK = 64  # rows that start from the vertices of the rows before them
@@ -30,6 +32,8 @@ _DRIFT = 1e-11
 _GAP, _CAP = 1e3, 1e2
 #: Costs of programs in whole numbers have this length: HiGHS leaves improvements below 1e-6 undone.
 _LENGTH = 1e3
+#: How far from a whole number a variable of a vertex is whole: the error that the tolerances of its solver leave.
+_WHOLE = 1e-9
 
 
 def relaxed_vertices(polyhedron: Polyhedron, costs: FloatArray) -> FloatArray:
@@ -58,9 +62,11 @@ class Solver:
     """Optimal points of one program for rows of costs, from any number of threads.
 
     Ties in a linear program: of all optimal vertices the one with the least `r·w`, where `r` are fixed random numbers
-    between 1 and 2. Costs count as tied where they differ by less than about 1e-9 of the length of the row. Where some
-    costs are more than a thousand times as large as all others, and an optimal point need not pay them, the others
-    decide at their own scale. Ties in a program in whole numbers: the point that HiGHS finds first.
+    between 1 and 2; where there is no least, the one with the least `r·s`, where `s` are the distances of variables and
+    constraints from their bounds. Costs count as tied where they differ by less than about 1e-9 of the length of the
+    row. Where some costs are more than a thousand times as large as all others, and an optimal point need not pay them,
+    the others decide at their own scale. Ties in a program in whole numbers: the same vertex if it is whole, and
+    otherwise the point that HiGHS finds first.
 
     Parameters
     ----------
@@ -145,7 +151,7 @@ def _is_wide(costs: FloatArray) -> npt.NDArray[np.bool_]:
 
 
 def rounded(point: FloatArray, program: Program) -> FloatArray:
-    """Return a point (n,) with whole numbers where a solver came within its tolerance of them."""
+    """Return points (..., n) with whole numbers where a solver came within its tolerance of them."""
     return point if program.integrality is None else np.where(program.integrality, point.round() + 0.0, point)
 
 
@@ -186,13 +192,29 @@ class _Rows(ABC):
 
 
 class _Integers(_Rows):
-    """Points in whole numbers: HiGHS starts anew for every row."""
+    """Points in whole numbers: the vertex of the linear relaxation if it is whole; if not, HiGHS starts anew.
+
+    In many programs, such as schedules and assignments, nearly all vertices are whole, and a vertex takes a hundredth
+    of the time. The rule for ties does not look at where the search began, so an answer depends on its row alone.
+    """
 
     def __init__(self, owner: Solver) -> None:
         super().__init__(owner, mip_rel_gap=owner.gap, mip_abs_gap=0.0)
+        relaxation = replace(owner.program, integrality=None)
+        self.relaxed = _Vertices(Solver(relaxation, owner.time_limit, by_row=owner.by_row))
         if self.highs.solver.version().startswith("1.14."):
             # Its presolve calls decisions optimal that are not (ERGO-Code/HiGHS#2957), in programs of two variables.
             self.highs.solver.setOptionValue("presolve", "off")
+
+    def minimize(self, costs: FloatArray, bounds: Program | None, keep_going: bool) -> FloatArray:
+        points = self.relaxed.minimize(costs, bounds, keep_going=True)
+        whole = rounded(points, self.owner.program)
+        broken = np.flatnonzero(~(np.abs(points - whole) <= _WHOLE).all(axis=1))  # NaN where there is no vertex
+        try:
+            whole[broken] = super().minimize(costs[broken], bounds and bounds.take(broken), keep_going)
+        except SolverError as error:
+            raise error.at(int(broken[error.row])) from error
+        return whole
 
     def solve(self, unit: FloatArray, row: int) -> FloatArray:
         self.highs.solver.clearSolver()
@@ -213,8 +235,8 @@ class _Vertices(_Rows):
         self.keep_bounds(program)
         self.preference = np.random.default_rng(0).uniform(1.0, 2.0, self.n)
         is_small = VertexWalks.fits(program)
-        self.columns = columns_of(program) if is_small else None
-        self.walks = VertexWalks(program, self.preference) if is_small and not owner.by_row else None
+        self.matrix = Matrix.of(program) if is_small else None
+        self.walks = VertexWalks(program, self.matrix, self.preference) if self.matrix and not owner.by_row else None
         size = max(1, min(_MOST_STARTS, _MOST_ENTRIES // self.n))
         self.count, self.vertices = 0, np.empty((0 if owner.by_row else size, self.n))
         self.starts: list[Any] = [None] * size
@@ -277,7 +299,7 @@ class _Vertices(_Rows):
         return hash(tuple(side.tobytes() for side in (bounds.lower, bounds.upper, bounds.row_lower, bounds.row_upper)))
 
     def settle(self, point: FloatArray) -> FloatArray:
-        return point if self.columns is None else settled(self.columns, self.lower, self.upper, point)
+        return point if self.matrix is None else settled(self.matrix, self.lower, self.upper, point)
 
     def run_from(self, costs: FloatArray, start: Any) -> bool:
         """Go on from a basis by the primal simplex; return whether that found an optimum."""
@@ -339,13 +361,21 @@ class _Vertices(_Rows):
                     break
                 point, duals = self.read(costs)
             self.fix(self.held(point, duals, ZERO), point)
-            if self.highs.run(self.preference):
-                return self.read(self.preference)[0]
+            # Along a variable without a bound the optimal points may go on without end; distances from bounds do not.
+            for preference in (self.preference, self.bounded_preference()):
+                if self.highs.run(preference):
+                    return self.read(preference)[0]
         finally:
             self.highs.set_bounds(self.bounds)
-        # The optimal points go on without end: what the solver finds from nowhere depends on the row alone.
         self.run_anew(unit, row)
         return self.read(unit)[0]
+
+    def bounded_preference(self) -> FloatArray:
+        """Return costs (n,) that add up random multiples of the distances of all variables and rows from a bound."""
+        weights = np.random.default_rng(1).uniform(1.0, 2.0, len(self.numbers))
+        weights *= np.where(np.isfinite(self.lower), 1.0, np.where(np.isfinite(self.upper), -1.0, 0.0))
+        costs = weights[: self.n] + self.owner.program.A.T @ weights[self.n :]
+        return costs / max(np.abs(costs).max(initial=0.0), 1.0)
 
     def fix(self, fixed: Any, point: FloatArray) -> None:
         """Fix columns and rows at their values."""

@@ -14,6 +14,13 @@ class Polyhedron:
     """The set `{w : A_ub w <= b_ub, A_eq w = b_eq, lower <= w <= upper}`, with sparse rows.
 
     For an integer problem it is the linear relaxation.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> polyhedron = TopK(3, 1).polyhedron
+    >>> polyhedron.A_eq.toarray(), polyhedron.b_eq, polyhedron.upper
+    (array([[1., 1., 1.]]), array([1.]), array([1., 1., 1.]))
     """
 
     A_ub: csr_array

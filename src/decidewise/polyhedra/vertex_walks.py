@@ -1,23 +1,23 @@
-"""Optimal vertices of a small linear program from those known already: a walk from vertex to vertex, compiled.
+"""Optimal vertices of a linear program from those known already: a walk from vertex to vertex, compiled.
 
 Predictions of a model change little from row to row and from epoch to epoch, so the optimum of a row is a known vertex,
-or a few steps of the simplex method away from the best of them. Each vertex is kept with the whole tableau of its
-basis, from which a walk starts at once. Where a walk ends is checked against the program itself, so that rounding on
-the way cannot make an answer wrong: what fails the check is left to another solver. The vertex is then computed once
-more from the bounds that it touches, so that it is the same to the last bit, whatever the way.
+or some steps of the simplex method away from the best of them. Each vertex is kept with the inverse of its basis, from
+which a walk starts at once. Where a walk ends is checked against the program itself, so that rounding on the way cannot
+make an answer wrong: what fails the check is left to another solver. The vertex is then computed once more from the
+bounds that it touches, so that it is the same to the last bit, whatever the way.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
-from scipy.sparse import csc_array
 
 from decidewise.checks import FloatArray
 from decidewise.polyhedra.program import Program
+from decidewise.polyhedra.settled_vertex import PIVOT, IntArray, Matrix, settle
 from decidewise.runtime.kernels import kernel
 
-IntArray = npt.NDArray[np.int64]
+# Sums may be taken in any order, which lets the compiler use vector instructions.
+_settings: dict = {"error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 
 #: Reduced costs up to this count as zero, for costs of unit length.
 ZERO = 2e-9
@@ -26,11 +26,9 @@ CLEAR = 1e-6
 #: Where the costs that could break a tie are shorter than this, there is none: they decide at their own scale.
 SMALL = 1e-3
 _MOST_VERTICES = 1024
-_MOST_ENTRIES = 2**23  # of all tableaus
-_LARGEST_TABLEAU = 2**15  # beyond this a solver that keeps factors takes a step in less time
-_PIVOT = 1e-7  # the smallest number to divide a row by
+_MOST_ENTRIES = 2**23  # of all inverses
+_MOST_ROWS, _MOST_NONZEROS = 400, 2**17  # beyond this a solver that keeps sparse factors takes a step in less time
 _ROUNDING = 1e-10
-_TOUCH = 1e-9  # a bound that is as near as this is touched
 
 
 class VertexWalks:
@@ -41,27 +39,29 @@ class VertexWalks:
     Parameters
     ----------
     program : Program
-        Whose tableau is small: see `fits`.
+        Which is not too large: see `fits`.
+    matrix : Matrix
+        That of the program.
     preference : ndarray of shape (n,)
     """
 
-    def __init__(self, program: Program, preference: FloatArray) -> None:
+    def __init__(self, program: Program, matrix: Matrix, preference: FloatArray) -> None:
         m, n = program.A.shape
-        size = min(_MOST_VERTICES, _MOST_ENTRIES // (m * (n + m)))
-        self._A = csc_array(program.A).toarray()
-        self._columns = columns_of(program)
+        size = max(1, min(_MOST_VERTICES, _MOST_ENTRIES // max(m * m, n + m)))
+        self._matrix = matrix
+        self._columns = program.A
         self._lower = np.concatenate([program.lower, program.row_lower])
         self._upper = np.concatenate([program.upper, program.row_upper])
         self._preference = preference
-        self._tableaus, self._bases = np.empty((size, m, n + m)), np.empty((size, m), np.int64)
-        self._points = np.empty((n + m, size))  # one column a vertex, so that all are priced in one pass
+        self._inverses, self._bases = np.empty((size, m, m)), np.empty((size, m), np.int64)  # inverses are transposed
+        self._points = np.empty((n + m, size))  # one column per vertex, so that all are priced in one pass
         self._count = np.zeros(2, np.int64)  # vertices known, and the place of the next
 
     @staticmethod
     def fits(program: Program) -> bool:
-        """Whether a program is small enough."""
+        """Whether a program is small enough for steps with a dense inverse."""
         m, n = program.A.shape
-        return 0 < m * (n + m) <= _LARGEST_TABLEAU
+        return 0 < m <= _MOST_ROWS and program.A.nnz + n + m <= _MOST_NONZEROS
 
     def minimize(self, units: FloatArray, vertices: FloatArray) -> IntArray:
         """Write the optimal vertices (r, n) of rows of unit length (r, n), and return the rows that are left."""
@@ -69,98 +69,100 @@ class VertexWalks:
             return np.arange(len(units))
         solved = np.zeros(len(units), np.bool_)
         _walk(
-            units, self._A, self._columns, self._lower, self._upper, self._preference,
-            self._tableaus, self._bases, self._points, self._count, vertices, solved,
+            units, self._matrix, self._lower, self._upper, self._preference,
+            self._inverses, self._bases, self._points, self._count, vertices, solved,
         )  # fmt: skip
         return np.flatnonzero(~solved)
 
     def add(self, point: FloatArray, basic: IntArray) -> None:
         """Add a settled vertex (n + m,), with the variables and rows that form its basis (m,)."""
+        m, n = self._columns.shape
+        basis = np.zeros((m, m))
+        is_row = basic >= n
+        basis[basic[is_row] - n, np.flatnonzero(is_row)] = -1.0
+        basis[:, ~is_row] = self._columns[:, basic[~is_row]].toarray()
         try:
-            tableau = np.linalg.solve(self._columns[:, basic], self._columns)
+            inverse = np.linalg.inv(basis)
         except np.linalg.LinAlgError:
             return
         known, place = map(int, self._count)
-        self._tableaus[place], self._bases[place], self._points[:, place] = tableau, basic, point
+        self._inverses[place], self._bases[place], self._points[:, place] = inverse.T, basic, point
         self._count[:] = min(known + 1, len(self._bases)), (place + 1) % len(self._bases)
 
 
-def columns_of(program: Program) -> FloatArray:
-    """Return the columns of the variables, then of the rows, (m, n + m), that `settled` needs."""
-    return np.hstack([csc_array(program.A).toarray(), -np.eye(program.A.shape[0])])
+@kernel(**_settings, inner=True)
+def _price(matrix, inverse, basic, costs, priced, reduced):  # type: ignore[no-untyped-def]
+    """Write the reduced costs (n + m,) as the program defines them; return the largest of a basic variable.
 
-
-def settled(columns: FloatArray, lower: FloatArray, upper: FloatArray, point: FloatArray) -> FloatArray:
-    """Return a vertex, variables and rows (n + m,), as the bounds that it touches define it."""
-    point = point.copy()
-    _settle(columns, lower, upper, point, *_workspace(columns))
-    return point
-
-
-def _workspace(columns: FloatArray) -> tuple[FloatArray, IntArray]:
-    m = len(columns)
-    return np.empty((m, m + 1)), np.empty(m, np.int64)
-
-
-@kernel(error_model="numpy")
-def _settle(columns, lower, upper, x, system, free):  # type: ignore[no-untyped-def]
-    """Put what touches a bound on it, and compute the rest of `columns x = 0` by elimination; return whether it can."""
-    m, size = columns.shape
-    count = 0
-    for j in range(size):
-        near = _TOUCH * (1.0 + abs(x[j]))
-        if x[j] - lower[j] <= near:
-            x[j] = lower[j]
-        elif upper[j] - x[j] <= near:
-            x[j] = upper[j]
-        elif count == m:
-            return False
-        else:
-            free[count] = j
-            count += 1
+    That of a row is its dual. The second round takes away what rounding left in the first.
+    """
+    m = len(basic)
+    n = len(reduced) - m
+    for k in range(m):
+        priced[k] = costs[basic[k]]
     for i in range(m):
-        for k in range(count):
-            system[i, k] = columns[i, free[k]]
+        reduced[n + i] = 0.0
+    largest = 0.0
+    for _ in range(2):
+        for i in range(m):
+            total = 0.0
+            for k in range(m):
+                total += priced[k] * inverse[i, k]
+            reduced[n + i] += total
+        for j in range(n):
+            slope = costs[j]
+            for entry in range(matrix.column_starts[j], matrix.column_starts[j + 1]):
+                slope -= matrix.column_values[entry] * reduced[n + matrix.column_rows[entry]]
+            reduced[j] = slope
+        largest = 0.0
+        for k in range(m):
+            priced[k] = reduced[basic[k]]
+            largest = max(largest, abs(priced[k]))
+    return largest
+
+
+@kernel(**_settings, inner=True)
+def _exchange(matrix, inverse, basic, entering, leaving, column, along, reduced, weights):  # type: ignore[no-untyped-def]
+    """Exchange the basic variable at place `leaving`, given the `column` (m,) of the entering one in the basis.
+
+    `along` (n + m,) is room for the row of the leaving variable. The weights are those of Devex pricing.
+    """
+    m = len(basic)
+    n = len(reduced) - m
+    pivot = column[leaving]
+    for j in range(n):
+        along[j] = 0.0
     for i in range(m):
-        side = 0.0
-        k = 0
-        for j in range(size):
-            if k < count and free[k] == j:
-                k += 1
-            elif columns[i, j] != 0.0:
-                side -= columns[i, j] * x[j]
-        system[i, count] = side
-    for k in range(count):
-        best = k
-        for i in range(k + 1, m):
-            if abs(system[i, k]) > abs(system[best, k]):
-                best = i
-        if abs(system[best, k]) <= _PIVOT:
-            return False
-        for j in range(k, count + 1):
-            system[k, j], system[best, j] = system[best, j], system[k, j]
-        for i in range(k + 1, m):
-            factor = system[i, k] / system[k, k]
-            if factor != 0.0:
-                for j in range(k, count + 1):
-                    system[i, j] -= factor * system[k, j]
-    for k in range(count - 1, -1, -1):
-        value = system[k, count]
-        for j in range(k + 1, count):
-            value -= system[k, j] * x[free[j]]
-        x[free[k]] = value / system[k, k]
-    return True
+        factor = inverse[i, leaving]
+        along[n + i] = -factor
+        if factor != 0.0:
+            for entry in range(matrix.row_starts[i], matrix.row_starts[i + 1]):
+                along[matrix.row_columns[entry]] += factor * matrix.row_values[entry]
+            factor /= pivot
+            for k in range(m):
+                inverse[i, k] -= factor * column[k]
+            inverse[i, leaving] = factor
+    slope, weight = reduced[entering] / pivot, weights[entering] / (pivot * pivot)
+    for j in range(n + m):
+        reduced[j] -= slope * along[j]
+        weights[j] = max(weights[j], along[j] * along[j] * weight)
+    out = basic[leaving]
+    reduced[entering], reduced[out] = 0.0, -slope
+    weights[out] = max(weight, 1.0)
+    basic[leaving] = entering
 
 
-@kernel(error_model="numpy")
+@kernel(**_settings)
 def _walk(  # type: ignore[no-untyped-def]
-    units, A, columns, lower, upper, preference, tableaus, bases, points, count, vertices, solved
+    units, matrix, lower, upper, preference, inverses, bases, points, count, vertices, solved
 ):
-    m, n = A.shape
+    m, n = bases.shape[1], units.shape[1]
     size = n + m
-    tableau, basic, x = np.empty((m, size)), np.empty(m, np.int64), np.empty(size)
-    costs, reduced, held, is_basic = np.zeros(size), np.empty(size), np.empty(size, np.bool_), np.empty(size, np.bool_)
-    values, system, free = np.empty(len(bases)), np.empty((m, m + 1)), np.empty(m, np.int64)
+    inverse, basic, column, priced = np.empty((m, m)), np.empty(m, np.int64), np.empty(m), np.empty(m)
+    x, costs, reduced, along, weights = np.empty(size), np.zeros(size), np.empty(size), np.empty(size), np.empty(size)
+    held, is_basic = np.empty(size, np.bool_), np.empty(size, np.bool_)
+    values, system = np.empty(len(bases)), np.empty((m, m + 1))
+    tight, place_of = np.empty(m, np.int64), np.empty(size, np.int64)
     for row in range(len(units)):
         known = count[0]
         values[:known] = 0.0
@@ -175,8 +177,8 @@ def _walk(  # type: ignore[no-untyped-def]
                 start = k
         for i in range(m):
             basic[i] = bases[start, i]
-            for j in range(size):
-                tableau[i, j] = tableaus[start, i, j]
+            for k in range(m):
+                inverse[i, k] = inverses[start, i, k]
         for j in range(size):
             x[j] = points[j, start]
             is_basic[j] = held[j] = False
@@ -187,68 +189,59 @@ def _walk(  # type: ignore[no-untyped-def]
             for j in range(n):
                 costs[j] = preference[j] if stage == 1 else units[row, j]
             for j in range(size):
-                reduced[j] = costs[j]
-            for i in range(m):
-                price = costs[basic[i]]
-                if price != 0.0:
-                    for j in range(size):
-                        reduced[j] -= price * tableau[i, j]
-            walking = True
-            while walking:
-                entering, steepest = -1, 0.5 * ZERO
+                weights[j] = 1.0
+            is_exact = _price(matrix, inverse, basic, costs, priced, reduced) <= _ROUNDING
+            is_fresh, stuck = True, False
+            while True:
+                entering, steepest = -1, 0.0
                 for j in range(size):
                     slope = reduced[j]
-                    if is_basic[j] or held[j] or abs(slope) <= steepest:
+                    if is_basic[j] or held[j] or abs(slope) <= 0.5 * ZERO or slope * slope <= steepest * weights[j]:
                         continue
                     if (slope < 0.0 and x[j] < upper[j]) or (slope > 0.0 and x[j] > lower[j]):
-                        entering, steepest = j, abs(slope)
+                        entering, steepest = j, slope * slope / weights[j]
                 if entering < 0:
-                    break
+                    if is_fresh:
+                        break
+                    is_exact = _price(matrix, inverse, basic, costs, priced, reduced) <= _ROUNDING
+                    is_fresh = True
+                    continue
+                if entering < n:
+                    for k in range(m):
+                        column[k] = 0.0
+                    for entry in range(matrix.column_starts[entering], matrix.column_starts[entering + 1]):
+                        i = matrix.column_rows[entry]
+                        for k in range(m):
+                            column[k] += matrix.column_values[entry] * inverse[i, k]
+                else:
+                    for k in range(m):
+                        column[k] = -inverse[entering - n, k]
                 sign = 1.0 if reduced[entering] < 0.0 else -1.0
                 length, leaving, pivot = upper[entering] - lower[entering], -1, 0.0
-                for i in range(m):
-                    rate = sign * tableau[i, entering]
-                    j = basic[i]
+                for k in range(m):
+                    rate = sign * column[k]
                     if abs(rate) <= _ROUNDING:
                         continue
+                    j = basic[k]
                     room = max(0.0, (x[j] - lower[j]) / rate if rate > 0.0 else (x[j] - upper[j]) / rate)
                     if room < length or (room == length and abs(rate) > pivot):
-                        length, leaving, pivot = room, i, abs(rate)
+                        length, leaving, pivot = room, k, abs(rate)
                 steps += 1
-                if not np.isfinite(length) or (leaving >= 0 and pivot < _PIVOT) or steps > 4 * m + 50:
-                    walking = False
+                if not np.isfinite(length) or (leaving >= 0 and pivot < PIVOT) or steps > 4 * m + 50:
+                    stuck = True
                     break
                 has_moved |= length > 0.0
-                for i in range(m):
-                    x[basic[i]] -= length * sign * tableau[i, entering]
+                for k in range(m):
+                    x[basic[k]] -= length * sign * column[k]
                 x[entering] += sign * length
                 if leaving < 0:
                     x[entering] = upper[entering] if sign > 0.0 else lower[entering]
                     continue
                 j = basic[leaving]
-                x[j] = lower[j] if sign * tableau[leaving, entering] > 0.0 else upper[j]
-                is_basic[j], is_basic[entering], basic[leaving] = False, True, entering
-                scale = 1.0 / tableau[leaving, entering]
-                for k in range(size):
-                    tableau[leaving, k] *= scale
-                for i in range(m):
-                    factor = tableau[i, entering]
-                    if i != leaving and factor != 0.0:
-                        for k in range(size):
-                            tableau[i, k] -= factor * tableau[leaving, k]
-                factor = reduced[entering]
-                for k in range(size):
-                    reduced[k] -= factor * tableau[leaving, k]
-            if not walking:
-                break
-            # The reduced costs of the rows are the duals: with them those of the columns follow from the program.
-            exact = True
-            for j in range(n):
-                slope = costs[j]
-                for i in range(m):
-                    slope -= A[i, j] * reduced[n + i]
-                exact &= abs(slope - reduced[j]) <= _ROUNDING
-            if not exact:
+                x[j] = lower[j] if sign * column[leaving] > 0.0 else upper[j]
+                is_basic[j], is_basic[entering], is_fresh = False, True, False
+                _exchange(matrix, inverse, basic, entering, leaving, column, along, reduced, weights)
+            if stuck or not is_exact:
                 break
             if stage == 1:
                 done = True
@@ -267,19 +260,19 @@ def _walk(  # type: ignore[no-untyped-def]
                 done = True
                 break
         if done and steps > 0:
-            done = _settle(columns, lower, upper, x, system, free)
+            done = settle(matrix, lower, upper, x, system, tight, place_of)
         if not done:
             continue
         for i in range(m):
             total, scale = 0.0, 1.0
-            for j in range(n):
-                total += A[i, j] * x[j]
-                scale += abs(A[i, j] * x[j])
+            for entry in range(matrix.row_starts[i], matrix.row_starts[i + 1]):
+                term = matrix.row_values[entry] * x[matrix.row_columns[entry]]
+                total += term
+                scale += abs(term)
             done &= abs(total - x[n + i]) <= _ROUNDING * scale
         for j in range(size):
-            done &= lower[j] - x[j] <= _ROUNDING * (1.0 + abs(x[j])) and x[j] - upper[j] <= _ROUNDING * (
-                1.0 + abs(x[j])
-            )
+            near = _ROUNDING * (1.0 + abs(x[j]))
+            done &= lower[j] - x[j] <= near and x[j] - upper[j] <= near
         if not done:
             continue
         solved[row] = True
@@ -292,7 +285,7 @@ def _walk(  # type: ignore[no-untyped-def]
                 count[0], count[1] = min(known + 1, len(bases)), (place + 1) % len(bases)
             for i in range(m):
                 bases[place, i] = basic[i]
-                for j in range(size):
-                    tableaus[place, i, j] = tableau[i, j]
+                for k in range(m):
+                    inverses[place, i, k] = inverse[i, k]
             for j in range(size):
                 points[j, place] = x[j]

@@ -86,6 +86,18 @@ class Problem(ABC):
 
     *Regions by row.* If `n_rows` is a number, the region or the known costs differ by row. Such a problem solves
     exactly `n_rows` rows of costs, and `take(rows)` is the problem of some of its rows.
+
+    Examples
+    --------
+    >>> class Cheapest(Problem):
+    ...     '''Choose one of three; a tie goes to the first.'''
+    ...
+    ...     n_costs = 3
+    ...
+    ...     def minimize(self, costs):
+    ...         return np.eye(3)[costs.argmin(axis=1)]
+    >>> Cheapest().solve([[4.0, 2.0, 3.0]])
+    array([[0., 1., 0.]])
     """
 
     #: The number of costs in a row, and of entries in a decision.
@@ -176,6 +188,18 @@ class Problem(ABC):
         semidefinite. Only a problem with `has_derivative` has it.
         """
         raise ValueError(f"{type(self).__name__} has no derivative: see has_derivative.")
+
+    def derivative_lifted(self, costs: FloatArray, decisions: FloatArray, vectors: FloatArray) -> FloatArray:
+        """Return the derivative of what `minimize_lifted` returns: three times (n, n_costs + 1) -> (n, n_costs + 1).
+
+        A problem with `has_known` and `has_derivative` may write it; its `lifted` then has a derivative.
+        """
+        raise ValueError(f"{type(self).__name__} has no derivative beside known costs.")
+
+    @property
+    def no_derivative(self) -> str | None:
+        """Why there is no derivative, for the message of a loss that needs one; None if there is nothing to add."""
+        return None
 
     @property
     def lifted(self) -> Problem:

@@ -38,10 +38,16 @@ class Lifted(Problem):
         self.problem = problem
         self.n_costs = problem.n_costs + 1
         self.is_integer, self.keeps_state, self.n_rows = problem.is_integer, problem.keeps_state, problem.n_rows
+        is_written = type(problem).derivative_lifted is not Problem.derivative_lifted
+        self.has_derivative = problem.has_derivative and is_written
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return `minimize_lifted` of the problem inside."""
         return self.problem.minimize_lifted(costs)
+
+    def derivative(self, costs: FloatArray, decisions: FloatArray, vectors: FloatArray) -> FloatArray:
+        """Return `derivative_lifted` of the problem inside."""
+        return self.problem.derivative_lifted(costs, decisions, vectors)
 
     def take(self, rows: Any) -> Problem:
         """Return the lifted view of the rows of the problem inside."""

@@ -68,28 +68,20 @@ def wise_trees(problem: Problem, *, random_state: int) -> Any:
     return WiseRegressor(_boosted_trees())
 
 
-def spo_plus(problem: Problem, *, random_state: int, epochs: int = 30) -> Any:
+def spo_plus(problem: Problem, *, random_state: int) -> Any:
     """Train a linear model on SPO+ from the WISE fit; keep the epoch that decides best on the last fifth of rows."""
     return DecisionRegressor(
-        problem, "spo+", epochs=epochs, early_stopping=True, validation="last", random_state=random_state
+        problem, "spo+", epochs=30, early_stopping=True, validation="last", random_state=random_state
     )
 
 
-def choice(
-    problem: Problem,
-    *,
-    random_state: int,
-    forecasts: bool = True,
-    train_solves: int = 500_000,
-    max_solves: int | None = None,
-) -> Any:
+def choice(problem: Problem, *, random_state: int, forecasts: bool = True) -> Any:
     """Choose by the decisions on four later stretches of the training rows; forecasts are candidates as they are."""
     return WiseRegressorCV(
         problem,
         forecast={"given forecast": GIVEN, "yesterday": YESTERDAY} if forecasts else None,
         cv=TimeFolds(4),
-        train_solves=train_solves,
-        max_solves=max_solves,
+        train_solves=500_000,
         random_state=random_state,
     )
 

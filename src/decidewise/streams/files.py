@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
 from glob import glob
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,8 @@ class FileRows(RowSource):
         self.block_rows = default if block_rows is None else as_integer(block_rows, name="block_rows")
         self.description = "rows"
         self._counted: int | None = None
+        # The block from which `first` took its rows, and the rest: the next pass goes on from there.
+        self._begun: tuple[Rows, Iterator[Rows]] | None = None
 
     def keep(self, path: Any, model: Any, every: float) -> None:
         """Keep what is finished in a file, from which a later call with the same model and files continues."""
@@ -123,7 +126,7 @@ class FileRows(RowSource):
 
     def map(self, function: Callable[[Rows], Any]) -> Generator[tuple[Rows, Any], None, None]:
         """Yield the blocks with the results of a function, in order; close it, also after an error."""
-        results = map_in_order(_Located(function), read_ahead(self.blocks()))
+        results = map_in_order(_Located(function), read_ahead(self._from(0, 0)))
         with closing(results), RowBar(self.description, self.n_rows) as bar:
             for rows, result in results:
                 bar.advance(len(rows))
@@ -139,7 +142,7 @@ class FileRows(RowSource):
             place = self.checkpoint.resume(tree)
         file, line, n_rows = place
         names = {file.name: number for number, file in enumerate(self.files)}
-        results = map_in_order(_Located(function), read_ahead(self.blocks(file, line)))
+        results = map_in_order(_Located(function), read_ahead(self._from(file, line)))
         with closing(results), RowBar(self.description, self.n_rows, done=n_rows) as bar:
             for rows, part in results:
                 tree.add(part)
@@ -154,9 +157,16 @@ class FileRows(RowSource):
             self.checkpoint.finish(total)
         return total
 
+    def _from(self, file: int, line: int) -> Iterator[Rows]:
+        """Return the blocks from a line of a file on; those that `first` has begun to read are not read again."""
+        begun, self._begun = self._begun, None
+        return self.blocks(file, line) if begun is None or (file, line) != (0, 0) else chain([begun[0]], begun[1])
+
     @cached_property
     def _first(self) -> Rows:
-        for rows in self.blocks():
+        blocks = self.blocks()
+        for rows in blocks:
+            self._begun = rows, blocks
             some = slice(0, _FIRST_ROWS)
             weights = None if rows.weights is None else rows.weights[some].copy()
             costs = None if rows.costs is None else rows.costs[some].copy()

@@ -3,11 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.dummy import DummyRegressor
+from sklearn.linear_model import LinearRegression
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from decidewise import GeneralizedLinear, WiseRegressor, WiseRegressorCV
-from decidewise.models import ClippedWise, FlooredRegressor, GivenForecast, SmoothFeatures
+from decidewise.models import AveragedRegressor, ClippedWise, FlooredRegressor, GivenForecast, SmoothFeatures
 from decidewise.problems import TopK
 from decidewise.scaling import norms, unit_rows
 
@@ -45,6 +47,21 @@ class TestClippedWise:
         with pytest.raises(ValueError, match="nothing to learn"):
             ClippedWise().fit(X, np.zeros((60, 4)))
         assert not hasattr(ClippedWise(), "partial_fit")
+
+
+def test_an_average_has_the_weights_that_it_is_given():
+    members = [("mean", DummyRegressor()), ("linear", LinearRegression())]
+    X, costs = np.arange(6.0)[:, None], np.random.default_rng(0).normal(size=(6, 2))
+    mean, linear = (model.fit(X, costs).predict(X) for _, model in members)
+    averaged = AveragedRegressor(members, directions=False, weights=[1, 3]).fit(X, costs).predict(X)
+    np.testing.assert_allclose(averaged, 0.25 * mean + 0.75 * linear)
+    for weights, sentence in [
+        ([1.0, -1.0], r"weights must be at least zero, and not all zero; got \[1.0, -1.0\]"),
+        ([0.0, 0.0], "not all zero"),
+        ([1.0], r"weights must be a vector of length 2; got weights.shape=\(1,\)"),
+    ]:
+        with pytest.raises(ValueError, match=sentence):
+            AveragedRegressor(members, weights=weights).fit(X, costs)
 
 
 def test_floored_targets_are_those_of_a_maximum():

@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from decidewise import WiseRegressor, WiseRegressorCV
 from decidewise.data import make_shortest_path
-from decidewise.models import Candidates, GeneralizedLinear
+from decidewise.models import Candidates, ClippedWise, GeneralizedLinear
 from decidewise.models.selection.polish import polished
 from decidewise.models.selection.ridge_path import fit_path, ridge_paths
 from decidewise.problems import Ball, CountedProblem, TopK
@@ -188,6 +188,16 @@ class TestPolish:
         trained, note = polished(TopK(50, 1), {"own": own}, [(np.arange(9), np.arange(9))], 9, 10**6)
         assert list(trained) == ["spo+ from own", "spo+ from wise"]
         assert note == "30 epochs of SPO+ from own and wise"
+
+    def test_training_starts_from_the_candidate_itself_and_from_the_best_alone_if_both_take_too_many_calls(self):
+        candidates = {"clipped": ClippedWise(scale="iterated", clip=0.3), "wise": WiseRegressor()}
+        splits = [(np.arange(9), np.arange(9))]
+        trained, _ = polished(TopK(5, 1), candidates, splits, 9, 10**6)
+        start = trained["spo+ from clipped"].init
+        assert (type(start), start.scale, start.clip) == (ClippedWise, "iterated", 0.3)
+        trained, note = polished(TopK(5, 1), candidates, splits, 9, 18 * (3 + 5))
+        assert list(trained) == ["spo+ from clipped"]
+        assert note == "3 epochs of SPO+ from clipped"
 
     def test_a_budget_that_is_too_small_is_said(self, data):
         model = WiseRegressorCV(data.problem, [WiseRegressor()], train_solves=100).fit(data.X, data.costs)

@@ -1,6 +1,7 @@
 """Files of the kinds that tools write, and of the kinds that go wrong."""
 
 import gzip
+import warnings
 
 import numpy as np
 import pytest
@@ -109,7 +110,39 @@ def test_costs_by_name_in_any_order(tmp_path):
             "Quadratic rows not supported",
         ),
         ("plan.mps", PLAN.replace("ENDATA", "SOS\n S1 s\n    price_a 1\n    stock 2\nENDATA"), "SOS not supported"),
-        ("plan.lp", "this is not\nan lp file 12 ~~ >>\n", "plan.lp has no variables"),
+        (
+            "plan.mps",
+            PLAN.replace("stock ", "name  ").replace("  stock", "  name"),
+            "plan.mps, line 17: HiGHS takes the name 'name' as that of a section. Rename it",
+        ),
+        ("plan.mps", PLAN.replace("RNG ", "NAME"), "line 22: HiGHS takes the name 'NAME' as that of a section"),
+        (
+            "plan.mps",
+            PLAN.replace("COLUMNS", "columns").replace("WORK       2.0", "WORK       NaN"),
+            "plan.mps, line 12: 'NaN' is not a number",
+        ),
+        (
+            "plan.mps",
+            "NAME P\nROWS\n N cost\n L  a b\nCOLUMNS\n x  a  1.0  cost  1.0\nRHS\n s  a  4.0\nENDATA\n",
+            "HiGHS cannot read plan.mps: a name has spaces, .* ignored. Write names without spaces",
+        ),
+        (
+            "plan.mps",
+            PLAN.replace("ENDATA", "INDICATORS\n IF WORK price_a 1\nENDATA"),
+            "INDICATORS section. Write them with a large constant, or .* from_function",
+        ),
+        ("plan.lp", "this is not\nan lp file 12 ~~ >>\n", "plan.lp must start with the sense .*; got 'this'"),
+        ("plan.lp", "", "plan.lp must start with the sense .*; got nothing"),
+        ("plan.lp", "x + y\nst\n x + y >= 3\nend\n", "must start with the sense of its objective"),
+        ("plan.lp", "max\n?!)))(\n", "plan.lp does not end with the word End. Is it complete"),
+        ("plan.lp", "min x st x + y >= 3 bounds x <= 2\n", "plan.lp does not end with the word End"),
+        ("plan.lp", "min\n x + 2 x\nst\n c1: x >= 3\nend\n", "line 2: 'x' is in the objective twice"),
+        ("plan.lp", "min\n 2 (x + y)\nst\n c1: x + y >= 3\nend\n", "line 2: '\\(x' has a parenthesis"),
+        ("plan.lp", "min x\nst\n c1: x >= 1\n c2: 2 (x + y) >= 3\nend\n", "line 4: '\\(x' has a parenthesis"),
+        ("plan.lp", "min\n x\nst\n c1: y <= 2\n x + y - 1 >= 3\nend\n", "line 5: the number 1 is on the left"),
+        ("plan.lp", "min\n x\nst\n \\ twice\n 4 + 2 x >= 3\nend\n", "line 5: the number 4 is on the left"),
+        ("plan.lp", "min\n x\nst\n c1: 1 <= x + y <= 3\nend\n", "line 4: the number 1 .* as two constraints"),
+        ("plan.lp", "min x st c1: x + [ x * y ] <= 3 end", "Quadratic constraints not supported .* from_cvxpy"),
         ("plan.lp", "min\n obj: x\nst\n c: nan x + y >= 3\nend\n", "plan.lp has NaN"),
         (
             "plan.mps",
@@ -158,6 +191,33 @@ def test_files_that_look_strange_are_read(tmp_path):
     problem = read_problem(written(tmp_path, odd), costs="price_*")
     np.testing.assert_array_equal(problem.solve([3.0, 1.0]), expected)
     assert "größe" in problem.names
+
+
+def test_comments_at_the_end_of_lines(tmp_path):
+    expected = read_problem(written(tmp_path, PLAN), costs="price_*").solve([3.0, 1.0])
+    for mark in ("$", "*"):
+        odd = PLAN.replace("\n L  WORK", f" {mark}\n L  WORK {mark}hours").replace("2.0\n", f"2.0 {mark} of 5\n")
+        odd = odd.replace("RHS\n", f"RHS {mark}sides\n").replace("6.0\n", f"6.0  {mark}\n")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            problem = read_problem(written(tmp_path, odd), costs="price_*")
+        np.testing.assert_array_equal(problem.solve([3.0, 1.0]), expected)
+    named = PLAN.replace("WORK", "$WORK").replace("BND", "*BND")  # no comments, but names
+    problem = read_problem(written(tmp_path, named), costs="price_*")
+    np.testing.assert_array_equal(problem.solve([3.0, 1.0]), expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "min obj: 2 x + 3y + 5 st c1: 2x + 1e0 y + 0 >= +4 c2: x - y >= -Inf 003: x <= 1.5e+00 bounds y <= 9 end",
+        "\\ two\nMINIMIZE\n\n 2 x\n + 3 y + 5\nSubject  To\n 2 x\n + y >= 4\n x <= 1.5\nBound\n y <= 9\nEND\n\\ done",
+    ],
+)
+def test_lp_files_that_look_strange_are_read(tmp_path, text):
+    problem = read_problem(written(tmp_path, text, "plan.lp"), costs=["x"])
+    np.testing.assert_allclose(problem.solve([2.0]), [1.5])  # and y = 1, since 2x + y >= 4
+    assert problem.minimize_lifted(np.array([[2.0, 1.0]]))[0, -1] == pytest.approx(3.0 + 5.0)
 
 
 def test_what_highs_repairs_is_a_warning_in_its_words(tmp_path):

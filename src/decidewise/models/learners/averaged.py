@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -10,13 +11,13 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from decidewise.checks import FloatArray
+from decidewise.checks import FloatArray, as_vector
 from decidewise.models.linear.blocks import one_library_thread
 from decidewise.scaling import unit_rows
 
 
 class AveragedRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    """Average the predictions of several models.
+    """Average the predictions of several models, with equal or given weights.
 
     Parameters
     ----------
@@ -25,6 +26,8 @@ class AveragedRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     directions : bool
         Whether to average the directions of the predictions, so that models with predictions of any length have the
         same say. If not, all of them must predict in the units of the costs.
+    weights : sequence of float, optional
+        One for each model, at least zero; by default all are equal. Only their ratios matter.
     n_jobs : int, optional
         How many models are fitted at a time.
 
@@ -40,17 +43,26 @@ class AveragedRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     >>> model = AveragedRegressor(models).fit(np.zeros((3, 1)), np.ones((3, 2)))
     >>> model.predict(np.zeros((1, 1)))
     array([[0.5, 0.5]])
+    >>> model.set_params(weights=[3, 1]).predict(np.zeros((1, 1)))
+    array([[0.75, 0.25]])
     """
 
     def __init__(
-        self, estimators: list[tuple[str, Any]], *, directions: bool = True, n_jobs: int | None = None
+        self,
+        estimators: list[tuple[str, Any]],
+        *,
+        directions: bool = True,
+        weights: Sequence[float] | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.estimators = estimators
         self.directions = directions
+        self.weights = weights
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit all models on features X (n, p) and costs y (n, d)."""
+        self.shares  # noqa: B018  (bad weights are an error before anything is fitted)
         self.n_outputs_ = np.shape(y)[1]
         with one_library_thread():
             self.estimators_ = Parallel(n_jobs=self.n_jobs)(
@@ -62,10 +74,21 @@ class AveragedRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Return the mean direction, or the mean prediction, of the models: (n, d)."""
         check_is_fitted(self)
         total: FloatArray | float = 0.0
-        for model in self.estimators_:
+        for share, model in zip(self.shares, self.estimators_, strict=True):
             prediction = np.reshape(model.predict(X), (-1, self.n_outputs_))
-            total = total + (unit_rows(prediction) if self.directions else prediction)
-        return np.asarray(total) / len(self.estimators_)
+            total = total + share * (unit_rows(prediction) if self.directions else prediction)
+        return np.asarray(total)
+
+    @property
+    def shares(self) -> FloatArray:
+        """The weights of the models, which sum to one."""
+        n_models = len(self.estimators)
+        if self.weights is None:
+            return np.full(n_models, 1 / n_models)
+        weights = as_vector(self.weights, name="weights", length=n_models)
+        if weights.min() < 0 or not weights.any():
+            raise ValueError(f"weights must be at least zero, and not all zero; got {weights.tolist()}.")
+        return weights / weights.sum()
 
     @property
     def predicts_directions(self) -> bool:

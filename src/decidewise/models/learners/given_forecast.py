@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
 from typing import Any, Self
 
 import numpy as np
@@ -58,14 +59,16 @@ class GivenForecast(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _read(self, X: Any) -> Any:
         if isinstance(self.columns, Callable):  # type: ignore[arg-type]
             return self.columns(X)
-        if np.ndim(X) == 3:
-            return np.asarray(X)[:, :, self.columns]
+        per_item = np.ndim(X) == 3
         try:
+            if per_item:
+                return np.asarray(X)[:, :, index(self.columns)]
             return np.asarray(_safe_indexing(X, list(self.columns), axis=1))
         except (IndexError, KeyError, TypeError, ValueError) as reason:
+            wanted = "the number of one feature of the items" if per_item else "a list of columns of X"
             raise ValueError(
-                f"the forecast {self.name!r} must be a list of columns of X or a function of X; got {self.columns!r}, "
-                f"which does not fit X of shape {np.shape(X)}: {reason}"
+                f"the forecast {self.name!r} must be {wanted} or a function of X; got {self.columns!r}, which does not "
+                f"fit X of shape {np.shape(X)}: {reason}"
             ) from reason
 
     def __sklearn_tags__(self) -> Tags:

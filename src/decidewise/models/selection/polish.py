@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from decidewise.models.decision_regressor import DecisionRegressor
@@ -46,11 +47,12 @@ def polished(
     starts = {name: parts for name, parts in starts.items() if with_steps or not parts[0]}
     first = dict(list(starts.items())[:1])
     if not any(_is_plain_wise(*parts) for parts in first.values()):
-        first["wise"] = [], GeneralizedLinear(), 1.0
-    n_trained = len(first) * (sum(len(train) for train, _ in splits) + n_rows)
-    epochs = min(_MAX_EPOCHS, train_solves // n_trained - _PASSES_BESIDE_EPOCHS)
-    if epochs < 1:
-        least = (1 + _PASSES_BESIDE_EPOCHS) * n_trained
+        first["wise"] = [], WiseRegressor(GeneralizedLinear())
+    n_trained = sum(len(train) for train, _ in splits) + n_rows  # from one start
+    least = (1 + _PASSES_BESIDE_EPOCHS) * n_trained
+    first = dict(list(first.items())[: train_solves // least])  # the best one alone, where both would take too many
+    epochs = min(_MAX_EPOCHS, train_solves // (max(1, len(first)) * n_trained) - _PASSES_BESIDE_EPOCHS)
+    if not first:
         return (
             {},
             f"left out: one epoch takes {least:,} solver calls for training, more than train_solves={train_solves:,}",
@@ -59,28 +61,29 @@ def polished(
     return models, f"{epochs} epochs of SPO+ from {' and '.join(first)}"
 
 
-def linear_parts(candidate: Any) -> tuple[list[Any], GeneralizedLinear, float] | None:
-    """Return the feature steps, the learner and the exponent of a candidate that is linear behind its steps."""
+def linear_parts(candidate: Any) -> tuple[list[Any], WiseRegressor] | None:
+    """Return the feature steps of a candidate that is linear behind them, and the candidate without them."""
     if not isinstance(candidate, WiseRegressor):
         return None
     learner = GeneralizedLinear() if candidate.estimator is None else candidate.estimator
     steps, last = (learner.steps[:-1], learner.steps[-1][1]) if isinstance(learner, Pipeline) else ([], learner)
-    return (steps, last, candidate.exponent) if isinstance(last, GeneralizedLinear) else None
+    return (steps, clone(candidate).set_params(estimator=last)) if isinstance(last, GeneralizedLinear) else None
 
 
-def _is_plain_wise(steps: list[Any], learner: GeneralizedLinear, exponent: float) -> bool:
+def _is_plain_wise(steps: list[Any], start: WiseRegressor) -> bool:
+    learner = start.estimator
     plain = learner.effective_link == "identity" and learner.alpha == 0 and learner.per_item == "none"
-    return not steps and exponent == 1 and plain
+    wise = type(start) is WiseRegressor and start.exponent == 1 and start.scale in ("unit", "mean")
+    return not steps and plain and wise
 
 
-def _trained(problem: Problem, steps: list[Any], learner: GeneralizedLinear, exponent: float, epochs: int) -> Any:
-    start = WiseRegressor(learner, exponent=exponent)
+def _trained(problem: Problem, steps: list[Any], start: WiseRegressor, epochs: int) -> Any:
     model = DecisionRegressor(
         problem,
         "spo+",
         init=start,
-        link=learner.effective_link,
-        per_item=learner.per_item,
+        link=start.estimator.effective_link,
+        per_item=start.estimator.per_item,
         epochs=epochs,
         random_state=0,
     )

@@ -16,6 +16,9 @@ from decidewise.checks import FloatArray
 from decidewise.evaluate import Hindsight
 from decidewise.models.estimator.traits import as_regressor
 
+# A candidate is proven to decide better than the mean if the difference is this many standard errors.
+_PROVEN = 2.0
+
 
 def named(candidates: Any) -> dict[str, Any]:
     """Return candidates by name; candidates in a list are named by position and class.
@@ -141,6 +144,31 @@ class CandidateScores:
         results = self.results
         within = results["difference"] <= results["difference_standard_error"]
         return np.flatnonzero(within & (results["status"] == "scored"))
+
+    def weights(self, constant: Iterable[str] = ()) -> dict[str, float]:
+        """Return the weights of an average of candidates, by name; they sum to one.
+
+        All candidates that are close have the same weight. Of those that predict the same for every row, named in
+        `constant`, the one with the lowest regret is what the others would be without their features. It gets a share
+        of its own, as far as they are not proven to decide better: all if it has the lowest regret of all candidates,
+        nothing if the lowest regret is lower by two standard errors of the difference, and in proportion in between.
+        """
+        names = [self.names[i] for i in self.close]
+        simple = [name for name in self.ranked if name in set(constant)][:1]
+        share = self._share(simple[0]) if simple else 0.0
+        found = {name: (1 - share) / len(names) for name in names if share < 1}
+        for name in simple if share > 0 else ():
+            found[name] = found.get(name, 0.0) + share
+        return found
+
+    def _share(self, name: str) -> float:
+        """Return how far it is not proven that the lowest regret is below that of a candidate: from 1 to 0."""
+        place, lowest = self.names.index(name), self.choose("minimum")
+        if place == lowest:
+            return 1.0
+        worse = (self.regrets[place] - self.regrets[lowest])[None]
+        difference, error = 100 * worse.sum() / self.truth.scale, ratio_errors(worse, self.truth)[0]
+        return float(max(0.0, 1 - difference / (_PROVEN * error))) if error > 0 else float(difference <= 0)
 
     def choose(self, rule: str) -> int:
         """Return the index of the candidate that a rule chooses: see `WiseRegressorCV`."""

@@ -54,9 +54,10 @@ class LinearProgram(MappedProblem):
 
     Ties: of all optimal vertices the one with the least `r·w`, where `r` are fixed random numbers between 1 and 2.
     Differences below about 1e-9 of the length of the costs count as ties. Costs of 1e15 that forbid variables leave the
-    choice among the others exact where some decision pays none of them. With variables in whole numbers HiGHS solves
-    every row from the beginning, and ties go to the decision that it finds first; there, costs that forbid should stay
-    below 1e6 times the others where every decision pays some of them.
+    choice among the others exact where some decision pays none of them. With variables in whole numbers this vertex of
+    the linear relaxation is the decision if it is whole. If not, HiGHS solves the row from the beginning, and ties go
+    to the decision that it finds first; there, costs that forbid should stay below 1e6 times the others where every
+    decision pays some of them.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ def follow_risk_price(
     shares, certified = np.zeros_like(returns), np.ones(len(returns), np.bool_)
     tableau, held, is_held = np.empty((FIRST + d, d)), np.empty(d, np.int64), np.empty(d, np.bool_)
     _solve_rows(
-        returns, S, S + shift, shift, deviations(S), FLAT * np.diag(S),
+        returns, S, S + 1.0 if steady else S, shift, deviations(S), FLAT * S.diagonal(),
         tableau, held, is_held, np.empty(d), np.empty(d), shares, certified,
     )  # fmt: skip
     return shares, certified
@@ -87,7 +87,7 @@ def follow_risk_price_by_row(
 
 def deviations(S: FloatArray) -> FloatArray:
     """Return the standard deviations (d,) of assets of covariance `S` (d, d)."""
-    return np.sqrt(np.maximum(np.diag(S), 0.0))
+    return np.sqrt(np.maximum(S.diagonal(), 0.0))
 
 
 @compiled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -95,17 +96,21 @@ class Portfolio(Problem):
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return the portfolio of the largest return `-costs[i]·w` for each row."""
-        # In units of the budget and of the risk, the constraints are sum <= 1 and variance <= 1.
         if self.n_rows is not None:
             return in_parts(_minimize_by_row, costs, self.covariance, self.risk, self.budget)
-        unit = np.ascontiguousarray(self.covariance * (self.budget**2 / self.risk))
-        return in_parts(lambda rows, decisions: self._minimize(-rows, decisions, unit), costs)
+        return in_parts(self._minimize, costs)
 
     def derivative(self, costs: FloatArray, decisions: FloatArray, vectors: FloatArray) -> FloatArray:
         """Return the derivative through the optimality conditions: zero where the risk does not bind."""
         return derivative(costs, decisions, vectors, self.covariance, self.risk, self.budget)
 
-    def _minimize(self, returns: FloatArray, decisions: FloatArray, unit: FloatArray) -> None:
+    @cached_property
+    def _unit(self) -> FloatArray:
+        """The covariance in units of the budget and of the risk, in which sum <= 1 and variance <= 1."""
+        return np.ascontiguousarray(self.covariance * (self.budget**2 / self.risk))
+
+    def _minimize(self, costs: FloatArray, decisions: FloatArray) -> None:
+        returns, unit = -costs, self._unit
         shares, certified = follow_risk_price(returns, unit)
         again = np.flatnonzero(~certified)
         if len(again):

@@ -19,12 +19,20 @@ from decidewise.errors import InputError
 from decidewise.problems.base import Problem, Sense
 from decidewise.problems.linear_program import LinearProgram
 from decidewise.problems.mapped_problem.arguments import Costs
+from decidewise.problems.readers.lp import check_lp
 from decidewise.problems.readers.mps import check_mps
 
 if TYPE_CHECKING:
     import highspy
 
 _SUFFIXES = (".mps", ".lp", ".mps.gz", ".lp.gz")
+_OTHER_WAY = "or solve the problem by a function of your own: from_function."
+#: What to do instead of what HiGHS says that it cannot read.
+_ADVICE = {
+    "INDICATORS": f"Write them with a large constant, {_OTHER_WAY}",
+    "SOS": f"Write them with binary variables, {_OTHER_WAY}",
+    "Quadratic": f"Write the problem with CVXPY, for from_cvxpy, {_OTHER_WAY}",
+}
 
 
 def read_problem(
@@ -88,11 +96,12 @@ def read_problem(
     if not path.name.lower().endswith(_SUFFIXES):
         raise InputError(f"{path.name!r} must end in {', '.join(_SUFFIXES)} or .toml, which says how it is written.")
     text = _text(path)
-    if ".mps" in path.name.lower():
-        check_mps(text, path.name)
-    elif re.search(r"(?<![\w.])nan(?![\w.])", text, flags=re.IGNORECASE):
-        raise InputError(f"{path.name} has NaN, which is not a number.")  # HiGHS would leave such an entry out
-    model, remarks = _read(path, text)
+    if _is_mps(path):
+        plain = check_mps(text, path.name)
+    else:
+        check_lp(text, path.name)
+        plain = text
+    model, remarks = _read(path, plain)
     _check(model, path)
     if remarks:
         warnings.warn(f"{path.name}: HiGHS says: {' '.join(remarks[:3])}", stacklevel=2)
@@ -125,6 +134,10 @@ def read_problem(
         raise InputError(f"{path.name}: {reason}") from reason
 
 
+def _is_mps(path: Path) -> bool:
+    return path.name.lower().endswith((".mps", ".mps.gz"))
+
+
 def _text(path: Path) -> str:
     """Return the text of a file, unpacked."""
     try:
@@ -137,15 +150,13 @@ def _text(path: Path) -> str:
 
 
 def _read(path: Path, text: str) -> tuple[highspy.HighsModel, list[str]]:
-    """Let HiGHS read the file, and return what it read and what it remarked."""
+    """Let HiGHS read the text of the file, and return what it read and what it remarked."""
     import highspy  # noqa: PLC0415  (whoever reads no file does not wait for HiGHS)
 
     solver = highspy.Highs()
     with TemporaryDirectory() as folder:
-        log, plain = Path(folder) / "log", path
-        if path.suffix.lower() == ".gz":  # not every build of HiGHS can
-            plain = Path(folder) / path.stem.lower()
-            plain.write_text(text, encoding="utf-8")
+        log, plain = Path(folder) / "log", Path(folder) / ("model.mps" if _is_mps(path) else "model.lp")
+        plain.write_text(text, encoding="utf-8")
         solver.setOptionValue("log_to_console", False)
         solver.setOptionValue("log_file", str(log))
         status = solver.readModel(str(plain))
@@ -155,28 +166,40 @@ def _read(path: Path, text: str) -> tuple[highspy.HighsModel, list[str]]:
     remarks = re.findall(r"^(?:WARNING|ERROR): *(.*\S)", said, flags=re.MULTILINE)
     if status == highspy.HighsStatus.kError:
         raise InputError(f"HiGHS cannot read {path.name}{_reason(path, text, remarks)}")
+    if any("switching to fixed format" in remark for remark in remarks) and remarks[-1].endswith("ignored"):
+        raise InputError(
+            f"HiGHS cannot read {path.name}: a name has spaces, or a line too many words, so that it tells fields "
+            f"apart by their columns, and then: {' '.join(remarks[-1].split())}. Write names without spaces."
+        )
     return solver.getModel(), remarks
 
 
 def _reason(path: Path, text: str, remarks: list[str]) -> str:
-    if ".lp" in path.name.lower() and re.search(r"\w\[[^\]^]*\]", text):
+    kind = "MPS" if _is_mps(path) else "LP"
+    if kind == "LP" and re.search(r"\w\[[^\]^]*\]", text):
         return (
             ": names such as x[0], which Gurobi writes, are not allowed in its .lp files. Write an .mps file instead."
         )
-    if ".lp" in path.name.lower() and "->" in text:
-        return ": it has indicator constraints (->). Write them with a large constant, or as a problem of your own."
+    if kind == "LP" and "->" in text:
+        return f": it has indicator constraints (->). {_ADVICE['INDICATORS']}"
     told = [remark for remark in remarks if not remark.startswith("Parser error reading")]
     said = f": {'; '.join(' '.join(remark.split()).rstrip('.') for remark in told[:2])}." if told else "."
-    return f"{said} Is it a complete {'MPS' if '.mps' in path.name.lower() else 'LP'} file, without spaces in names?"
+    for feature, advice in _ADVICE.items():
+        if feature in said:
+            return f"{said} {advice}"
+    return f"{said} Is it a complete {kind} file, without spaces in names?"
 
 
 def _check(model: highspy.HighsModel, path: Path) -> None:
     """Refuse what a linear program cannot say."""
     lp = model.lp_
     if model.hessian_.dim_:
-        raise InputError(f"{path.name} has a quadratic objective. Only linear ones can have predicted costs here.")
+        raise InputError(
+            f"{path.name} has a quadratic objective, and only linear ones can have predicted costs. Bound the "
+            f"quadratic part by a constraint, with from_cvxpy, {_OTHER_WAY}"
+        )
     if lp.num_col_ == 0:
-        raise InputError(f"{path.name} has no variables.")
+        raise InputError(f"{path.name} has no variables. Is it complete?")
     kinds = np.array([int(kind) for kind in lp.integrality_])
     if np.any(kinds > 1):
         raise InputError(
@@ -197,4 +220,4 @@ def _check(model: highspy.HighsModel, path: Path) -> None:
 def _maximises_in_a_comment(path: Path, text: str) -> bool:
     """Whether the head of an MPS file says so in the way of PuLP, and no OBJSENSE does."""
     head = text[:2000].upper()
-    return ".mps" in path.name.lower() and head.startswith("*SENSE:MAX") and "OBJSENSE" not in head
+    return _is_mps(path) and head.startswith("*SENSE:MAX") and "OBJSENSE" not in head

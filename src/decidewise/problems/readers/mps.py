@@ -1,7 +1,7 @@
 """Mistakes in an MPS file that HiGHS does not tell.
 
-It takes `4,5` as 4 and `four` as 0, leaves out an entry of NaN, and adds a variable where a bound names none that there
-is.
+It takes `4,5` as 4 and `four` as 0, leaves out an entry of NaN, adds a variable where a bound names none that there is,
+and leaves out what follows a name that is also that of a section. Comments at the end of a line confuse it.
 """
 
 from __future__ import annotations
@@ -18,25 +18,31 @@ _SECTIONS = {
     "ENDATA",
 }
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eEdD][+-]?\d+)?|inf(?:inity)?)", re.IGNORECASE)
+_COMMENT = re.compile(r"(?<=\S)[ \t]+[$*].*")
 _WITHOUT_NUMBER = ("FR", "MI", "PL", "BV")
+_SEEN_ANYWHERE = ("NAME", "OBJSENSE", "QSECTION", "QCMATRIX", "CSECTION")  # also where a line is indented
+_WIDTHS = {"ROWS": (2,), "COLUMNS": (3, 5), "RHS": (2, 3, 4, 5), "RANGES": (2, 3, 4, 5), "BOUNDS": (2, 3, 4)}
 
 
-def check_mps(text: str, name: str) -> None:
-    r"""Raise an `InputError` with the line if a number is none, or a bound is that of no variable.
+def check_mps(text: str, name: str) -> str:
+    r"""Return the text without comments in lines; raise an `InputError` with the line if HiGHS would misread one.
 
-    A file with spaces in names, whose fields only their columns tell apart, is left to HiGHS.
+    A file with spaces in names, whose fields only their columns tell apart, is left to HiGHS as it is.
 
     >>> check_mps("COLUMNS\n    x  cost  1,5\n", "plan.mps")
     Traceback (most recent call last):
     decidewise.errors.InputError: plan.mps, line 2: '1,5' is not a number.
     """
-    lines = list(_data_lines(text))
-    widths = {"ROWS": (2,), "COLUMNS": (3, 5)}
-    if any(len(fields) not in widths.get(section, (len(fields),)) for _, section, fields in lines):
-        return
+    plain = _COMMENT.sub("", text)
+    lines = list(_data_lines(plain))
+    irregular = {section for _, section, fields in lines if len(fields) not in _WIDTHS.get(section, (len(fields),))}
+    if irregular & {"ROWS", "COLUMNS"}:
+        return text
     columns: dict[str, int] = {}
     for number, section, fields in lines:
         place = f"{name}, line {number}"
+        if section in ("COLUMNS", "RHS", "RANGES") and fields[0].upper() in _SEEN_ANYWHERE:
+            raise InputError(f"{place}: HiGHS takes the name {fields[0]!r} as that of a section. Rename it.")
         if section.startswith("OBJSENS"):
             if fields[0].upper() not in ("MAX", "MAXIMIZE", "MIN", "MINIMIZE"):
                 raise InputError(f"{place}: the sense must be MAX or MIN; got {fields[0]!r}.")
@@ -49,6 +55,7 @@ def check_mps(text: str, name: str) -> None:
             _check_numbers(fields[2::2] if len(fields) % 2 else fields[1::2], place)
         elif section == "BOUNDS" and len(fields) in (3, 4):
             _check_bound(fields, columns, place)
+    return text if irregular else plain
 
 
 def _check_bound(fields: list[str], columns: dict[str, int], place: str) -> None:
@@ -70,16 +77,14 @@ def _check_numbers(numbers: list[str], place: str) -> None:
 
 
 def _data_lines(text: str) -> Iterator[tuple[int, str, list[str]]]:
-    """Yield the number, the section and the fields of each line with data, without comments."""
+    """Yield the number, the section and the fields of each line with data."""
     section = ""
     for number, line in enumerate(text.splitlines(), start=1):
         fields = line.split()
         if not fields or line[0] == "*":
             continue
-        if "$" in line or "*" in line:
-            comment = next((k for k, field in enumerate(fields) if k > 0 and field[0] in "$*"), len(fields))
-            fields = fields[:comment]
-        if not line[0].isspace() and fields[0] in _SECTIONS:
-            section, fields = fields[0], fields[1:] if fields[0].startswith("OBJSENS") else []
+        if not line[0].isspace() and fields[0].upper() in _SECTIONS:
+            section = fields[0].upper()
+            fields = fields[1:] if section.startswith("OBJSENS") else []
         if fields:
             yield number, section, fields

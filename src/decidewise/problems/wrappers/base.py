@@ -54,6 +54,11 @@ class Wrapper(Problem):
         """Return the derivative of the problem inside."""
         return self.problem.derivative(costs, decisions, vectors)
 
+    @property
+    def no_derivative(self) -> str | None:
+        """Why the problem inside has no derivative."""
+        return self.problem.no_derivative
+
     def solution(self, costs: Any) -> dict[str, Any]:
         """Return the whole solution of the problem inside."""
         return self.problem.solution(costs)
