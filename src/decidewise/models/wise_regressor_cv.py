@@ -225,6 +225,7 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         names = list(candidates)
         self.best_name_ = names[self.best_index_]
         self.members_ = [names[place] for place in choice.close] if self.rule == "average" else [self.best_name_]
+        self.weights_ = dict.fromkeys(self.members_, 1 / len(self.members_))
         self.best_estimator_ = fit_on_rows(self._combined(candidates), source)
 
     def predict(self, X: Any) -> FloatArray:
