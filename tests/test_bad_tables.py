@@ -3,10 +3,12 @@
 
 import errno
 import gzip
+import io
 import os
 import shlex
 import sys
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -375,7 +377,8 @@ def test_debug_shows_the_traceback(folder, monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["init {out}", "fit good.csv -p good.toml --model wise --out {out}/m.dw",
-                                     "predict model.dw good.csv --out {out}/p.csv"])  # fmt: skip
+                                     "predict model.dw good.csv --out {out}/p.csv",
+                                     "decide model.dw good.csv -p good.toml --stream --out {out}/d.parquet"])  # fmt: skip
 def test_a_full_disk_leaves_nothing(folder, tmp_path, monkeypatch, command):
     """What fails is the writing of bytes, after the file beside has been made."""
     monkeypatch.chdir(folder)
@@ -388,13 +391,24 @@ def test_a_full_disk_leaves_nothing(folder, tmp_path, monkeypatch, command):
         os.close(descriptor)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
+    opened = Path.open
+
+    def full_file(path, mode="r", *more, **options):
+        return _Full() if mode == "wb" else opened(path, mode, *more, **options)
+
     monkeypatch.setattr(os, "fdopen", full)
+    monkeypatch.setattr(Path, "open", full_file)
     result = CliRunner().invoke(app, shlex.split(command.format(out=out)))
     monkeypatch.undo()
     assert result.exit_code == 2, result.output
     assert "No space left on device" in result.stderr
     assert result.stderr.count("\n") == 1
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+class _Full(io.BytesIO):
+    def write(self, content):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_ctrl_c_leaves_nothing(folder, tmp_path, monkeypatch):

@@ -14,11 +14,11 @@ from dask import array
 from distributed import Client
 from sklearn.base import clone
 
-from decidewise import GeneralizedLinear, WiseRegressor, decide, distributed
+from decidewise import GeneralizedLinear, WiseRegressor, WiseRegressorCV, decide, distributed
 from decidewise.choose_files import choose_rows
 from decidewise.data import make_shortest_path
 from decidewise.evaluate import normalized_regret
-from decidewise.problems import Knapsack
+from decidewise.problems import Knapsack, ParallelProblem
 from decidewise.streams import ArrayRows
 
 CLUSTER = """
@@ -162,6 +162,36 @@ def test_the_choice_is_that_of_the_same_blocks_without_a_cluster(data, client):
     expected = choose_rows(problem, source, exponents=[0.0, 1.0], alphas=[0.0, 0.1], folds=2)
     assert found.regrets == expected.regrets
     assert (coefficients(found.model) == coefficients(expected.model)).all()
+
+
+def test_a_search_over_partitions_is_that_of_the_same_blocks_without_a_cluster(data, client):
+    X, costs, problem = data
+    candidates = {"least squares": GeneralizedLinear(), "wise gamma": WiseRegressor(GeneralizedLinear("gamma"))}
+    search = WiseRegressorCV(problem, candidates, cv=2, random_state=0)
+    found = distributed.fit(clone(search), *split(X, costs, 500))
+    expected = clone(search).fit_rows(ArrayRows(X, costs, block_rows=500))
+    for key in ("regret", "standard_error", "difference_standard_error", "status"):
+        assert (found.cv_results_[key] == expected.cv_results_[key]).all()
+    assert found.members_ == expected.members_
+    assert (found.predict(X) == expected.predict(X)).all()
+    blocks = [(X[:0], costs[:0]), (X[:500], costs[:500]), (X[:0], costs[:0]), (X[500:], costs[500:])]
+    with_empty = distributed.fit(clone(search), [dask.delayed(block) for block in blocks])
+    assert (with_empty.predict(X) == expected.predict(X)).all()
+    blocks[3] = (X[500:], None)
+    with pytest.raises(ValueError, match="partition 3 has no costs"):
+        distributed.fit(clone(search), [dask.delayed(block) for block in blocks])
+
+
+def test_solver_calls_and_candidates_in_memory_are_spread_over_the_workers(data, cluster):
+    X, costs, problem = data
+    parallel = ParallelProblem(problem, n_jobs=2)
+    search = WiseRegressorCV(problem, {"a": GeneralizedLinear(), "b": WiseRegressor()}, random_state=0)
+    with distributed.workers_at(cluster) as workers, workers.parallel_loops():
+        decisions = parallel.solve(costs[:64])
+        there = clone(search).fit(X[:100], costs[:100])
+    assert (decisions == problem.solve(costs[:64])).all()
+    here = clone(search).fit(X[:100], costs[:100])
+    assert (there.cv_results_["regret"] == here.cv_results_["regret"]).all()
 
 
 def test_a_worker_killed_in_the_middle_changes_no_digit(data, client, blocks, tmp_path):

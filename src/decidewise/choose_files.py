@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from decidewise.checks import FloatArray, as_integer, as_number
 from decidewise.decide_files import StreamedRegret, problem_of, regret_sums
@@ -21,6 +20,7 @@ from decidewise.models.linear.link import linear_predictor
 from decidewise.models.linear.moments import Moments
 from decidewise.models.linear.streamed import StreamedBlocks
 from decidewise.models.linear.units import cost_unit
+from decidewise.models.selection.row_folds import RowFolds
 from decidewise.models.wise_regressor import WiseRegressor
 from decidewise.problems.base import Problem, as_problem
 from decidewise.runtime.library_threads import one_library_thread
@@ -140,7 +140,7 @@ def choose_rows(
     alphas = [as_number(alpha, name="alphas", at_least=0) for alpha in alphas]
     if not exponents or not alphas:
         raise ValueError("exponents and alphas must each have at least one number.")
-    division = Folds(as_integer(folds, name="folds", minimum=2), as_integer(rows_together, name="rows_together"))
+    division = RowFolds(as_integer(folds, name="folds", minimum=2), as_integer(rows_together, name="rows_together"))
     first = source.first()
     if first.costs is None:
         raise ValueError(f"{first.origin} has no costs, and a choice needs them.")
@@ -158,25 +158,11 @@ def choose_rows(
 
 
 @dataclass(frozen=True)
-class Folds:
-    """Which fold each row belongs to, by its number in its file."""
-
-    n_folds: int
-    rows_together: int
-
-    def split(self, rows: Rows) -> list[tuple[npt.NDArray[np.intp], Rows]]:
-        """Return for each fold the numbers of its rows within the block, and the rows."""
-        fold = (rows.first + np.arange(len(rows))) // self.rows_together % self.n_folds
-        places = [np.flatnonzero(fold == number) for number in range(self.n_folds)]
-        return [(place, _take(rows, place)) for place in places]
-
-
-@dataclass(frozen=True)
 class FoldMoments:
     """The sums of a linear fit over the rows of a block, for each exponent and fold."""
 
     empty: Moments
-    folds: Folds
+    folds: RowFolds
     exponents: tuple[float, ...]
     unit: float
 
@@ -200,7 +186,7 @@ class FoldRegrets:
     """The sums of regrets over the rows of a block, each row decided by the models of its fold."""
 
     problem: Problem
-    folds: Folds
+    folds: RowFolds
     fits: tuple[list[tuple[FloatArray, FloatArray]], ...]
 
     def __call__(self, rows: Rows) -> Sums:
@@ -215,11 +201,6 @@ class FoldRegrets:
                 slopes, levels = (coefficients[:, 0], intercepts[0]) if per_item else (coefficients.T, intercepts)
                 regret[candidate, place] = own.regret(linear_predictor(part.X, slopes, levels))
         return (np.array([regret_sums(own, truth.best, rows.weights) for own in regret]),)
-
-
-def _take(rows: Rows, place: Any) -> Rows:
-    costs, weights = (None if values is None else values[place] for values in (rows.costs, rows.weights))
-    return replace(rows, X=rows.X[place], costs=costs, weights=weights, keys=None)
 
 
 def _fits(

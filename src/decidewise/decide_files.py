@@ -152,12 +152,12 @@ class StreamedRegret:
     mean: Interval
 
     @classmethod
-    def of(cls, sums: Sums, problem: Problem) -> StreamedRegret:
-        """Return the regret from the sums of `RegretOf`."""
+    def of(cls, sums: Sums, problem: Problem | None = None) -> StreamedRegret:
+        """Return the regret from the sums of `RegretOf`; a problem that differs by row must have as many rows."""
         n_rows, weight, regret, best, squares, products, best_squares, weighted, weights = (
             float(value) for value in sums[0]
         )
-        if problem.n_rows is not None:
+        if problem is not None and problem.n_rows is not None:
             check_rows(problem, int(n_rows))
         if best == 0:
             raise ValueError(

@@ -14,6 +14,10 @@ class InputError(ValueError):
     """
 
 
+class OtherCodeError(InputError):
+    """The code or the libraries of a worker differ from those of the process that sends it work."""
+
+
 class SolverError(RuntimeError):
     """A solver ended without an optimal decision: the row is infeasible or unbounded, or a limit was reached.
 

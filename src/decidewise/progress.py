@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from functools import partial
 from time import perf_counter
 from typing import Self, TypeVar
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 
 Item = TypeVar("Item")
 _silenced: list[bool] = []
@@ -70,16 +71,21 @@ class RowBar:
         if self.progress is not None and not self.progress.disable:
             self.progress.stop()
 
-    def advance(self, n_rows: int) -> None:
+    #: What the bar shows between itself and the time left.
+    column: Callable[[], ProgressColumn] = partial(
+        TextColumn, "{task.completed:,} rows, {task.fields[speed]:,.0f} rows/s"
+    )
+
+    def advance(self, n: int) -> None:
         """Count more rows."""
-        self.done += n_rows
+        self.done += n
         seconds = perf_counter() - self.begin
         if self.progress is None and seconds > self.patience:
             console = Console(stderr=True)
             self.progress = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),
-                TextColumn("{task.completed:,} rows, {task.fields[speed]:,.0f} rows/s"),
+                self.column(),
                 TimeRemainingColumn(),
                 console=console,
                 transient=True,
@@ -90,3 +96,9 @@ class RowBar:
         if self.progress is not None:
             speed = (self.done - self.first) / max(seconds, 1e-9)
             self.progress.update(self.task, completed=self.done, speed=speed)
+
+
+class ByteBar(RowBar):
+    """A bar with the bytes read and the time left."""
+
+    column = DownloadColumn

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from decidewise.data import read_table
-from decidewise.data.files import read_files, table_bytes
+from decidewise.data.files import read_files
+from decidewise.data.write_table import write_table
 from decidewise.errors import InputError
 from decidewise.problems import TopK
 
@@ -60,7 +61,9 @@ def test_a_file_whose_name_looks_like_a_pattern(tmp_path):
 @pytest.mark.parametrize("kind", [".csv", ".tsv", ".csv.gz", ".parquet", ".arrow"])
 def test_what_is_written_is_read_again(tmp_path, kind):
     columns = {"day": np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]"), "x": np.array([0.1, np.nan])}
-    (tmp_path / f"t{kind}").write_bytes(table_bytes(columns, kind))
+    write_table(
+        [{name: values[row : row + 1] for name, values in columns.items()} for row in (0, 1)], tmp_path / f"t{kind}"
+    )
     table = read_files(tmp_path / f"t{kind}")
     np.testing.assert_array_equal(table["day"].to_numpy(), columns["day"])
     assert table["x"].to_pylist() == [0.1, None]

@@ -35,7 +35,9 @@ def test_names_are_compared_with_the_most_frequent_one():
     assert fitted.feature_names_ == ("k = c",)  # "a" was seen once
     np.testing.assert_array_equal(fitted.transform({"k": np.array(["c", "a", "new"])})[:, 0], [1, 0, 0])
     assert "1 rare name" in fitted.notes_[0]
-    assert fitted.new_names({"k": np.array(["c", "new"])}) == ["'k': 'new' not seen in training, treated as 'b'."]
+    assert fitted.new_names(fitted.unseen({"k": np.array(["c", "new"])})) == [
+        "'k': 'new' not seen in training, treated as 'b'."
+    ]
 
 
 def test_one_hot_equals_that_of_pandas():

@@ -10,7 +10,8 @@ import typer
 import decidewise
 from decidewise.cli.bench import bench_commands
 from decidewise.cli.errors import Commands
-from decidewise.cli.models import decide, evaluate, fit, inspect, predict
+from decidewise.cli.fit import fit
+from decidewise.cli.models import decide, evaluate, inspect, predict
 from decidewise.cli.paper import paper_commands
 from decidewise.cli.problems import problems
 from decidewise.cli.real import real_commands

@@ -1,9 +1,11 @@
-"""Models in files: `fit`, `predict`, `decide`, `evaluate` and `inspect`."""
+"""Models in files: `predict`, `decide`, `evaluate` and `inspect`."""
 
 from __future__ import annotations
 
 import json as as_json
 import sys
+from collections.abc import Generator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,9 +16,8 @@ from decidewise.cli.errors import as_input_errors
 from decidewise.errors import InputError
 
 if TYPE_CHECKING:
-    from decidewise.tables.comparison import Choice
-    from decidewise.tables.options import TableOptions
-    from decidewise.tables.samples import TableSamples
+    from decidewise.tables.new_rows import NewRows
+    from decidewise.tables.streamed import DecideBlock, PredictBlock
     from decidewise.tables.table_model import TableModel
 
 ModelFile = Annotated[Path, typer.Argument(help="A file that `decidewise fit` wrote.")]
@@ -33,90 +34,13 @@ Out = Annotated[
 ]
 
 
-def fit(
-    data: opt.Data,
-    problem: opt.Problem,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write, by convention *.dw.")],
-    model: Annotated[
-        str | None, typer.Option(help="A candidate by name, such as 'least squares'; by default the best is chosen.")
-    ] = None,
-    costs: opt.Costs = None,
-    features: opt.Features = None,
-    rows: opt.Rows = None,
-    items: opt.Items = None,
-    forecast: opt.Forecast = None,
-    known: opt.Known = None,
-    time: opt.Time = None,
-    groups: opt.Groups = None,
-    categories: opt.Categories = None,
-    unit: opt.Unit = None,
-    gap: opt.Gap = None,
-    average: opt.Average = False,
-    max_solves: opt.MaxSolves = None,
-    jobs: opt.Jobs = None,
-    seed: opt.Seed = 0,
-    separator: opt.Separator = None,
-    decimal: opt.Decimal = ".",
-    encoding: opt.Encoding = "utf-8",
-    json: opt.Json = False,
-    quiet: opt.Quiet = False,
-    debug: opt.Debug = False,
-) -> None:
-    """Choose a model on all rows of a table, fit it, and write it to a file with all that it needs.
-
-    \b
-    decidewise fit history.csv --problem problem.toml --out model.dw
-    decidewise fit history.csv --problem problem.toml --model 'least squares' --out simple.dw
-    """  # noqa: D301 - the mark keeps the lines of the examples as they are
-    from decidewise.model_file import read_model_summary, save_model  # noqa: PLC0415
-    from decidewise.progress import silenced  # noqa: PLC0415
-    from decidewise.tables.comparison import choose  # noqa: PLC0415
-    from decidewise.tables.held_out import as_gap  # noqa: PLC0415
-    from decidewise.tables.table_model import TableModel  # noqa: PLC0415
-
-    opt.check_writable(out)
-    given = {
-        "costs": costs, "features": features, "rows": rows, "items": items, "forecast": forecast, "known": known,
-        "time": time, "groups": groups, "categories": categories, "unit": unit,
-    }  # fmt: skip
-    text = {"separator": separator, "decimal": decimal, "encoding": encoding}
-    with opt.working(f"Reading {data} ...", quiet=quiet or json):
-        samples, options, _ = opt.read(data, problem, given, text)
-    with as_input_errors(), silenced(quiet or json):
-        choice = choose(
-            samples,
-            categories=options.categories,
-            gap=as_gap(gap, samples.times),
-            average=average,
-            max_solves=max_solves,
-            jobs=jobs,
-            seed=seed,
-            name=model,
-        )
-        fitted = TableModel.fitted(choice.estimator, choice.prepared, options, samples)
-        summary = _summary(choice, samples, options, problem)
-        save_model(fitted, out, summary=summary)
-    trusted = list(read_model_summary(out).types)
-    if json:
-        typer.echo(as_json.dumps({"file": str(out), "trust": trusted} | summary, indent=2, default=str))
-        return
-    if not quiet:
-        for note in (*samples.notes, *choice.prepared.notes_):
-            typer.echo(note)
-    regret = summary.get("regret percent")
-    measured = (
-        f", {regret['estimate']:.2f} % ± {1.96 * regret['standard error']:.2f} regret out of fold" if regret else ""
-    )
-    typer.echo(f"{choice.name}, fitted on {len(samples):,} rows{measured}: {out}")
-    if trusted:
-        typer.echo(f"To read this file, a reader must trust: {' '.join(f'--trust {name}' for name in trusted)}")
-
-
 def predict(
     model: ModelFile,
     new: New,
     out: Out = None,
     trust: Trust = None,
+    stream: opt.Stream = None,
+    cluster: opt.Cluster = None,
     separator: opt.Separator = None,
     decimal: opt.Decimal = ".",
     encoding: opt.Encoding = "utf-8",
@@ -128,15 +52,15 @@ def predict(
     \b
     decidewise predict model.dw new.csv --out predictions.parquet
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
-    from decidewise.tables.decisions import prediction_columns  # noqa: PLC0415
+    from decidewise.tables.new_rows import NewRows  # noqa: PLC0415
+    from decidewise.tables.streamed import PredictBlock  # noqa: PLC0415
 
     kind = _output(out)
     fitted = _load(model, trust)
-    with as_input_errors(), opt.working(f"Reading {new} ...", quiet=quiet):
-        samples = fitted.read(new, separator=separator, decimal=decimal, encoding=encoding, costs=False)
-        columns = prediction_columns(samples, fitted.predict_samples(samples), fitted.options.get("items"))
-    _write(columns, out, kind)
-    _say_new(fitted, samples, out, f"Predictions of {len(samples):,} rows", quiet=quiet)
+    text = {"separator": separator, "decimal": decimal, "encoding": encoding}
+    rows = NewRows(fitted, new, text, costs=False)
+    what = f"Predicting {new}", "Predictions of"
+    _write_new(PredictBlock(fitted), rows, out, kind, what=what, stream=stream, cluster=cluster, quiet=quiet)
 
 
 def decide(
@@ -145,6 +69,8 @@ def decide(
     problem: opt.Problem,
     out: Out = None,
     trust: Trust = None,
+    stream: opt.Stream = None,
+    cluster: opt.Cluster = None,
     separator: opt.Separator = None,
     decimal: opt.Decimal = ".",
     encoding: opt.Encoding = "utf-8",
@@ -155,18 +81,18 @@ def decide(
 
     \b
     decidewise decide model.dw new.csv --problem problem.toml --out decisions.parquet
+    decidewise decide model.dw 'years/*.parquet' --problem problem.toml --cluster tcp://10.0.0.5:8786 --out all.parquet
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
     from decidewise.problems import ProblemFile  # noqa: PLC0415
+    from decidewise.tables.new_rows import NewRows  # noqa: PLC0415
+    from decidewise.tables.streamed import DecideBlock  # noqa: PLC0415
 
     kind = _output(out)
     fitted = _load(model, trust)
-    file = ProblemFile.read(problem)
-    with as_input_errors(), opt.working(f"Deciding {new} ...", quiet=quiet):
-        samples = fitted.read(new, file, separator=separator, decimal=decimal, encoding=encoding)
-        decisions = fitted.decide_samples(samples)
-        columns = decisions.columns()
-    _write(columns, out, kind)
-    _say_new(fitted, samples, out, f"Decisions for {len(samples):,} rows", quiet=quiet)
+    text = {"separator": separator, "decimal": decimal, "encoding": encoding}
+    rows = NewRows(fitted, new, text, ProblemFile.read(problem))
+    what = f"Deciding {new}", "Decisions for"
+    _write_new(DecideBlock(fitted), rows, out, kind, what=what, stream=stream, cluster=cluster, quiet=quiet)
 
 
 def evaluate(
@@ -174,6 +100,8 @@ def evaluate(
     data: opt.Data,
     problem: opt.Problem,
     trust: Trust = None,
+    stream: opt.Stream = None,
+    cluster: opt.Cluster = None,
     separator: opt.Separator = None,
     decimal: opt.Decimal = ".",
     encoding: opt.Encoding = "utf-8",
@@ -186,25 +114,16 @@ def evaluate(
     \b
     decidewise evaluate model.dw later.csv --problem problem.toml
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
-    from decidewise.evaluate import check_in_units, compare  # noqa: PLC0415
     from decidewise.problems import ProblemFile  # noqa: PLC0415
     from decidewise.progress import silenced  # noqa: PLC0415
-    from decidewise.tables.table_model import forecast_of  # noqa: PLC0415
+    from decidewise.tables.new_rows import NewRows  # noqa: PLC0415
 
     fitted = _load(model, trust)
-    file = ProblemFile.read(problem)
-    with as_input_errors(), opt.working(f"Reading {data} ...", quiet=quiet or json):
-        samples = fitted.read(
-            data, file, separator=separator, decimal=decimal, encoding=encoding, costs=True, in_order=True
-        )
-    with as_input_errors(), silenced(quiet or json):
-        check_in_units(fitted.estimator, samples.problem)  # type: ignore[arg-type]
-        predictions = {"model": fitted.predict_samples(samples)}
-        forecast = forecast_of(samples)
-        if forecast is not None:
-            predictions = {"forecast": forecast, **predictions}
-        blocks = None if samples.times is None else "auto"
-        found = compare(samples.problem, predictions, samples.costs, blocks=blocks)  # type: ignore[arg-type]
+    text = {"separator": separator, "decimal": decimal, "encoding": encoding}
+    rows = NewRows(fitted, data, text, ProblemFile.read(problem), costs=True)
+    with as_input_errors(), silenced(quiet or json), opt.parallel(None, cluster) as (_, spread):
+        in_blocks = opt.in_blocks(rows.blocks, stream, quiet=quiet or json)
+        found, title = rows.evaluate(in_blocks=in_blocks, spread=spread)
     if json:
         described = [
             {
@@ -215,12 +134,12 @@ def evaluate(
             }
             for row in found
         ]
-        typer.echo(as_json.dumps({"rows": len(samples), "models": described}, indent=2))
+        typer.echo(as_json.dumps({"rows": found.n_samples, "models": described}, indent=2))
         return
     typer.echo(str(found))
     if not quiet:
         unit = fitted.options.get("unit") or ""
-        typer.echo(found.in_units(f"regret per {samples.title}{', ' * bool(unit)}{unit}"))
+        typer.echo(found.in_units(f"regret per {title}{', ' * bool(unit)}{unit}"))
 
 
 def inspect(model: ModelFile, json: opt.Json = False, debug: opt.Debug = False) -> None:
@@ -279,7 +198,7 @@ def _load(path: Path, trust: list[str] | None) -> TableModel:
 
 
 def _output(out: Path | None) -> str:
-    from decidewise.data.files import kind_of_output  # noqa: PLC0415
+    from decidewise.data.write_table import kind_of_output  # noqa: PLC0415
 
     if out is None:
         return ".csv"
@@ -288,47 +207,63 @@ def _output(out: Path | None) -> str:
     return kind
 
 
-def _write(columns: dict[str, Any], out: Path | None, kind: str) -> None:
-    from decidewise.data.files import table_bytes  # noqa: PLC0415
-    from decidewise.runtime.files import write_whole  # noqa: PLC0415
+def _write_new(
+    work: PredictBlock | DecideBlock,
+    new: NewRows,
+    out: Path | None,
+    kind: str,
+    *,
+    what: tuple[str, str],
+    stream: bool | None,
+    cluster: str | None,
+    quiet: bool,
+) -> None:
+    """Write what becomes of new rows, and say on standard error what they had that training rows had not."""
+    from decidewise.data.write_table import write_blocks, write_table  # noqa: PLC0415
+    from decidewise.progress import silenced  # noqa: PLC0415
+    from decidewise.tables.streamed import add_names  # noqa: PLC0415
 
-    with as_input_errors():
-        content = table_bytes(columns, kind)
-    if out is None:
-        sys.stdout.write(content.decode())
-        sys.stdout.flush()
-    else:
-        write_whole({out: content})
+    doing, done = what
+    unseen: dict[str, set[str]] = {}
+    n_rows = 0
 
+    def blocks() -> Generator[dict[str, Any], None, None]:
+        nonlocal n_rows
+        with closing(new.results(work, doing, in_blocks=in_blocks, spread=spread)) as results:
+            for block in results:
+                n_rows += block.n_rows
+                add_names(unseen, block.unseen)
+                yield block.columns
 
-def _say_new(fitted: TableModel, samples: TableSamples, out: Path | None, what: str, *, quiet: bool) -> None:
-    """Say on standard error what new rows had that training rows had not, and where the table is."""
+    with as_input_errors(), silenced(quiet), opt.parallel(None, cluster) as (_, spread):
+        in_blocks = opt.in_blocks(new.blocks, stream, quiet=quiet)
+        with closing(blocks()) as columns:
+            if out is None:
+                write_blocks(columns, _Screen(), kind)
+                sys.stdout.flush()
+            else:
+                write_table(columns, out)
     if quiet:
         return
-    for note in fitted.features.new_names(samples.lines):
+    for note in new.model.features.new_names(unseen):
         typer.echo(note, err=True)
-    if getattr(fitted.estimator, "predicts_directions", False):
+    if getattr(new.model.estimator, "predicts_directions", False):
         typer.echo("This model predicts directions: decisions are meant, not the sizes of predicted costs.", err=True)
     if out is not None:
-        typer.echo(f"{what}: {out}", err=True)
+        typer.echo(f"{done} {n_rows:,} rows: {out}", err=True)
 
 
-def _summary(choice: Choice, samples: TableSamples, options: TableOptions, problem: Path) -> dict[str, Any]:
-    from decidewise.tables.savings import shown_key  # noqa: PLC0415
+class _Screen:
+    """Standard output as a file of bytes, which is not closed."""
 
-    summary: dict[str, Any] = {
-        "candidate": choice.name,
-        "feature_names": list(choice.prepared.feature_names_),
-        "cost_names": list(samples.cost_names),
-        "rows": len(samples),
-        "first": shown_key(samples.keys[0]),
-        "last": shown_key(samples.keys[-1]),
-        "problem": problem.name,
-        "table": options.as_dict(),
-        "notes": list(choice.prepared.notes_),
-    }
-    if options.unit:
-        summary["units"] = options.unit
-    if choice.regret is not None:
-        summary["regret percent"] = {"estimate": choice.regret[0], "standard error": choice.regret[1]}
-    return summary
+    closed = False
+
+    def write(self, content: bytes) -> int:
+        sys.stdout.write(bytes(content).decode())
+        return len(content)
+
+    def flush(self) -> None:
+        sys.stdout.flush()
+
+    def close(self) -> None:
+        pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,12 +15,18 @@ from decidewise.errors import InputError
 
 if TYPE_CHECKING:
     from decidewise.problems import ProblemFile
+    from decidewise.tables.blocks import RandomPart, TableBlocks
     from decidewise.tables.options import TableOptions
     from decidewise.tables.samples import TableSamples
+    from decidewise.tables.streamed import Spread
 
 _TABLE = "What the columns are (also in the section table of the problem file)"
 _TEXT = "Text files"
 WORK = "How much work"
+#: Rows of the random part of a table that does not fit into memory.
+N_SAMPLED = 20_000
+#: How often the numbers of a table are in memory at once: as read, as features, and in the fits.
+_COPIES = 4
 
 
 def _debug(context: typer.Context, value: bool) -> bool:
@@ -81,30 +88,104 @@ Average = Annotated[
 MaxSolves = Annotated[int | None, typer.Option(min=1, help="Most solver calls in all.", rich_help_panel=WORK)]
 Jobs = Annotated[int | None, typer.Option(help="Models tried at a time; -1 is one per core.", rich_help_panel=WORK)]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of what is random.", rich_help_panel=WORK)]
+Sample = Annotated[
+    int | None,
+    typer.Option(
+        min=100,
+        help="Take so many random rows; by default all, or 20,000 if the table does not fit into memory.",
+        rich_help_panel=WORK,
+    ),
+]
+Stream = Annotated[
+    bool | None,
+    typer.Option(
+        "--stream/--no-stream",
+        help="Read the table block by block, in constant memory; by default if it would not fit.",
+        rich_help_panel=WORK,
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        help="Address of a Dask scheduler whose workers to use, such as tcp://10.0.0.5:8786.", rich_help_panel=WORK
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result, and show no progress.")]
 Debug = Annotated[bool, typer.Option("--debug", callback=_debug, help="Show the traceback of an error.")]
 
 
-def read(
-    data: str,
-    problem: Path | None,
-    given: dict[str, Any],
-    text: dict[str, Any],
-    **options: Any,
-) -> tuple[TableSamples, TableOptions, ProblemFile | None]:
-    """Read the problem and the table; `given` are options of columns, `text` those of text files."""
+def options_of(problem: Path, given: dict[str, Any]) -> tuple[TableOptions, ProblemFile]:
+    """Read the problem file; return what the columns of the table are, and the problem."""
     from decidewise.problems import ProblemFile  # noqa: PLC0415
     from decidewise.tables.options import TableOptions  # noqa: PLC0415
-    from decidewise.tables.read import columns_of, read_samples  # noqa: PLC0415
 
-    file = None if problem is None else ProblemFile.read(problem)
+    file = ProblemFile.read(problem)
     try:
-        chosen = TableOptions.of({} if file is None else file.table, **given)
+        return TableOptions.of(file.table, **given), file
     except InputError as error:
         raise InputError(f"{problem}: {error}") from error
+
+
+def read(
+    data: str, problem: Path, given: dict[str, Any], text: dict[str, Any], *, sample: int | None, seed: int
+) -> tuple[TableSamples, TableOptions]:
+    """Read the problem and the table, or a random part of it if `sample` says so or if it does not fit into memory.
+
+    `given` are options of columns, `text` those of text files.
+    """
+    from decidewise.tables.read import columns_of, read_samples  # noqa: PLC0415
+
+    options, file = options_of(problem, given)
     with as_input_errors():
-        return read_samples(columns_of(data, text), chosen, file, **options), chosen, file
+        blocks = blocks_of(data, options, text)
+        why = None if sample else too_large(blocks)
+        if not sample and not why:
+            return read_samples(columns_of(data, text), options, file), options
+        samples, part = read_part(blocks, file, sample, seed)
+        note = f"{why or ''} A random part of {part.n_samples:,} of {part.n_all:,} rows is used (--sample).".strip()
+        return replace(samples, notes=(note, *samples.notes)), options
+
+
+def read_part(blocks: TableBlocks, file: ProblemFile, sample: int | None, seed: int) -> tuple[TableSamples, RandomPart]:
+    """Read a random part of a table."""
+    import numpy as np  # noqa: PLC0415
+
+    from decidewise.tables.blocks import random_part  # noqa: PLC0415
+
+    part = random_part(blocks, sample or N_SAMPLED, np.random.default_rng(seed))
+    return part.read(blocks.options, file), part
+
+
+def blocks_of(data: str, options: TableOptions, text: dict[str, Any]) -> TableBlocks:
+    """Return the table as blocks; nothing but its columns is read yet."""
+    from decidewise.tables.blocks import TableBlocks  # noqa: PLC0415
+
+    return TableBlocks.of(data, options, text)
+
+
+def too_large(blocks: TableBlocks) -> str | None:
+    """Return a sentence if the table would not fit into memory together with what is computed from it."""
+    from decidewise.runtime.memory import available_memory  # noqa: PLC0415
+
+    needed, free = _COPIES * blocks.files.memory(), available_memory()
+    if needed <= free:
+        return None
+    return f"The table would take about {_size(needed)} of memory, and {_size(free)} are free."
+
+
+def in_blocks(blocks: TableBlocks, wanted: bool | None, *, quiet: bool) -> bool:
+    """Whether a table is read block by block: if it is wanted, or, with a word, if it would not fit into memory."""
+    if wanted is not None:
+        return wanted
+    why = too_large(blocks)
+    if why and not quiet:
+        _say(f"{why} It is read block by block (--stream).")
+    return why is not None
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / 2**30:.1f} GB" if n_bytes >= 2**30 else f"{n_bytes / 2**20:.0f} MB"
 
 
 @contextmanager
@@ -121,6 +202,27 @@ def working(what: str, *, quiet: bool) -> Iterator[None]:
         else:
             with console.status(what):
                 yield
+
+
+@contextmanager
+def parallel(jobs: int | None, cluster: str | None) -> Iterator[tuple[int | None, Spread]]:
+    """Yield the number of jobs, and what spreads the work on blocks: over the threads of this process.
+
+    With a cluster, over its workers; parallel loops over jobs as well.
+    """
+    if cluster is None:
+        from decidewise.streams.ahead import map_in_order  # noqa: PLC0415
+
+        yield jobs, map_in_order
+        return
+    from decidewise.distributed.workers import workers_at  # noqa: PLC0415
+
+    with workers_at(cluster, _say) as workers, workers.parallel_loops():
+        yield -1 if jobs is None else jobs, workers.map_in_order
+
+
+def _say(sentence: str) -> None:
+    typer.echo(sentence, err=True)
 
 
 def check_writable(path: Path) -> None:

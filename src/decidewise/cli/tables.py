@@ -57,7 +57,9 @@ def compare(
     gap: opt.Gap = None,
     average: opt.Average = False,
     max_solves: opt.MaxSolves = None,
+    sample: opt.Sample = None,
     jobs: opt.Jobs = None,
+    cluster: opt.Cluster = None,
     seed: opt.Seed = 0,
     separator: opt.Separator = None,
     decimal: opt.Decimal = ".",
@@ -85,9 +87,9 @@ def compare(
         "time": time, "groups": groups, "categories": categories, "unit": unit,
     }  # fmt: skip
     text = {"separator": separator, "decimal": decimal, "encoding": encoding}
-    with opt.working(f"Reading {data} ...", quiet=quiet or json):
-        samples, options, _ = opt.read(data, problem, given, text)
-    with as_input_errors(), silenced(quiet or json):
+    with silenced(quiet or json):
+        samples, options = opt.read(data, problem, given, text, sample=sample, seed=seed)
+    with as_input_errors(), silenced(quiet or json), opt.parallel(jobs, cluster) as (n_jobs, _):
         result = compare_table(
             samples,
             test=test,
@@ -95,7 +97,7 @@ def compare(
             categories=options.categories,
             average=average,
             max_solves=max_solves,
-            jobs=jobs,
+            jobs=n_jobs,
             seed=seed,
         )
     command = {"data": data, "problem": str(problem), "given": given}
@@ -121,7 +123,9 @@ def diagnose(
     categories: opt.Categories = None,
     gap: opt.Gap = None,
     max_solves: opt.MaxSolves = None,
+    sample: opt.Sample = None,
     jobs: opt.Jobs = None,
+    cluster: opt.Cluster = None,
     seed: opt.Seed = 0,
     separator: opt.Separator = None,
     decimal: opt.Decimal = ".",
@@ -146,9 +150,9 @@ def diagnose(
         "time": time, "groups": groups, "categories": categories,
     }  # fmt: skip
     text = {"separator": separator, "decimal": decimal, "encoding": encoding}
-    with opt.working(f"Reading {data} ...", quiet=quiet or json):
-        samples, options, _ = opt.read(data, problem, given, text)
-    with as_input_errors(), silenced(quiet or json):
+    with silenced(quiet or json):
+        samples, options = opt.read(data, problem, given, text, sample=sample, seed=seed)
+    with as_input_errors(), silenced(quiet or json), opt.parallel(jobs, cluster) as (n_jobs, _):
         prepared = TableFeatures(list(samples.lines), categories=options.categories, kept=samples.forecast)
         prepared.fit(samples.lines)
         found = measure(
@@ -160,7 +164,7 @@ def diagnose(
             groups=samples.groups if samples.times is None else None,
             times=samples.times,
             max_solves=max_solves,
-            n_jobs=jobs,
+            n_jobs=n_jobs,
             random_state=seed,
         )
     if json:

@@ -23,6 +23,8 @@ class NamedColumns:
     ----------
     names : tuple of str
     n_rows : int
+    first_row : int
+        The number of the first row, counted from 0, if these are only some rows of a table.
 
     Examples
     --------
@@ -34,6 +36,7 @@ class NamedColumns:
     names: tuple[str, ...]
     n_rows: int
     read: Callable[[str], Any]
+    first_row: int = 0
 
     @classmethod
     def of(cls, source: Any) -> NamedColumns:

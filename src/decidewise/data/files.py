@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import codecs
-import gzip
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from decidewise.checks import listed
 from decidewise.errors import InputError
+from decidewise.progress import ByteBar
 from decidewise.runtime.extras import require
 
 #: How names of files end, and what is in them.
-_KINDS = {
+KINDS = {
     ".csv": "text",
     ".tsv": "text",
     ".csv.gz": "text",
@@ -59,25 +60,28 @@ def read_files(source: str | Path, *, separator: str | None = None, decimal: str
     >>> read_files(folder)["cost"].to_pylist()
     [2.5, 3.5]
     """
-    paths = _paths(Path(source))
+    paths = paths_of(Path(source))
     require("cli", "pyarrow", by=f"reading {paths[0].name}")
-    tables = [_read(path, separator, decimal, encoding) for path in paths]
+    with ByteBar(f"Reading {source}", sum(path.stat().st_size for path in paths)) as bar:
+        tables = [_read(path, separator, decimal, encoding, bar) for path in paths]
     return tables[0] if len(tables) == 1 else _joined(paths, tables)
 
 
-def _paths(source: Path) -> list[Path]:
+def paths_of(source: Path) -> list[Path]:
+    """Return the files of a table: one, all of a folder, or all that match a pattern; raise if there are none."""
     if source.is_dir():
-        found = sorted(path for path in source.iterdir() if _kind(path) and not path.name.startswith((".", "_")))
+        inside = sorted(source.iterdir())
+        found = [path for path in inside if kind_of_file(path) and not path.name.startswith((".", "_"))]
         if not found:
             raise InputError(f"the folder {source} has no table: none of its files ends in {FORMATS}.")
         return found
     if not source.exists() and any(character in str(source) for character in "*?["):
         matches = Path(source.anchor).glob(str(source.relative_to(source.anchor)))
-        found = sorted(path for path in matches if path.is_file() and _kind(path))
+        found = sorted(path for path in matches if path.is_file() and kind_of_file(path))
         if not found:
             raise FileNotFoundError(f"there is no file that matches {str(source)!r}.")
         return found
-    if not _kind(source):
+    if not kind_of_file(source):
         raise InputError(f"{source.name} is not a table that can be read; its name must end in {FORMATS}.")
     if not source.exists():
         beside = [path.name for path in source.parent.iterdir()] if source.parent.is_dir() else []
@@ -87,28 +91,19 @@ def _paths(source: Path) -> list[Path]:
     return [source]
 
 
-def _kind(path: Path) -> str | None:
+def kind_of_file(path: Path) -> str | None:
+    """Return what a file holds by the end of its name: "text", "parquet" or "arrow"; None if it is no table."""
     name = path.name.lower()
-    return next((kind for ending, kind in _KINDS.items() if name.endswith(ending)), None)
+    return next((kind for ending, kind in KINDS.items() if name.endswith(ending)), None)
 
 
-def _read(path: Path, separator: str | None, decimal: str, encoding: str) -> Any:
+@contextmanager
+def named_errors(path: Path) -> Iterator[None]:
+    """Turn errors of Arrow and about encodings into an `InputError` that names the file."""
     import pyarrow as pa  # noqa: PLC0415 - an optional dependency
 
-    kind = _kind(path)
-    if not path.stat().st_size:
-        raise InputError(f"{path.name} is empty: it has no line at all.")
     try:
-        if kind == "text":
-            return _read_text(path, separator, decimal, encoding)
-        if kind == "parquet":
-            from pyarrow import parquet  # noqa: PLC0415
-
-            # Not as a data set: a folder name such as "year=2026" must not become a column.
-            return parquet.ParquetFile(path).read()
-        from pyarrow import feather  # noqa: PLC0415
-
-        return feather.read_table(path)
+        yield
     except (pa.ArrowException, UnicodeError, OSError, ValueError) as reason:
         if isinstance(reason, InputError) or (isinstance(reason, OSError) and reason.errno is not None):
             raise
@@ -116,36 +111,89 @@ def _read(path: Path, separator: str | None, decimal: str, encoding: str) -> Any
         raise InputError(f"{path.name} could not be read: {what[:300].rstrip('.')}.") from reason
 
 
-def _read_text(path: Path, separator: str | None, decimal: str, encoding: str) -> Any:
+def _read(path: Path, separator: str | None, decimal: str, encoding: str, bar: ByteBar) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - an optional dependency
+
+    if not path.stat().st_size:
+        raise InputError(f"{path.name} is empty: it has no line at all.")
+    with named_errors(path):
+        if kind_of_file(path) == "text":
+            return _read_text(path, separator, decimal, encoding, bar)
+        if kind_of_file(path) == "parquet":
+            from pyarrow import parquet  # noqa: PLC0415
+
+            # Not as a data set: a folder name such as "year=2026" must not become a column.
+            with parquet.ParquetFile(path) as file:
+                size, groups = path.stat().st_size, []
+                for group in range(file.num_row_groups):
+                    groups.append(file.read_row_group(group))
+                    bar.advance(size // file.num_row_groups)
+                return pa.concat_tables(groups) if groups else file.read()
+        from pyarrow import feather  # noqa: PLC0415
+
+        table = feather.read_table(path)
+        bar.advance(path.stat().st_size)
+        return table
+
+
+def _read_text(path: Path, separator: str | None, decimal: str, encoding: str, bar: ByteBar) -> Any:
     import pyarrow as pa  # noqa: PLC0415
     from pyarrow import csv  # noqa: PLC0415
 
-    _check_text(path, separator, decimal, encoding)
-    given = separator or ("\t" if ".tsv" in path.suffixes else ",")
-    table = csv.read_csv(
-        path,
-        read_options=csv.ReadOptions(encoding=encoding),
-        parse_options=csv.ParseOptions(delimiter=given, newlines_in_values=True),
-        convert_options=csv.ConvertOptions(strings_can_be_null=True, decimal_point=decimal),
-    )
-    kinds = zip(table.column_names, table.schema.types, strict=True)
-    garbled = [name for name, kind in kinds if pa.types.is_binary(kind)]
+    check_text(path, separator, decimal, encoding)
+    given = separator_of(path, separator)
+    with path.open("rb") as file:
+        source: Any = pa.PythonFile(_Counted(file, bar), mode="r")
+        table = csv.read_csv(
+            pa.CompressedInputStream(source, "gzip") if path.name.lower().endswith(".gz") else source,
+            read_options=csv.ReadOptions(encoding=encoding),
+            parse_options=csv.ParseOptions(delimiter=given, newlines_in_values=True),
+            convert_options=csv.ConvertOptions(strings_can_be_null=True, decimal_point=decimal),
+        )
+    check_text_columns(path, table.schema, given)
+    return table
+
+
+class _Counted:
+    """A file whose bytes are counted as they are read."""
+
+    def __init__(self, file: Any, bar: ByteBar) -> None:
+        self.file, self.bar, self.closed = file, bar, False
+
+    def read(self, size: int = -1) -> bytes:
+        content: bytes = self.file.read(size)
+        self.bar.advance(len(content))
+        return content
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def separator_of(path: Path, given: str | None) -> str:
+    """Return what separates the columns of a text file."""
+    return given or ("\t" if ".tsv" in path.suffixes else ",")
+
+
+def check_text_columns(path: Path, schema: Any, separator: str) -> None:
+    """Raise if the columns of a text file show that its encoding or its separator is another one."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    garbled = [name for name, kind in zip(schema.names, schema.types, strict=True) if pa.types.is_binary(kind)]
     if garbled:
         raise InputError(
             f"{path.name} is not in UTF-8: column {garbled[0]!r} has bytes that are no letters. Name its encoding, "
             "such as --encoding latin-1."
         )
-    if table.num_columns == 1:
-        found = [other for other in _SEPARATORS if other != given and other in table.column_names[0]]
+    if len(schema.names) == 1:
+        found = [other for other in _SEPARATORS if other != separator and other in schema.names[0]]
         if found:
             raise InputError(
-                f"{path.name} has a single column, {table.column_names[0][:60]!r}; it looks as if its columns are "
+                f"{path.name} has a single column, {schema.names[0][:60]!r}; it looks as if its columns are "
                 f"separated by {found[0]!r}: pass --separator {found[0]!r}."
             )
-    return table
 
 
-def _check_text(path: Path, separator: str | None, decimal: str, encoding: str) -> None:
+def check_text(path: Path, separator: str | None, decimal: str, encoding: str) -> None:
     """Raise if options are no options, or if the file is visibly not text, or in another encoding."""
     for name, character in (("separator", separator), ("decimal", decimal)):
         if character is not None and (len(character) != 1 or not character.isascii()):
@@ -174,16 +222,21 @@ def _check_text(path: Path, separator: str | None, decimal: str, encoding: str) 
         ) from reason
 
 
+def check_same_columns(first: Path, names: Sequence[str], path: Path, others: Sequence[str]) -> None:
+    """Raise if a file does not have the columns of the first one."""
+    missing = [name for name in names if name not in others]
+    new = [name for name in others if name not in names]
+    if missing or new:
+        what = f"lacks {listed(missing)}" if missing else f"has {listed(new)} as well"
+        raise InputError(f"all files must have the same columns; {path.name} {what}, unlike {first.name}.")
+
+
 def _joined(paths: Sequence[Path], tables: Sequence[Any]) -> Any:
     import pyarrow as pa  # noqa: PLC0415
 
     first = tables[0].column_names
     for path, table in zip(paths, tables, strict=True):
-        missing = [name for name in first if name not in table.column_names]
-        new = [name for name in table.column_names if name not in first]
-        if missing or new:
-            what = f"lacks {listed(missing)}" if missing else f"has {listed(new)} as well"
-            raise InputError(f"all files must have the same columns; {path.name} {what}, unlike {paths[0].name}.")
+        check_same_columns(paths[0], first, path, table.column_names)
         if len(set(table.column_names)) < len(table.column_names):
             return table  # whoever uses it says which name occurs twice
     try:
@@ -195,37 +248,3 @@ def _joined(paths: Sequence[Path], tables: Sequence[Any]) -> Any:
                 found = " and ".join(f"{kind} in {where}" for kind, where in list(kinds.items())[:2])
                 raise InputError(f"column {name!r} has values of different kinds: {found}.") from reason
         raise InputError(f"the files cannot be joined: {reason}") from reason
-
-
-def table_bytes(columns: Mapping[str, Any], kind: str) -> bytes:
-    r"""Return a table as the bytes of a file whose name ends in `kind`, such as ".csv" or ".parquet".
-
-    >>> table_bytes({"day": [1, 2], "cost": [0.5, float("nan")]}, ".csv")
-    b'"day","cost"\n1,0.5\n2,\n'
-    """
-    require("cli", "pyarrow", by="writing a table")
-    import pyarrow as pa  # noqa: PLC0415
-    from pyarrow import csv, feather, parquet  # noqa: PLC0415
-
-    table = pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
-    sink = pa.BufferOutputStream()
-    what = _KINDS[kind]
-    if what == "parquet":
-        parquet.write_table(table, sink)
-    elif what == "arrow":
-        feather.write_feather(table, sink, compression="uncompressed")
-    else:
-        options = csv.WriteOptions(delimiter="\t" if ".tsv" in kind else ",")
-        csv.write_csv(table, sink, options)
-    content: bytes = sink.getvalue().to_pybytes()
-    return gzip.compress(content, mtime=0) if kind.endswith(".gz") else content
-
-
-def kind_of_output(path: Path) -> str:
-    """Return the ending that says how to write a table; raise an `InputError` if there is none."""
-    ending = next(
-        (ending for ending in sorted(_KINDS, key=len, reverse=True) if path.name.lower().endswith(ending)), None
-    )
-    if ending is None:
-        raise InputError(f"the name of the table to write must end in {FORMATS}; got {path.name!r}.")
-    return ending

@@ -103,6 +103,8 @@ class Comparison(Sequence[ComparisonRow]):
         The number of rows of costs.
     block_length : int
         The number of consecutive rows that the bootstrap drew together: 1 for independent rows.
+    method : str
+        How intervals were found: "bootstrap", or "normal" from sums over rows that were never in memory together.
     """
 
     rows: tuple[ComparisonRow, ...]
@@ -110,6 +112,7 @@ class Comparison(Sequence[ComparisonRow]):
     level: float
     n_samples: int
     block_length: int = 1
+    method: str = "bootstrap"
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -140,7 +143,7 @@ class Comparison(Sequence[ComparisonRow]):
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
         blocks = f" in blocks of {self.block_length}" if self.block_length > 1 else ""
-        footnote = f"{100 * self.level:g} % bootstrap intervals over {self.n_samples:,} rows{blocks}."
+        footnote = f"{100 * self.level:g} % {self.method} intervals over {self.n_samples:,} rows{blocks}."
         return "\n".join([*lines, footnote])
 
 

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
+from decidewise.distributed.workers import connected
+
 #: Seconds between two checks for results, and between two checks whether the cluster has workers.
 _POLL_SECONDS, _COUNT_SECONDS = 0.05, 5.0
 
@@ -31,20 +33,12 @@ def workers_of(address: str, say: Callable[[str], None]) -> Iterator[Callable[..
     say : callable
         Called once with a message if the cluster has no workers.
     """
-    try:
-        from distributed import Client, KilledWorker, as_completed  # noqa: PLC0415  (an extra)
-        from distributed.comm import get_address_host  # noqa: PLC0415
-    except ModuleNotFoundError as missing:
-        raise ImportError("a cluster needs Dask; install it with pip install 'decidewise[dask]'.") from missing
-    try:
-        # Check the address first. A client with a bad address is closed only by the garbage collector, in any thread,
-        # and the lock that it holds can block the next client.
-        get_address_host(address)
-        client = Client(address)
-    except (OSError, ValueError) as reason:
-        raise ConnectionError(
-            f"no Dask scheduler at {address!r} ({reason}). Check the address, or start one with `dask scheduler`."
-        ) from reason
+    with connected(address) as client:
+        yield _starmap(client, address, say)
+
+
+def _starmap(client: Any, address: str, say: Callable[[str], None]) -> Callable[..., Iterator[Any]]:
+    from distributed import KilledWorker, as_completed  # noqa: PLC0415  (an extra)
 
     def wait_for(running: Any) -> Any:
         counted, warned = time.monotonic(), False
@@ -75,5 +69,4 @@ def workers_of(address: str, say: Callable[[str], None]) -> Iterator[Callable[..
                     f"lost the Dask scheduler at {address!r}; the rows so far are kept, and the same command continues."
                 ) from reason
 
-    with client:
-        yield starmap
+    return starmap

@@ -16,7 +16,7 @@ from joblib import effective_n_jobs
 from rich.console import Console
 
 from decidewise.checks import as_integer
-from decidewise.errors import InputError
+from decidewise.errors import InputError, OtherCodeError
 from decidewise.experiments.cells import Cell, cells_of, check_names, compute
 from decidewise.experiments.cluster import workers_of
 from decidewise.experiments.display import display
@@ -30,10 +30,6 @@ from decidewise.runtime.interrupts import interruptible, raise_noted
 
 #: Larger numbers are refused: they are more likely a typing mistake than intended.
 MAX_CELLS, MAX_JOBS = 1_000_000, 1_000
-
-
-class OtherCodeError(InputError):
-    """The code or the libraries of a worker differ from those of the run; rows of two versions must not mix."""
 
 
 def cells_of_all(

@@ -27,17 +27,22 @@ from decidewise.models.candidates import Candidates, constant_names, default_can
 from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.models.estimator.cost_names import read_cost_names
 from decidewise.models.estimator.features import read_features
+from decidewise.models.estimator.from_rows import FitsRows, describe
 from decidewise.models.learners.averaged import AveragedRegressor
+from decidewise.models.selection.choice_on_rows import choose_on_rows
 from decidewise.models.selection.folds import affordable, folds
 from decidewise.models.selection.lags import lagged
 from decidewise.models.selection.out_of_fold import OutOfFold
 from decidewise.models.selection.polish import polished
 from decidewise.models.selection.race import n_models_to_score, race
+from decidewise.models.selection.row_folds import RowFolds
 from decidewise.models.selection.scores import named, reasons, table
+from decidewise.models.selection.sums import fit_on_rows
 from decidewise.problems.base import Problem, as_problem, check_rows
+from decidewise.streams.rows import RowSource
 
 
-class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Choose the models with the best decisions on held-out rows; the solver scores models but does not train them.
 
     Every candidate is fitted on each fold, and its predictions decide the held-out rows. The candidate with the lowest
@@ -195,6 +200,33 @@ class WiseRegressorCV(MultiOutputMixin, RegressorMixin, BaseEstimator):
             self.members_ = list(self.weights_)
             self.best_estimator_ = self._combined({**candidates, **trained}).fit(X, costs)
         return self
+
+    def _fit_rows(self, source: RowSource) -> None:
+        """Choose among the candidates that are sums over rows, and fit the choice, in passes over a source."""
+        self._check_parameters()
+        if self.problem.n_rows is not None or not isinstance(self.cv, int) or self.lags or self.train_solves:
+            raise ValueError(
+                "on rows that are not in memory, the problem must be the same for every row, cv a number of folds, and "
+                "there are no lags and no train_solves. Use fit on a part of the rows."
+            )
+        describe(self, source)
+        first = source.first()
+        if first.costs is None:
+            raise ValueError(f"{first.origin} has no costs, and a choice needs them.")
+        as_matrix(first.costs, n_columns=self.problem.n_costs, owner=type(self.problem).__name__)
+        candidates = self._candidates(first.X, first.costs)
+        seed = check_random_state(self.random_state).randint(2**31)
+        folds_of_rows = RowFolds(as_integer(self.cv, name="cv", minimum=2))
+        choice = choose_on_rows(
+            self.problem, source, candidates, folds=folds_of_rows, max_solves=self.max_solves, seed=seed
+        )
+        self.notes_, self.cv_results_, self.n_solves_ = dict(candidates.notes), choice.results, choice.n_solves
+        self.best_index_ = choice.choose(self.rule)
+        names = list(candidates)
+        self.best_name_ = names[self.best_index_]
+        self.members_ = [names[place] for place in choice.close] if self.rule == "average" else [self.best_name_]
+        self.weights_ = dict.fromkeys(self.members_, 1 / len(self.members_))
+        self.best_estimator_ = fit_on_rows(self._combined(candidates), source)
 
     def predict(self, X: Any) -> FloatArray:
         """Return the costs (n, d) that the chosen model predicts."""

@@ -154,7 +154,7 @@ class ParquetTable(TableFile):
             before += self._groups[group]
             group += 1
         groups = list(range(group, len(self._groups)))
-        with parquet.ParquetFile(self.path) as file:
+        with parquet.ParquetFile(self.path, pre_buffer=False) as file:  # otherwise it reads all of the file ahead
             batches = file.iter_batches(n_lines, row_groups=groups, columns=_once(numbers, keys)) if groups else ()
             yield from _after(batches, first_line - before)
 

@@ -10,12 +10,13 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import clone
 
-from decidewise.checks import FloatArray, nearest_names
+from decidewise.checks import FloatArray, listed, nearest_names
 from decidewise.errors import InputError
 from decidewise.evaluate import Comparison, Hindsight, Interval, compare_regrets
 from decidewise.evaluate.intervals import Bootstrap
 from decidewise.models import TimeFolds, WiseRegressorCV, default_candidates
 from decidewise.models.selection.folds import Splits
+from decidewise.models.selection.sums import is_sum_over_rows
 from decidewise.models.selection.time_folds import Rows
 from decidewise.problems import Problem
 from decidewise.progress import tracked
@@ -136,6 +137,7 @@ def choose(
     jobs: int | None = None,
     seed: int = 0,
     name: str | None = None,
+    in_blocks: bool = False,
 ) -> Choice:
     """Choose a model by its regret on held-out folds of the samples.
 
@@ -153,6 +155,8 @@ def choose(
         As for `WiseRegressorCV`.
     name : str, optional
         A candidate to take, without any search.
+    in_blocks : bool
+        Whether the choice is to be fitted on a table that is read block by block: only sums over rows are tried.
     """
     begin = perf_counter()
     costs, problem = _complete(samples)
@@ -160,9 +164,16 @@ def choose(
     X = samples.features(prepared)
     forecast = samples.forecast_columns(prepared)
     candidates = default_candidates(X, costs, lifted=problem.has_known, forecast=forecast)
+    if name is not None and name not in candidates:
+        raise InputError(f"--model: there is no candidate {name!r}{nearest_names(name, list(candidates))}")
+    if in_blocks:
+        candidates = candidates.renewed(_sums(candidates, per_item=samples.per_item))
+        if name is not None and name not in candidates:
+            raise InputError(
+                f"--model: {name!r} needs all rows in memory, and the table is read block by block. Take one of "
+                f"{listed(list(candidates), most=20)}; or, if it fits into memory, pass --no-stream."
+            )
     if name is not None:
-        if name not in candidates:
-            raise InputError(f"--model: there is no candidate {name!r}{nearest_names(name, list(candidates))}")
         return Choice(name, None, dict(candidates), prepared, perf_counter() - begin)
     n_folds = min(5, len(samples) - 1)
     folds: Any = n_folds
@@ -171,9 +182,10 @@ def choose(
         folds = TimeFolds(max(1, min(5, n_times - 1)), gap=0 if gap is None else gap)
     elif samples.groups is not None:
         folds = min(5, len(np.unique(samples.groups)))
-    search = WiseRegressorCV(
-        problem, forecast=forecast, cv=folds, max_solves=max_solves, n_jobs=jobs, random_state=seed
-    ).fit(X, costs, groups=samples.groups if samples.times is None else None, times=samples.times)
+    menu = {"candidates": candidates} if in_blocks else {"forecast": forecast}
+    search = WiseRegressorCV(problem, **menu, cv=folds, max_solves=max_solves, n_jobs=jobs, random_state=seed).fit(
+        X, costs, groups=samples.groups if samples.times is None else None, times=samples.times
+    )
     estimators = dict(candidates)
     if len(search.members_) > 1:
         estimators[AVERAGE] = clone(search.best_estimator_)
@@ -280,6 +292,10 @@ def share_saved(before: FloatArray, after: FloatArray, *, blocks: int = 1, seed:
     except ValueError:  # too few rows have any regret for every resample to have some
         return None
     return share.scaled(100)
+
+
+def _sums(candidates: Mapping[str, Any], *, per_item: bool) -> dict[str, Any]:
+    return {name: model for name, model in candidates.items() if is_sum_over_rows(model, per_item=per_item)}
 
 
 def _complete(samples: TableSamples) -> tuple[FloatArray, Problem]:

@@ -120,16 +120,23 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         ]
         return np.ascontiguousarray(np.column_stack(parts))
 
-    def new_names(self, X: Mapping[str, Any]) -> list[str]:
-        """Return a sentence for each column of names with names that no training row had."""
-        said = []
+    def unseen(self, X: Mapping[str, Any]) -> dict[str, set[str]]:
+        """Return the names that no training row had, by column, for columns that have some."""
+        found = {}
         for plan in self.columns_:
             if plan["kind"] == "names":
                 texts, gaps = as_texts(np.asarray(X[plan["name"]]))
-                new = sorted(set(texts[~gaps].tolist()) - set(plan["known"]))
-                if new:
-                    said.append(f"{plan['name']!r}: {listed(new)} not seen in training, treated as {plan['base']!r}.")
-        return said
+                if new := set(texts[~gaps].tolist()) - set(plan["known"]):
+                    found[plan["name"]] = new
+        return found
+
+    def new_names(self, unseen: Mapping[str, set[str]]) -> list[str]:
+        """Return a sentence for each column with names that no training row had; see `unseen`."""
+        bases = {plan["name"]: plan.get("base") for plan in self.columns_}
+        return [
+            f"{name!r}: {listed(sorted(new))} not seen in training, treated as {bases[name]!r}."
+            for name, new in unseen.items()
+        ]
 
     def check(self) -> None:
         """Raise a `ValueError` if this is not what `fit` makes: it may come from a file."""

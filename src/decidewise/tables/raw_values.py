@@ -17,7 +17,23 @@ from decidewise.errors import InputError
 Raw = npt.NDArray[Any]
 #: The share of a text column that must be numbers for the rest of it to be an error, not names.
 _MOSTLY = 0.5
+#: Stands for the number of a row in the message of an `InRowError`.
+_ROW = "\0"
 _TYPES = {np.ndarray: "a list", list: "a list", dict: "a struct", bytes: "bytes"}
+
+
+class InRowError(InputError):
+    """Something is wrong with values in some rows, counted from 1; a zero byte stands for each in the message."""
+
+    def __init__(self, message: str, *rows: int) -> None:
+        self.message, self.rows = message, rows
+        for row in rows:
+            message = message.replace(_ROW, f"{row:,}" if row >= 10_000 else str(row), 1)
+        super().__init__(message)
+
+    def at(self, numbers: Any) -> InRowError:
+        """Return the same error with the numbers that rows have in the whole table, if only a part was read."""
+        return InRowError(self.message, *(int(numbers[row - 1]) for row in self.rows))
 
 
 def as_numbers(values: Raw, name: str) -> FloatArray:
@@ -33,7 +49,8 @@ def as_numbers(values: Raw, name: str) -> FloatArray:
         raise InputError(f"column {name!r} must be numbers; it has {_described(values)}.")
     infinite = np.flatnonzero(np.isinf(numbers))
     if len(infinite):
-        raise InputError(f"column {name!r} has an infinite value in row {infinite[0] + 1}. Correct it, or clear it.")
+        row = int(infinite[0]) + 1
+        raise InRowError(f"column {name!r} has an infinite value in row {_ROW}. Correct it, or clear it.", row)
     return numbers
 
 
@@ -53,7 +70,7 @@ def as_dates(values: Raw, name: str) -> npt.NDArray[np.datetime64]:
     dates: list[Any] = [None if is_gap(value) else value for value in values.tolist()]
     for row, date in enumerate(dates, start=1):
         if date is not None and not isinstance(date, str | datetime.date | np.datetime64):
-            raise InputError(f"column {name!r} must be dates like 2026-01-31; row {row} has {str(date)[:60]!r}.")
+            raise InRowError(f"column {name!r} must be dates like 2026-01-31; row {_ROW} has {str(date)[:60]!r}.", row)
     utc = datetime.UTC
     plain = [date.astimezone(utc).replace(tzinfo=None) if getattr(date, "tzinfo", None) else date for date in dates]
     try:
@@ -76,7 +93,7 @@ def _number(value: Any, name: str, row: int) -> float:
         return float("nan")
     if isinstance(value, str) and _is_number(value):  # in a column of numbers, as a spreadsheet writes some of them
         return float(value)
-    raise InputError(f"column {name!r} must be numbers; row {row} has {str(value)[:60]!r}.")
+    raise InRowError(f"column {name!r} must be numbers; row {_ROW} has {str(value)[:60]!r}.", row)
 
 
 def _described(values: Raw) -> str:
@@ -126,13 +143,14 @@ def kind_of(name: str, values: Raw) -> str:
             kind = "dates"
         else:
             what = _TYPES.get(type(value), type(value).__name__)
-            raise InputError(f"column {name!r} has {what} in row {row}; a feature is a number, a date or text.")
+            raise InRowError(f"column {name!r} has {what} in row {_ROW}; a feature is a number, a date or text.", row)
         found.setdefault(kind, row)
     if texts == n_known and set(found) <= {"names", "digits"}:
         return _text_or_digits(name, values, found)
     if len(found) > 1:
-        kinds = " and ".join(f"{what} (row {row})" for what, row in list(found.items())[:2])
-        raise InputError(f"column {name!r} has values of different kinds, {kinds}. Make them one kind.")
+        (one, row), (other, other_row) = list(found.items())[:2]
+        kinds = f"{one} (row {_ROW}) and {other} (row {_ROW})"
+        raise InRowError(f"column {name!r} has values of different kinds, {kinds}. Make them one kind.", row, other_row)
     return next(iter(found), "numbers")
 
 
@@ -146,9 +164,10 @@ def _text_or_digits(name: str, values: Raw, found: Mapping[str, int]) -> str:
         return "numbers"
     if len(words) < _MOSTLY * len(known):
         row, value = words[0]
-        raise InputError(
-            f"column {name!r} is numbers, but row {row} has {value[:60]!r} ({len(words)} such rows). Correct them, or "
-            f"pass --categories {name!r} if they are names."
+        raise InRowError(
+            f"column {name!r} is numbers, but row {_ROW} has {value[:60]!r} ({len(words)} such rows). Correct them, or "
+            f"pass --categories {name!r} if they are names.",
+            row,
         )
     return "names"
 

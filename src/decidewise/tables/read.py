@@ -24,6 +24,7 @@ def read_samples(
     needed: Mapping[str, str] | None = None,
     costs: bool | None = True,
     in_order: bool = True,
+    whole: bool = True,
 ) -> TableSamples:
     """Read samples from a table.
 
@@ -43,9 +44,11 @@ def read_samples(
     in_order : bool
         Whether samples without costs are left out and the others sorted by time; otherwise they stay as they are, and
         times and groups are not read.
+    whole : bool
+        Whether this is the whole table; in a part of one, no sample need have costs.
     """
     reader = LongReader if options.items else WideReader
-    return reader(table, options, file, like, needed).read(costs, in_order)
+    return reader(table, options, file, like, needed).read(costs, in_order, whole)
 
 
 def columns_of(source: Any, options: Mapping[str, Any]) -> NamedColumns:

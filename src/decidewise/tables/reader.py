@@ -15,8 +15,10 @@ from decidewise.errors import InputError
 from decidewise.problems import KnownCosts, Problem, ProblemFile
 from decidewise.tables.date_parts import in_words, with_date_parts
 from decidewise.tables.options import Names, TableOptions
-from decidewise.tables.raw_values import as_dates, as_numbers, check_column
+from decidewise.tables.raw_values import InRowError, as_dates, as_numbers, check_column
 from decidewise.tables.samples import Raw, TableSamples
+
+NO_COSTS = "no row of the table has costs; models learn from realised costs."
 
 
 class TableReader(ABC):
@@ -36,8 +38,11 @@ class TableReader(ABC):
         self.like = None if like is None else list(like)
         self.notes: list[str] = []
 
-    def read(self, with_costs: bool | None, in_order: bool) -> TableSamples:
-        """Read all parts; if `in_order`, leave out samples without costs, and sort the rest by time."""
+    def read(self, with_costs: bool | None, in_order: bool, whole: bool = True) -> TableSamples:
+        """Read all parts; if `in_order`, leave out samples without costs, and sort the rest by time.
+
+        If it is not `whole`, the table is only a part, of which no sample need have costs.
+        """
         lines, per_item, forecast = self.features()
         unknown = [name for name in self.options.categories if name not in lines] if self.needed is None else []
         if unknown:
@@ -50,7 +55,7 @@ class TableReader(ABC):
         if in_order:
             samples = replace(samples, times=self.times(), groups=self.groups())
         if costs is not None and in_order:
-            samples = self.with_costs(samples)
+            samples = self.with_costs(samples, whole)
         if samples.times is not None:
             samples = samples.take(np.argsort(samples.times, kind="stable"))
         return replace(samples, unit=self.options.unit, notes=tuple(self.notes))
@@ -147,7 +152,7 @@ class TableReader(ABC):
             times = as_numbers(values, name)
             gaps = np.isnan(times)
         if gaps.any():
-            raise InputError(f"--time: column {name!r} has no value in row {int(gaps.argmax()) + 1}. Drop the row.")
+            raise InRowError(f"--time: column {name!r} has no value in row \0. Drop the row.", int(gaps.argmax()) + 1)
         return times
 
     def groups(self) -> Raw | None:
@@ -177,13 +182,13 @@ class TableReader(ABC):
     def _problem_columns(self) -> Names:
         return () if self.file is None else self.file.columns
 
-    def with_costs(self, samples: TableSamples) -> TableSamples:
+    def with_costs(self, samples: TableSamples, whole: bool) -> TableSamples:
         """Leave out samples that have no costs at all; raise if some of a sample's costs are missing."""
         assert samples.costs is not None  # only samples with costs come here
         none = np.asarray(np.isnan(samples.costs).all(axis=1))
         costs = samples.costs[~none]
-        if none.all():
-            raise InputError("no row of the table has costs; models learn from realised costs.")
+        if none.all() and whole:
+            raise InputError(NO_COSTS)
         if none.any():
             self.notes.append(f"{int(none.sum()):,} of {len(none):,} rows have no costs yet, and are left out.")
             samples = samples.take(~none)
@@ -195,10 +200,11 @@ class TableReader(ABC):
         bad = np.argwhere(np.isnan(values))
         if len(bad):
             row, item = bad[0]
-            where = f"row {row + 1}" if samples is None else f"{samples.title} {samples.keys[row]}"
-            raise InputError(
+            where = "row \0" if samples is None else f"{samples.title} {samples.keys[row]}"
+            raise InRowError(
                 f"--{argument}: {where} has no value for {self.cost_names[item]!r} ({len(bad):,} such gaps). Fill "
-                "them, or clear all costs of these rows, which leaves them out."
+                "them, or clear all costs of these rows, which leaves them out.",
+                *([int(row) + 1] if samples is None else []),
             )
         return values
 

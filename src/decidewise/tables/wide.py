@@ -121,7 +121,7 @@ class WideReader(TableReader):
         """Return the keys of the samples, and what a sample is called."""
         title = self.options.rows or self.options.time
         if title is None or (self.like is not None and title not in self.table.names):
-            return np.arange(1, self.table.n_rows + 1), "row"
+            return self.table.first_row + np.arange(1, self.table.n_rows + 1), "row"
         name = self.one(title, "rows" if self.options.rows else "time")
         keys = self.table.keys(name)
         if self.options.rows:

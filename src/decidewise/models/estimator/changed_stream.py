@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from decidewise.models.estimator.from_rows import describe
 from decidewise.models.estimator.traits import deviance_power
 from decidewise.models.linear.link import linear_predictor, respond
 from decidewise.models.linear.streamed import StreamedBlocks
+from decidewise.runtime.once import once
 from decidewise.streams.rows import Rows, RowSource
 from decidewise.streams.tree import Sums
 
@@ -57,9 +57,9 @@ class ChangedStream:
         """Return the factor from the learner's predictions to costs."""
         return self.unit if self.lifted else 1.0
 
-    @cached_property
+    @once
     def totals(self) -> dict[str, float]:
-        """The sum of the sample weights, known after the first fit."""
+        """Return the sum of the sample weights, known after the first fit."""
         return {}
 
     @property
@@ -67,9 +67,9 @@ class ChangedStream:
         """The sum of the sample weights."""
         return self.totals["weight"]
 
-    @cached_property
+    @once
     def mean_size(self) -> float:
-        """The weighted mean of the sizes; if lifted, of sizes raised to a tenth of their mean."""
+        """Return the weighted mean of the sizes; if lifted, of sizes raised to a tenth of their mean."""
         mean = self._sizes.weighted / self._sizes.weight
         if not self.lifted:
             return mean
@@ -130,7 +130,7 @@ class ChangedStream:
         factor = self.mean_size / mean if mean > 0 else 1.0
         return replace(norm, factor=factor, smallest=SMALLEST * self.mean_size)
 
-    @cached_property
+    @once
     def _sizes(self) -> Sizes:
         sums, extremes = self.source.reduce(_SizesOf(self.exponent, self.unit), _sums_and_extremes)
         sizes = Sizes(*(float(value) for value in sums), *(float(value) for value in extremes))

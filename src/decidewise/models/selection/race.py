@@ -8,7 +8,6 @@ from time import perf_counter, time
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from decidewise.checks import FloatArray
 from decidewise.evaluate import Hindsight
@@ -17,6 +16,7 @@ from decidewise.models.selection.out_of_fold import OutOfFold
 from decidewise.models.selection.ridge_path import ridge_paths
 from decidewise.models.selection.scores import CandidateScores, ratio_errors, reasons
 from decidewise.progress import tracked
+from decidewise.runtime.spread import spread_calls
 
 # A candidate on trial is dropped if its regret on one fold exceeds the best so far by more than this many
 # standard errors of the difference. One that is only as good is often dropped, but would hardly be chosen anyway:
@@ -177,10 +177,8 @@ def _is_promising(
 def _run(held_out: OutOfFold, candidates: Mapping[str, Any], n_jobs: int | None, deadline: float) -> dict[str, Outcome]:
     """Score candidates on all rows of `held_out`, those of one ridge path together."""
     paths = ridge_paths(candidates)
-    found = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_score)(held_out, [candidates[name] for name in names], deadline if place else np.inf)
-        for place, names in enumerate(paths)
-    )
+    tasks = [([candidates[name] for name in names], deadline if place else np.inf) for place, names in enumerate(paths)]
+    found = spread_calls(_score, held_out, tasks, n_jobs=n_jobs)
     outcomes: dict[str, Outcome] = {}
     for names in tracked(paths, "Scoring candidates"):
         outcomes |= zip(names, next(found), strict=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 
 from decidewise.checks import FloatArray, as_integer
 from decidewise.errors import SolverError
 from decidewise.problems.base import Problem, check_rows
 from decidewise.problems.wrappers.base import Wrapper
+from decidewise.runtime.spread import n_elsewhere, spread_calls
 
 
 class ParallelProblem(Wrapper):
@@ -18,7 +19,8 @@ class ParallelProblem(Wrapper):
 
     This pays if a row takes a millisecond or more, as in integer and conic programs. Starting the workers takes about a
     second, once; sending a batch takes some milliseconds. Workers are processes, because most solvers hold Python's
-    global lock; `joblib.parallel_config` selects another backend, such as threads or a Dask cluster.
+    global lock; `joblib.parallel_config` selects another backend, such as threads, and in a context of
+    `decidewise.distributed.workers_at` they are those of a Dask cluster.
 
     Parameters
     ----------
@@ -52,19 +54,16 @@ class ParallelProblem(Wrapper):
     def _call(self, method: str, costs: FloatArray) -> FloatArray:
         """Cut the batch into equal blocks, one per worker, and join the decisions in order."""
         check_rows(self, len(costs))
-        n_blocks = min(effective_n_jobs(self.n_jobs), len(costs) // self.rows_per_job)
+        n_blocks = min(n_elsewhere() or effective_n_jobs(self.n_jobs), len(costs) // self.rows_per_job)
         if n_blocks < 2:
             return super()._call(method, costs)
         bounds = [len(costs) * block // n_blocks for block in range(n_blocks + 1)]
-        # Send arrays by copy: joblib would map large ones as read-only files, for which kernels would compile again.
-        blocks = Parallel(n_jobs=n_blocks, max_nbytes=None)(
-            delayed(_solve_block)(self.problem.take(slice(start, stop)), method, costs[start:stop], start)
-            for start, stop in pairwise(bounds)
-        )
-        return np.concatenate(blocks)
+        tasks = [(self.problem.take(slice(start, stop)), costs[start:stop], start) for start, stop in pairwise(bounds)]
+        # Arrays that are mapped as read-only files would have kernels compiled again.
+        return np.concatenate(list(spread_calls(_solve_block, method, tasks, n_jobs=n_blocks, by_copy=True)))
 
 
-def _solve_block(problem: Problem, method: str, costs: FloatArray, start: int) -> FloatArray:
+def _solve_block(method: str, problem: Problem, costs: FloatArray, start: int) -> FloatArray:
     try:
         decisions: FloatArray = getattr(problem, method)(costs)
         return decisions

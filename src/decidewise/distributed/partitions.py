@@ -1,26 +1,4 @@
-"""The fits, decisions and regrets of files, for rows on a Dask cluster.
-
-Each partition is summed up where it is, and the sums are combined in one tree of tasks. Only sums come back to the
-client, and the first 2,048 rows, which set the shift of the sums. The tree depends on the partitions alone, so the
-digits are the same whatever the number of workers, and whether or not one of them was lost on the way.
-
-Rows may be Dask arrays, a Dask data frame with the names of its columns, or a list of delayed blocks `(X, costs)` or
-`(X, costs, weights)`. Partitions are read again in every pass; `persist()` them if they fit into the cluster's memory.
-
->>> import dask
->>> import numpy as np
->>> from decidewise import WiseRegressor
->>> from decidewise.distributed import fit
->>> def block(seed):
-...     X = np.random.default_rng(seed).normal(size=(100, 2))
-...     return X, np.hstack([X + 5, X[:, :1] + 7])
->>> blocks = [dask.delayed(block)(seed) for seed in range(4)]  # each worker makes or reads its own
->>> fit(WiseRegressor(), blocks).n_features_in_  # without a cluster, in threads
-2
-
-On a cluster, make a `distributed.Client("tcp://10.0.0.5:8786")` first. The cluster executes what this process sends,
-and this process unpickles the answers: each must trust the other.
-"""
+"""Rows on a Dask cluster as a source of sums: partitions, summed up where they are."""
 
 from __future__ import annotations
 
@@ -35,139 +13,17 @@ from uuid import uuid4
 import numpy as np
 
 from decidewise.checks import FloatArray, listed
-from decidewise.choose_files import StreamedChoice, choose_rows
-from decidewise.decide_files import DecisionsOf, RegretOf, StreamedRegret
-from decidewise.problems.base import Problem, as_problem
+from decidewise.decide_files import DecisionsOf, RegretOf
+from decidewise.distributed.workers import check_same_code
+from decidewise.runtime.code import code_fingerprint
 from decidewise.streams.checkpoint import Checkpoint
 from decidewise.streams.columns import ColumnRoles
 from decidewise.streams.rows import Rows, RowSource, located
 from decidewise.streams.tree import Combine, Sums, add, combine_all
 
-__all__ = ["choose", "decide", "evaluate", "fit"]
-
 #: Sums that one task combines: three levels of the binary tree, so that there are few tasks and few bytes in each.
 FAN_IN = 8
 _FIRST_ROWS = 2048
-
-
-def fit(
-    model: Any,
-    X: Any,
-    y: Any = None,
-    sample_weight: Any = None,
-    *,
-    features: Any = None,
-    costs: Any = None,
-    checkpoint: Any = None,
-) -> Any:
-    """Fit a model on the rows of a cluster, as its `fit` does on rows in memory; return the model.
-
-    Parameters
-    ----------
-    model : GeneralizedLinear or WiseRegressor around one
-        Or any estimator with `fit_rows`.
-    X : Dask array (n, p) or (n, d, q), Dask data frame, or list of delayed blocks
-        In partitions of rows, none of them split by columns.
-    y : Dask array (n, d), optional
-        The costs, with the partitions of `X`, if `X` is an array.
-    sample_weight : Dask array (n,), or the name of a column, optional
-    features, costs : str or list of str, optional
-        The columns of a data frame: names, or patterns such as `"x_*"`.
-    checkpoint : path, optional
-        A file for the sums of finished passes: if the cluster goes away, the same call continues with the next pass.
-        It is deleted when the fit is done.
-    """
-    if not hasattr(model, "fit_rows"):
-        raise TypeError(f"{type(model).__name__} is not a sum over rows. Pass WiseRegressor(), or GeneralizedLinear().")
-    source = PartitionRows(_partitions(X, y, sample_weight, features, costs, needs_costs=True))
-    if checkpoint is not None:
-        source.keep(checkpoint, model)
-    return model.fit_rows(source)
-
-
-def decide(model: Any, problem: Problem, X: Any, *, features: Any = None) -> Any:
-    """Return an optimal decision for each row, as a Dask array with the partitions of `X`; nothing is computed yet.
-
-    Parameters
-    ----------
-    model : fitted estimator
-        As for `decidewise.decide`; its `predict` is called with arrays.
-    problem : Problem
-        The same for every row.
-    X : Dask array, Dask data frame, or list of delayed blocks `(X,)`
-    features : str or list of str, optional
-        The columns of a data frame; by default those the model was fitted with.
-    """
-    _check_same_for_all_rows(problem)
-    from dask import array, delayed  # noqa: PLC0415  (an extra)
-
-    if features is None and hasattr(X, "columns"):
-        features = [str(name) for name in getattr(model, "feature_names_in_", ())] or None
-    partitions = _partitions(X, None, None, features, None, needs_costs=False)
-    work = delayed(DecisionsOf(model, problem), pure=False, traverse=False)
-    lengths = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * len(partitions)
-    blocks = [
-        array.from_delayed(
-            delayed(_on_partition, pure=False)(work, part.blocks, part.number, part.columns),
-            (length, problem.n_costs),
-            dtype=np.float64,
-        )
-        for part, length in zip(partitions, lengths, strict=True)
-    ]
-    return array.concatenate(blocks, allow_unknown_chunksizes=True)
-
-
-def evaluate(
-    model: Any,
-    problem: Problem,
-    X: Any,
-    y: Any = None,
-    sample_weight: Any = None,
-    *,
-    features: Any = None,
-    costs: Any = None,
-) -> StreamedRegret:
-    """Return the regret of a model's decisions on the rows of a cluster; only sums come back.
-
-    Parameters
-    ----------
-    model, problem
-        As for `decide`.
-    X, y, sample_weight, features, costs
-        As for `fit`.
-    """
-    _check_same_for_all_rows(problem)
-    source = PartitionRows(_partitions(X, y, sample_weight, features, costs, needs_costs=True))
-    return StreamedRegret.of(source.reduce(RegretOf(model, problem)), problem)
-
-
-def choose(
-    problem: Problem,
-    X: Any,
-    y: Any = None,
-    sample_weight: Any = None,
-    *,
-    features: Any = None,
-    costs: Any = None,
-    exponents: Sequence[float] = (0.0, 0.5, 1.0),
-    alphas: Sequence[float] = (0.0, 0.01, 0.1, 1.0),
-    folds: int = 5,
-    rows_together: int = 1,
-) -> StreamedChoice:
-    """Choose the exponent and the ridge of an exact linear fit by out-of-fold regret on the rows of a cluster.
-
-    Parameters
-    ----------
-    problem : Problem
-        The same for every row.
-    X, y, sample_weight, features, costs
-        As for `fit`.
-    exponents, alphas, folds, rows_together
-        As for `decidewise.choose_files`; rows are numbered within their partition.
-    """
-    _check_same_for_all_rows(problem)
-    source = PartitionRows(_partitions(X, y, sample_weight, features, costs, needs_costs=True))
-    return choose_rows(problem, source, exponents, alphas, folds=folds, rows_together=rows_together)
 
 
 @dataclass(frozen=True)
@@ -206,11 +62,11 @@ class PartitionRows(RowSource):
         finished = None if self.checkpoint is None else self.checkpoint.next_pass()
         if finished is not None:
             return finished
-        token = uuid4().hex[:12]
+        token, code = uuid4().hex[:12], code_fingerprint()
         work = delayed(function, pure=False, traverse=False)
         level = [
-            delayed(_on_partition, pure=False)(
-                work, part.blocks, part.number, part.columns, dask_key_name=f"partition-{part.number}-{token}"
+            delayed(on_partition, pure=False)(
+                work, part.blocks, part.number, part.columns, code, dask_key_name=f"partition-{part.number}-{token}"
             )
             for part in self.partitions
         ]
@@ -237,15 +93,19 @@ class PartitionRows(RowSource):
 
         for part in self.partitions:
             rows: Rows | None = _result(
-                delayed(_on_partition, pure=False)(_head, part.blocks, part.number, part.columns)
+                delayed(on_partition, pure=False)(_head, part.blocks, part.number, part.columns, code_fingerprint())
             )
             if rows is not None:
                 return rows
         raise ValueError("there are no rows at all. Pass at least one partition with rows.")
 
 
-def _on_partition(work: Callable[[Rows], Any], blocks: Any, number: int, columns: ColumnRoles | None) -> Any:
-    """Return the work on the rows of a partition, or None if it has no rows; errors name the partition."""
+def on_partition(work: Callable[[Rows], Any], blocks: Any, number: int, columns: ColumnRoles | None, code: str) -> Any:
+    """Return the work on the rows of a partition, or None if it has no rows; errors name the partition.
+
+    `code` is the fingerprint of the process that sends the work.
+    """
+    check_same_code(code)
     # A model that was fitted on named columns asks for their names when it predicts.
     as_frame = isinstance(work, DecisionsOf | RegretOf) and hasattr(work.model, "feature_names_in_")
     rows = _as_rows(blocks, f"partition {number}", columns, as_frame)
@@ -298,7 +158,9 @@ def _numbers(values: Any, origin: str) -> FloatArray | None:
         raise ValueError(f"{origin} must hold numbers: {reason}.") from reason
 
 
-def _partitions(X: Any, y: Any, sample_weight: Any, features: Any, costs: Any, *, needs_costs: bool) -> list[Partition]:
+def partitions_of(
+    X: Any, y: Any, sample_weight: Any, features: Any, costs: Any, *, needs_costs: bool
+) -> list[Partition]:
     """Return the partitions of Dask arrays, of a Dask data frame, or of a list of delayed blocks."""
     if isinstance(X, list | tuple):
         partitions = [Partition(number, block) for number, block in enumerate(X)]
@@ -345,14 +207,6 @@ def _check_chunks(name: str, array: Any, X: Any) -> None:
             f"{name} is not split into the rows of X: it has {len(array.chunks[0])} partitions with "
             f"{listed(array.chunks[0])} rows, and X {len(X.chunks[0])} with {listed(X.chunks[0])}. Use "
             f"{name}.rechunk({{0: X.chunks[0]}})."
-        )
-
-
-def _check_same_for_all_rows(problem: Problem) -> None:
-    if as_problem(problem).n_rows is not None:
-        raise ValueError(
-            f"{type(problem).__name__} differs by row, and partitions do not know the numbers of their rows. Use "
-            "decide_files and evaluate_files."
         )
 
 

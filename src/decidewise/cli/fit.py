@@ -1,0 +1,132 @@
+"""`decidewise fit`: a model chosen and fitted on a table, in a file."""
+
+from __future__ import annotations
+
+import json as as_json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from decidewise.cli import table_options as opt
+from decidewise.cli.errors import as_input_errors
+from decidewise.errors import InputError
+
+
+def fit(
+    data: opt.Data,
+    problem: opt.Problem,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write, by convention *.dw.")],
+    model: Annotated[
+        str | None, typer.Option(help="A candidate by name, such as 'least squares'; by default the best is chosen.")
+    ] = None,
+    costs: opt.Costs = None,
+    features: opt.Features = None,
+    rows: opt.Rows = None,
+    items: opt.Items = None,
+    forecast: opt.Forecast = None,
+    known: opt.Known = None,
+    time: opt.Time = None,
+    groups: opt.Groups = None,
+    categories: opt.Categories = None,
+    unit: opt.Unit = None,
+    gap: opt.Gap = None,
+    average: opt.Average = False,
+    max_solves: opt.MaxSolves = None,
+    stream: opt.Stream = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            min=100,
+            help="With --stream: choose on so many random rows (by default 20,000), then fit on all.",
+            rich_help_panel=opt.WORK,
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --stream: a file for what is finished, from which the same command continues if it is killed.",
+            rich_help_panel=opt.WORK,
+        ),
+    ] = None,
+    jobs: opt.Jobs = None,
+    cluster: opt.Cluster = None,
+    seed: opt.Seed = 0,
+    separator: opt.Separator = None,
+    decimal: opt.Decimal = ".",
+    encoding: opt.Encoding = "utf-8",
+    json: opt.Json = False,
+    quiet: opt.Quiet = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Choose a model on all rows of a table, fit it, and write it to a file with all that it needs.
+
+    \b
+    decidewise fit history.csv --problem problem.toml --out model.dw
+    decidewise fit history.csv --problem problem.toml --model 'least squares' --out simple.dw
+    decidewise fit 'years/*.parquet' --problem problem.toml --stream --checkpoint fit.npz --out model.dw
+    """  # noqa: D301 - the mark keeps the lines of the examples as they are
+    from decidewise.model_file import read_model_summary, save_model  # noqa: PLC0415
+    from decidewise.progress import silenced  # noqa: PLC0415
+    from decidewise.tables.fitting import fit_in_blocks, fit_in_memory  # noqa: PLC0415
+    from decidewise.tables.read import columns_of, read_samples  # noqa: PLC0415
+
+    opt.check_writable(out)
+    given = {
+        "costs": costs, "features": features, "rows": rows, "items": items, "forecast": forecast, "known": known,
+        "time": time, "groups": groups, "categories": categories, "unit": unit,
+    }  # fmt: skip
+    text = {"separator": separator, "decimal": decimal, "encoding": encoding}
+    options, file = opt.options_of(problem, given)
+    settings: dict[str, Any] = {"gap": gap, "average": average, "max_solves": max_solves, "seed": seed, "name": model}
+    with as_input_errors(), silenced(quiet or json):
+        blocks = opt.blocks_of(data, options, text)
+        wanted = True if sample or checkpoint else None
+        if opt.in_blocks(blocks, stream if stream is not None else wanted, quiet=quiet or json):
+            if checkpoint is not None:
+                opt.check_writable(checkpoint)
+            with opt.parallel(jobs, cluster) as (n_jobs, spread), _advice(checkpoint):
+                found = fit_in_blocks(
+                    blocks,
+                    file,
+                    n_sampled=sample or opt.N_SAMPLED,
+                    checkpoint=checkpoint,
+                    spread=spread,
+                    jobs=n_jobs,
+                    **settings,
+                )
+        else:
+            if wanted:
+                raise InputError("--sample and --checkpoint are for tables that are read block by block: --stream.")
+            samples = read_samples(columns_of(data, text), options, file)
+            with opt.parallel(jobs, cluster) as (n_jobs, _):
+                found = fit_in_memory(samples, options, jobs=n_jobs, **settings)
+        summary = found.summary(options, problem.name)
+        save_model(found.model, out, summary=summary)
+    trusted = list(read_model_summary(out).types)
+    if json:
+        typer.echo(as_json.dumps({"file": str(out), "trust": trusted} | summary, indent=2, default=str))
+        return
+    if not quiet:
+        for note in found.notes:
+            typer.echo(note)
+    regret = summary.get("regret percent")
+    measured = (
+        f", {regret['estimate']:.2f} % ± {1.96 * regret['standard error']:.2f} regret out of fold" if regret else ""
+    )
+    typer.echo(f"{found.choice.name}, fitted on {found.n_rows:,} rows{measured}: {out}")
+    if trusted:
+        typer.echo(f"To read this file, a reader must trust: {' '.join(f'--trust {name}' for name in trusted)}")
+
+
+@contextmanager
+def _advice(checkpoint: Path | None) -> Iterator[None]:
+    """Say after Ctrl-C that the same command continues, if there is a checkpoint."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        if checkpoint is not None and checkpoint.exists():
+            stop.args = (f"What is finished is kept in {checkpoint}, and the same command continues.",)
+        raise

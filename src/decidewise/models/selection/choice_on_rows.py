@@ -1,0 +1,249 @@
+"""The choice of `WiseRegressorCV` for rows that are not in memory: out-of-fold regret in passes over a source.
+
+All candidates are fitted for all folds together, so that k folds of c candidates take as many passes as one fit. One
+further pass decides every row by the models of its fold, and returns the sums from which regrets and the standard
+errors of their differences follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from decidewise.checks import FloatArray
+from decidewise.evaluate import Hindsight, check_in_units
+from decidewise.models.linear.units import cost_unit
+from decidewise.models.selection.row_folds import RowFolds, TrainingRows
+from decidewise.models.selection.scores import reasons
+from decidewise.models.selection.sums import fit_on_rows, is_sum_over_rows
+from decidewise.problems.base import Problem
+from decidewise.streams.rows import Rows, RowSource
+from decidewise.streams.together import pass_together
+from decidewise.streams.tree import Sums
+
+
+@dataclass(frozen=True)
+class ChoiceOnRows:
+    """Candidates scored on rows that were never in memory together.
+
+    Attributes
+    ----------
+    results : dict of arrays
+        As `WiseRegressorCV.cv_results_`.
+    n_solves : int
+    """
+
+    results: dict[str, Any]
+    n_solves: int
+
+    @property
+    def close(self) -> list[int]:
+        """The places of the candidates whose regret exceeds the lowest by at most one standard error, in order."""
+        within = self.results["difference"] <= self.results["difference_standard_error"]
+        return [int(place) for place in np.flatnonzero(within & (self.results["status"] == "scored"))]
+
+    def choose(self, rule: str) -> int:
+        """Return the place of the candidate that a rule chooses: see `WiseRegressorCV`."""
+        if rule == "one standard error":
+            return self.close[0]
+        return min(self.close, key=lambda place: float(self.results["regret"][place]))
+
+
+def choose_on_rows(
+    problem: Problem,
+    source: RowSource,
+    candidates: Mapping[str, Any],
+    *,
+    folds: RowFolds,
+    max_solves: int | None,
+    seed: int,
+) -> ChoiceOnRows:
+    """Score candidates by their out-of-fold regret; those that are no sums over rows are not tried.
+
+    Parameters
+    ----------
+    problem : Problem
+        The same for every row.
+    source : RowSource
+        With costs.
+    candidates : mapping of str to estimator
+    folds : RowFolds
+    max_solves : int, optional
+        The largest number of solver calls; if scoring all rows would take more, a random part of them is scored, so
+        large that more calls are most unlikely.
+    seed : int
+        Draws the rows to score.
+    """
+    first = source.first()
+    per_item = first.X.ndim == 3
+    possible = {name: model for name, model in candidates.items() if is_sum_over_rows(model, per_item=per_item)}
+    notes = {name: "needs all rows in memory" for name in candidates if name not in possible}
+    begin = perf_counter()
+    fits = [partial(_fit_fold, model, folds, fold) for model in possible.values() for fold in range(folds.n_folds)] + [
+        _count
+    ]
+    *found, n_rows = pass_together(source, fits)
+    if isinstance(n_rows, Exception):
+        raise n_rows
+    models: dict[str, list[Any]] = {}
+    for place, name in enumerate(possible):
+        own = found[place * folds.n_folds : (place + 1) * folds.n_folds]
+        failed = [model for model in own if isinstance(model, Exception)]
+        if failed:
+            notes[name] = f"{type(failed[0]).__name__}: {failed[0]}"
+        else:
+            models[name] = own
+    if not models:
+        why = "\n".join(f"- {line}" for line in reasons(notes, notes.values()))
+        raise ValueError(f"none of the {len(candidates)} candidates could be fitted and scored.\n{why}")
+    n_models = len(models) + 1
+    share = 1.0
+    if max_solves is not None:
+        affordable = max_solves / n_models
+        if affordable < n_rows[0]:
+            share = max(0.0, affordable - 3 * float(np.sqrt(affordable))) / float(n_rows[0])  # drawn one by one
+    # Keeps squares of regrets in range. Only known costs have a unit that predictions must share.
+    unit = cost_unit(first.costs, power=2.0)  # type: ignore[arg-type]
+    work = OutOfFoldSums(problem, folds, tuple(models.values()), unit, share, seed)
+    sums = RegretsOnRows.of(source.reduce(work))
+    seconds = (perf_counter() - begin) / max(1, len(models))
+    return ChoiceOnRows(_results(candidates, list(models), notes, sums, seconds), n_models * sums.n_rows)
+
+
+def _fit_fold(model: Any, folds: RowFolds, fold: int, source: RowSource) -> Any:
+    return fit_on_rows(model, TrainingRows(source, folds, fold))
+
+
+def _count(source: RowSource) -> Sums:
+    return source.reduce(_n_rows)
+
+
+def _n_rows(rows: Rows) -> Sums:
+    rows.check()
+    return (np.array(float(len(rows))),)
+
+
+@dataclass(frozen=True)
+class OutOfFoldSums:
+    """The sums over the rows of a block of their regrets, each row decided by the models of its fold.
+
+    Attributes
+    ----------
+    models : tuple of c lists of k fitted models
+    unit : float
+        What costs are divided by.
+    share : float
+        The share of the rows to score.
+    seed : int
+        Draws them.
+    """
+
+    problem: Problem
+    folds: RowFolds
+    models: tuple[list[Any], ...]
+    unit: float
+    share: float
+    seed: int
+
+    def __call__(self, rows: Rows) -> Sums:
+        """Return the products (c + 2, c + 2) of regrets, optimal values and ones."""
+        regrets, best = np.zeros((len(self.models), 0)), np.zeros(0)
+        problem = self.problem.in_unit(self.unit)
+        in_units = self.unit if self.problem.has_known else 1.0
+        scored = self._scored(rows)
+        for fold, (place, part) in enumerate(self.folds.split(rows)):
+            chosen = np.flatnonzero(scored[place])
+            if not len(chosen):
+                continue
+            X, costs = part.X[chosen], part.costs[chosen]  # type: ignore[index]  # the fits needed them
+            truth = Hindsight.of(problem, costs / self.unit)
+            own = []
+            for fits in self.models:
+                check_in_units(fits[fold], self.problem)
+                own.append(truth.regret(np.reshape(fits[fold].predict(X), costs.shape) / in_units))
+            regrets, best = np.hstack([regrets, np.array(own)]), np.append(best, np.abs(truth.best))
+        columns = np.vstack([regrets, best, np.ones(len(best))])
+        return (columns @ columns.T,)
+
+    def _scored(self, rows: Rows) -> Any:
+        if self.share >= 1.0:
+            return np.ones(len(rows), dtype=bool)
+        rng = np.random.default_rng([self.seed, crc32(rows.origin.encode()), rows.first])
+        return rng.random(len(rows)) < self.share
+
+
+@dataclass(frozen=True)
+class RegretsOnRows:
+    """Regrets of c candidates on all rows together, from the sums of `OutOfFoldSums`."""
+
+    products: FloatArray
+    n_rows: int
+    scale: float
+
+    @classmethod
+    def of(cls, sums: Sums) -> RegretsOnRows:
+        """Return the regrets; raise if they cannot be a percentage."""
+        products = sums[0]
+        n_rows, scale = int(products[-1, -1]), float(products[-2, -1])
+        if n_rows < 2:
+            raise ValueError(f"{n_rows} rows could be scored; pass more rows, or a larger max_solves.")
+        if scale == 0:
+            raise ValueError(
+                "the optimal value of every row is 0, so regrets cannot be a percentage of it. Check that the costs "
+                "are not all zero."
+            )
+        return cls(products, n_rows, scale)
+
+    @property
+    def percent(self) -> FloatArray:
+        """The regrets (c,) in percent of the optimal values."""
+        return 100 * self.products[:-2, -1] / self.scale
+
+    def errors(self, minus: int | None = None) -> FloatArray:
+        """Return the standard errors (c,) of the regrets, or of their differences to that of a candidate."""
+        c = len(self.products) - 2
+        contrasts = np.eye(c)
+        if minus is not None:
+            contrasts[:, minus] -= 1.0
+        ratios = contrasts @ self.percent / 100
+        # The residuals are `contrast · regrets - ratio · best`, whose mean is zero.
+        weights = np.hstack([contrasts, -ratios[:, None]])
+        squares = np.einsum("ij,jk,ik->i", weights, self.products[:-1, :-1], weights)
+        return 100 * np.sqrt(np.maximum(0.0, squares) * self.n_rows / (self.n_rows - 1)) / self.scale
+
+
+def _results(
+    candidates: Mapping[str, Any], scored: list[str], notes: Mapping[str, str], sums: RegretsOnRows, seconds: float
+) -> dict[str, Any]:
+    names = list(candidates)
+    places = np.array([names.index(name) for name in scored])
+    lowest = int(np.argmin(sums.percent))
+
+    def spread(values: Any) -> FloatArray:
+        entries = np.full(len(names), np.nan)
+        entries[places] = values
+        return entries
+
+    regret = spread(sums.percent)
+    status = ["scored" if name in scored else "not tried" if "memory" in notes[name] else "failed" for name in names]
+    return {
+        "candidate": np.array(names, dtype=object),
+        "regret": regret,
+        "standard_error": spread(sums.errors()),
+        "difference": regret - sums.percent[lowest],
+        "difference_standard_error": spread(sums.errors(minus=lowest)),
+        "rank": np.argsort(np.argsort(regret, kind="stable")) + 1,
+        "seconds": np.nan_to_num(spread(seconds)),
+        "n_solves": np.nan_to_num(spread(sums.n_rows)).astype(int),
+        "status": np.array(status, dtype=object),
+        "note": np.array([notes.get(name, "") for name in names], dtype=object),
+        "error": np.array(
+            [notes[name] if what == "failed" else "" for name, what in zip(names, status, strict=True)], dtype=object
+        ),
+    }

@@ -1,0 +1,51 @@
+"""Which candidates can be fitted on rows that need not be in memory, and their fits."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from sklearn.base import clone
+
+from decidewise.models.estimator.all_or_nothing import all_or_nothing
+from decidewise.models.generalized_linear import GeneralizedLinear
+from decidewise.models.learners.averaged import AveragedRegressor
+from decidewise.models.learners.given_forecast import GivenForecast
+from decidewise.models.wise_regressor import WiseRegressor
+from decidewise.streams.rows import RowSource
+from decidewise.streams.together import pass_together
+
+
+def is_sum_over_rows(model: Any, *, per_item: bool = False) -> bool:
+    """Whether a model can be fitted in passes over rows: an exact linear fit, or nothing to fit at all.
+
+    `per_item` says whether the features are those of items.
+
+    >>> from sklearn.linear_model import LinearRegression
+    >>> is_sum_over_rows(WiseRegressor()), is_sum_over_rows(WiseRegressor(LinearRegression()))
+    (True, False)
+    """
+    if type(model) is WiseRegressor:  # a class derived from it may need all rows, such as one that clips weights
+        linear = model.estimator is None or isinstance(model.estimator, GeneralizedLinear)
+        lifted_items = bool(model.lifted and model.exponent > 0 and per_item)
+        return linear and isinstance(model.scale, str) and not lifted_items
+    return isinstance(model, GeneralizedLinear | GivenForecast)
+
+
+def fit_on_rows(model: Any, source: RowSource) -> Any:
+    """Return a copy of a model, fitted on the rows of a source; the members of an average are fitted together."""
+    fitted = clone(model)
+    first = source.first()
+    if isinstance(fitted, AveragedRegressor):
+        with all_or_nothing(fitted):
+            fitted.n_outputs_ = first.costs.shape[1]  # type: ignore[union-attr]
+            found = pass_together(source, [partial(fit_on_rows, member) for _, member in fitted.estimators])
+            for member in found:
+                if isinstance(member, Exception):
+                    raise member
+            fitted.estimators_ = found
+        source.close()
+        return fitted
+    if isinstance(fitted, GivenForecast):
+        return fitted.fit(first.X, first.costs)
+    return fitted.fit_rows(source)

@@ -1,0 +1,112 @@
+"""A model chosen and fitted on a table: in memory, or chosen on a part of the rows and fitted block by block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from decidewise.problems import ProblemFile
+from decidewise.streams.ahead import map_in_order
+from decidewise.tables.blocks import TableBlocks, random_part
+from decidewise.tables.comparison import Choice, choose
+from decidewise.tables.held_out import as_gap
+from decidewise.tables.options import TableOptions
+from decidewise.tables.samples import TableSamples
+from decidewise.tables.savings import shown_key
+from decidewise.tables.streamed import Spread, fit_table
+from decidewise.tables.table_model import TableModel
+
+
+@dataclass(frozen=True)
+class FittedTable:
+    """A model chosen and fitted on a table.
+
+    Attributes
+    ----------
+    model : TableModel
+    choice : Choice
+    samples : TableSamples
+        Those that the model was chosen on.
+    n_rows : int
+        The rows that it was fitted on.
+    notes : tuple of str
+        What was done to the table, in sentences.
+    """
+
+    model: TableModel
+    choice: Choice
+    samples: TableSamples
+    n_rows: int
+    notes: tuple[str, ...]
+
+    def summary(self, options: TableOptions, problem: str) -> dict[str, Any]:
+        """Return what a model file says of its training; `problem` is the name of the problem file."""
+        samples, choice = self.samples, self.choice
+        summary: dict[str, Any] = {
+            "candidate": choice.name,
+            "feature_names": list(choice.prepared.feature_names_),
+            "cost_names": list(samples.cost_names),
+            "rows": self.n_rows,
+            "problem": problem,
+            "table": options.as_dict(),
+            "notes": list(choice.prepared.notes_),
+        }
+        if len(samples) == self.n_rows:
+            summary |= {"first": shown_key(samples.keys[0]), "last": shown_key(samples.keys[-1])}
+        else:
+            summary["chosen on"] = len(samples)
+        if options.unit:
+            summary["units"] = options.unit
+        if choice.regret is not None:
+            summary["regret percent"] = {"estimate": choice.regret[0], "standard error": choice.regret[1]}
+        return summary
+
+
+def fit_in_memory(samples: TableSamples, options: TableOptions, *, gap: str | None, **settings: Any) -> FittedTable:
+    """Choose a model on all samples and fit it on them; `settings` are those of `choose`."""
+    choice = choose(samples, categories=options.categories, gap=as_gap(gap, samples.times), **settings)
+    model = TableModel.fitted(choice.estimator, choice.prepared, options, samples)
+    return FittedTable(model, choice, samples, len(samples), (*samples.notes, *choice.prepared.notes_))
+
+
+def fit_in_blocks(
+    blocks: TableBlocks,
+    file: ProblemFile,
+    *,
+    n_sampled: int,
+    gap: str | None,
+    checkpoint: Any = None,
+    spread: Spread = map_in_order,
+    **settings: Any,
+) -> FittedTable:
+    """Choose a model on a random part of a table, then fit it on all rows, block by block.
+
+    Parameters
+    ----------
+    blocks : TableBlocks
+    file : ProblemFile
+    n_sampled : int
+        The largest number of samples to choose on, and to learn from how features are prepared.
+    checkpoint : path, optional
+        A file for the sums of the fit, from which the same call continues; the choice is made again.
+    settings
+        As for `choose`.
+    """
+    options = blocks.options
+    part = random_part(blocks, n_sampled, np.random.default_rng(settings.get("seed", 0)))
+    samples = part.read(options, file)
+    choice = choose(samples, categories=options.categories, gap=as_gap(gap, samples.times), in_blocks=True, **settings)
+    model, rows = fit_table(
+        choice.estimator, choice.prepared, blocks, samples.cost_names, checkpoint=checkpoint, spread=spread
+    )
+    notes = (
+        f"Chosen on a random part of {part.n_samples:,} of {part.n_all:,} rows, by which features are prepared as "
+        "well; fitted on all.",
+        *choice.prepared.notes_,
+    )
+    n_rows = rows.n_rows or part.n_all  # a forecast is not fitted, so that no pass has counted
+    if n_rows < part.n_all:
+        notes = (*notes, f"{part.n_all - n_rows:,} of {part.n_all:,} rows have no costs yet, and are left out.")
+    return FittedTable(model, choice, samples, n_rows, notes)

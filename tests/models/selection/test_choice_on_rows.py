@@ -1,0 +1,89 @@
+"""A choice on rows that are not in memory is that in memory, for the same folds."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import PredefinedSplit
+
+from decidewise import GeneralizedLinear, WiseRegressor, WiseRegressorCV
+from decidewise.data import make_shortest_path
+from decidewise.models import TimeFolds, default_candidates
+from decidewise.models.selection.sums import is_sum_over_rows
+from decidewise.problems import Knapsack
+from decidewise.streams import ArrayRows
+
+N = 300
+
+
+class CountedRows(ArrayRows):
+    n_passes = 0
+
+    def reduce(self, *arguments):
+        self.n_passes += 1
+        return super().reduce(*arguments)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_shortest_path(N, degree=4, seed=0)
+
+
+def in_memory(data, candidates, n_folds=5, **options):
+    folds = PredefinedSplit(np.arange(N) % n_folds)
+    return WiseRegressorCV(data.problem, candidates, cv=folds, random_state=0, **options).fit(data.X, data.costs)
+
+
+@pytest.mark.parametrize("rule", ["average", "one standard error", "minimum"])
+def test_default_candidates_score_as_in_memory_in_few_passes(data, rule):
+    rows = CountedRows(data.X, data.costs, block_rows=N)
+    found = WiseRegressorCV(data.problem, rule=rule, random_state=0).fit_rows(rows)
+    menu = default_candidates(data.X, data.costs)
+    possible = {name: model for name, model in menu.items() if is_sum_over_rows(model)}
+    assert len(possible) == 13
+    assert rows.n_passes < 30  # 65 fits of up to 15 passes each
+    status = dict(zip(found.cv_results_["candidate"], found.cv_results_["status"], strict=True))
+    assert {name for name, what in status.items() if what == "scored"} == set(possible)
+    assert status["trees"] == status["directions"] == "not tried"
+    expected = in_memory(data, possible, rule=rule)
+    scored = found.cv_results_["status"] == "scored"
+    for key in ("regret", "standard_error", "difference", "difference_standard_error"):
+        np.testing.assert_allclose(found.cv_results_[key][scored], expected.cv_results_[key], rtol=1e-9, atol=1e-9)
+    if rule != "average":
+        assert found.members_ == expected.members_
+        np.testing.assert_allclose(found.predict(data.X), expected.predict(data.X), rtol=1e-9)
+    assert found.best_name_ in found.members_
+    assert found.n_solves_ == 14 * N
+
+
+def test_blocks_do_not_matter_and_a_budget_bounds_the_solver_calls(data):
+    candidates = {"wise": WiseRegressor(), "least squares": GeneralizedLinear()}
+    one, some = (
+        WiseRegressorCV(data.problem, candidates, cv=3, rule="minimum", random_state=0).fit_rows(
+            ArrayRows(data.X, data.costs, block_rows=size)
+        )
+        for size in (N, 60)  # blocks of 60 rows keep the folds of three
+    )
+    np.testing.assert_allclose(one.cv_results_["regret"], some.cv_results_["regret"], rtol=1e-9)
+    limited = WiseRegressorCV(data.problem, candidates, max_solves=300, random_state=0)
+    limited.fit_rows(ArrayRows(data.X, data.costs, block_rows=100))
+    assert 60 < limited.n_solves_ <= 300
+
+
+def test_a_candidate_that_fails_is_a_row_and_the_others_go_on(data):
+    costs = data.costs.copy()
+    costs[250] = 0.0  # which a gamma deviance does not admit, after the first rows
+    candidates = {"gamma": GeneralizedLinear("gamma"), "wise": WiseRegressor()}
+    model = WiseRegressorCV(data.problem, candidates, random_state=0).fit_rows(ArrayRows(data.X, costs, block_rows=100))
+    assert list(model.cv_results_["status"]) == ["failed", "scored"]
+    assert "250" in model.cv_results_["error"][0]
+    assert model.members_ == ["wise"]
+    with pytest.raises(ValueError, match="none of the 1 candidates could be fitted and scored"):
+        WiseRegressorCV(data.problem, {"a": WiseRegressor(LinearRegression())}).fit_rows(ArrayRows(data.X, costs))
+
+
+def test_what_needs_the_rows_in_memory_is_refused(data):
+    rows = ArrayRows(data.X, data.costs)
+    by_row = Knapsack(np.ones((1, 40)), np.ones((N, 1)))
+    for problem, options in ((by_row, {}), (data.problem, {"cv": TimeFolds(3)}), (data.problem, {"lags": (1,)})):
+        with pytest.raises(ValueError, match="the problem must be the same for every row, cv a number of folds"):
+            WiseRegressorCV(problem, **options).fit_rows(rows)
