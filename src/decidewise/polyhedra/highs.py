@@ -20,7 +20,7 @@ from decidewise.checks import FloatArray
 from decidewise.errors import SolverError
 from decidewise.polyhedra.polyhedron import Polyhedron
 from decidewise.polyhedra.program import Highs, Program
-from decidewise.polyhedra.settled_vertex import IntArray, Matrix, settled
+from decidewise.polyhedra.settled_vertex import Entries, IntArray, settled
 from decidewise.polyhedra.vertex_walks import CLEAR, SMALL, ZERO, VertexWalks
 from decidewise.scaling import unit_rows
 
@@ -235,7 +235,7 @@ class _Vertices(_Rows):
         self.keep_bounds(program)
         self.preference = np.random.default_rng(0).uniform(1.0, 2.0, self.n)
         is_small = VertexWalks.fits(program)
-        self.matrix = Matrix.of(program) if is_small else None
+        self.matrix = Entries.of(program) if is_small else None
         self.walks = VertexWalks(program, self.matrix, self.preference) if self.matrix and not owner.by_row else None
         size = max(1, min(_MOST_STARTS, _MOST_ENTRIES // self.n))
         self.count, self.vertices = 0, np.empty((0 if owner.by_row else size, self.n))

@@ -19,7 +19,7 @@ PIVOT = 1e-7
 _TOUCH = 1e-9  # a bound that is as near as this is touched
 
 
-class Matrix(NamedTuple):
+class Entries(NamedTuple):
     """The entries of the constraints of a program (m, n), by row and by column, as kernels read them.
 
     The entries of row `i` are those from `row_starts[i]` up to `row_starts[i + 1]`, and likewise of a column.
@@ -33,8 +33,8 @@ class Matrix(NamedTuple):
     column_values: FloatArray
 
     @classmethod
-    def of(cls, program: Program) -> Matrix:
-        """Return the matrix of a program."""
+    def of(cls, program: Program) -> Entries:
+        """Return the entries of a program."""
         by_row, by_column = csr_array(program.A), csc_array(program.A)
         return cls(*_parts(by_row), *_parts(by_column))
 
@@ -43,7 +43,7 @@ def _parts(matrix: csr_array | csc_array) -> tuple[IntArray, IntArray, FloatArra
     return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data.astype(np.float64)
 
 
-def settled(matrix: Matrix, lower: FloatArray, upper: FloatArray, point: FloatArray) -> FloatArray:
+def settled(matrix: Entries, lower: FloatArray, upper: FloatArray, point: FloatArray) -> FloatArray:
     """Return a vertex, variables and rows (n + m,), as the bounds that it touches define it."""
     point = point.copy()
     m = len(matrix.row_starts) - 1

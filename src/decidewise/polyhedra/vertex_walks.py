@@ -13,7 +13,7 @@ import numpy as np
 
 from decidewise.checks import FloatArray
 from decidewise.polyhedra.program import Program
-from decidewise.polyhedra.settled_vertex import PIVOT, IntArray, Matrix, settle
+from decidewise.polyhedra.settled_vertex import PIVOT, Entries, IntArray, settle
 from decidewise.runtime.kernels import kernel
 
 # Sums may be taken in any order, which lets the compiler use vector instructions.
@@ -40,12 +40,12 @@ class VertexWalks:
     ----------
     program : Program
         Which is not too large: see `fits`.
-    matrix : Matrix
-        That of the program.
+    matrix : Entries
+        Those of the program.
     preference : ndarray of shape (n,)
     """
 
-    def __init__(self, program: Program, matrix: Matrix, preference: FloatArray) -> None:
+    def __init__(self, program: Program, matrix: Entries, preference: FloatArray) -> None:
         m, n = program.A.shape
         size = max(1, min(_MOST_VERTICES, _MOST_ENTRIES // max(m * m, n + m)))
         self._matrix = matrix
