@@ -159,7 +159,7 @@ class Overview:
 
 def _shown(cell: Trials, lowest: float) -> tuple[str, bool]:
     if not cell.trials:
-        return "failed" if cell.failures else "–", False
+        return cell.absence if cell.failures or cell.refusals else "–", False
     return f"{cell.regret.mean:.2f}", cell.regret.mean == lowest
 
 
