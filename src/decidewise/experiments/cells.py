@@ -218,7 +218,9 @@ def _warm_up(cell: Cell, train: Dataset) -> None:
 
 
 def _row(cell: Cell, *, without: _NoResult | None = None, **measured: Any) -> Row:
-    unknown = dict.fromkeys(("regret", "floor", "label_seconds", "train_seconds", "evaluate_seconds", "n_solves"), None)
+    unknown: dict[str, Any] = dict.fromkeys(
+        ("regret", "floor", "label_seconds", "train_seconds", "evaluate_seconds", "n_solves"), None
+    )
     return Row(
         plan=cell.plan,
         problem=cell.problem,

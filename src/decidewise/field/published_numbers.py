@@ -36,8 +36,8 @@ HEADS = ("ours", "published", "difference", "in standard deviations")
 
 def comparisons(board: Board) -> list[Comparison]:
     """Return the methods with a published number first, then the others, each from the lowest regret of ours up."""
-    (setting,) = {at for at, _ in board.cells} or {None}
-    published = {method: cell.regret.mean for (at, method), cell in board.published.items() if at == setting}
+    settings = {at for at, _ in board.cells}
+    published = {method: cell.regret.mean for (at, method), cell in board.published.items() if at in settings}
     ours = {column.method: cell for (_, column), cell in board.cells.items()}
     names = dict.fromkeys([*ours, *published])
     found = [Comparison(name, ours.get(name, Trials()), published.get(name, nan)) for name in names]

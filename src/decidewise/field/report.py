@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from math import isfinite
 from pathlib import Path
 
@@ -67,13 +68,13 @@ def _headline(field: Sequence[Standings], table: pa.Table) -> str:
 
 def _sections(standings: Standings, *, named: bool) -> list[Section]:
     end, of = (f"_{standings.plan}", f" ({standings.plan})") if named else ("", "")
-    page = {"package": "decidewise.field", "standings": standings, "reference": REFERENCE}
+    page = partial(render_template, package="decidewise.field", standings=standings, reference=REFERENCE)
     table = f"standings{end}"
     return [
         Section(
             table,
             f"All problems{of}",
-            body=render_template("standings.html.j2", name=table, numbers_of=numbers_of, **page),
+            body=page("standings.html.j2", name=table, numbers_of=numbers_of),
             files={
                 f"tables/{table}.md": to_markdown(standings).encode(),
                 f"tables/{table}.csv": to_csv(standings).encode(),
@@ -82,7 +83,7 @@ def _sections(standings: Standings, *, named: bool) -> list[Section]:
         Section(
             f"ranks{end}",
             f"Average ranks{of}",
-            body=render_template("ranks.html.j2", level=LEVEL, isfinite=isfinite, **page),
+            body=page("ranks.html.j2", level=LEVEL, isfinite=isfinite),
             charts=[chart for chart in [_rank_chart(standings, f"average_ranks{end}")] if chart],
         ),
         Section(
@@ -101,7 +102,7 @@ def _sections(standings: Standings, *, named: bool) -> list[Section]:
             f"sentences{end}",
             f"One sentence a method{of}",
             label="Sentences",
-            body=render_template("sentences.html.j2", sentence_of=sentence_of, **page),
+            body=page("sentences.html.j2", sentence_of=sentence_of),
         ),
     ]
 
