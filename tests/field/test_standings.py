@@ -6,7 +6,7 @@ import io
 import pyarrow as pa
 import pytest
 
-from decidewise.field import TITLES
+from decidewise.field import TITLES, published_numbers
 from decidewise.field.published_numbers import comparisons
 from decidewise.field.report import field_report
 from decidewise.field.sentences import sentence_of
@@ -52,7 +52,7 @@ def test_the_table(standings):
     lines = to_markdown(standings).splitlines()
     assert lines[0] == "| method | Knapsack | Tours | place | rank | seconds | solver calls |"
     assert "| SPO+ | **6.00 ± 0.55** | 21.00 ± 0.29 | 25 | 1.3 | 0.1 | 900 |" in lines
-    assert "| CaVE | refused | **19.00** | 0 |  | 0.1 | 0 |" in lines
+    assert "| CaVE | refused | **19.00 (n=1)** | 0 |  | 0.1 | 0 |" in lines
     assert lines[2].startswith("| CaVE |")
     assert lines[-1].startswith("| NID | 10.33 ± 0.88 | 31.33 ± 0.88 | 100 | 3.0 |")
     knapsack, tours = standings.boards
@@ -85,16 +85,17 @@ def test_sentences_say_what_the_numbers_say(standings):
     assert "than least squares" not in sentence_of(standings, "least squares")
 
 
-def test_published_numbers_are_compared_in_standard_deviations_of_a_new_draw(table, boards):
+def test_published_numbers_are_compared_on_the_scale_of_their_draw(table, boards, monkeypatch):
+    monkeypatch.setattr(published_numbers, "UNIT", "NID")
     setting = Setting(None, 200)
-    numbers = {(setting, name): Published(Summary(value, 0.0), Summary(0.0, 0.0)) for name, value in
-               {"SPO+": 8.0, "NID": 10.0, "LTR": 6.8}.items()}  # fmt: skip
-    board = compare_with(boards[0], numbers)
+    numbers = {"SPO+": 8.0, "NID": 10.0, "LTR": 6.8}
+    cells = {(setting, name): Published(Summary(value, 0.0), Summary(0.0, 0.0)) for name, value in numbers.items()}
+    board = compare_with(boards[0], cells)
     found = {each.method: each.shown for each in comparisons(board)}
     assert list(found) == ["SPO+", "NID", "LTR", "least squares", "CaVE"]
-    assert found["SPO+"] == ["6.00 ± 0.55", "8.00", "−2.00", "1.8"]  # 2 / (0.954 sqrt(4/3))
-    assert found["LTR"] == ["not run", "6.80", "", ""]
-    assert found["CaVE"] == ["refused", "", "", ""]
+    assert found["SPO+"] == ["6.00 ± 0.55", "8.00", "−2.00", "0.58 ± 0.03", "0.80"]  # 5/9, 6.9/12 and 6.1/10
+    assert found["LTR"] == ["not run", "6.80", "", "", "0.68"]
+    assert found["CaVE"] == ["refused", "", "", "", ""]
     report = field_report(table, [board, boards[1]])
     assert [section.name for section in report.sections] == [
         "standings", "ranks", "price", "sentences", "published", "failures", "refusals",

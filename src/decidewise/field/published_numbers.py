@@ -1,37 +1,45 @@
-"""Our regrets beside those that others published for the same setting, though not for the same draw of data."""
+"""Our regrets beside those that others published for the same setting, though not for the same draw of data.
+
+A draw of data may be hard for all methods. So each regret is also given relative to that of squared errors on the same
+draw, ours trial by trial.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite, nan, sqrt
+from math import inf, isfinite, nan
 from typing import NamedTuple
 
 from decidewise.field.standings import show_mean
 from decidewise.report.formats import markdown_table, markdown_text
-from decidewise.report.results import Board, Trials
+from decidewise.report.results import Board, Summary, Trials
+
+#: The method that all others are divided by, in our rows and in the published numbers.
+UNIT = "MSE by Adam"
+HEADS = ("ours", "published", "difference", "ours / MSE", "published / MSE")
 
 
 class Comparison(NamedTuple):
-    """One method: our cell, and the published regret in percent, NaN if there is none."""
+    """One method: our cell, the published regret in percent (NaN if there is none), and both relative to `UNIT`."""
 
     method: str
     ours: Trials
     published: float
+    ours_relative: Summary
+    published_relative: float
 
     @property
     def shown(self) -> list[str]:
-        """Ours, published, and the difference, also in standard deviations of our trials: what one seed may differ."""
-        ours = show_mean(self.ours) if self.ours.trials else self.ours.absence
-        if not isfinite(self.published):
-            return [ours, "", "", ""]
+        """The entries under `HEADS`: means ± standard errors; the relative regret ± its deviation over the draws."""
         gap = self.ours.regret.mean - self.published
-        std = self.ours.regret.std
-        difference = f"{gap:+.2f}".replace("-", "−") if isfinite(gap) else ""
-        apart = f"{abs(gap) / (std * sqrt(1 + 1 / len(self.ours.trials))):.1f}" if isfinite(gap) and std > 0 else ""
-        return [ours, f"{self.published:.2f}", difference, apart]
-
-
-HEADS = ("ours", "published", "difference", "in standard deviations")
+        relative = self.ours_relative
+        return [
+            show_mean(self.ours) if self.ours.trials else self.ours.absence,
+            _shown(self.published),
+            f"{gap:+.2f}".replace("-", "−") if isfinite(gap) else "",
+            f"{relative.mean:.2f} ± {relative.std:.2f}" if isfinite(relative.mean) else "",
+            _shown(self.published_relative),
+        ]
 
 
 def comparisons(board: Board) -> list[Comparison]:
@@ -39,12 +47,16 @@ def comparisons(board: Board) -> list[Comparison]:
     settings = {at for at, _ in board.cells}
     published = {method: cell.regret.mean for (at, method), cell in board.published.items() if at in settings}
     ours = {column.method: cell for (_, column), cell in board.cells.items()}
-    names = dict.fromkeys([*ours, *published])
-    found = [Comparison(name, ours.get(name, Trials()), published.get(name, nan)) for name in names]
-    last = float("inf")
+    unit = ours.get(UNIT, Trials()).trials
+    found = []
+    for name in dict.fromkeys([*ours, *published]):
+        cell = ours.get(name, Trials())
+        ratios = Summary.of(trial.regret / unit[t].regret for t, trial in cell.trials.items() if t in unit)
+        theirs = published.get(name, nan)
+        found.append(Comparison(name, cell, theirs, ratios, theirs / published.get(UNIT, nan)))
     return sorted(
         found,
-        key=lambda each: (not isfinite(each.published), each.ours.regret.mean if each.ours.trials else last),
+        key=lambda each: (not isfinite(each.published), each.ours.regret.mean if each.ours.trials else inf),
     )
 
 
@@ -55,3 +67,7 @@ def to_markdown_lines(compared: Sequence[tuple[Board, Sequence[Comparison]]]) ->
         rows = [[markdown_text(each.method), *each.shown] for each in lines]
         tables.append(markdown_table([[markdown_text(board.problem_title), *HEADS], *rows]))
     return "\n".join(tables)
+
+
+def _shown(value: float) -> str:
+    return f"{value:.2f}" if isfinite(value) else ""

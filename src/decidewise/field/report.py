@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from decidewise.field import TITLES
-from decidewise.field.published_numbers import comparisons, to_markdown_lines
+from decidewise.field.published_numbers import HEADS, comparisons, to_markdown_lines
 from decidewise.field.ranks import LEVEL
 from decidewise.field.sentences import sentence_of
 from decidewise.field.standings import REFERENCE, Standings, numbers_of, to_csv, to_markdown
@@ -154,6 +154,6 @@ def _published_section(boards: Sequence[Board]) -> list[Section]:
     if not boards:
         return []
     compared = [(board, comparisons(board)) for board in boards]
-    body = render_template("published.html.j2", package="decidewise.field", boards=compared)
+    body = render_template("published.html.j2", package="decidewise.field", boards=compared, heads=HEADS)
     files = {"tables/published.md": to_markdown_lines(compared).encode()}
     return [Section("published", "Published numbers", label="Published", body=body, files=files)]

@@ -92,7 +92,8 @@ class Standings:
             reasons = (*cell.failures, *cell.refusals)
             return Entry(cell.absence, False, "", reasons[0].reason if reasons else "")
         verdict = self.difference(method, board).beyond(2.0) if method != REFERENCE else ""
-        return Entry(show_mean(cell), method == self.lowest(board), verdict.replace("even", ""), "")
+        fewer = f" (n={len(cell.trials)})" if len(cell.trials) < self.n_trials else ""
+        return Entry(show_mean(cell) + fewer, method == self.lowest(board), verdict.replace("even", ""), "")
 
     def seconds(self, method: str) -> float:
         """Return the mean over the problems of the seconds of search and fit."""
