@@ -34,12 +34,11 @@ def sentence_of(standings: Standings, method: str) -> str:
 
 
 def _against_reference(standings: Standings, method: str, ran: Sequence[Board]) -> str:
-    """Count the problems on which the method is lower or higher; with one trial there is no standard error."""
-    gaps = [standings.difference(method, board) for board in ran]
-    known = [gap.beyond(2.0) for gap in gaps if gap.beyond(2.0)]
+    """Count the problems on which the method is lower or higher; with few trials, by the means alone."""
+    known = [verdict for board in ran if (verdict := standings.verdict(method, board))]
     if not known:
-        below = sum(gap.mean < 0 for gap in gaps)
-        return f"lower mean than {REFERENCE} on {below} of {len(gaps)} problems, without a standard error"
+        below = sum(standings.difference(method, board).mean < 0 for board in ran)
+        return f"lower mean than {REFERENCE} on {below} of {len(ran)} problems, in too few trials to be sure"
     lower, higher = known.count("lower"), known.count("higher")
     if lower == higher == 0:
         return f"not to be told from {REFERENCE} on any of {len(known)} problems"

@@ -19,10 +19,12 @@ from decidewise.report.results import Board, Summary, Trials
 
 #: What every method is compared with: it sees no decision, has nothing to tune, and takes milliseconds.
 REFERENCE = "least squares"
+#: A standard error from fewer trials says next to nothing: a difference from the reference is then not judged.
+FEWEST_TRIALS = 3
 
 
 class Entry(NamedTuple):
-    """One entry of the table; it is "lower" or "higher" than the reference by more than two standard errors, or ""."""
+    """One entry of the table, with its verdict against the reference, and the reason if there is no number."""
 
     text: str
     lowest: bool
@@ -85,13 +87,23 @@ class Standings:
         """Return the regret of a method minus that of another, trial by trial."""
         return Difference.of(self.cell(method, board), self.cell(other, board))
 
+    def verdict(self, method: str, board: Board) -> str:
+        """Return "lower" or "higher" than the reference by more than two standard errors, or "even".
+
+        It is "" with fewer than three trials in common, and for the reference itself.
+        """
+        common = self.cell(method, board).trials.keys() & self.cell(REFERENCE, board).trials.keys()
+        if method == REFERENCE or len(common) < FEWEST_TRIALS:
+            return ""
+        return self.difference(method, board).beyond(2.0)
+
     def entry(self, method: str, board: Board) -> Entry:
         """Return what the table shows: mean and standard error in percent, or why there is no number."""
         cell = self.cell(method, board)
         if not cell.trials:
             reasons = (*cell.failures, *cell.refusals)
             return Entry(cell.absence, False, "", reasons[0].reason if reasons else "")
-        verdict = self.difference(method, board).beyond(2.0) if method != REFERENCE else ""
+        verdict = self.verdict(method, board)
         fewer = f" (n={len(cell.trials)})" if len(cell.trials) < self.n_trials else ""
         return Entry(show_mean(cell) + fewer, method == self.lowest(board), verdict.replace("even", ""), "")
 
