@@ -8,7 +8,7 @@ import pytest
 
 from decidewise.data import make_shortest_path
 from decidewise.errors import DivergenceError
-from decidewise.experiments import RefusedError, read_plan
+from decidewise.experiments import NotForProblemError, read_plan
 from decidewise.field import PLANS
 from decidewise.field.methods import gamma, linear
 from decidewise.field.ranges import Range, draws
@@ -88,19 +88,19 @@ def test_a_refusal_is_the_word_of_the_method_and_nothing_else():
 
         return build
 
-    with pytest.raises(RefusedError, match="SpoPlus needs"):
+    with pytest.raises(NotForProblemError, match="SpoPlus needs"):
         tuned(says("SpoPlus needs something else."), loss=SpoPlus())
     with pytest.raises(ValueError, match="shapes") as crash:
         tuned(says("shapes do not match"), loss=SpoPlus())
-    assert not isinstance(crash.value, RefusedError)
+    assert not isinstance(crash.value, NotForProblemError)
 
 
 def test_losses_and_log_links_refuse():
     portfolio = Portfolio(np.eye(2), 1.0)
     budget = {"random_state": 0, "tries": 1, "epochs": 1}
-    with pytest.raises(RefusedError, match="Cave needs linear constraints, and Portfolio has no polyhedron"):
+    with pytest.raises(NotForProblemError, match="Cave needs linear constraints, and Portfolio has no polyhedron"):
         linear(portfolio, loss="cave", **budget).fit(X, COSTS)
-    with pytest.raises(RefusedError, match="a log link needs positive costs, and the smallest here is -2"):
+    with pytest.raises(NotForProblemError, match="a log link needs positive costs, and the smallest here is -2"):
         gamma(TopK(2, 1), **budget).fit(X, -COSTS)
 
 

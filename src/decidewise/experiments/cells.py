@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from decidewise.data import Dataset
 from decidewise.evaluate import Hindsight
-from decidewise.experiments.methods import Method, RefusedError
+from decidewise.experiments.methods import Method, NotForProblemError
 from decidewise.experiments.plan import Plan
 from decidewise.experiments.rows import Row, machine
 from decidewise.problems import CountedProblem, Problem
@@ -138,7 +138,7 @@ def _attempt(act: Callable[[], Result]) -> Result | _NoResult:
     result: Result | _NoResult
     try:
         result = act()
-    except RefusedError as refusal:
+    except NotForProblemError as refusal:
         result = _NoResult("refused", str(refusal))
     except (Exception, SystemExit) as error:
         if is_interrupt(error):

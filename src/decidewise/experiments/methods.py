@@ -24,7 +24,7 @@ EXACT: dict[str, Callable[[], Any]] = {
 }
 
 
-class RefusedError(InputError):
+class NotForProblemError(InputError):
     """A method says that it is not for such a problem, and why: its row is "refused", which is not a failure."""
 
 

@@ -36,7 +36,7 @@ class Row:
     version, libraries, machine : str
         The version of the code, the versions of the libraries, and the machine that computed the row.
     status : {"ok", "failed", "refused"}
-        Refused: the method says itself that it is not for such a problem; see `RefusedError`.
+        Refused: the method says itself that it is not for such a problem; see `NotForProblemError`.
     reason : str
         The reason of a failure or a refusal.
     chosen : str

@@ -167,13 +167,13 @@ def spo_forest(problem: Problem, *, random_state: int, tries: int, epochs: int, 
     return TunedRegressor(problem, build, FOREST, tries=tries, random_state=random_state, **search)
 
 
-class Choice:
+class ChosenInFolds:
     """`WiseRegressorCV`, which searches by itself: it chooses among its candidates in five folds of the rows."""
 
     def __init__(self, problem: Problem, *, random_state: int, train_solves: int) -> None:
         self.model = WiseRegressorCV(problem, train_solves=train_solves, random_state=random_state)
 
-    def fit(self, X: FloatArray, y: FloatArray) -> Choice:
+    def fit(self, X: FloatArray, y: FloatArray) -> ChosenInFolds:
         """Choose and fit."""
         self.model.fit(X, y)
         self.chosen_ = json.dumps({"members": self.model.members_})
@@ -186,9 +186,9 @@ class Choice:
 
 def choice(
     problem: Problem, *, random_state: int, tries: int, epochs: int, train_solves: int = 0, **search: Any
-) -> Choice:
+) -> ChosenInFolds:
     """Choose among linear models, and with `train_solves` also SPO+, by decisions on rows held out."""
-    return Choice(problem, random_state=random_state, train_solves=train_solves)
+    return ChosenInFolds(problem, random_state=random_state, train_solves=train_solves)
 
 
 def _untuned(

@@ -19,7 +19,7 @@ UNIT = "MSE by Adam"
 HEADS = ("ours", "published", "difference", "ours / MSE", "published / MSE")
 
 
-class Comparison(NamedTuple):
+class BesidePublished(NamedTuple):
     """One method: our cell, the published regret in percent (NaN if there is none), and both relative to `UNIT`."""
 
     method: str
@@ -42,7 +42,7 @@ class Comparison(NamedTuple):
         ]
 
 
-def comparisons(board: Board) -> list[Comparison]:
+def comparisons(board: Board) -> list[BesidePublished]:
     """Return the methods with a published number first, then the others, each from the lowest regret of ours up."""
     settings = {at for at, _ in board.cells}
     published = {method: cell.regret.mean for (at, method), cell in board.published.items() if at in settings}
@@ -53,14 +53,14 @@ def comparisons(board: Board) -> list[Comparison]:
         cell = ours.get(name, Trials())
         ratios = Summary.of(trial.regret / unit[t].regret for t, trial in cell.trials.items() if t in unit)
         theirs = published.get(name, nan)
-        found.append(Comparison(name, cell, theirs, ratios, theirs / published.get(UNIT, nan)))
+        found.append(BesidePublished(name, cell, theirs, ratios, theirs / published.get(UNIT, nan)))
     return sorted(
         found,
         key=lambda each: (not isfinite(each.published), each.ours.regret.mean if each.ours.trials else inf),
     )
 
 
-def to_markdown_lines(compared: Sequence[tuple[Board, Sequence[Comparison]]]) -> str:
+def to_markdown_lines(compared: Sequence[tuple[Board, Sequence[BesidePublished]]]) -> str:
     """Write one table for each problem."""
     tables = []
     for board, lines in compared:

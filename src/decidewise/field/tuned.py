@@ -14,7 +14,7 @@ import numpy as np
 from decidewise.checks import FloatArray, as_integer
 from decidewise.errors import DivergenceError, SolverError, TrainingWarning
 from decidewise.evaluate import Hindsight
-from decidewise.experiments import RefusedError
+from decidewise.experiments import NotForProblemError
 from decidewise.field.ranges import Range, draws
 from decidewise.losses import Loss
 from decidewise.models.estimator.scored_by_regret import set_aside
@@ -40,7 +40,7 @@ class TunedRegressor:
         Sets rows aside and draws values: the same rows for all methods with the same state.
     refuses : callable, optional
         Called as `refuses(costs)` before the first fit. A `ValueError` is the method's own word that it is not for such
-        a problem, and is raised as a `RefusedError`.
+        a problem, and is raised as a `NotForProblemError`.
     loss : Loss, optional
         The loss of the method. A `ValueError` of a fit whose sentence begins with its name is a refusal too.
     refit : bool
@@ -97,7 +97,7 @@ class TunedRegressor:
             try:
                 self.refuses(y)
             except ValueError as refusal:
-                raise RefusedError(str(refusal)) from refusal
+                raise NotForProblemError(str(refusal)) from refusal
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TrainingWarning)  # that the start was better is a result like any other
             self._search(X, y)
@@ -139,7 +139,7 @@ class TunedRegressor:
             model.fit(X[rows], y[rows])
         except ValueError as error:
             if self.loss is not None and str(error).startswith(f"{type(self.loss).__name__} "):
-                raise RefusedError(str(error)) from error
+                raise NotForProblemError(str(error)) from error
             raise
         if getattr(model, "stopped_", None) == "interrupted":
             raise KeyboardInterrupt
