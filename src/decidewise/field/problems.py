@@ -56,7 +56,7 @@ def make_covering(
     --------
     >>> data = make_covering(3, degree=4, seed=0)
     >>> data.problem.solve(data.costs).sum(axis=1)
-    array([4., 3., 3.])
+    array([5., 4., 4.])
     """
     n, degree, noise = as_integer(n, name="n"), as_degree(degree), as_noise(noise)
     instance, samples = streams(seed, instance_seed)

@@ -63,7 +63,7 @@ class TunedRegressor:
     >>> depth = {"max_depth": Range(1, 4, "a small tree", whole=True)}
     >>> model = TunedRegressor(train.problem, SpoTreeRegressor, depth, tries=3, random_state=0)
     >>> model.fit(train.X, train.costs).chosen_
-    '{"max_depth": 2}'
+    '{"max_depth": 3}'
     """
 
     def __init__(
