@@ -57,11 +57,13 @@ class TunedRegressor:
 
     Examples
     --------
+    >>> from functools import partial
     >>> from decidewise.data import make_shortest_path
     >>> from decidewise.models import SpoTreeRegressor
     >>> train, test = make_shortest_path(120, degree=4, seed=0).split(100)
     >>> depth = {"max_depth": Range(1, 4, "a small tree", whole=True)}
-    >>> model = TunedRegressor(train.problem, SpoTreeRegressor, depth, tries=3, random_state=0)
+    >>> tree = partial(SpoTreeRegressor, random_state=0)
+    >>> model = TunedRegressor(train.problem, tree, depth, tries=3, random_state=0)
     >>> model.fit(train.X, train.costs).chosen_
     '{"max_depth": 3}'
     """
