@@ -8,7 +8,7 @@ SETTINGS := pyproject.toml $(CONSTRAINTS)
 # Packages of which only the data are read; what they need themselves is not installed.
 DATA_PACKAGES := skfolio==1.12.2 ddop==0.7.6
 
-.PHONY: help docs demo paper better real test lint build fuzz chromium speed race format clean
+.PHONY: help docs demo paper better real field test lint build fuzz chromium speed race format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/'
@@ -28,6 +28,10 @@ better: $(VENV)/.core  ## Aim below the published regret, and add the results to
 real: $(VENV)/.real  ## Compare the methods on real data, in the order of time, and write the report to out/real (stop and continue at any time)
 	$(BIN)/decidewise real run
 	$(BIN)/decidewise real report
+
+field: $(VENV)/.core  ## Compare every loss and every estimator, tuned alike, and write the report to out/field (an evening; stop and continue at any time)
+	$(BIN)/decidewise field run
+	$(BIN)/decidewise field report
 
 docs: $(VENV)/.docs  ## Build the site into out/site, offline: all pages, and the gallery as it runs (a few minutes)
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -b html docs out/site

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hatchling.build import build_wheel
 
+import decidewise.field
 import decidewise.paper
 import decidewise.real
 from decidewise.experiments import Store
@@ -35,7 +36,7 @@ def files(folder):
 
 
 def test_the_wheel_carries_the_plans_and_finds_them(installed, tmp_path):
-    for room in (decidewise.paper, decidewise.real):
+    for room in (decidewise.paper, decidewise.real, decidewise.field):
         source = Path(room.__file__).parent
         assert files(installed / "decidewise" / source.name) == files(source) != {}
     Store(tmp_path / "rows.sqlite")

@@ -179,3 +179,55 @@ def test_a_loss_of_ones_own_is_named_like_a_model(tiny):
     rows = store.rows(cells)
     assert {row.reason for row in rows} == {""}
     assert [row.regret for row in rows if row.method == "SPO+"] == [row.regret for row in rows if row.method == "PFY"]
+
+
+SHARED = """
+trials = 1
+parameters = { tries = 8, epochs = 20 }
+methods = METHODS
+[[problems]]
+name = "few"
+data = "decidewise.data:make_knapsack"
+degrees = [1]
+samples = [40]
+learning_rate = { sweep = [1e-2, 1e-3] }
+test_samples = 20
+parameters = { epochs = 5 }
+[[problems]]
+name = "own"
+data = "decidewise.data:make_knapsack"
+degrees = [1]
+samples = [40]
+test_samples = 20
+methods = [{ name = "Mine", model = "mine:model", parameters = { tries = 1 } }]
+"""
+LISTED = '[{ name = "MSE", loss = "mse" }, { name = "Tree", model = "mine:tree", parameters = { depth = 2 } }]'
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["in the plan", "in a file of its own"])
+def test_methods_and_parameters_for_all_problems(tmp_path, apart):
+    (tmp_path / "more.toml").write_text(f"methods = {LISTED}")
+    (tmp_path / "plan.toml").write_text(SHARED.replace("METHODS", '"more.toml"' if apart else LISTED))
+    few, own = read_plan(tmp_path / "plan.toml").problems
+    assert [(method.name, method.parameters) for method in few.methods] == [
+        ("MSE, learning_rate 0.01", {}),  # parameters for all are for models, not for losses
+        ("MSE, learning_rate 0.001", {}),
+        ("Tree", {"tries": 8, "epochs": 5, "depth": 2}),
+    ]
+    assert [(method.name, method.parameters) for method in own.methods] == [("Mine", {"tries": 1, "epochs": 20})]
+
+
+@pytest.mark.parametrize(
+    ("methods", "message"),
+    [
+        ("[]", "few has no methods; list some there, or at the top for all problems"),
+        ('"none.toml"', "cannot read the methods .*none.toml: No such file"),
+        ('"empty.toml"', "few has no methods"),
+        ("7", "methods: expected list; got 7"),
+    ],
+)
+def test_methods_for_all_that_are_wrong(tmp_path, methods, message):
+    (tmp_path / "empty.toml").write_text("")
+    (tmp_path / "plan.toml").write_text(SHARED.replace("METHODS", methods))
+    with pytest.raises(InputError, match=message):
+        read_plan(tmp_path / "plan.toml")

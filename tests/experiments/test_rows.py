@@ -21,7 +21,8 @@ def test_table_has_the_columns_of_the_contract():
     assert table.schema == SCHEMA
     assert dict(zip(SCHEMA.names, map(str, SCHEMA.types), strict=True)) == {
         **dict.fromkeys(
-            ("plan", "problem", "method", "mode", "version", "libraries", "machine", "status", "reason"), "string"
+            ("plan", "problem", "method", "mode", "version", "libraries", "machine", "status", "reason", "chosen"),
+            "string",
         ),
         **dict.fromkeys(("degree", "samples", "trial", "n_solves", "seed"), "int64"),
         **dict.fromkeys(("regret", "floor", "label_seconds", "train_seconds", "evaluate_seconds"), "double"),

@@ -5,8 +5,9 @@ import math
 import pyarrow as pa
 import pytest
 
-from decidewise.real.overview import Difference, Overview, to_csv, to_markdown
+from decidewise.real.overview import Overview, to_csv, to_markdown
 from decidewise.real.report import CONVENTIONS, real_report
+from decidewise.report.differences import Difference
 from decidewise.report.page import render_page
 from decidewise.report.read_results import read_boards
 from decidewise.report.style import styles

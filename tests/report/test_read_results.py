@@ -7,6 +7,8 @@ import pytest
 from decidewise.paper.report import CONVENTIONS
 from decidewise.report.read_results import read_boards, read_published
 from decidewise.report.results import Column, Setting, Summary
+from decidewise.report.sections import failures_section
+from decidewise.report.tables import regret_table
 
 
 def boards_of(*rows, published=None):
@@ -51,6 +53,20 @@ def test_a_failed_trial_keeps_its_reason_and_does_not_enter_the_mean(row):
     cell = board.cells[Setting(1, 100), Column("WISE", "adam")]
     assert cell.regret == Summary(11.0, 0.0)
     assert [tuple(failure) for failure in cell.failures] == [(1, "out of memory"), (2, "no regret was recorded")]
+
+
+def test_a_refusal_is_no_failure(row):
+    without = {"regret": None, "status": "refused", "reason": "Cave needs linear constraints."}
+    (board,) = boards_of(row(method="MSE"), row(method="CaVE", **without))
+    cell = board.cells[Setting(1, 100), Column("CaVE", "adam")]
+    assert (cell.absence, cell.failures, [refusal.reason for refusal in cell.refusals]) == (
+        "refused",
+        [],
+        ["Cave needs linear constraints."],
+    )
+    assert [entry.ours for entry in regret_table(board).rows[0].entries] == ["12.00", "refused"]
+    (section,) = failures_section([board])
+    assert (section.name, "Cave needs linear constraints." in section.body) == ("refusals", True)
 
 
 def test_only_the_plan_of_that_name_is_compared(row, published):

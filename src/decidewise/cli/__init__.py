@@ -10,6 +10,7 @@ import typer
 import decidewise
 from decidewise.cli.bench import bench_commands
 from decidewise.cli.errors import Commands
+from decidewise.cli.field import field_commands
 from decidewise.cli.fit import fit
 from decidewise.cli.models import decide, evaluate, inspect, predict
 from decidewise.cli.paper import paper_commands
@@ -64,5 +65,10 @@ app.add_typer(
     real_commands,
     name="real",
     help="Compare the methods on real data, in the order of time; tasks whose data are not here are left out.",
+)
+app.add_typer(
+    field_commands,
+    name="field",
+    help="Compare every loss and every estimator, tuned alike: field (an evening), quick (minutes) or published.",
 )
 app.add_typer(bench_commands, name="bench", help="Run plans of your own.")

@@ -1,6 +1,6 @@
 # What the package offers; see `decidewise.runtime.lazy`.
 from decidewise.experiments.cells import Cell
-from decidewise.experiments.methods import Method
+from decidewise.experiments.methods import Method, NotForProblemError
 from decidewise.experiments.plan import Plan, PlannedProblem, read_plan
 from decidewise.experiments.rows import Row, as_table, export
 from decidewise.experiments.runner import OtherCodeError, cells_of_all, run
@@ -10,6 +10,7 @@ from decidewise.experiments.version import code_version
 __all__ = [
     "Cell",
     "Method",
+    "NotForProblemError",
     "OtherCodeError",
     "Plan",
     "PlannedProblem",

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 from threadpoolctl import threadpool_limits
 
 from decidewise.data import Dataset
 from decidewise.evaluate import Hindsight
-from decidewise.experiments.methods import Method
+from decidewise.experiments.methods import Method, NotForProblemError
 from decidewise.experiments.plan import Plan
 from decidewise.experiments.rows import Row, machine
 from decidewise.problems import CountedProblem, Problem
@@ -114,27 +114,36 @@ def compute(cells: Sequence[Cell]) -> Iterator[Row]:
     """
     with threadpool_limits(1):  # makes seconds comparable, and keeps workers from competing for cores
         drawn = _attempt(lambda: _prepare(cells[0]))
-        if isinstance(drawn, str):
-            yield from (_row(cell, reason=drawn) for cell in cells)
+        if isinstance(drawn, _NoResult):
+            yield from (_row(cell, without=drawn) for cell in cells)
             return
         train, test, truth, floor = drawn
         for cell in cells:
             measured = _attempt(partial(_measure, cell, train, test, truth))
-            if isinstance(measured, str):
-                yield _row(cell, floor=floor, reason=measured)  # and continue with the next method
+            if isinstance(measured, _NoResult):
+                yield _row(cell, floor=floor, without=measured)  # and continue with the next method
             else:
                 yield _row(cell, floor=floor, **measured)
 
 
-def _attempt(act: Callable[[], Result]) -> Result | str:
+class _NoResult(NamedTuple):
+    """Why a row has no result."""
+
+    status: Literal["failed", "refused"]
+    reason: str
+
+
+def _attempt(act: Callable[[], Result]) -> Result | _NoResult:
     """Call a function; return its result, or the reason if it raises. Data and methods may be user code."""
-    result: Result | str
+    result: Result | _NoResult
     try:
         result = act()
+    except NotForProblemError as refusal:
+        result = _NoResult("refused", str(refusal))
     except (Exception, SystemExit) as error:
         if is_interrupt(error):
             raise KeyboardInterrupt from error
-        result = f"{type(error).__name__}: {error}".strip()
+        result = _NoResult("failed", f"{type(error).__name__}: {error}".strip())
     raise_noted()
     return result
 
@@ -181,6 +190,7 @@ def _measure(cell: Cell, train: Dataset, test: Dataset, truth: Hindsight) -> dic
         "train_seconds": fitted - start - label_seconds,
         "evaluate_seconds": perf_counter() - fitted,
         "n_solves": problem.n_solves,
+        "chosen": str(getattr(estimator, "chosen_", "")),
     }
 
 
@@ -207,8 +217,10 @@ def _warm_up(cell: Cell, train: Dataset) -> None:
         _warm.add(kind)
 
 
-def _row(cell: Cell, *, reason: str = "", **measured: Any) -> Row:
-    unknown = dict.fromkeys(("regret", "floor", "label_seconds", "train_seconds", "evaluate_seconds", "n_solves"), None)
+def _row(cell: Cell, *, without: _NoResult | None = None, **measured: Any) -> Row:
+    unknown: dict[str, Any] = dict.fromkeys(
+        ("regret", "floor", "label_seconds", "train_seconds", "evaluate_seconds", "n_solves"), None
+    )
     return Row(
         plan=cell.plan,
         problem=cell.problem,
@@ -221,8 +233,8 @@ def _row(cell: Cell, *, reason: str = "", **measured: Any) -> Row:
         version=cell.version,
         libraries=cell.libraries,
         machine=machine(),
-        status="failed" if reason else "ok",
-        reason=reason,
+        status=without.status if without else "ok",
+        reason=without.reason if without else "",
         **(unknown | measured),
     )
 

@@ -20,6 +20,10 @@
       { name = "Mine", loss = "my_losses:MyLoss" },
     ]
 
+`methods` and `parameters` at the top of the file are for all problems: methods for those that list none, and parameters
+for every model, beside its own. `methods = "more.toml"` takes the methods of another file in the same folder, so that
+several plans can share them.
+
 Reading a plan imports none of the functions and classes that it names. Running it imports, and so executes, their
 modules, from the folder of the plan too: run only plans you trust.
 """
@@ -62,27 +66,31 @@ class PlannedProblem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     seed : int
         Trial `t` draws its data with `seed + t`.
     methods : tuple of Method
-        Sweeps are expanded into one method per value.
+        Sweeps are expanded into one method per value. By default those of the plan.
+    parameters : dict
+        Of every method that is a model; a parameter of its own comes first.
     """
 
     name: str
     data: str
     samples: Counts
     test_samples: Count
-    methods: Annotated[tuple[Method, ...], msgspec.Meta(min_length=1)]
+    methods: tuple[Method, ...] = ()
     degrees: Counts | None = None
     learning_rate: float | tuple[float, ...] | Sweep | None = None
     seed: Annotated[int, msgspec.Meta(ge=0, le=_MAX_INTEGER)] = 42
     options: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
 
     def __post_init__(self) -> None:
         check_text(self.name, "name")
         check_name(self.data)
-        self._expand_sweeps()
         _check_distinct("degree", self.degrees or ())
         _check_distinct("number of samples", self.samples)
-        _check_distinct("method", [f"{method.name} ({method.mode})" for method in self.methods])
-        self._check_rates()
+        if self.methods:  # otherwise the plan completes the problem with its own
+            self._expand_sweeps()
+            _check_distinct("method", [f"{method.name} ({method.mode})" for method in self.methods])
+            self._check_rates()
 
     def rate(self, method: Method, samples: int) -> float | None:
         """Return the learning rate of a method for a number of samples, None if the method needs none."""
@@ -95,7 +103,10 @@ class PlannedProblem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         return single
 
     def _expand_sweeps(self) -> None:
-        methods = self.methods
+        methods = tuple(
+            msgspec.structs.replace(method, parameters=self.parameters | method.parameters) if method.model else method
+            for method in self.methods
+        )
         if isinstance(self.learning_rate, Sweep):
             swept = self.learning_rate
             methods = tuple(
@@ -132,15 +143,31 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         The number of trials; each trial draws new data.
     epochs, batch_size : int
         The epochs and the batch size of Adam.
+    methods : tuple of Method
+        Of all problems that list none.
+    parameters : dict
+        Of every method that is a model, in all problems; those of the problem and of the method itself come first.
     """
 
     problems: Annotated[tuple[PlannedProblem, ...], msgspec.Meta(min_length=1)]
     trials: Count
     epochs: Count = 100
     batch_size: Count = 32
+    methods: tuple[Method, ...] = ()
+    parameters: dict[str, Any] = {}
 
     def __post_init__(self) -> None:
         _check_distinct("problem", [problem.name for problem in self.problems])
+        for problem in self.problems:
+            if not (problem.methods or self.methods):
+                raise InputError(f"{problem.name} has no methods; list some there, or at the top for all problems.")
+        completed = tuple(
+            msgspec.structs.replace(
+                problem, methods=problem.methods or self.methods, parameters=self.parameters | problem.parameters
+            )
+            for problem in self.problems
+        )
+        msgspec.structs.force_setattr(self, "problems", completed)
 
 
 class Plan(PlanFile, frozen=True, kw_only=True):
@@ -179,6 +206,8 @@ def read_plan(path: Path | str) -> Plan:
     path = Path(path)
     table = read_toml(path, "the plan")
     check_text(path.stem, "the name of the file")
+    if isinstance(shared := table.get("methods"), str):
+        table = {**table, "methods": read_toml(path.with_name(shared), "the methods").get("methods", ())}
     try:
         found = msgspec.convert(table, PlanFile)
     except msgspec.ValidationError as error:

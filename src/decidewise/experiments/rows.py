@@ -35,9 +35,12 @@ class Row:
         The seed of the data.
     version, libraries, machine : str
         The version of the code, the versions of the libraries, and the machine that computed the row.
-    status : {"ok", "failed"}
+    status : {"ok", "failed", "refused"}
+        Refused: the method says itself that it is not for such a problem; see `NotForProblemError`.
     reason : str
-        The reason of a failure.
+        The reason of a failure or a refusal.
+    chosen : str
+        What the method chose on the training rows, such as "learning_rate 0.01"; empty if it has nothing to choose.
     """
 
     plan: str
@@ -59,6 +62,7 @@ class Row:
     machine: str
     status: str
     reason: str
+    chosen: str = ""
 
 
 #: The type of each column; a number may also be None.

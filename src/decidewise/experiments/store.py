@@ -27,7 +27,7 @@ from decidewise.experiments.rows import COLUMNS, Row
 #: Seconds without a heartbeat after which a run loses its claims.
 LEASE = 60.0
 #: The version of the tables below; raise it with every change to them, so that an old file is refused, not misread.
-_FORMAT = 2
+_FORMAT = 3
 #: Seconds that a connection waits for the (very short) transactions of others.
 _TIMEOUT = 60.0
 #: The prefix of the key of a row that is set aside.

@@ -328,7 +328,7 @@ def _row(match: Match) -> tuple[ContestEntry, ...]:
 
 def _shown(cell: Trials, digits: int) -> str:
     if not cell.trials:
-        return "failed" if cell.failures else "not run"
+        return cell.absence
     mean, std = cell.regret
     return f"{mean:.{digits}f} ± {std:.{digits}f}" if len(cell.trials) > 1 else f"{mean:.{digits}f}"
 

@@ -12,49 +12,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import StringIO
-from math import isfinite, nan, sqrt
-from typing import ClassVar, NamedTuple
+from math import isfinite, nan
+from typing import ClassVar
 
 from decidewise.real import METHODS
+from decidewise.report.differences import Difference
 from decidewise.report.formats import csv_text, markdown_bold, markdown_table, markdown_text
-from decidewise.report.results import Board, Summary, Trials, in_order
+from decidewise.report.results import Board, Trials, in_order
 
 CHOICE = "choice"
 #: What the choice must not be worse than: these take no fitting at all.
 BASELINES = ("training mean", "given forecast")
 #: The pairs that differ in the change of measure alone: without it, and with it.
 PAIRS = (("least squares", "WISE"), ("least squares", "iterated"), ("trees", "WISE trees"))
-
-
-class Difference(NamedTuple):
-    """The regret of one method minus that of another on the same windows: mean and standard error, in points."""
-
-    mean: float
-    error: float
-
-    @classmethod
-    def of(cls, one: Trials, other: Trials) -> Difference:
-        """Compare two methods; the error is NaN with fewer than two windows in common."""
-        windows = sorted(one.trials.keys() & other.trials.keys())
-        gaps = Summary.of(one.trials[window].regret - other.trials[window].regret for window in windows)
-        return cls(gaps.mean, gaps.std / sqrt(len(windows)) if len(windows) > 1 else nan)
-
-    @property
-    def verdict(self) -> str:
-        """Whether the one is "lower" or "higher" by more than a standard error, or "even"; "" if that is unknown.
-
-        >>> Difference(-1.0, 0.5).verdict, Difference(0.4, 0.5).verdict, Difference(1.0, 0.5).verdict
-        ('lower', 'even', 'higher')
-        """
-        if not isfinite(self.error):
-            return ""
-        return "lower" if self.mean < -self.error else "higher" if self.mean > self.error else "even"
-
-    def __str__(self) -> str:
-        if not isfinite(self.mean):
-            return ""
-        error = f" ± {self.error:.2f}" if isfinite(self.error) else ""
-        return f"{self.mean:+.2f}{error}".replace("-", "−")
 
 
 @dataclass(frozen=True)
@@ -159,7 +129,7 @@ class Overview:
 
 def _shown(cell: Trials, lowest: float) -> tuple[str, bool]:
     if not cell.trials:
-        return "failed" if cell.failures else "–", False
+        return cell.absence if cell.failures or cell.refusals else "–", False
     return f"{cell.regret.mean:.2f}", cell.regret.mean == lowest
 
 

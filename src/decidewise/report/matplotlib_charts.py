@@ -75,11 +75,14 @@ def draw_chart(chart: Chart, styles: Mapping[str, Style]) -> Figure:
     """Draw the panels in rows of three, with one legend below."""
     columns = min(len(chart.panels), _COLUMNS)
     rows = ceil(len(chart.panels) / columns)
-    figure = Figure(figsize=(3.1 * max(columns, 1.6), 2.6 * rows + 0.7), layout="constrained")
+    width = max(3.1 * max(columns, 1.6), 0.24 * len(chart.x.names) * columns)  # so that names do not overlap
+    styles = {method: style for method, style in styles.items() if method in chart.methods}
+    legend_columns = max(int(width / 1.55), 3)
+    lines = ceil(len(styles) / legend_columns)
+    figure = Figure(figsize=(width, 2.6 * rows + 0.7 + 0.17 * max(lines - 3, 0)), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes in grid.flat[len(chart.panels) :]:
         axes.set_visible(False)
-    styles = {method: style for method, style in styles.items() if method in chart.methods}
     for axes, panel in zip(grid.flat, chart.panels, strict=False):
         axes.set_xscale(chart.x.scale, **_options(chart.x))
         axes.set_yscale(chart.y.scale, **_options(chart.y))
@@ -90,7 +93,7 @@ def draw_chart(chart: Chart, styles: Mapping[str, Style]) -> Figure:
         _set_ticks(axes.xaxis, chart.x)
         _set_ticks(axes.yaxis, chart.y)
         axes.grid(alpha=0.15)
-    figure.legend(handles=_legend(chart, styles), loc="outside lower center", ncols=max(2 * columns, 3), frameon=False)
+    figure.legend(handles=_legend(chart, styles), loc="outside lower center", ncols=legend_columns, frameon=False)
     return figure
 
 
@@ -128,7 +131,7 @@ def _draw_series(axes: Axes, chart: Chart, series: Series, styles: Mapping[str, 
     step = min(1.6, 16 / len(styles)) / 72 if chart.x.ticks and not chart.x.names else 0.0
     shift = step * (list(styles).index(series.method) - (len(styles) - 1) / 2)
     shifted = axes.transData + ScaledTranslation(shift, 0, axes.figure.dpi_scale_trans)
-    low = np.maximum(y - spread, y / 2) if y.min() > 0 else y - spread  # a whisker must stay positive on a log axis
+    low = np.maximum(y - spread, y / 2) if chart.y.scale == "log" else y - spread  # a whisker must stay positive there
     # Add one percent of room on all sides: Matplotlib finds no scale for values that differ only by rounding.
     axes.update_datalim(np.column_stack([[*(0.99 * x), *(1.01 * x)], [*(0.99 * low), *(1.01 * (y + spread))]]))
     axes.plot(x, y, transform=shifted, **look | {"marker": "none"})

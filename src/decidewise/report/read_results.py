@@ -84,7 +84,7 @@ def compare_with(board: Board, published: Numbers) -> Board:
 
 def _add(cell: Trials, row: Mapping[str, Any]) -> None:
     trial = row["trial"]
-    if trial in cell.trials or trial in (failure.trial for failure in cell.failures):
+    if trial in cell.trials or trial in (failure.trial for failure in (*cell.failures, *cell.refusals)):
         where = ", ".join(f"{name}={row[name]!r}" for name in COLUMNS[:7])
         raise InputError(f"two rows are of the same trial of the same cell ({where}); report one version at a time.")
     regret = _number(row["regret"])
@@ -92,7 +92,8 @@ def _add(cell: Trials, row: Mapping[str, Any]) -> None:
         seconds = _number(row["label_seconds"]) + _number(row["train_seconds"])
         cell.trials[trial] = Trial(regret, _number(row["floor"]), seconds, _number(row["n_solves"]))
     else:
-        cell.failures.append(Failure(trial, row["reason"] or "no regret was recorded"))
+        without = cell.refusals if row["status"] == "refused" else cell.failures
+        without.append(Failure(trial, row["reason"] or "no regret was recorded"))
 
 
 def _number(value: float | None) -> float:

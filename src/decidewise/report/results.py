@@ -16,7 +16,7 @@ DEFAULT_MODE = "adam"
 #: The order of modes in tables and legends; other modes follow in the order of their rows.
 MODES = (DEFAULT_MODE, "exact")
 #: Names of other elements of every page, which no board may have.
-_RESERVED = ("main", "summary", "failures", "tip", "data")
+_RESERVED = ("main", "summary", "failures", "refusals", "tip", "data")
 #: The most bytes of a stem; file systems allow 255 for a whole file name.
 _MAX_STEM = 120
 
@@ -54,7 +54,7 @@ class Trial(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """One failed row."""
+    """One row without a result: failed, or refused."""
 
     trial: int
     reason: str
@@ -114,6 +114,12 @@ class Trials:
 
     trials: dict[int, Trial] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
+    refusals: list[Failure] = field(default_factory=list)
+
+    @property
+    def absence(self) -> str:
+        """Why there is no trial: "failed", "refused" or, if there is no row at all, "not run"."""
+        return "failed" if self.failures else "refused" if self.refusals else "not run"
 
     @cached_property
     def regret(self) -> Summary:

@@ -5,7 +5,7 @@ Every report has the sections of its boards and of failures, if any; other packa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from decidewise.report.chart import Chart, Matrix
 from decidewise.report.formats import to_csv, to_latex, to_markdown
-from decidewise.report.results import Board, Column, Setting
+from decidewise.report.results import Board, Column, Failure, Setting, Trials
 from decidewise.report.tables import regret_table, seconds_table
 
 
@@ -89,7 +89,7 @@ class Report:
 
 
 class FailedCell(NamedTuple):
-    """Trials of one cell that failed for the same reason."""
+    """Trials of one cell that failed, or were refused, for the same reason."""
 
     board: Board
     setting: Setting
@@ -116,13 +116,17 @@ def board_section(board: Board, charts: Sequence[Chart | Matrix]) -> Section:
 
 
 def failures_section(boards: Sequence[Board]) -> list[Section]:
-    """Return a list with the section of failed trials and their reasons; the list is empty if none failed."""
-    failures = list(_failures(boards))
-    if not failures:
-        return []
-    has_degrees = any(failure.setting.degree is not None for failure in failures)
-    body = render_template("failures.html.j2", failures=failures, has_degrees=has_degrees)
-    return [Section("failures", "Failed trials", label="Failures", body=body)]
+    """Return the sections of failed and of refused trials with their reasons, each only if there are some."""
+    sections = []
+    for name, title, failures in (
+        ("failures", "Failed trials", list(_failures(boards, lambda cell: cell.failures))),
+        ("refusals", "Methods that are not for such a problem", list(_failures(boards, lambda cell: cell.refusals))),
+    ):
+        if failures:
+            has_degrees = any(failure.setting.degree is not None for failure in failures)
+            body = render_template("failures.html.j2", failures=failures, has_degrees=has_degrees, title=title)
+            sections.append(Section(name, title, label=name.capitalize(), body=body))
+    return sections
 
 
 def facts_of(table: pa.Table) -> dict[str, str]:
@@ -156,11 +160,11 @@ def render_template(template: str, *, package: str = "decidewise.report", **cont
     return Markup(environment.get_template(template).render(context))
 
 
-def _failures(boards: Sequence[Board]) -> Iterator[FailedCell]:
+def _failures(boards: Sequence[Board], of: Callable[[Trials], list[Failure]]) -> Iterator[FailedCell]:
     for board in boards:
         for (setting, column), cell in board.cells.items():
             reasons: dict[str, list[int]] = {}
-            for failure in cell.failures:
+            for failure in of(cell):
                 reasons.setdefault(failure.reason, []).append(failure.trial)
             for reason, trials in reasons.items():
                 yield FailedCell(board, setting, column, reason, sorted(trials))

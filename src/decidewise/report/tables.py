@@ -142,7 +142,7 @@ def _best(means: Mapping[Column, float]) -> set[Column]:
 
 def _show(cell: Trials, text: str, n_trials: int, *, expected: bool) -> str:
     if not cell.trials:
-        return "failed" if cell.failures else "not run" if expected else ""
+        return cell.absence if expected or cell.failures or cell.refusals else ""
     if len(cell.trials) == 1:
         text, _, _ = text.partition(" ±")  # one trial has no spread
     return text if len(cell.trials) == n_trials else f"{text} (n={len(cell.trials)})"

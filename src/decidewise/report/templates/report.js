@@ -89,9 +89,9 @@
     const low = Math.min(...values);
     const high = Math.max(...values);
     if (axis.scale === "linear" || (axis.scale === "log" && high < 6 * low)) return steps(low, high, 4);
-    const first = axis.scale === "symlog" ? axis.unit : low;
+    const first = axis.scale === "symlog" ? Math.max(axis.unit, low) : low;
     const factors = high < 200 * first ? [1, 2, 5] : [1];
-    const found = axis.scale === "symlog" ? [0] : [];
+    const found = axis.scale === "symlog" && low <= 0 ? [0] : [];
     for (let power = Math.floor(Math.log10(first)); 10 ** power <= high; power++)
       found.push(...factors.map((factor) => factor * 10 ** power).filter((value) => value >= first && value <= high));
     const every = Math.ceil(found.length / 7);
