@@ -27,7 +27,7 @@ WITHOUT_EXAMPLE = {
     },
     "a cluster, files or a store are needed; docs/scale.md and docs/experiments.md have examples": {
         "Store", "as_table", "cells_of_all", "choose", "code_version", "decide", "evaluate", "evaluate_files", "export",
-        "fit", "read_plan", "run",
+        "fit", "read_plan", "run", "workers_at",
     },
     "a check that others call": {"check_in_units"},
 }  # fmt: skip

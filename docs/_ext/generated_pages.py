@@ -256,10 +256,10 @@ def _accepts(loss: Any, problem: Any) -> bool:
 
 def _solves(loss: Any) -> tuple[str, str]:
     """Count the rows that a loss solves for each row of data: for its labels, and in a step."""
-    from decidewise.problems import Ball, CountedProblem, ShortestPath  # noqa: PLC0415
+    from decidewise.problems import Ball, CountedProblem, ShortestPath, TopK  # noqa: PLC0415
 
-    grid = ShortestPath(3, 3)
-    problem = CountedProblem(grid if _accepts(loss, grid) else Ball(12))
+    problems = (ShortestPath(3, 3), TopK(12, 3), Ball(12))
+    problem = CountedProblem(next(one for one in problems if _accepts(loss, one)))
     rng = np.random.default_rng(0)
     costs, X = rng.uniform(1, 2, size=(20, problem.n_costs)), rng.normal(size=(20, 3))
     target = loss().prepare(problem, costs, X=X, rng=rng)

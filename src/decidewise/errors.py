@@ -15,7 +15,10 @@ class InputError(ValueError):
 
 
 class OtherCodeError(InputError):
-    """The code or the libraries of a worker differ from those of the process that sends it work."""
+    """The code or the libraries of a worker differ from those of the process that sends it work.
+
+    Install the same versions on both sides, and start the worker again.
+    """
 
 
 class SolverError(RuntimeError):
