@@ -1,6 +1,6 @@
 """Fit, decide and evaluate a table that is eight times as large as the memory that the process may use.
 
-Run: `sudo python examples/larger_than_memory.py` (Linux, as root, who may limit memory; half a minute and 4 GB of disk).
+Run: `sudo python examples/larger_than_memory.py` (Linux, as root, who may limit memory; half a minute, 4 GB of disk).
 A child process in a control group with a limit of 480 MB reads 3.8 GB of Parquet files. The kernel would kill it if it
 held more; what the kernel keeps of files it gives back when memory is short.
 """
