@@ -2,7 +2,7 @@
 
 Run: `python speed/linear_program.py`. Targets: a program of 200 rows and 400 columns, for 1,000 rows of costs that a
 model predicts, at least 10 times as fast as `scipy.optimize.linprog` and at least 2 times as fast as a plain loop of
-`changeColsCost` and `run`, on two cores (measured here on one); programs in whole numbers no slower than HiGHS
+`changeColsCost` and `run`, on two cores, and measured on one too; programs in whole numbers no slower than HiGHS
 with the same options plus 5 %; SPO+ on a battery with 24 prices at least 5 times as fast as with a plain loop, to the
 same values; at least 20 times as fast as CVXPY that sets a parameter and solves.
 
@@ -11,7 +11,7 @@ presolve on both sides where numbers are whole: with it small programs are solve
 wrong.
 """
 
-from time import process_time
+from time import perf_counter, process_time
 
 import cvxpy
 import highspy
@@ -22,7 +22,7 @@ from scipy.sparse import csr_array, random_array
 from bench import Bench, Measured, parser
 from decidewise import DecisionRegressor
 from decidewise.polyhedra.program import Highs
-from decidewise.problems import LinearProgram, Problem, from_cvxpy
+from decidewise.problems import LinearProgram, ParallelProblem, Problem, from_cvxpy
 
 HOURS = 24
 
@@ -97,6 +97,16 @@ def compare(bench):
     scipy = seconds(lambda: [linprog(row, A_ub=A, b_ub=b, bounds=(0, 1)) for row in costs[:40]]) / 40
     report("200 × 400, a row, one core", times[0], times[1], "HiGHS, plain loop", 2)
     report("200 × 400, a row, one core", times[0], scipy, "SciPy, linprog", 10)
+    both = ParallelProblem(LinearProgram(A, b, upper=1), n_jobs=2)
+    both.solve(costs[:32])  # starts the workers
+    start = perf_counter()
+    both.solve(costs)
+    ours_on_both = Measured((perf_counter() - start) / 1_000, "wall")
+    start = perf_counter()
+    for row in costs[:40]:
+        linprog(row, A_ub=A, b_ub=b, bounds=(0, 1))
+    theirs = Measured((perf_counter() - start) / 40, "wall")
+    bench.claim("200 × 400, a row, both cores", ours_on_both, theirs, peer="SciPy, linprog", at_least=10)
     known = seconds(ours.solve, costs) / 1_000
     report("the same rows again", known, times[1], "HiGHS, plain loop", 2)
 

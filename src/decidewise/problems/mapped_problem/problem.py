@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from decidewise.checks import FloatArray, as_array, as_choice, as_matrix, as_number, check_range
 from decidewise.problems.base import Problem, Sense, as_n_costs, check_rows
@@ -96,7 +98,7 @@ class MappedProblem(Problem):
     def _objective(self, costs: FloatArray, weight: Any) -> FloatArray:
         """Return the costs of all variables: (r, n_costs) -> (r, n_variables)."""
         with np.errstate(over="ignore", invalid="ignore"):
-            objective = np.ascontiguousarray(costs @ self._map + weight * self._known)
+            objective = np.ascontiguousarray((self._spread @ costs.T).T + weight * self._known)
         check_range(objective, "the cost of a variable", "its predicted and known costs")
         return objective
 
@@ -104,7 +106,12 @@ class MappedProblem(Problem):
         return self._minimize_variables(self._objective(costs, weight))
 
     def _decisions(self, variables: FloatArray) -> FloatArray:
-        return np.ascontiguousarray(variables @ self._map.T)
+        return np.ascontiguousarray((self._map @ variables.T).T)
+
+    @cached_property
+    def _spread(self) -> csr_array:
+        """The transposed map, from costs to variables: as the left factor, which takes less time than as the right."""
+        return csr_array(self._map.T)
 
 
 def taken(values: FloatArray, rows: Any) -> FloatArray:
