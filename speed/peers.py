@@ -227,7 +227,8 @@ def ortools_flows(tails, heads, supply, capacity, problem):
 
 def ortools_knapsack(problem):
     """CP-SAT of OR-Tools, on weights in hundredths, which are whole."""
-    weights, capacities = np.rint(100 * problem.weights).astype(int), np.rint(100 * problem.capacities).astype(int)
+    weights = np.rint(100 * problem.weights).astype(int)
+    capacities = np.floor(100 * problem.capacities + 1e-6).astype(int)  # rounded up, it would take more than fits
 
     def solve_row(row):
         model = cp_model.CpModel()
