@@ -150,13 +150,14 @@ def _solve_row(  # type: ignore[no-untyped-def]
                 u[i] = M1[i] / a
                 if price > 0.0:
                     u[i] += (Mr[i] - b / a * M1[i]) / price
-            return _certify(r, less, S, deviation, u, price, max(less + b / a - price * (1.0 / a - shift), 0.0))
+            budget_price = max(less + b / a - price * (1.0 / a - shift), 0.0)
+            return _certify(r, less, S, deviation, held[:k], work, u, price, budget_price)
         if last <= event:
             more = (last - b) / a
             price = np.sqrt(c + more * b + less * last)
             for i in held[:k]:
                 u[i] = (Mr[i] + more * M1[i]) / price
-            return _certify(r, less, S, deviation, u, price, 0.0)
+            return _certify(r, less, S, deviation, held[:k], work, u, price, 0.0)
         price = event
         k = _pivot(shifted, tableau, held, is_held, work, k, asset)
         if k == 0:
@@ -293,7 +294,7 @@ def _minimize_variance(S, tableau, held, is_held, work, u, k):  # type: ignore[n
 
 
 @inner
-def _certify(r, less, S, deviation, u, price, budget_price):  # type: ignore[no-untyped-def]
+def _certify(r, less, S, deviation, held, risks, u, price, budget_price):  # type: ignore[no-untyped-def]
     """Clip negative shares to zero, and return whether the portfolio is feasible and optimal up to `CERTIFIED`.
 
     If at prices `τ` of the risk and `ν` of the budget no asset has a gain, `r - ν - τ S u <= 0`, then no portfolio has
@@ -307,12 +308,14 @@ def _certify(r, less, S, deviation, u, price, budget_price):  # type: ignore[no-
         total += u[i]
         value += (r[i] + less) * u[i]
         parts += deviation[i] * u[i]
+        risks[i] = 0.0
+    for j in held:
+        for i in range(d):
+            risks[i] += S[j, i] * u[j]
     variance = gain = 0.0
     steepest = price
     for i in range(d):
-        risk = 0.0
-        for j in range(d):
-            risk += S[i, j] * u[j]
+        risk = risks[i]
         variance += u[i] * risk
         worth = r[i] + less - budget_price
         excess = worth - price * (risk + RESOLUTION * deviation[i] * parts)
