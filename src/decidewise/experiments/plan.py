@@ -104,15 +104,13 @@ class PlannedProblem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
     def _expand_sweeps(self) -> None:
         methods = tuple(
-            msgspec.structs.replace(method, parameters=self.parameters | method.parameters) if method.model else method
+            _changed(method, parameters=self.parameters | method.parameters) if method.model else method
             for method in self.methods
         )
         if isinstance(self.learning_rate, Sweep):
             swept = self.learning_rate
             methods = tuple(
-                msgspec.structs.replace(method, learning_rate=swept)
-                if method.has_rate and method.learning_rate is None
-                else method
+                _changed(method, learning_rate=swept) if method.has_rate and method.learning_rate is None else method
                 for method in methods
             )
             msgspec.structs.force_setattr(self, "learning_rate", None)
@@ -162,9 +160,7 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             if not (problem.methods or self.methods):
                 raise InputError(f"{problem.name} has no methods; list some there, or at the top for all problems.")
         completed = tuple(
-            msgspec.structs.replace(
-                problem, methods=problem.methods or self.methods, parameters=self.parameters | problem.parameters
-            )
+            _changed(problem, methods=problem.methods or self.methods, parameters=self.parameters | problem.parameters)
             for problem in self.problems
         )
         msgspec.structs.force_setattr(self, "problems", completed)
@@ -240,6 +236,11 @@ def _found(table: Any, place: str) -> Any:
     for key, index in re.findall(r"(\w+)|\[(\d+)\]", place):
         table = table[key] if key else table[int(index)]
     return table
+
+
+def _changed(part: Any, **changes: Any) -> Any:
+    """Return a part of a plan with other fields, and check it; `replace` of older versions of msgspec does not."""
+    return type(part)(**(msgspec.structs.asdict(part) | changes))
 
 
 def _check_distinct(what: str, values: Sequence[Any]) -> None:
