@@ -374,14 +374,14 @@ def test_memory_is_bounded_by_blocks_whatever_the_file(tmp_path):
     part = pa.table(
         {name: rng.random(2**14) for name in [*(f"x_{j}" for j in range(10)), *(f"c_{j}" for j in range(6))]}
     )
-    for name, times in (("small", 2), ("large", 40)):
+    for name, times in (("small", 4), ("large", 80)):
         with parquet.ParquetWriter(tmp_path / f"{name}.parquet", part.schema, compression="none") as file:
             for _ in range(times):
                 file.write_table(part)
     size = (tmp_path / "large.parquet").stat().st_size
-    assert size > 80e6
+    assert size > 160e6
     command = [sys.executable, "-c", MEASURE, tmp_path / "large.parquet", tmp_path / "small.parquet"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     in_blocks, in_memory = map(int, done.stdout.split())
-    assert in_blocks < size / 8
+    assert in_blocks < size / 4  # a few blocks of half a megabyte, and what allocators keep: 5 to 20 MB
     assert in_memory > size / 2  # what is measured would show it
