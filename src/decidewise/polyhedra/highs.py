@@ -65,10 +65,11 @@ class Solver:
 
     Ties in a linear program: of all optimal vertices the one with the least `r·w`, where `r` are fixed random numbers
     between 1 and 2; where there is no least, the one with the least `r·s`, where `s` are the distances of variables and
-    constraints from their bounds. Costs count as tied where they differ by less than about 1e-9 of the length of the
-    row. Where some costs are more than a thousand times as large as all others, and an optimal point need not pay them,
-    the others decide at their own scale. Ties in a program in whole numbers: the same vertex if it is whole, and
-    otherwise the point that HiGHS finds first.
+    constraints from their bounds. Where walks settle the vertex (see `VertexWalks`), costs are tied if rounding cannot
+    tell them apart; where HiGHS does, if they differ by less than about 1e-9 of the length of the row. Where some costs
+    are more than a thousand times as large as all others, and an optimal point need not pay them, the others decide at
+    their own scale. Ties in a program in whole numbers: the same vertex if it is whole, and otherwise the point that
+    HiGHS finds first.
 
     Parameters
     ----------

@@ -25,6 +25,7 @@ CLEAR = 1e-6
 SMALL = 1e-3
 #: Reduced costs up to this part of the terms that they are sums of count as zero: rounding leaves that much.
 _NOISE = 1e-12
+_LEAST = 1e-16  # smaller terms are rounding themselves, of costs of unit length
 _MOST_VERTICES = 1024
 _MOST_ENTRIES = 2**23  # of all inverses
 _MOST_ROWS, _MOST_NONZEROS = 400, 2**17  # beyond this a solver that keeps sparse factors takes a step in less time
@@ -127,17 +128,15 @@ def _price(matrix, inverse, basic, costs, priced, reduced, terms):  # type: igno
     for k in range(m):
         priced[k] = costs[basic[k]]
     for i in range(m):
-        reduced[n + i] = 0.0
-    for round_number in range(_MOST_ROUNDS):
+        reduced[n + i] = terms[i] = 0.0
+        for k in range(m):
+            terms[i] += abs(priced[k] * inverse[i, k])
+    for _ in range(_MOST_ROUNDS):
         for i in range(m):
-            total = size = 0.0
+            total = 0.0
             for k in range(m):
-                term = priced[k] * inverse[i, k]
-                total += term
-                size += abs(term)
+                total += priced[k] * inverse[i, k]
             reduced[n + i] += total
-            if round_number == 0:
-                terms[i] = size
         for j in range(n):
             slope = costs[j]
             for entry in range(matrix.column_starts[j], matrix.column_starts[j + 1]):
@@ -147,8 +146,8 @@ def _price(matrix, inverse, basic, costs, priced, reduced, terms):  # type: igno
         for k in range(m):
             priced[k] = reduced[basic[k]]
             if priced[k] != 0.0 and is_exact:
-                is_exact = abs(priced[k]) <= 0.01 * _noise(matrix, costs, terms, basic[k])
-        if is_exact and round_number > 0:
+                is_exact = abs(priced[k]) <= 0.1 * _noise(matrix, costs, terms, basic[k])
+        if is_exact:
             return True
     return False
 
@@ -158,8 +157,8 @@ def _noise(matrix, costs, terms, j):  # type: ignore[no-untyped-def]
     """Return up to which size the reduced cost of a variable or row `j` counts as zero."""
     n = len(costs) - len(terms)
     if j >= n:
-        return _NOISE * terms[j - n]
-    size = abs(costs[j])
+        return _NOISE * (_LEAST + terms[j - n])
+    size = _LEAST + abs(costs[j])
     for entry in range(matrix.column_starts[j], matrix.column_starts[j + 1]):
         size += abs(matrix.column_values[entry]) * terms[matrix.column_rows[entry]]
     return _NOISE * size
@@ -297,8 +296,8 @@ def _walk(  # type: ignore[no-untyped-def]
             is_tied, left = False, 0.0
             for j in range(size):
                 if not is_basic[j] and not held[j]:
-                    least = min(CLEAR, _noise(matrix, costs, terms, j))
-                    held[j] = lower[j] == upper[j] or abs(reduced[j]) > least
+                    slope = abs(reduced[j])
+                    held[j] = lower[j] == upper[j] or slope > CLEAR or slope > _noise(matrix, costs, terms, j)
                     is_tied |= not held[j]
             if not is_tied:
                 done = True
