@@ -18,10 +18,11 @@ from decidewise.runtime.turns import Turns
 def from_pyepo(optmodel: Any, *, on_error: Literal["raise", "nan"] = "raise") -> Problem:
     """Return a PyEPO `optModel`, of any backend or your own, as a problem.
 
-    The model is copied and solved row by row. Its solver breaks ties, and may start from the solution of the row
-    before. Costs are rounded to float32 if the model's `setObj` rounds them, as PyEPO's models do. Pickling rebuilds
-    the model from the arguments of its constructor and its added constraints, so Gurobi models can be pickled too.
-    Threads solve one after another, since they share the model; processes have one each.
+    The model is copied and solved row by row. Its solver breaks ties; it forgets the row before, if it is Gurobi, COPT
+    or a linear solver of OR-Tools, so that ties do not depend on it. Costs are rounded to float32 if the model's
+    `setObj` rounds them, as PyEPO's models do. Pickling rebuilds the model from the arguments of its constructor and
+    its added constraints, so Gurobi models can be pickled too. Threads solve one after another, since they share the
+    model; processes have one each.
 
     A model of PyEPO's modelling language (`pyepo.dsl`) may have costs that are not predicted. They become known costs
     of the problem, its constant included, and a decision is what the predicted costs pay for.
@@ -132,6 +133,7 @@ class _RowByRow:
         name = type(self.model).__name__
         try:
             with self.turns:
+                self.forget()
                 getattr(self.model, set_objective)(objective)
                 decision, _ = self.model.solve()
             decision = as_array(decision, name="its decision")
@@ -142,6 +144,14 @@ class _RowByRow:
         if not all_finite(decision):
             raise SolverError(f"{name} returned {decision}.", row=row)
         return decision
+
+    def forget(self) -> None:
+        """Let the solver start from the beginning, where it can; PyEPO lets it go on from the solution before."""
+        solver = getattr(self.model, "_model", None)
+        if callable(reset := getattr(solver, "reset", None)):  # Gurobi and COPT
+            reset()
+        elif type(solver).__module__.startswith("ortools.linear_solver"):
+            self.model = self.model.copy()
 
     def __getstate__(self) -> tuple[Any, Any]:
         if not hasattr(self.model, "to_spec"):
