@@ -53,8 +53,10 @@ class LinearProgram(MappedProblem):
     `solution`.
 
     Ties: of all optimal vertices the one with the least `r·w`, where `r` are fixed random numbers between 1 and 2.
-    Differences below about 1e-9 of the length of the costs count as ties. Costs of 1e15 that forbid variables leave the
-    choice among the others exact where some decision pays none of them. With variables in whole numbers this vertex of
+    In a program of up to 400 constraints costs are tied if they differ by less than 1e-12 of what is added up on either
+    side, so that an answer depends on its row alone, also where costs are many decades apart; in a larger one, if they
+    differ by less than about 1e-9 of the length of the costs. Costs of 1e15 that forbid variables leave the choice
+    among the others exact where some decision pays none of them. With variables in whole numbers this vertex of
     the linear relaxation is the decision if it is whole. If not, HiGHS solves the row from the beginning, and ties go
     to the decision that it finds first; there, costs that forbid should stay below 1e6 times the others where every
     decision pays some of them.
