@@ -14,6 +14,9 @@ from decidewise.evaluate.hindsight import Hindsight
 from decidewise.evaluate.intervals import Blocks, Bootstrap, Interval
 from decidewise.problems.base import Problem
 
+#: From fewer blocks than this, intervals contain the true value less often than they say: see `docs/intervals.md`.
+FEW_BLOCKS = 8
+
 
 def regret_interval(
     problem: Problem,
@@ -144,7 +147,15 @@ class Comparison(Sequence[ComparisonRow]):
         lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
         blocks = f" in blocks of {self.block_length}" if self.block_length > 1 else ""
         footnote = f"{100 * self.level:g} % {self.method} intervals over {self.n_samples:,} rows{blocks}."
-        return "\n".join([*lines, footnote])
+        return "\n".join([*lines, f"{footnote} {self.caution}".rstrip()])
+
+    @property
+    def caution(self) -> str:
+        """A sentence if the rows are in an order, and too few for the intervals to hold as often as they say; or ""."""
+        n_blocks = self.n_samples // self.block_length
+        if self.block_length == 1 or n_blocks >= FEW_BLOCKS:
+            return ""
+        return f"They make {n_blocks} blocks only, so fewer than {100 * self.level:g} % of such intervals hold."
 
 
 def compare(
