@@ -14,7 +14,7 @@ from decidewise.evaluate.hindsight import Hindsight
 from decidewise.evaluate.intervals import Blocks, Bootstrap, Interval
 from decidewise.problems.base import Problem
 
-#: From fewer blocks than this, intervals contain the true value less often than they say: see `docs/intervals.md`.
+#: From fewer blocks than this, intervals may hold less often than they say: see `docs/intervals.md`.
 FEW_BLOCKS = 8
 
 
@@ -151,11 +151,12 @@ class Comparison(Sequence[ComparisonRow]):
 
     @property
     def caution(self) -> str:
-        """A sentence if the rows are in an order, and too few for the intervals to hold as often as they say; or ""."""
+        """A sentence if rows in an order may be too few for intervals that hold as often as they say; otherwise ""."""
         n_blocks = self.n_samples // self.block_length
         if self.block_length == 1 or n_blocks >= FEW_BLOCKS:
             return ""
-        return f"They make {n_blocks} blocks only, so fewer than {100 * self.level:g} % of such intervals hold."
+        share = f"fewer than {100 * self.level:g} % of such intervals hold"
+        return f"They make {n_blocks} blocks only: if rows depend on each other for long, {share}."
 
 
 def compare(
