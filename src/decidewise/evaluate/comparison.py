@@ -156,7 +156,7 @@ class Comparison(Sequence[ComparisonRow]):
         if self.block_length == 1 or n_blocks >= FEW_BLOCKS:
             return ""
         share = f"fewer than {100 * self.level:g} % of such intervals hold"
-        return f"They make {n_blocks} blocks only: if rows depend on each other for long, {share}."
+        return f"{self.n_samples:,} rows make {n_blocks} blocks only: if rows depend on each other for long, {share}."
 
 
 def compare(
