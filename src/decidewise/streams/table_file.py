@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from decidewise.checks import FloatArray
 from decidewise.runtime.extras import require
 from decidewise.runtime.files import whole_file
 
@@ -65,6 +64,7 @@ class TableFile(ABC):
     KINDS: ClassVar = (".parquet", ".pq", ".arrow", ".feather", ".ipc", ".csv")
 
     n_lines: int | None = None
+    _is_mapped = False
 
     def __init__(self, path: Path) -> None:
         self.path, self.name, self.stamp = path, str(path), _stamp(path)
@@ -107,28 +107,24 @@ class TableFile(ABC):
 
     def pieces(
         self, numbers: Sequence[str], keys: Sequence[str], first_line: int, n_lines: int
-    ) -> Iterator[tuple[FloatArray, list[Any]]]:
-        """Yield numbers (k, n_lines) and key columns as Arrow arrays, `n_lines` lines at a time, from a line on."""
-        with self._named_errors():
-            import pyarrow  # noqa: PLC0415 - an optional dependency
+    ) -> Iterator[tuple[list[Any], list[Any]]]:
+        """Yield columns of numbers (b,) and key columns as Arrow arrays, `n_lines` lines at a time, from a line on.
 
-            filled, block = 0, np.empty((len(numbers), n_lines))
-            held: list[list[Any]] = [[] for _ in keys]
+        Numbers in batches as long as a piece are not copied, unless the file is mapped: then they could still change.
+        """
+        with self._named_errors():
+            held, n_held = [], 0
             for batch in self._batches(numbers, keys, first_line, n_lines):
                 done = 0
                 while done < batch.num_rows:
-                    n = min(batch.num_rows - done, n_lines - filled)
-                    for row, name in enumerate(numbers):
-                        column = batch.column(name).slice(done, n)
-                        block[row, filled : filled + n] = _as_numbers(column)
-                    for parts, name in zip(held, keys, strict=True):
-                        parts.append(batch.column(name).slice(done, n))
-                    done, filled = done + n, filled + n
-                    if filled == n_lines:
-                        yield block, [pyarrow.chunked_array(parts).combine_chunks() for parts in held]
-                        filled, block, held = 0, np.empty((len(numbers), n_lines)), [[] for _ in keys]
-            if filled:
-                yield block[:, :filled], [pyarrow.chunked_array(parts).combine_chunks() for parts in held]
+                    part = batch.slice(done, n_lines - n_held)
+                    held.append(part)
+                    done, n_held = done + part.num_rows, n_held + part.num_rows
+                    if n_held == n_lines:
+                        yield _piece(held, numbers, keys, copied=self._is_mapped)
+                        held, n_held = [], 0
+            if held:
+                yield _piece(held, numbers, keys, copied=self._is_mapped)
 
     def _named_errors(self) -> _NamedErrors:
         return _NamedErrors(self)
@@ -161,6 +157,8 @@ class ParquetTable(TableFile):
 
 class ArrowTable(TableFile):
     """An Arrow file, also called Feather; reading can begin at any record batch."""
+
+    _is_mapped = True
 
     def _open(self) -> list[tuple[str, Any]]:
         from pyarrow import ipc  # noqa: PLC0415 - an optional dependency
@@ -230,6 +228,19 @@ def _after(batches: Any, n_lines: int) -> Iterator[Any]:
 def _once(*names: Sequence[str]) -> list[str]:
     """Return all names, each of them once: a key may be a feature as well."""
     return list(dict.fromkeys(name for some in names for name in some))
+
+
+def _piece(
+    parts: Sequence[Any], numbers: Sequence[str], keys: Sequence[str], *, copied: bool
+) -> tuple[list[Any], list[Any]]:
+    """Return the columns of some record batches, one after the other."""
+    import pyarrow  # noqa: PLC0415 - an optional dependency
+
+    columns = [[_as_numbers(part.column(name)) for part in parts] for name in numbers]
+    return (
+        [own[0] if len(own) == 1 and not copied else np.concatenate(own) for own in columns],
+        [pyarrow.chunked_array([part.column(name) for part in parts]).combine_chunks() for name in keys],
+    )
 
 
 def _as_numbers(column: Any) -> Any:
