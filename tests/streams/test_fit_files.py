@@ -328,6 +328,23 @@ def test_a_file_that_changes_while_it_is_read(table, tmp_path, monkeypatch):
         list(blocks)
 
 
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "csv"])
+def test_a_file_that_is_cut_or_written_again_while_it_is_read(kind, table, tmp_path):
+    path = tmp_path / f"a.{kind}"
+    write = {"parquet": parquet.write_table, "arrow": feather.write_feather, "csv": csv.write_csv}[kind]
+    for cut in (True, False):
+        write(table.arrow, path)
+        blocks = FileRows(path, **COLUMNS).blocks()
+        next(blocks)
+        if cut:
+            os.truncate(path, 100)  # an Arrow file is mapped: to read beyond its end would end the process
+        else:
+            os.utime(path, ns=(0, 0))
+        what = "it had .* bytes and now has 100" if cut else "it was written again"
+        with pytest.raises(ValueError, match=rf"a\.{kind} changed while it was read \({what}\)"):
+            list(blocks)
+
+
 def test_bad_arguments(folder, tmp_path):
     for arguments, expected in (
         ({"features": "y_*"}, r"features: the table has no column 'y_\*'"),

@@ -99,7 +99,7 @@ class TableFile(ABC):
         """Raise if the file is not what it was when it was opened."""
         now = _stamp(self.path) if self.path.exists() else None
         if now != self.stamp:
-            what = "was deleted" if now is None else f"had {self.stamp[0]:,} bytes and now has {now[0]:,}"
+            what = what_changed(self.stamp, now)
             raise ValueError(
                 f"{self.path} changed while it was read (it {what}), so the sums over its rows would mix old and new. "
                 "Start again when nothing writes to it."
@@ -121,10 +121,22 @@ class TableFile(ABC):
                     held.append(part)
                     done, n_held = done + part.num_rows, n_held + part.num_rows
                     if n_held == n_lines:
-                        yield _piece(held, numbers, keys, copied=self._is_mapped)
+                        yield self._piece(held, numbers, keys)
                         held, n_held = [], 0
             if held:
-                yield _piece(held, numbers, keys, copied=self._is_mapped)
+                yield self._piece(held, numbers, keys)
+
+    def _piece(self, parts: Sequence[Any], numbers: Sequence[str], keys: Sequence[str]) -> tuple[list[Any], list[Any]]:
+        """Return the columns of some record batches, one after the other."""
+        import pyarrow  # noqa: PLC0415 - an optional dependency
+
+        if self._is_mapped:
+            self.check_unchanged()  # the system ends a process that reads beyond the end of what it has mapped
+        columns = [[_as_numbers(part.column(name)) for part in parts] for name in numbers]
+        return (
+            [own[0] if len(own) == 1 and not self._is_mapped else np.concatenate(own) for own in columns],
+            [pyarrow.concat_arrays([part.column(name) for part in parts]) for name in keys],
+        )
 
     def _named_errors(self) -> _NamedErrors:
         return _NamedErrors(self)
@@ -170,8 +182,12 @@ class ArrowTable(TableFile):
         from pyarrow import ipc, memory_map  # noqa: PLC0415 - an optional dependency
 
         with memory_map(str(self.path)) as mapped, ipc.open_file(mapped) as file:
-            batches = (file.get_batch(number).select(_once(numbers, keys)) for number in range(file.num_record_batches))
-            yield from _after(batches, first_line)
+            batches = (self._batch(file, number) for number in range(file.num_record_batches))
+            yield from _after((batch.select(_once(numbers, keys)) for batch in batches), first_line)
+
+    def _batch(self, file: Any, number: int) -> Any:
+        self.check_unchanged()
+        return file.get_batch(number)
 
 
 class CsvTable(TableFile):
@@ -230,25 +246,23 @@ def _once(*names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(name for some in names for name in some))
 
 
-def _piece(
-    parts: Sequence[Any], numbers: Sequence[str], keys: Sequence[str], *, copied: bool
-) -> tuple[list[Any], list[Any]]:
-    """Return the columns of some record batches, one after the other."""
-    import pyarrow  # noqa: PLC0415 - an optional dependency
-
-    columns = [[_as_numbers(part.column(name)) for part in parts] for name in numbers]
-    return (
-        [own[0] if len(own) == 1 and not copied else np.concatenate(own) for own in columns],
-        [pyarrow.chunked_array([part.column(name) for part in parts]).combine_chunks() for name in keys],
-    )
-
-
 def _as_numbers(column: Any) -> Any:
     import pyarrow  # noqa: PLC0415 - an optional dependency
 
     if pyarrow.types.is_decimal(column.type) or pyarrow.types.is_null(column.type):
         column = column.cast(pyarrow.float64())
     return column.to_numpy(zero_copy_only=False)
+
+
+def what_changed(before: tuple[int, int], now: tuple[int, int] | None) -> str:
+    """Return what happened to a file, from its size and time of change; None is no file.
+
+    >>> what_changed((1_000, 7), (1_200, 8)), what_changed((1_000, 7), (1_000, 8))
+    ('had 1,000 bytes and now has 1,200', 'was written again')
+    """
+    if now is None:
+        return "was deleted"
+    return "was written again" if now[0] == before[0] else f"had {before[0]:,} bytes and now has {now[0]:,}"
 
 
 def _stamp(path: Path) -> tuple[int, int]:
