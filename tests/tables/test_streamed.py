@@ -133,7 +133,7 @@ def test_the_choice_is_made_on_a_part_and_said(folder, tmp_path, small_blocks):
 def test_a_learner_that_needs_all_rows_is_refused_with_what_to_do(folder, tmp_path):
     call = ("fit", folder / "wide.csv", "-p", folder / "problem.toml", "--out", tmp_path / "m.dw")
     said = run(*call, "--stream", "--model", "trees", code=2).stderr
-    assert "'trees' needs all rows in memory, and the table is read block by block. Take one of 'least squares'" in said
+    assert "'trees' needs all rows in memory, and the table is read block by block. Take one of 'training mean'" in said
     assert "pass --no-stream" in said
     assert (
         "for tables that are read block by block: --stream."
