@@ -279,6 +279,11 @@ class Problem(ABC):
         return None
 
     @property
+    def relaxation(self) -> Polyhedron | None:
+        """The linear relaxation: `polyhedron`, also where only some variables are in whole numbers; None if unknown."""
+        return self.polyhedron
+
+    @property
     def no_polyhedron(self) -> str | None:
         """Why there is no polyhedron, for the message of a loss that needs one; None if there is nothing to add."""
         return None
