@@ -59,9 +59,10 @@ class Lancer(Loss):
     one to 11.3 % (`python examples/lancer.py`). More steps, more samples or a refresh in every epoch do not cure it.
 
     The errors are divided by `s` before they are squared. The public code fits the cost `c·z*(p)`, although the input
-    of its network hides `c`; here it is the regret. Its output layer is a `relu`, whose gradient may die; here it is a
-    `softplus`. It begins at a model of least squares instead of drawn predictions: use `init="mse"` in
-    `DecisionRegressor` for that. A network that has seen few regrets can mislead: compare with `Lodl`.
+    of its network hides `c`; here it is the regret. With several workers it leaves the cost of the last row at 0. Its
+    output layer is a `relu`, whose gradient may die; here it is a `softplus`. It begins at a model of least squares
+    instead of drawn predictions: use `init="mse"` in `DecisionRegressor` for that. A network that has seen few regrets
+    can mislead: compare with `Lodl`.
 
     Examples
     --------
