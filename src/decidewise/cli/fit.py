@@ -105,6 +105,7 @@ def fit(
                 found = fit_in_memory(samples, options, jobs=n_jobs, **settings)
         summary = found.summary(options, problem.name)
         save_model(found.model, out, summary=summary)
+        found.written()
     trusted = list(read_model_summary(out).types)
     if json:
         typer.echo(as_json.dumps({"file": str(out), "trust": trusted} | summary, indent=2, default=str))

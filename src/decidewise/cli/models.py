@@ -134,7 +134,8 @@ def evaluate(
             }
             for row in found
         ]
-        typer.echo(as_json.dumps({"rows": found.n_samples, "models": described}, indent=2))
+        how = {"intervals": found.method, "rows drawn together": found.block_length}
+        typer.echo(as_json.dumps({"rows": found.n_samples, "models": described, **how}, indent=2))
         return
     typer.echo(str(found))
     if not quiet:

@@ -79,8 +79,6 @@ class NewRows:
 
     def evaluate(self, *, in_blocks: bool, spread: Spread = map_in_order) -> tuple[Comparison, str]:
         """Return the regret of the model, beside that of a forecast if the table has one, and what a sample is called.
-
-        Intervals of a table that is read block by block are those of independent rows.
         """
         if in_blocks:
             options = TableOptions.of(self.model.options)
