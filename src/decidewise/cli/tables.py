@@ -197,7 +197,7 @@ def _table(result: TableComparison) -> Table:
     from decidewise.tables.headline import half_width, in_unit, number  # noqa: PLC0415
 
     shown = Table("model")
-    per_row = f"saves per {result.samples.title}{in_unit(result) and ',' + in_unit(result)}"
+    per_row = f"saves per {result.samples.noun}{in_unit(result) and ',' + in_unit(result)}"
     for heading in ("regret %", "95 % interval", per_row, "fit"):
         shown.add_column(Text(heading), justify="right")
     for row in result.table:

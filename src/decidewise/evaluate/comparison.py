@@ -138,7 +138,7 @@ class Comparison(Sequence[ComparisonRow]):
         return self._table(heading, [(shown(row.mean_regret), shown(row.mean_difference)) for row in self])
 
     def _table(self, heading: str, values: list[tuple[str, str]]) -> str:
-        cells = [("model", heading, f"minus {self.baseline}")]
+        cells = [("model", heading, f"minus {self.baseline}" if len(self) > 1 else "")]
         cells += [(str(row.name), *pair) for row, pair in zip(self, values, strict=True)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]

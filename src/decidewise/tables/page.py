@@ -46,7 +46,7 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> st
         regret_words="what decisions cost above the best ones in hindsight"
         if sense == "min"
         else "what decisions gain less than the best ones in hindsight",
-        title=result.samples.title,
+        title=result.samples.noun,
         unit=in_unit(result),
         baseline=result.baseline,
         chosen=result.chosen,
