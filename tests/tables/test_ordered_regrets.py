@@ -1,5 +1,7 @@
 """Regrets in the order of time keep the sums that a bootstrap of blocks needs, whatever the blocks they come in."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from decidewise.tables.ordered_regrets import OrderedRegrets
 def added(times, best, regrets, sizes, **settings):
     kept = OrderedRegrets(**settings)
     edges = np.cumsum([0, *sizes])
-    for first, last in zip(edges[:-1], edges[1:], strict=True):
+    for first, last in pairwise(edges):
         part = slice(first, last)
         kept.add(times[part], best[part], {name: regret[part] for name, regret in regrets.items()})
     return kept

@@ -246,9 +246,7 @@ def compare_sums(
     return _compare(best, n_rows, regrets, next(iter(regrets)), options, rows_each)
 
 
-def _compare_rows(
-    truth: Hindsight, regrets: Mapping[str, FloatArray], baseline: str, options: Bootstrap
-) -> Comparison:
+def _compare_rows(truth: Hindsight, regrets: Mapping[str, FloatArray], baseline: str, options: Bootstrap) -> Comparison:
     _ = truth.scale  # raises if there is nothing to take a percentage of
     return _compare(np.abs(truth.best), np.ones_like(truth.best), regrets, baseline, options)
 

@@ -93,7 +93,7 @@ def are_dates(values: Raw) -> bool:
     >>> are_dates(np.array(["2026-01-31", None, "2026-02-01 13:00"])), are_dates(np.array(["2026-01-31", "soon"]))
     (True, False)
     """
-    if values.dtype.kind != "O" and values.dtype.kind != "U":
+    if values.dtype.kind not in "OU":
         return values.dtype.kind == "M"
     known = [value for value in values.tolist() if not is_gap(value)]
     if not known or not all(isinstance(value, str) and _DATE.fullmatch(value) for value in known):
