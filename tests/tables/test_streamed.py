@@ -1,6 +1,7 @@
 """Tables that are read block by block give what they give in memory, in constant memory, with errors that say where."""
 
 import json
+import signal
 import subprocess
 import sys
 from functools import partialmethod
@@ -189,7 +190,7 @@ def test_a_killed_fit_continues_from_its_checkpoint_bit_for_bit(folder, tmp_path
         nonlocal n_blocks
         n_blocks += 1
         if n_blocks == 40:  # in the middle of a later pass
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
         return as_rows(*arguments)
 
     monkeypatch.setattr(streamed, "_as_rows", killed)

@@ -78,7 +78,7 @@ class NewRows:
                 yield done
 
     def evaluate(self, *, in_blocks: bool, spread: Spread = map_in_order) -> tuple[Comparison, str]:
-        """Return the regret of the model, beside that of a forecast if the table has one, and what a sample is called."""
+        """Return the regret of the model and, if the table has one, of a forecast; and what a sample is called."""
         if in_blocks:
             options = TableOptions.of(self.model.options)
             title = in_words(options.rows or "row")
