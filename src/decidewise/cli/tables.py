@@ -100,7 +100,12 @@ def compare(
             jobs=n_jobs,
             seed=seed,
         )
-    command = {"data": data, "problem": str(problem), "given": given}
+    command = {
+        "data": data,
+        "problem": str(problem),
+        "given": given | {"gap": gap, "max-solves": None if max_solves is None else str(max_solves)},
+        "text": {name: value for name, value in text.items() if value not in (None, ".", "utf-8")},
+    }
     if not json:
         _show(result, quiet=quiet)  # before the page, so that a full disk does not lose it
     with opt.working("Writing the page ...", quiet=quiet or json):
