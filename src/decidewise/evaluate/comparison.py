@@ -80,6 +80,14 @@ class ComparisonRow:
         In percent of the optimal value.
     mean_regret, mean_difference : Interval
         In the units of the costs: the mean per row.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> costs = np.array([[1.0, 2.0, 3.0], [5.0, 1.0, 4.0]])
+    >>> mean, perfect = compare(TopK(3, 1, sense="min"), {"mean": costs[::-1], "perfect": costs}, costs)
+    >>> mean.difference, perfect.difference.estimate, perfect.mean_difference.estimate
+    (None, -250.0, -2.5)
     """
 
     name: str
