@@ -111,7 +111,7 @@ def fit_in_blocks(
     kept = KeptChoice(None if checkpoint is None else Checkpoint.at(checkpoint, identity(blocks, file, what)))
     part = kept.part(lambda: random_part(blocks, n_sampled, np.random.default_rng(settings.get("seed", 0))))
     samples = part.read(options, file)
-    choosing = {"categories": options.categories, "in_blocks": True}
+    choosing: dict[str, Any] = {"categories": options.categories, "in_blocks": True}
     choice = kept.choice(
         samples, choosing, lambda: choose(samples, gap=as_gap(gap, samples.times), jobs=jobs, **choosing, **settings)
     )
