@@ -57,6 +57,14 @@ class Candidates(dict[str, Any]):
     previews : dict of str to estimator
         For leads that take long, a quicker model of the same kind. It is tried before the lead, which is dropped if
         this model is far worse than the best so far.
+
+    Examples
+    --------
+    >>> from decidewise import GeneralizedLinear
+    >>> candidates = Candidates({"least squares": GeneralizedLinear()})
+    >>> candidates["gamma"] = GeneralizedLinear("gamma")
+    >>> list(candidates)
+    ['least squares', 'gamma']
     """
 
     def __init__(self, candidates: Mapping[str, Any] | None = None) -> None:
