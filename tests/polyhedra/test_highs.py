@@ -85,7 +85,7 @@ def test_a_warm_start_that_fails_is_tried_cold(monkeypatch):
             return not is_warm and super().run(costs)
 
     monkeypatch.setattr(highs, "Highs", Stubborn)
-    monkeypatch.setattr(highs.VertexWalks, "fits", staticmethod(lambda program: False))
+    monkeypatch.setattr(highs.VertexWalks, "fits", staticmethod(lambda program, most_rows=0: False))
 
     np.testing.assert_allclose(relaxed_vertices(polyhedron(), costs), expected, atol=1e-12)
     assert sum(fails) == 11  # all rows but the first start warm

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -30,6 +31,8 @@ _PRIMAL, _DUAL = 4, 1  # strategies of HiGHS
 _DRIFT = 1e-11
 #: Reduced costs up to this count as zero where HiGHS itself breaks ties, for costs of unit length.
 _ZERO = 2e-9
+#: Where costs are further apart than this, and HiGHS leaves a tie, a walk settles it in programs of up to so many rows.
+_FAR_APART, _MOST_ROWS_TO_SETTLE = 1e-7, 1000
 #: Costs are huge if they are this many times as large as the next smaller one; what replaces them is smaller.
 _GAP, _CAP = 1e3, 1e2
 #: Costs of programs in whole numbers have this length: HiGHS leaves improvements below 1e-6 undone.
@@ -153,6 +156,12 @@ def _is_wide(costs: FloatArray) -> npt.NDArray[np.bool_]:
     return sizes.max(axis=1, initial=0.0) / _GAP > sizes.min(axis=1, initial=np.inf, where=sizes > 0)
 
 
+def _least(unit: FloatArray) -> float:
+    """Return the size of the smallest cost that is not zero."""
+    sizes = np.abs(unit)
+    return float(sizes.min(initial=np.inf, where=sizes > 0))
+
+
 def rounded(point: FloatArray, program: Program) -> FloatArray:
     """Return points (..., n) with whole numbers where a solver came within its tolerance of them."""
     return point if program.integrality is None else np.where(program.integrality, point.round() + 0.0, point)
@@ -241,11 +250,18 @@ class _Vertices(_Rows):
         self.matrix = Entries.of(program) if is_small else None
         self.walks = None
         if self.matrix:
-            self.walks = VertexWalks(program, self.matrix, self.preference, **({"most": 1} if owner.by_row else {}))
+            self.walks = self.one_walk if owner.by_row else VertexWalks(program, self.matrix, self.preference)
+        self.can_settle = VertexWalks.fits(program, _MOST_ROWS_TO_SETTLE)
         size = max(1, min(_MOST_STARTS, _MOST_ENTRIES // self.n))
         self.count, self.vertices = 0, np.empty((0 if owner.by_row else size, self.n))
         self.starts: list[Any] = [None] * size
         self.starts_within: dict[int, Any] = {}  # by bounds, where every row has its own
+
+    @cached_property
+    def one_walk(self) -> VertexWalks:
+        """Walks that remember nothing, for rows with bounds of their own and for large programs."""
+        program = self.owner.program
+        return VertexWalks(program, self.matrix or Entries.of(program), self.preference, most=1)
 
     def set_bounds(self, program: Program) -> None:
         super().set_bounds(program)
@@ -276,9 +292,10 @@ class _Vertices(_Rows):
             if self.walks is not None and not self.owner.by_row:
                 self.walks.add(settled_point, basic)
             return settled_point[: self.n]
-        if self.walks is not None:
-            # HiGHS leaves improvements below its tolerance undone; a walk ends where rounding does.
-            vertex = self.walks.minimize_from(unit, settled_point, basic, self.lower, self.upper)
+        # HiGHS leaves improvements below its tolerance undone; a walk ends where rounding does.
+        if self.walks is not None or (self.can_settle and 0.0 < _least(unit) < _FAR_APART):
+            walks = self.walks or self.one_walk
+            vertex = walks.minimize_from(unit, settled_point, basic, self.lower, self.upper)
             if vertex is not None:
                 return vertex
         return self.settle(self.break_tie(unit, point, duals, row))[: self.n]
