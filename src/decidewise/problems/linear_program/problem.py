@@ -357,6 +357,11 @@ class LinearProgram(MappedProblem):
         return None if self.no_polyhedron else self._region_of_decisions
 
     @property
+    def relaxation(self) -> Polyhedron | None:
+        """The constraints without whole numbers, under the same conditions."""
+        return None if self._no_relaxation else self._region_of_decisions
+
+    @property
     def in_variables(self) -> Problem:
         """The program in its variables, where there is no polyhedron of its decisions: for CaVE and LAVA."""
         if self.n_rows is not None or self.polyhedron is not None:
@@ -372,14 +377,18 @@ class LinearProgram(MappedProblem):
     @property
     def no_polyhedron(self) -> str | None:
         """Why there is no polyhedron, or None where there is one."""
+        if self._no_relaxation is None and self._solver.program.integrality is not None and not self.is_integer:
+            return "only some of its variables are in whole numbers"
+        return self._no_relaxation
+
+    @property
+    def _no_relaxation(self) -> str | None:
         if self._bounds is not None:
             return "its right-hand sides or bounds differ by row"
         if self.has_known:
             return "it has known costs beside the predicted ones"
         if self._order is None:
             return "its decisions are expressions of variables, or leave some variables out"
-        if self._solver.program.integrality is not None and not self.is_integer:
-            return "only some of its variables are in whole numbers"
         return None
 
     @cached_property
