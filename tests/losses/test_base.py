@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+from decidewise import DecisionRegressor, OptimalityWarning
 from decidewise.losses import SHARED, DecisionTarget, Loss, SpoPlus, Target, registry
 from decidewise.problems import Knapsack, TopK
 
@@ -117,3 +118,20 @@ def test_refresh_sees_a_minimisation():
         problem = TopK(3, 1, sense=sense)
         Watches().refreshed(COSTS, Watches().prepare(problem, COSTS), np.random.default_rng(0))
     np.testing.assert_array_equal(seen, [COSTS, -COSTS])
+
+
+class Mistaken(TopK):
+    """Chooses the worst where it should choose the best."""
+
+    def minimize(self, costs):
+        return super().minimize(-costs)
+
+
+@pytest.mark.parametrize(("sense", "wrong"), [("min", "maximise"), ("max", "minimise")])
+def test_a_problem_that_maximises_by_mistake_is_told_so_when_it_labels(sense, wrong):
+    costs = np.random.default_rng(0).uniform(1, 2, size=(50, 5))
+    with pytest.warns(OptimalityWarning, match=f"another row is better.*Does it {wrong} although.*{sense!r}"):
+        SpoPlus().prepare(Mistaken(5, 2, sense=sense), costs)
+    with pytest.warns(OptimalityWarning, match=f"Does it {wrong}"):
+        DecisionRegressor(Mistaken(5, 2, sense=sense), epochs=1, random_state=0).fit(costs[:, :2], costs)
+    SpoPlus().prepare(TopK(5, 2, sense=sense), costs)  # and warnings are errors

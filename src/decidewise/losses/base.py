@@ -16,6 +16,7 @@ needs and what kind of gradient it returns. `decidewise.testing.check_loss` chec
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -27,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from decidewise.checks import FloatArray, as_matrix, as_rng, check_range, check_same_rows
-from decidewise.errors import SolverError
+from decidewise.errors import OptimalityWarning, SolverError
 from decidewise.polyhedra import Polyhedron
 from decidewise.problems.base import Problem, as_problem, check_rows
 from decidewise.progress import tracked
@@ -171,7 +172,9 @@ class DecisionTarget(Target):
     @classmethod
     def _labelled(cls, problem: Problem, costs: FloatArray, *, relaxed: bool) -> Self:
         decisions = solve_labels(problem, costs, relaxed=relaxed)
-        return cls(problem, costs, decisions, row_dot(costs, decisions))
+        values = row_dot(costs, decisions)
+        _warn_if_not_optimal(problem, costs, decisions, values)
+        return cls(problem, costs, decisions, values)
 
 
 def solve_labels(problem: Problem, costs: FloatArray, *, relaxed: bool = False) -> FloatArray:
@@ -405,6 +408,24 @@ class Loss(ABC):
 def _sign(problem: Problem) -> float:
     """Return the factor, 1 or -1, that turns costs of the problem into costs to be minimised."""
     return -1.0 if problem.sense == "max" else 1.0
+
+
+def _warn_if_not_optimal(problem: Problem, costs: FloatArray, decisions: FloatArray, values: FloatArray) -> None:
+    """Warn if the decisions of other rows are better on average, as they are if a solver maximises by mistake."""
+    if problem.n_rows is not None:
+        return  # a decision of another row need not be feasible
+    with np.errstate(over="ignore", invalid="ignore"):
+        others = row_dot(costs, np.roll(decisions, 1, axis=0)).sum()
+        is_worse = others < values.sum() - 1e-3 * np.abs(values).sum()
+    if is_worse:
+        wrong = "minimise" if problem.sense == "max" else "maximise"
+        warnings.warn(
+            "on average, the decision for another row is better than the optimal one, so the problem does not return "
+            f"optimal decisions, and no loss can learn from them. Does it {wrong} although its sense is "
+            f"{problem.sense!r}? decidewise.testing.check_problem shows a row on which it fails.",
+            OptimalityWarning,
+            stacklevel=2,
+        )
 
 
 def row_dot(a: FloatArray, b: FloatArray) -> FloatArray:
