@@ -7,6 +7,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 SETTINGS := pyproject.toml $(CONSTRAINTS)
 # Packages of which only the data are read; what they need themselves is not installed.
 DATA_PACKAGES := skfolio==1.12.2 ddop==0.7.6
+# A reference that tests compare with. It asks for NumPy 1, and runs with NumPy 2 all the same.
+PEER_PACKAGES := qpth==0.0.18
 
 .PHONY: help docs linkcheck demo paper better real field test lint build fuzz chromium speed race format clean
 
@@ -86,6 +88,7 @@ $(VENV)/.core: $(SETTINGS) | $(BIN)/python
 $(VENV)/.test: $(SETTINGS) | $(BIN)/python
 	@echo "Installing decidewise with what the tests need (once; a few minutes on a new machine) ..."
 	$(PIP) --editable '.[test]'
+	$(PIP) --no-deps $(PEER_PACKAGES)
 	@touch $@
 
 $(VENV)/.docs: $(SETTINGS) | $(BIN)/python

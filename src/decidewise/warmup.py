@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from decidewise.models import DecisionRegressor
+from decidewise.models.linear.blocks import RowBlocks
+from decidewise.models.linear.column_sums import column_sums
 from decidewise.problems import (
     Assignment,
     Inventory,
@@ -24,6 +26,7 @@ from decidewise.problems import (
     VehicleRouting,
 )
 from decidewise.runtime.compilation import announcer
+from decidewise.streams.column_matrix import ColumnMatrix
 
 
 def warm_up() -> None:
@@ -70,6 +73,7 @@ def _tasks() -> dict[str, Callable[[], None]]:
         "LAVA": lambda: _train(path, "lava"),
         "I-MLE": lambda: _train(path, "imle"),
         "CaVE on tours": lambda: _train(tour, "cave"),
+        "sums over columns of files": _sum_columns,
     }
 
 
@@ -79,6 +83,11 @@ def _costs(problem: Problem, n_rows: int) -> np.ndarray:
 
 def _solve(problem: Problem) -> None:
     problem.solve(_costs(problem, 5))
+
+
+def _sum_columns() -> None:
+    column = ColumnMatrix([np.ones(1)])
+    column_sums(RowBlocks(column, column, exponent=1.0), np.zeros(1))
 
 
 def _train(problem: Problem, loss: str) -> None:

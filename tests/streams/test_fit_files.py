@@ -35,6 +35,14 @@ MODELS = [
 ]
 
 
+@pytest.fixture(params=[False, True], ids=["small", "large"])
+def large(request, monkeypatch):
+    """Whether files count as large, so that sums come straight from their columns."""
+    if request.param:
+        monkeypatch.setattr("decidewise.streams.files._LARGE", 0)
+    return request.param
+
+
 def parameters(model):
     learner = getattr(model, "estimator_", model)
     return np.column_stack([learner.intercept_, learner.coef_])
@@ -46,7 +54,7 @@ def close(found, expected, tolerance=1e-9):
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_files_give_the_fit_in_memory(model, weighted, table, folder):
+def test_files_give_the_fit_in_memory(model, weighted, large, table, folder):
     streamed = clone(model).fit_files(folder, **COLUMNS, sample_weight="w" if weighted else None)
     expected = clone(model).fit(table.X, table.costs, sample_weight=table.weights if weighted else None)
     # Intercepts extrapolate over a million deviations; so compare coefficients and predictions.
@@ -65,19 +73,22 @@ def test_other_formats(write, table, folder, tmp_path):
     assert close(parameters(found)[:, 1:], parameters(WiseRegressor().fit(table.X, table.costs))[:, 1:])
 
 
-def test_digits_depend_on_the_blocks_alone(table, tmp_path, monkeypatch):
+@pytest.mark.parametrize("model", [GeneralizedLinear("gamma"), WiseRegressor()], ids=repr)
+def test_digits_depend_on_the_blocks_alone(model, large, table, tmp_path, monkeypatch):
     parquet.write_table(table.arrow, tmp_path / "a.parquet")
-    few = GeneralizedLinear("gamma").fit_files(tmp_path, **COLUMNS)
-    arrays = GeneralizedLinear("gamma").fit_rows(ArrayRows(table.X, table.costs, block_rows=600))
+    few = clone(model).fit_files(tmp_path, **COLUMNS)
+    arrays = clone(model).fit_rows(ArrayRows(table.X, table.costs, block_rows=600))
 
     class FiveThreads:
         __enter__ = lambda self: 5  # noqa: E731
         __exit__ = lambda self, *_: None  # noqa: E731
 
     monkeypatch.setattr("decidewise.streams.ahead.one_library_thread", FiveThreads)
-    many = GeneralizedLinear("gamma").fit_files(tmp_path, **COLUMNS)
+    many = clone(model).fit_files(tmp_path, **COLUMNS)
     assert (parameters(few) == parameters(many)).all()
-    assert close(parameters(arrays), parameters(few), 1e-12)  # arrays are laid out in rows, and files in columns
+    assert close(
+        parameters(arrays)[:, 1:], parameters(few)[:, 1:], 1e-12
+    )  # arrays are laid out in rows, and files in columns
 
 
 @pytest.mark.parametrize(("model", "n_passes"), [(WiseRegressor(), 1), (WiseRegressor(lifted=True), 3)], ids=repr)
@@ -185,7 +196,7 @@ def test_long_tables_that_are_not_sorted_or_not_complete(items, tmp_path):
             WiseRegressor().fit_files(path, **arguments)
 
 
-def test_a_killed_run_continues_bit_for_bit(folder, tmp_path, monkeypatch):
+def test_a_killed_run_continues_bit_for_bit(large, folder, tmp_path, monkeypatch):
     checkpoint = tmp_path / "checkpoint.npz"
     keep = {"checkpoint": checkpoint, "checkpoint_every": 0.0}
     model = WiseRegressor(GeneralizedLinear("gamma"), scale="mean")
@@ -266,7 +277,7 @@ def test_what_is_no_checkpoint(folder, tmp_path):
         WiseRegressor().fit_files(folder, **COLUMNS, checkpoint=tmp_path / "d.npz")
 
 
-def test_a_missing_value_names_file_row_and_column(table, folder, tmp_path):
+def test_a_missing_value_names_file_row_and_column(large, table, folder, tmp_path):
     table.write(tmp_path)
     values = table.costs[1_100:2_000, 1].copy()
     values[777] = np.nan
@@ -315,6 +326,23 @@ def test_a_file_that_changes_while_it_is_read(table, tmp_path, monkeypatch):
         file.write(b"more")
     with pytest.raises(ValueError, match=r"a\.parquet changed while it was read \(it had"):
         list(blocks)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "csv"])
+def test_a_file_that_is_cut_or_written_again_while_it_is_read(kind, table, tmp_path):
+    path = tmp_path / f"a.{kind}"
+    write = {"parquet": parquet.write_table, "arrow": feather.write_feather, "csv": csv.write_csv}[kind]
+    for cut in (True, False):
+        write(table.arrow, path)
+        blocks = FileRows(path, **COLUMNS).blocks()
+        next(blocks)
+        if cut:
+            os.truncate(path, 100)  # an Arrow file is mapped: to read beyond its end would end the process
+        else:
+            os.utime(path, ns=(0, 0))
+        what = "it had .* bytes and now has 100" if cut else "it was written again"
+        with pytest.raises(ValueError, match=rf"a\.{kind} changed while it was read \({what}\)"):
+            list(blocks)
 
 
 def test_bad_arguments(folder, tmp_path):
@@ -374,14 +402,14 @@ def test_memory_is_bounded_by_blocks_whatever_the_file(tmp_path):
     part = pa.table(
         {name: rng.random(2**14) for name in [*(f"x_{j}" for j in range(10)), *(f"c_{j}" for j in range(6))]}
     )
-    for name, times in (("small", 2), ("large", 40)):
+    for name, times in (("small", 17), ("large", 80)):
         with parquet.ParquetWriter(tmp_path / f"{name}.parquet", part.schema, compression="none") as file:
             for _ in range(times):
                 file.write_table(part)
     size = (tmp_path / "large.parquet").stat().st_size
-    assert size > 80e6
+    assert size > 160e6
     command = [sys.executable, "-c", MEASURE, tmp_path / "large.parquet", tmp_path / "small.parquet"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     in_blocks, in_memory = map(int, done.stdout.split())
-    assert in_blocks < size / 8
+    assert in_blocks < size / 4  # a few blocks of half a megabyte, and what allocators keep: 5 to 20 MB
     assert in_memory > size / 2  # what is measured would show it

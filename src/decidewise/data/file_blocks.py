@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from decidewise.data.files import (
     check_same_columns,
     check_text,
@@ -18,6 +20,7 @@ from decidewise.data.files import (
 )
 from decidewise.errors import InputError
 from decidewise.runtime.extras import require
+from decidewise.streams.table_file import what_changed
 
 #: Bytes of numbers in one block, and of text that is parsed at once.
 _BLOCK_BYTES, _TEXT_BYTES = 2**22, 2**21
@@ -189,8 +192,13 @@ class FileBlocks:
 
             with pa.memory_map(str(path)) as mapped, ipc.open_file(mapped) as file:
                 for place in range(file.num_record_batches):
-                    batch = file.get_batch(place)
-                    yield pa.Table.from_batches([batch]).select(list(self.names)), size // file.num_record_batches
+                    table = pa.Table.from_batches([file.get_batch(place)]).select(list(self.names))
+                    share = size // file.num_record_batches
+                    for first in range(0, table.num_rows, self.block_rows):
+                        self._check_unchanged(path)  # the system ends a process that reads beyond the end of a file
+                        part = table.slice(first, self.block_rows)
+                        # Copied, since what is mapped can still change.
+                        yield part.take(np.arange(part.num_rows)), share * part.num_rows // table.num_rows
         else:
             with pa.OSFile(str(path)) as raw, self._open_text(path, raw, self._types) as file:
                 done = 0
@@ -217,7 +225,7 @@ class FileBlocks:
     def _check_unchanged(self, path: Path) -> None:
         now = _stamp(path) if path.exists() else None
         if now != self._stamps[path]:
-            what = "was deleted" if now is None else f"had {self._stamps[path][0]:,} bytes and now has {now[0]:,}"
+            what = what_changed(self._stamps[path], now)
             raise InputError(
                 f"{path.name} changed while it was read (it {what}), so the result would mix old and new rows. Start "
                 "again when nothing writes to it."

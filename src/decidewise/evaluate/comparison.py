@@ -14,6 +14,9 @@ from decidewise.evaluate.hindsight import Hindsight
 from decidewise.evaluate.intervals import Blocks, Bootstrap, Interval
 from decidewise.problems.base import Problem
 
+#: From fewer blocks than this, intervals may hold less often than they say: see `docs/intervals.md`.
+FEW_BLOCKS = 8
+
 
 def regret_interval(
     problem: Problem,
@@ -152,7 +155,16 @@ class Comparison(Sequence[ComparisonRow]):
         lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
         blocks = f" in blocks of {self.block_length}" if self.block_length > 1 else ""
         footnote = f"{100 * self.level:g} % {self.method} intervals over {self.n_samples:,} rows{blocks}."
-        return "\n".join([*lines, footnote])
+        return "\n".join([*lines, f"{footnote} {self.caution}".rstrip()])
+
+    @property
+    def caution(self) -> str:
+        """A sentence if rows in an order may be too few for intervals that hold as often as they say; otherwise ""."""
+        n_blocks = self.n_samples // self.block_length
+        if self.block_length == 1 or n_blocks >= FEW_BLOCKS:
+            return ""
+        share = f"fewer than {100 * self.level:g} % of such intervals hold"
+        return f"{self.n_samples:,} rows make {n_blocks} blocks only: if rows depend on each other for long, {share}."
 
 
 def compare(

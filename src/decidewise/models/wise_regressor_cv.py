@@ -36,7 +36,7 @@ from decidewise.models.selection.out_of_fold import OutOfFold
 from decidewise.models.selection.polish import polished
 from decidewise.models.selection.race import n_models_to_score, race
 from decidewise.models.selection.row_folds import RowFolds
-from decidewise.models.selection.scores import named, reasons, table
+from decidewise.models.selection.scores import average_weights, choose, named, reasons, table
 from decidewise.models.selection.sums import fit_on_rows
 from decidewise.problems.base import Problem, as_problem, check_rows
 from decidewise.streams.rows import RowSource
@@ -50,6 +50,11 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
     error of this difference cannot be told apart: they are fitted on all rows, and their predicted directions are
     averaged. If it is not proven that they decide better than the training mean, this has a share in the average.
     `docs/choosing.md` shows what both gain over choosing one of the candidates.
+
+    `fit_files`, and `decidewise.distributed.fit`, choose by the same rule on rows that are not in memory, among the
+    candidates that are sums over rows: the training mean, forecasts, and linear models with any exponent, deviance and
+    scale. Candidates with scaled, quadratic or smooth features, for outliers, and trees need all rows; they are listed
+    as not tried.
 
     Parameters
     ----------
@@ -193,16 +198,15 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
             self.notes_ = {**candidates.notes, "SPO+": note}
             self.cv_results_ = scores.results
             self.n_solves_ = scores.n_solves
-            self.best_index_ = scores.choose(self.rule)
-            self.best_name_ = scores.names[self.best_index_]
-            averages = self.rule == "average"
-            self.weights_ = scores.weights(constant_names(candidates)) if averages else {self.best_name_: 1.0}
-            self.members_ = list(self.weights_)
+            self._decide(candidates)
             self.best_estimator_ = self._combined({**candidates, **trained}).fit(X, costs)
         return self
 
     def _fit_rows(self, source: RowSource) -> None:
-        """Choose among the candidates that are sums over rows, and fit the choice, in passes over a source."""
+        """Choose among the candidates that are sums over rows, and fit the choice, in passes over a source.
+
+        The rule is that of rows in memory.
+        """
         self._check_parameters()
         if self.problem.n_rows is not None or not isinstance(self.cv, int) or self.lags or self.train_solves:
             raise ValueError(
@@ -221,12 +225,17 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
             self.problem, source, candidates, folds=folds_of_rows, max_solves=self.max_solves, seed=seed
         )
         self.notes_, self.cv_results_, self.n_solves_ = dict(candidates.notes), choice.results, choice.n_solves
-        self.best_index_ = choice.choose(self.rule)
-        names = list(candidates)
-        self.best_name_ = names[self.best_index_]
-        self.members_ = [names[place] for place in choice.close] if self.rule == "average" else [self.best_name_]
-        self.weights_ = dict.fromkeys(self.members_, 1 / len(self.members_))
+        self._decide(candidates)
         self.best_estimator_ = fit_on_rows(self._combined(candidates), source)
+
+    def _decide(self, candidates: Candidates) -> None:
+        """Set what is chosen, from the results."""
+        self.best_index_ = choose(self.cv_results_, self.rule)
+        self.best_name_ = str(self.cv_results_["candidate"][self.best_index_])
+        averages = self.rule == "average"
+        constant = constant_names(candidates)
+        self.weights_ = average_weights(self.cv_results_, constant) if averages else {self.best_name_: 1.0}
+        self.members_ = list(self.weights_)
 
     def predict(self, X: Any) -> FloatArray:
         """Return the costs (n, d) that the chosen model predicts."""

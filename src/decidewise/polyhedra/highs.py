@@ -21,13 +21,15 @@ from decidewise.errors import SolverError
 from decidewise.polyhedra.polyhedron import Polyhedron
 from decidewise.polyhedra.program import Highs, Program
 from decidewise.polyhedra.settled_vertex import Entries, IntArray, settled
-from decidewise.polyhedra.vertex_walks import CLEAR, SMALL, ZERO, VertexWalks
+from decidewise.polyhedra.vertex_walks import CLEAR, SMALL, VertexWalks
 from decidewise.scaling import unit_rows
 
 _BLOCK = 64  # rows that start from the vertices of the rows before them
 _MOST_STARTS, _MOST_ENTRIES = 1024, 2**23
 _PRIMAL, _DUAL = 4, 1  # strategies of HiGHS
 _DRIFT = 1e-11
+#: Reduced costs up to this count as zero where HiGHS itself breaks ties, for costs of unit length.
+_ZERO = 2e-9
 #: Costs are huge if they are this many times as large as the next smaller one; what replaces them is smaller.
 _GAP, _CAP = 1e3, 1e2
 #: Costs of programs in whole numbers have this length: HiGHS leaves improvements below 1e-6 undone.
@@ -63,10 +65,11 @@ class Solver:
 
     Ties in a linear program: of all optimal vertices the one with the least `r·w`, where `r` are fixed random numbers
     between 1 and 2; where there is no least, the one with the least `r·s`, where `s` are the distances of variables and
-    constraints from their bounds. Costs count as tied where they differ by less than about 1e-9 of the length of the
-    row. Where some costs are more than a thousand times as large as all others, and an optimal point need not pay them,
-    the others decide at their own scale. Ties in a program in whole numbers: the same vertex if it is whole, and
-    otherwise the point that HiGHS finds first.
+    constraints from their bounds. Where walks settle the vertex (see `VertexWalks`), costs are tied if rounding cannot
+    tell them apart; where HiGHS does, if they differ by less than about 1e-9 of the length of the row. Where some costs
+    are more than a thousand times as large as all others, and an optimal point need not pay them, the others decide at
+    their own scale. Ties in a program in whole numbers: the same vertex if it is whole, and otherwise the point that
+    HiGHS finds first.
 
     Parameters
     ----------
@@ -228,7 +231,7 @@ class _Vertices(_Rows):
     """Vertices: by walks where the program is small, and otherwise by HiGHS from the best vertex known."""
 
     def __init__(self, owner: Solver) -> None:
-        tolerances = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": ZERO / 2}
+        tolerances = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": _ZERO / 2}
         super().__init__(owner, solver="simplex", presolve="off", **tolerances)
         program = owner.program
         self.n, self.numbers = len(program.lower), np.arange(sum(program.A.shape))
@@ -236,7 +239,9 @@ class _Vertices(_Rows):
         self.preference = np.random.default_rng(0).uniform(1.0, 2.0, self.n)
         is_small = VertexWalks.fits(program)
         self.matrix = Entries.of(program) if is_small else None
-        self.walks = VertexWalks(program, self.matrix, self.preference) if self.matrix and not owner.by_row else None
+        self.walks = None
+        if self.matrix:
+            self.walks = VertexWalks(program, self.matrix, self.preference, **({"most": 1} if owner.by_row else {}))
         size = max(1, min(_MOST_STARTS, _MOST_ENTRIES // self.n))
         self.count, self.vertices = 0, np.empty((0 if owner.by_row else size, self.n))
         self.starts: list[Any] = [None] * size
@@ -256,18 +261,27 @@ class _Vertices(_Rows):
             self.middle = (self.lower + self.upper) / 2
 
     def answer(self, units: FloatArray, points: FloatArray) -> Any:
-        return super().answer(units, points) if self.walks is None else self.walks.minimize(units, points)
+        if self.walks is None or self.owner.by_row:
+            return super().answer(units, points)
+        return self.walks.minimize(units, points)
 
     def solve(self, unit: FloatArray, row: int) -> FloatArray:
         start = self.start(unit)
         if start is None or not self.run_from(unit, start):
             self.run_anew(unit, row)
         point, duals = self.read(unit)
-        basic = self.basic()
-        self.remember(point, basic)
-        if (self.movable & ~self.held(point, duals, CLEAR) & ~np.isin(self.numbers, basic)).any():
-            point = self.break_tie(unit, point, duals, row)
-        return self.settle(point)[: self.n]
+        basic, settled_point = self.basic(), self.settle(point)
+        self.remember(point)
+        if not (self.movable & ~self.held(point, duals, CLEAR) & ~np.isin(self.numbers, basic)).any():
+            if self.walks is not None and not self.owner.by_row:
+                self.walks.add(settled_point, basic)
+            return settled_point[: self.n]
+        if self.walks is not None:
+            # HiGHS leaves improvements below its tolerance undone; a walk ends where rounding does.
+            vertex = self.walks.minimize_from(unit, settled_point, basic, self.lower, self.upper)
+            if vertex is not None:
+                return vertex
+        return self.settle(self.break_tie(unit, point, duals, row))[: self.n]
 
     def start(self, unit: FloatArray) -> Any:
         """Return a basis to start from, or None.
@@ -280,10 +294,8 @@ class _Vertices(_Rows):
         known = min(self.count, len(self.starts))
         return self.starts[int(np.argmin(self.vertices[:known] @ unit))] if known else None
 
-    def remember(self, point: FloatArray, basic: IntArray) -> None:
+    def remember(self, point: FloatArray) -> None:
         """Keep a vertex and its basis, where others can start; the oldest gives way."""
-        if self.walks is not None:
-            self.walks.add(self.settle(point), basic)
         if self.owner.by_row:
             if len(self.starts_within) > _MOST_ENTRIES // len(self.numbers):
                 self.starts_within.pop(next(iter(self.starts_within)))
@@ -360,7 +372,7 @@ class _Vertices(_Rows):
                 if not self.highs.run(costs):
                     break
                 point, duals = self.read(costs)
-            self.fix(self.held(point, duals, ZERO), point)
+            self.fix(self.held(point, duals, _ZERO), point)
             # Along a variable without a bound the optimal points may go on without end; distances from bounds do not.
             for preference in (self.preference, self.bounded_preference()):
                 if self.highs.run(preference):

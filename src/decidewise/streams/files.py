@@ -10,12 +10,15 @@ from functools import cached_property
 from glob import glob
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from decidewise.checks import FloatArray, as_integer, listed
 from decidewise.progress import RowBar
 from decidewise.streams.ahead import map_in_order, read_ahead
 from decidewise.streams.checkpoint import Checkpoint
+from decidewise.streams.column_matrix import ColumnMatrix
 from decidewise.streams.columns import ColumnRoles
 from decidewise.streams.long_lines import arrange, items_of_first
 from decidewise.streams.rows import Rows, RowSource, located
@@ -23,10 +26,15 @@ from decidewise.streams.table_file import TableFile, open_table
 from decidewise.streams.tree import Combine, PairwiseTree, Sums, add
 
 #: Bytes of numbers in one block. A pass holds about six blocks at once on two cores.
-BLOCK_BYTES = 2**23
+BLOCK_BYTES = 2**24
 _MOST_ROWS, _LEAST_ROWS = 2**16, 256
 #: Rows that decide on the shift and the units of the sums.
 _FIRST_ROWS = 2048
+#: Bytes of files whose columns stay as they were read: enough for compiled sums to be worth loading the compiler.
+_LARGE = 2**25
+
+
+Stored: TypeAlias = FloatArray | ColumnMatrix
 
 
 class FileRows(RowSource):
@@ -41,7 +49,7 @@ class FileRows(RowSource):
     item_names : sequence of str, optional
         The items of a long table in their order; by default that of its first sample.
     block_rows : int, optional
-        Rows (samples of a long table) per block; by default about 8 MB of numbers. The last digits depend on it.
+        Rows (samples of a long table) per block; by default about 16 MB of numbers. The last digits depend on it.
 
     Examples
     --------
@@ -86,6 +94,7 @@ class FileRows(RowSource):
         default = min(_MOST_ROWS, max(_LEAST_ROWS, BLOCK_BYTES // (8 * max(1, width))))
         self.block_rows = default if block_rows is None else as_integer(block_rows, name="block_rows")
         self.description = "rows"
+        self._is_large = sum(file.stamp[0] for file in self.files) >= _LARGE
         self._counted: int | None = None
         # The block from which `first` took its rows, and the rest: the next pass goes on from there.
         self._begun: tuple[Rows, Iterator[Rows]] | None = None
@@ -169,8 +178,8 @@ class FileRows(RowSource):
             self._begun = rows, blocks
             some = slice(0, _FIRST_ROWS)
             weights = None if rows.weights is None else rows.weights[some].copy()
-            costs = None if rows.costs is None else rows.costs[some].copy()
-            return Rows(rows.X[some].copy(), costs, weights, rows.origin, rows.first, rows.columns)
+            costs = None if rows.stored_costs is None else rows.stored_costs[some].copy()
+            return Rows(rows.stored_features[some].copy(), costs, weights, rows.origin, rows.first, rows.columns)
         raise ValueError(f"{listed([file.name for file in self.files])} have no rows at all.")
 
     def _blocks_of(self, file: TableFile, first_line: int) -> Iterator[Rows]:
@@ -183,21 +192,27 @@ class FileRows(RowSource):
             if columns.items is None:
                 parts = self._wide(numbers)
             else:
-                parts = self._long(arrange(numbers, keys, columns, origin, line))
+                parts = self._long(arrange(np.array(numbers, dtype=np.float64), keys, columns, origin, line))
             yield Rows(*parts, origin, line, columns, keys=keys[0][::per_row] if keys else None)
-            line += numbers.shape[1]
+            line += len(numbers[0])
 
-    def _wide(self, numbers: FloatArray) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
-        """Return features, costs and weights of lines (k, b), one line per sample."""
+    def _wide(self, numbers: Sequence[FloatArray]) -> tuple[Stored, Stored | None, FloatArray | None]:
+        """Return features, costs and weights of columns (b,), one line per sample."""
         columns = self.columns
-        place = {name: number for number, name in enumerate(columns.numbers)}
+        own = dict(zip(columns.numbers, numbers, strict=True))
+        X: Stored
         if columns.per_item:
-            X = numbers[[[place[name] for name in item] for item in columns.features]].transpose(2, 0, 1)
+            X = np.array([[own[name] for name in item] for item in columns.features], dtype=np.float64)
+            X = X.transpose(2, 0, 1)
         else:
-            X = numbers[: len(columns.features)].T
-        costs = numbers[_places(place, columns.costs)].T if columns.costs else None
-        weights = numbers[place[columns.sample_weight]] if columns.sample_weight else None
+            X = self._matrix([own[name] for name in columns.features])
+        costs = self._matrix([own[name] for name in columns.costs]) if columns.costs else None
+        weights = np.asarray(own[columns.sample_weight], dtype=np.float64) if columns.sample_weight else None
         return X, costs, weights
+
+    def _matrix(self, columns: Sequence[FloatArray]) -> Stored:
+        matrix = ColumnMatrix(columns)
+        return matrix if self._is_large else matrix.array
 
     def _long(self, samples: FloatArray) -> tuple[FloatArray, FloatArray | None, FloatArray | None]:
         """Return features, costs and weights of samples (b, d, k)."""
@@ -255,13 +270,6 @@ def find_files(paths: Any) -> list[Path]:
     if twice:
         raise ValueError(f"{twice[0]} is listed twice; its rows would count double.")
     return found
-
-
-def _places(place: dict[str, int], names: Sequence[str]) -> Any:
-    """Return the places of columns, as a slice if they are neighbours, so that nothing is copied."""
-    places = [place[name] for name in names]
-    neighbours = places == list(range(places[0], places[0] + len(places)))
-    return slice(places[0], places[0] + len(places)) if neighbours else places
 
 
 def _difference(own: ColumnRoles, first: ColumnRoles) -> str:

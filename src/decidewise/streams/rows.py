@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from decidewise.checks import FloatArray
+from decidewise.streams.column_matrix import ColumnMatrix
 from decidewise.streams.columns import ColumnRoles
 from decidewise.streams.tree import Combine, Sums, add
 
@@ -24,8 +25,10 @@ class Rows:
 
     Attributes
     ----------
-    X : ndarray of shape (b, p) or (b, d, q)
+    X : ndarray of shape (b, p) or (b, d, q), or a data frame
     costs : ndarray of shape (b, d), or None for rows to decide on
+    stored_features, stored_costs
+        The same as they are stored: those of a file may be a `ColumnMatrix`, which is an array once one is asked for.
     weights : ndarray of shape (b,), or None for ones
     origin : str
         The file or the partition.
@@ -39,8 +42,8 @@ class Rows:
         The keys of the rows, if the source has a column of them.
     """
 
-    X: FloatArray
-    costs: FloatArray | None = None
+    stored_features: FloatArray | ColumnMatrix
+    stored_costs: FloatArray | ColumnMatrix | None = None
     weights: FloatArray | None = None
     origin: str = "the arrays"
     first: int = 0
@@ -49,7 +52,17 @@ class Rows:
     keys: Any = None
 
     def __len__(self) -> int:
-        return len(self.X)
+        return len(self.stored_features)
+
+    @property
+    def X(self) -> FloatArray:  # noqa: N802
+        """The features of the rows."""
+        return as_stored_array(self.stored_features)
+
+    @property
+    def costs(self) -> FloatArray | None:
+        """The costs of the rows."""
+        return None if self.stored_costs is None else as_stored_array(self.stored_costs)
 
     def check(self) -> None:
         """Raise if an entry is not finite, or a weight negative; name the origin, the row and the column."""
@@ -79,6 +92,11 @@ class Rows:
         lines = f"rows {self.first + row * n_items} to {self.first + (row + 1) * n_items - 1}"
         item = f", item {columns.item_names[others[0]]}" if others else ""
         return f"{lines}{item}, column {columns.name_of(what, others)!r}"
+
+
+def as_stored_array(stored: FloatArray | ColumnMatrix) -> FloatArray:
+    """Return what is stored as an array, or as the data frame that it is."""
+    return stored.array if isinstance(stored, ColumnMatrix) else stored
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from decidewise.checks import FloatArray
 from decidewise.runtime.extras import require
 from decidewise.runtime.files import whole_file
 
@@ -65,6 +64,7 @@ class TableFile(ABC):
     KINDS: ClassVar = (".parquet", ".pq", ".arrow", ".feather", ".ipc", ".csv")
 
     n_lines: int | None = None
+    _is_mapped = False
 
     def __init__(self, path: Path) -> None:
         self.path, self.name, self.stamp = path, str(path), _stamp(path)
@@ -99,7 +99,7 @@ class TableFile(ABC):
         """Raise if the file is not what it was when it was opened."""
         now = _stamp(self.path) if self.path.exists() else None
         if now != self.stamp:
-            what = "was deleted" if now is None else f"had {self.stamp[0]:,} bytes and now has {now[0]:,}"
+            what = what_changed(self.stamp, now)
             raise ValueError(
                 f"{self.path} changed while it was read (it {what}), so the sums over its rows would mix old and new. "
                 "Start again when nothing writes to it."
@@ -107,28 +107,36 @@ class TableFile(ABC):
 
     def pieces(
         self, numbers: Sequence[str], keys: Sequence[str], first_line: int, n_lines: int
-    ) -> Iterator[tuple[FloatArray, list[Any]]]:
-        """Yield numbers (k, n_lines) and key columns as Arrow arrays, `n_lines` lines at a time, from a line on."""
-        with self._named_errors():
-            import pyarrow  # noqa: PLC0415 - an optional dependency
+    ) -> Iterator[tuple[list[Any], list[Any]]]:
+        """Yield columns of numbers (b,) and key columns as Arrow arrays, `n_lines` lines at a time, from a line on.
 
-            filled, block = 0, np.empty((len(numbers), n_lines))
-            held: list[list[Any]] = [[] for _ in keys]
+        Numbers in batches as long as a piece are not copied, unless the file is mapped: then they could still change.
+        """
+        with self._named_errors():
+            held, n_held = [], 0
             for batch in self._batches(numbers, keys, first_line, n_lines):
                 done = 0
                 while done < batch.num_rows:
-                    n = min(batch.num_rows - done, n_lines - filled)
-                    for row, name in enumerate(numbers):
-                        column = batch.column(name).slice(done, n)
-                        block[row, filled : filled + n] = _as_numbers(column)
-                    for parts, name in zip(held, keys, strict=True):
-                        parts.append(batch.column(name).slice(done, n))
-                    done, filled = done + n, filled + n
-                    if filled == n_lines:
-                        yield block, [pyarrow.chunked_array(parts).combine_chunks() for parts in held]
-                        filled, block, held = 0, np.empty((len(numbers), n_lines)), [[] for _ in keys]
-            if filled:
-                yield block[:, :filled], [pyarrow.chunked_array(parts).combine_chunks() for parts in held]
+                    part = batch.slice(done, n_lines - n_held)
+                    held.append(part)
+                    done, n_held = done + part.num_rows, n_held + part.num_rows
+                    if n_held == n_lines:
+                        yield self._piece(held, numbers, keys)
+                        held, n_held = [], 0
+            if held:
+                yield self._piece(held, numbers, keys)
+
+    def _piece(self, parts: Sequence[Any], numbers: Sequence[str], keys: Sequence[str]) -> tuple[list[Any], list[Any]]:
+        """Return the columns of some record batches, one after the other."""
+        import pyarrow  # noqa: PLC0415 - an optional dependency
+
+        if self._is_mapped:
+            self.check_unchanged()  # the system ends a process that reads beyond the end of what it has mapped
+        columns = [[_as_numbers(part.column(name)) for part in parts] for name in numbers]
+        return (
+            [own[0] if len(own) == 1 and not self._is_mapped else np.concatenate(own) for own in columns],
+            [pyarrow.concat_arrays([part.column(name) for part in parts]) for name in keys],
+        )
 
     def _named_errors(self) -> _NamedErrors:
         return _NamedErrors(self)
@@ -162,6 +170,8 @@ class ParquetTable(TableFile):
 class ArrowTable(TableFile):
     """An Arrow file, also called Feather; reading can begin at any record batch."""
 
+    _is_mapped = True
+
     def _open(self) -> list[tuple[str, Any]]:
         from pyarrow import ipc  # noqa: PLC0415 - an optional dependency
 
@@ -172,8 +182,12 @@ class ArrowTable(TableFile):
         from pyarrow import ipc, memory_map  # noqa: PLC0415 - an optional dependency
 
         with memory_map(str(self.path)) as mapped, ipc.open_file(mapped) as file:
-            batches = (file.get_batch(number).select(_once(numbers, keys)) for number in range(file.num_record_batches))
-            yield from _after(batches, first_line)
+            batches = (self._batch(file, number) for number in range(file.num_record_batches))
+            yield from _after((batch.select(_once(numbers, keys)) for batch in batches), first_line)
+
+    def _batch(self, file: Any, number: int) -> Any:
+        self.check_unchanged()
+        return file.get_batch(number)
 
 
 class CsvTable(TableFile):
@@ -238,6 +252,17 @@ def _as_numbers(column: Any) -> Any:
     if pyarrow.types.is_decimal(column.type) or pyarrow.types.is_null(column.type):
         column = column.cast(pyarrow.float64())
     return column.to_numpy(zero_copy_only=False)
+
+
+def what_changed(before: tuple[int, int], now: tuple[int, int] | None) -> str:
+    """Return what happened to a file, from its size and time of change; None is no file.
+
+    >>> what_changed((1_000, 7), (1_200, 8)), what_changed((1_000, 7), (1_000, 8))
+    ('had 1,000 bytes and now has 1,200', 'was written again')
+    """
+    if now is None:
+        return "was deleted"
+    return "was written again" if now[0] == before[0] else f"had {before[0]:,} bytes and now has {now[0]:,}"
 
 
 def _stamp(path: Path) -> tuple[int, int]:

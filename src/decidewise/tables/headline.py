@@ -121,4 +121,4 @@ def how_measured(result: TableComparison) -> str:
     else:
         how = f"Chosen on {n_known:,} random rows and measured on {held} that were held out"
     blocks = f", in blocks of {result.table.block_length}" if result.table.block_length > 1 else ""
-    return f"{how}; intervals of 95 % by a paired bootstrap over these rows{blocks}."
+    return f"{how}; intervals of 95 % by a paired bootstrap over these rows{blocks}. {result.table.caution}".rstrip()

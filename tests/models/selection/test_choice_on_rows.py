@@ -39,7 +39,7 @@ def test_default_candidates_score_as_in_memory_in_few_passes(data, rule):
     found = WiseRegressorCV(data.problem, rule=rule, random_state=0).fit_rows(rows)
     menu = default_candidates(data.X, data.costs)
     possible = {name: model for name, model in menu.items() if is_sum_over_rows(model)}
-    assert len(possible) == 13
+    assert len(possible) == 14
     assert rows.n_passes < 30  # 65 fits of up to 15 passes each
     status = dict(zip(found.cv_results_["candidate"], found.cv_results_["status"], strict=True))
     assert {name for name, what in status.items() if what == "scored"} == set(possible)
@@ -48,11 +48,24 @@ def test_default_candidates_score_as_in_memory_in_few_passes(data, rule):
     scored = found.cv_results_["status"] == "scored"
     for key in ("regret", "standard_error", "difference", "difference_standard_error"):
         np.testing.assert_allclose(found.cv_results_[key][scored], expected.cv_results_[key], rtol=1e-9, atol=1e-9)
-    if rule != "average":
-        assert found.members_ == expected.members_
-        np.testing.assert_allclose(found.predict(data.X), expected.predict(data.X), rtol=1e-9)
+    assert found.members_ == expected.members_
+    np.testing.assert_allclose(found.predict(data.X), expected.predict(data.X), rtol=1e-9)
     assert found.best_name_ in found.members_
-    assert found.n_solves_ == 14 * N
+    assert found.n_solves_ == 15 * N
+
+
+def test_an_average_is_drawn_to_the_mean_as_in_memory(data):
+    rng = np.random.default_rng(0)
+    noise = rng.uniform(1, 2, size=data.costs.shape) + 0.02 * data.costs / data.costs.mean()  # almost nothing to learn
+    names = ("training mean", "least squares", "wise")
+    candidates = {name: model for name, model in default_candidates(data.X, noise).items() if name in names}
+    found = WiseRegressorCV(data.problem, candidates, random_state=0).fit_rows(ArrayRows(data.X, noise, block_rows=100))
+    folds = PredefinedSplit(np.arange(N) % 5)
+    expected = WiseRegressorCV(data.problem, candidates, cv=folds, random_state=0).fit(data.X, noise)
+    assert found.weights_.keys() == expected.weights_.keys()
+    assert 0 < found.weights_["training mean"] < 1
+    assert found.weights_ == pytest.approx(expected.weights_)
+    np.testing.assert_allclose(found.predict(data.X), expected.predict(data.X), rtol=1e-9)
 
 
 def test_blocks_do_not_matter_and_a_budget_bounds_the_solver_calls(data):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from decidewise.evaluate import Hindsight
-from decidewise.models.selection.scores import CandidateScores
+from decidewise.models.selection.scores import CandidateScores, average_weights
 from decidewise.problems import Ball
 
 
@@ -50,14 +50,16 @@ def test_what_ignores_the_features_has_a_share_until_two_standard_errors_prove_a
     n = 400
     signs = np.resize([1.0, -1.0], n)
     error = 1 / np.sqrt(n - 1)  # of the mean of the signs
-    found = scored(np.vstack([5 + signs + standard_errors * error, np.full(n, 5.0)])).weights(constant)
+    found = average_weights(scored(np.vstack([5 + signs + standard_errors * error, np.full(n, 5.0)])).results, constant)
     assert list(found) == list(expected)
     assert found == pytest.approx(expected)
 
 
 def test_of_several_that_ignore_the_features_the_best_has_the_share():
     signs = np.resize([1.0, -1.0], 400)
-    found = scored(np.vstack([9 + signs, 5.05 + signs, np.full(400, 5.0)])).weights(["model 0", "model 1"])
+    found = average_weights(
+        scored(np.vstack([9 + signs, 5.05 + signs, np.full(400, 5.0)])).results, ["model 0", "model 1"]
+    )
     assert list(found) == ["model 1", "model 2"]
 
 

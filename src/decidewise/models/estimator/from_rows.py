@@ -48,7 +48,7 @@ class FitsRows(ABC):
             The columns of the sample keys and of the item keys of a long table. All lines of a sample must be next to
             each other in one file. Items are in the order in which the first sample lists them.
         block_rows : int, optional
-            Rows per block; by default about 8 MB of numbers. The digits beyond rounding depend on it, but not on the
+            Rows per block; by default about 16 MB of numbers. The digits beyond rounding depend on it, but not on the
             number of threads.
         checkpoint : path, optional
             A file for what is finished: if the run is killed, the same call continues from it, with the same result

@@ -16,11 +16,13 @@ from decidewise.models.linear.blocks import (
     BLOCK_ROWS,
     Block,
     Blocks,
+    RowBlocks,
     SummedBlocks,
     blocks_per_task,
     partial_sums,
     weighted_block,
 )
+from decidewise.models.linear.column_sums import column_sums
 from decidewise.models.linear.units import out_of_units, tame_unit
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -88,6 +90,10 @@ class Moments:
         return self._sum(blocks, range(len(blocks)))
 
     def _sum(self, blocks: Blocks, task: range) -> tuple[FloatArray, FloatArray]:
+        if isinstance(blocks, RowBlocks) and len(task) == len(blocks) and (self.unit == 1).all():
+            found = column_sums(blocks, self.shift)
+            if found is not None:
+                return found
         part = Moments.zeros(self.shift, self.unit, self.cross.shape[1])
         # Reused memory stays in the cache; new arrays for every block would double the time.
         scratch: list[FloatArray] = []

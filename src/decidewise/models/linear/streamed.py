@@ -53,7 +53,7 @@ class StreamedBlocks(SummedBlocks):
 
     def of(self, rows: Rows) -> Blocks:
         """Return some rows as blocks in memory."""
-        if rows.costs is None:
+        if rows.stored_costs is None:
             raise ValueError(f"{rows.origin} has no costs, and a fit needs them. Pass them, or leave it out.")
         weights = rows.weights
         if weights is not None and (weights < 0).any():
@@ -63,8 +63,8 @@ class StreamedBlocks(SummedBlocks):
             if not sizes.all():
                 weights = np.where(sizes > 0, 1.0 if weights is None else weights, 0.0)
         blocks: Any = RowBlocks(
-            rows.X,
-            rows.costs,
+            rows.stored_features,
+            rows.stored_costs,
             weights,
             exponent=self.exponent,
             scale=self.scale(rows.X) if callable(self.scale) else self.scale,

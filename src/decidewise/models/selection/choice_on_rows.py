@@ -42,18 +42,6 @@ class ChoiceOnRows:
     results: dict[str, Any]
     n_solves: int
 
-    @property
-    def close(self) -> list[int]:
-        """The places of the candidates whose regret exceeds the lowest by at most one standard error, in order."""
-        within = self.results["difference"] <= self.results["difference_standard_error"]
-        return [int(place) for place in np.flatnonzero(within & (self.results["status"] == "scored"))]
-
-    def choose(self, rule: str) -> int:
-        """Return the place of the candidate that a rule chooses: see `WiseRegressorCV`."""
-        if rule == "one standard error":
-            return self.close[0]
-        return min(self.close, key=lambda place: float(self.results["regret"][place]))
-
 
 def choose_on_rows(
     problem: Problem,

@@ -72,4 +72,4 @@ class TrainingRows(RowSource):
 def take_rows(rows: Rows, place: Any) -> Rows:
     """Return some rows of a block."""
     costs, weights = (None if values is None else values[place] for values in (rows.costs, rows.weights))
-    return replace(rows, X=rows.X[place], costs=costs, weights=weights, keys=None)
+    return replace(rows, stored_features=rows.X[place], stored_costs=costs, weights=weights, keys=None)

@@ -138,42 +138,9 @@ class CandidateScores:
             self.solves + other.solves,
         )
 
-    @property
-    def close(self) -> npt.NDArray[np.intp]:
-        """The indices of the candidates whose regret exceeds the lowest by at most one standard error, in order."""
-        results = self.results
-        within = results["difference"] <= results["difference_standard_error"]
-        return np.flatnonzero(within & (results["status"] == "scored"))
-
-    def weights(self, constant: Iterable[str] = ()) -> dict[str, float]:
-        """Return the weights of an average of candidates, by name; they sum to one.
-
-        All candidates that are close have the same weight. Of those that predict the same for every row, named in
-        `constant`, the one with the lowest regret is what the others would be without their features. It gets a share
-        of its own, as far as they are not proven to decide better: all if it has the lowest regret of all candidates,
-        nothing if the lowest regret is lower by two standard errors of the difference, and in proportion in between.
-        """
-        names = [self.names[i] for i in self.close]
-        simple = [name for name in self.ranked if name in set(constant)][:1]
-        share = self._share(simple[0]) if simple else 0.0
-        found = {name: (1 - share) / len(names) for name in names if share < 1}
-        for name in simple if share > 0 else ():
-            found[name] = found.get(name, 0.0) + share
-        return found
-
-    def _share(self, name: str) -> float:
-        """Return how far it is not proven that the lowest regret is below that of a candidate: from 1 to 0."""
-        place, lowest = self.names.index(name), self.choose("minimum")
-        if place == lowest:
-            return 1.0
-        worse = (self.regrets[place] - self.regrets[lowest])[None]
-        difference, error = 100 * worse.sum() / self.truth.scale, ratio_errors(worse, self.truth)[0]
-        return float(max(0.0, 1 - difference / (_PROVEN * error))) if error > 0 else float(difference <= 0)
-
     def choose(self, rule: str) -> int:
         """Return the index of the candidate that a rule chooses: see `WiseRegressorCV`."""
-        place = 0 if rule == "one standard error" else np.argmin(self.results["regret"][self.close])
-        return int(self.close[place])
+        return choose(self.results, rule)
 
     def regret_of_choosing(self, n_parts: int, rng: np.random.Generator, *, rule: str = "minimum") -> FloatArray:
         """Return the regrets (n,) of choosing: the rows of each of some random parts get the choice on the other parts.
@@ -188,6 +155,45 @@ class CandidateScores:
             chosen = replace(self, truth=truth, regrets=self.regrets[:, others]).choose(rule)
             regrets[part] = self.regrets[chosen, part]
         return regrets
+
+
+def close(results: Mapping[str, Any]) -> npt.NDArray[np.intp]:
+    """Return the places of candidates whose regret exceeds the lowest by at most one standard error, in order."""
+    within = results["difference"] <= results["difference_standard_error"]
+    return np.flatnonzero(within & (results["status"] == "scored"))
+
+
+def choose(results: Mapping[str, Any], rule: str) -> int:
+    """Return the place of the candidate that a rule chooses: see `WiseRegressorCV`."""
+    places = close(results)
+    return int(places[0 if rule == "one standard error" else np.argmin(results["regret"][places])])
+
+
+def average_weights(results: Mapping[str, Any], constant: Iterable[str] = ()) -> dict[str, float]:
+    """Return the weights of an average of candidates, by name, from their results; they sum to one.
+
+    All candidates that are close have the same weight. Of those that predict the same for every row, named in
+    `constant`, the one with the lowest regret is what the others would be without their features. It gets a share of
+    its own, as far as they are not proven to decide better: all if it has the lowest regret of all candidates, nothing
+    if the lowest regret is lower by two standard errors of the difference, and in proportion in between.
+    """
+    names = results["candidate"]
+    places = close(results)
+    scored = [i for i in np.argsort(results["rank"]) if results["status"][i] == "scored"]
+    simple = [i for i in scored if names[i] in set(constant)][:1]
+    share = _not_proven(results, simple[0]) if simple else 0.0
+    found = {str(names[i]): (1 - share) / len(places) for i in places if share < 1}
+    for i in simple if share > 0 else ():
+        found[str(names[i])] = found.get(str(names[i]), 0.0) + share
+    return found
+
+
+def _not_proven(results: Mapping[str, Any], place: int) -> float:
+    """Return how far it is not proven that the lowest regret is below that of a candidate: from 1 to 0."""
+    difference, error = results["difference"][place], results["difference_standard_error"][place]
+    if place == choose(results, "minimum"):
+        return 1.0
+    return float(max(0.0, 1 - difference / (_PROVEN * error))) if error > 0 else float(difference <= 0)
 
 
 def ratio_errors(regrets: FloatArray, truth: Hindsight) -> FloatArray:

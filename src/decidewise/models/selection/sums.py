@@ -5,19 +5,22 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
+from sklearn.dummy import DummyRegressor
 
 from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.learners.averaged import AveragedRegressor
 from decidewise.models.learners.given_forecast import GivenForecast
 from decidewise.models.wise_regressor import WiseRegressor
-from decidewise.streams.rows import RowSource
+from decidewise.streams.rows import Rows, RowSource
 from decidewise.streams.together import pass_together
+from decidewise.streams.tree import Sums
 
 
 def is_sum_over_rows(model: Any, *, per_item: bool = False) -> bool:
-    """Whether a model can be fitted in passes over rows: an exact linear fit, or nothing to fit at all.
+    """Whether a model can be fitted in passes over rows: an exact linear fit, the mean, or nothing to fit at all.
 
     `per_item` says whether the features are those of items.
 
@@ -29,7 +32,11 @@ def is_sum_over_rows(model: Any, *, per_item: bool = False) -> bool:
         linear = model.estimator is None or isinstance(model.estimator, GeneralizedLinear)
         lifted_items = bool(model.lifted and model.exponent > 0 and per_item)
         return linear and isinstance(model.scale, str) and not lifted_items
-    return isinstance(model, GeneralizedLinear | GivenForecast)
+    return isinstance(model, GeneralizedLinear | GivenForecast) or _is_mean(model)
+
+
+def _is_mean(model: Any) -> bool:
+    return type(model) is DummyRegressor and model.strategy == "mean"
 
 
 def fit_on_rows(model: Any, source: RowSource) -> Any:
@@ -48,4 +55,14 @@ def fit_on_rows(model: Any, source: RowSource) -> Any:
         return fitted
     if isinstance(fitted, GivenForecast):
         return fitted.fit(first.X, first.costs)
+    if _is_mean(fitted):
+        weight, total = source.reduce(_weighted_sum)
+        if weight <= 0:
+            raise ValueError("all rows have weight zero, so they have no mean.")
+        return fitted.fit(first.X[:1], (total / weight)[None])
     return fitted.fit_rows(source)
+
+
+def _weighted_sum(rows: Rows) -> Sums:
+    weights = np.ones(len(rows)) if rows.weights is None else rows.weights
+    return np.array(weights.sum()), weights @ rows.costs  # type: ignore[operator]  # a choice has checked for them
