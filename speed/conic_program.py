@@ -2,14 +2,15 @@
 
 Run: `python speed/conic_program.py`. Target: at least 20 times as fast, to the same values. Both sides end in Clarabel,
 and ours aims at 1e-10 where CVXPY's default is 1e-8. The lines "Clarabel by itself" have what it takes of our time,
-with new costs for a region that is set up once: whoever calls it cannot be faster. On one core that is a bound of 10 to
-23 on the ratio of these four problems: CVXPY takes 1.4 to 2.1 ms for a row, Clarabel 0.06 to 0.13 ms (6 to 15 steps of
-5 to 18 µs each), and what is around it 5 %. Nothing in Clarabel shortens a step: equilibration, ordering and memory are
-of the region and are kept already; without presolve, other factorisations, fewer rounds of refinement and a target of
-1e-8 change its time by -25 to +10 %, and no refinement at all gives up a hundredth of the digits.
+with new costs for a region that is set up once: whoever calls it cannot be faster. That bounds the ratio of these four
+problems by 10 to 23 on one core: for a row CVXPY takes 1.4 to 2.5 ms and Clarabel 0.06 to 0.17 ms, in 6 to 15 steps of
+5 to 18 µs each; what is around it takes 5 %. Equilibration, ordering and memory are those of the region and are kept
+from row to row. Other factorisations, fewer rounds of refinement and no regularisation change its time by -10 to +5 %,
+and an aim of 1e-8 by -10 to -30 %; without refinement it gets no further than 1e-5 on second-order cones.
 
 Processor time counts all threads, but no other processes of the machine; both sides take turns. The lines "both cores"
-have `ParallelProblem` with two workers, by the clock on the wall: run them on a machine that does nothing else.
+have `ParallelProblem` with two workers, by the clock on the wall: run them on a machine that does nothing else. Threads
+would do as well as processes, since Clarabel releases Python's lock.
 """
 
 from time import perf_counter, process_time

@@ -67,10 +67,10 @@ class VertexWalks:
         self._count = np.zeros(2, np.int64)  # vertices known, and the place of the next
 
     @staticmethod
-    def fits(program: Program) -> bool:
+    def fits(program: Program, most_rows: int = _MOST_ROWS) -> bool:
         """Whether a program is small enough for steps with a dense inverse."""
         m, n = program.A.shape
-        return 0 < m <= _MOST_ROWS and program.A.nnz + n + m <= _MOST_NONZEROS
+        return 0 < m <= most_rows and program.A.nnz + n + m <= _MOST_NONZEROS
 
     def minimize(self, units: FloatArray, vertices: FloatArray) -> IntArray:
         """Write the optimal vertices (r, n) of rows of unit length (r, n), and return the rows that are left."""

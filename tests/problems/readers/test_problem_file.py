@@ -322,7 +322,7 @@ BAD = [
     ('kind = "file"\npath = "battery.lp"\n[by_row]\nside.a = 1', "by_row has no 'side'; the nearest .*'sides'"),
     ('kind = "file"\npath = "battery.lp"\n[by_row.upper]\ncolumn = "a"', "by_row.upper must have the names"),
     ('kind = "file"\npath = "battery.lp"\n[by_row]\nupper.sel_1 = [1]', "there is no variable 'sel_1'; the nearest"),
-    ('kind = "file"\npath = "battery.lp"\n[by_row]\nsides.level1 = [1]', "there is no constraint 'level1'; the nearest"),
+    ('kind = "file"\npath = "battery.lp"\n[by_row]\nsides.level1 = [1]', "there is no constraint 'level1'"),
     ('kind = "top_k"\nn = 3\nk = 1\n[by_row]\nupper.a = 1', r"kind 'top_k' has no section \[by_row\]"),
     ('kind = "python"', "object is missing"),
     ('kind = "python"\nobject = 3', "object must be an importable name"),

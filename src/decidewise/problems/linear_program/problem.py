@@ -54,12 +54,13 @@ class LinearProgram(MappedProblem):
 
     Ties: of all optimal vertices the one with the least `r·w`, where `r` are fixed random numbers between 1 and 2.
     In a program of up to 400 constraints costs are tied if they differ by less than 1e-12 of what is added up on either
-    side, so that an answer depends on its row alone, also where costs are many decades apart; in a larger one, if they
-    differ by less than about 1e-9 of the length of the costs. Costs of 1e15 that forbid variables leave the choice
-    among the others exact where some decision pays none of them. With variables in whole numbers this vertex of
-    the linear relaxation is the decision if it is whole. If not, HiGHS solves the row from the beginning, and ties go
-    to the decision that it finds first; there, costs that forbid should stay below 1e6 times the others where every
-    decision pays some of them.
+    side, so that an answer depends on its row alone, also where costs are many decades apart. In one of up to 1,000
+    that holds where costs are more than seven decades apart, and such a row takes longer; else costs are tied if they
+    differ by less than about 1e-9 of the length of the row. Costs of 1e15 that forbid variables leave the choice among
+    the others exact where some decision pays none of them. With variables in whole numbers this vertex of the linear
+    relaxation is the decision if it is whole. If not, HiGHS solves the row from the beginning, and ties go to the
+    decision that it finds first; there, costs that forbid should stay below 1e6 times the others where every decision
+    pays some of them.
 
     Parameters
     ----------

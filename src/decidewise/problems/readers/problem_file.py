@@ -168,7 +168,8 @@ class ProblemFile:
             problem = self.kind.build(**arguments)
             if self.by_row:
                 parts = {part: {name: filled(value) for name, value in of.items()} for part, of in self.by_row.items()}
-                problem = problem.by_row(**parts)  # type: ignore[attr-defined]  (only kinds that have it get here)
+                assert isinstance(problem, LinearProgram)  # which the kind says
+                problem = problem.by_row(**parts)
             return problem if self.known is None else KnownCosts(problem, filled(self.known))
         except (TypeError, ValueError, OverflowError) as reason:
             raise InputError(f"{self.path}: {reason}") from reason
