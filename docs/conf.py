@@ -67,7 +67,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/\d\d_",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
-    "reset_modules": ("matplotlib", "gallery_figures.neutral"),
+    "reset_modules": ("matplotlib", "gallery_figures.prepare"),
     "download_all_examples": False,
     "min_reported_time": 1e9,
     "show_memory": False,

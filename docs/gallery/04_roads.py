@@ -49,5 +49,5 @@ for (name, route), (color, width) in zip(
     axes.add_collection(LineCollection(roads[route > 0.5], colors=color, linewidths=width, label=took))
 axes.plot(*places[[start, goal]].T, "o", color="tab:green")
 axes.set(xticks=[], yticks=[], title="one trip")
-axes.legend(loc="upper left")
+figure.legend(loc="outside lower center", ncols=3)
 plt.show()

@@ -16,8 +16,10 @@ FACTOR = 2.0
 LEAST = 25
 
 
-def block_length(series: FloatArray) -> int:
+def block_length(series: FloatArray, rows_each: int = 1) -> int:
     """Return the length of the blocks for a series (n,) in its order: at least 25 rows and `n^(1/3)`, at most `n / 4`.
+
+    If an entry is the sum over several rows, `rows_each` is their number; the length is still in entries.
 
     The rule estimates the spectrum at zero with a flat-top window, up to the lag after which autocorrelations are
     negligible, and takes the length at which the variance of a circular block bootstrap has the least mean squared
@@ -36,8 +38,8 @@ def block_length(series: FloatArray) -> int:
     (25, 104)
     """
     n = len(series)
-    longest = max(1, n // 4)
-    return min(longest, max(LEAST, ceil(n ** (1 / 3)), round(FACTOR * _length_for_the_variance(series))))
+    least = max(ceil(LEAST / rows_each), ceil(n ** (1 / 3)))
+    return min(max(1, n // 4), max(least, round(FACTOR * _length_for_the_variance(series))))
 
 
 def _length_for_the_variance(series: FloatArray) -> float:

@@ -283,7 +283,7 @@ def _compare(
     others = [name for name in names if name != baseline]
     columns = [*regrets.values(), *(regrets[name] - regrets[baseline] for name in others)]
     values = np.column_stack(columns)
-    length = options.length(values, best)
+    length = options.length(values, best, rows_each)
     percent, mean = options.ratios(values, np.column_stack([best, n_rows]), length)
     differences = {name: (percent[k + i].scaled(100), mean[k + i]) for i, name in enumerate(others)}
     rows = tuple(

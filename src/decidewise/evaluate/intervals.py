@@ -97,14 +97,18 @@ class Bootstrap:
             blocks,
         )
 
-    def length(self, values: FloatArray, sizes: FloatArray) -> int:
-        """Return the number of rows per block for values (n, k) and sizes (n,): the largest that a column asks for."""
+    def length(self, values: FloatArray, sizes: FloatArray, rows_each: int = 1) -> int:
+        """Return the number of rows per block for values (n, k) and sizes (n,): the largest that a column asks for.
+
+        `rows_each` is the number of rows of which each entry is the sum, and the result is then in entries.
+        """
         n = len(values)
         if self.blocks is None:
             return 1
         if isinstance(self.blocks, str):
             ratios = values.sum(axis=0) / sizes.sum()
-            return max(block_length(column - ratio * sizes) for column, ratio in zip(values.T, ratios, strict=True))
+            residuals = [column - ratio * sizes for column, ratio in zip(values.T, ratios, strict=True)]
+            return max(block_length(column, rows_each) for column in residuals)
         if self.blocks > max(1, n // 2):
             raise ValueError(
                 f"blocks={self.blocks} is too long for {n} rows; at least two blocks must fit. Pass at most {n // 2}, "

@@ -64,7 +64,7 @@ class TableSamples:
     @cached_property
     def noun(self) -> str:
         """What a sample is called in sentences: a day, hour, week or month if that is what its keys are."""
-        if not are_dates(self.keys):
+        if self.title == "row" or not are_dates(self.keys):
             return self.title
         steps = np.diff(np.sort(as_dates(self.keys, self.title))) / np.timedelta64(1, "h")
         if not len(steps) or not steps.all():
