@@ -238,6 +238,26 @@ def test_a_continued_fit_repeats_neither_the_random_part_nor_the_choice(folder, 
     assert not (tmp_path / "fit.npz").exists()
 
 
+def test_the_checkpoint_of_another_model_file_is_refused(folder, tmp_path, monkeypatch):
+    model, toml = tmp_path / "model.lp", tmp_path / "model.toml"
+    text = "min\n 0 a\nst\n one: a + b + c = {}\nbounds\n a <= 2\n b <= 2\n c <= 2\nend\n"
+    model.write_text(text.format(1))
+    toml.write_text('kind = "file"\npath = "model.lp"\ncosts = ["a", "b", "c"]\n')
+    call = ("fit", folder / "wide.csv", "-p", toml, "--model", "wise", "-q", "--checkpoint", tmp_path / "fit.npz")
+    call += ("--out", tmp_path / "m.dw")
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(streamed, "_as_rows", killed)
+        run(*call, code=130)
+    model.write_text(text.format(2))
+    assert "belongs to another fit" in run(*call, code=2).stderr
+    model.write_text(text.format(1))
+    run(*call)
+
+
 def with_rows(table, first, last, **columns):
     """Return the table with other values in some rows."""
     made = {}

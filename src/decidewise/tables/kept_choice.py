@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,10 +26,17 @@ def identity(blocks: TableBlocks, file: ProblemFile, settings: Mapping[str, Any]
         "files": [[str(path), *files.stamp(path)] for path in files.paths],
         "text": [files.separator, files.decimal, files.encoding, files.block_rows],
         "options": blocks.options.as_dict(),
-        "problem": file.path.read_text(),
+        "problem": [file.path.read_text(), {name: _digest(value) for name, value in file.arguments.items()}],
         "settings": dict(settings),
     }
     return json.dumps(what, sort_keys=True)
+
+
+def _digest(value: Any) -> str | None:
+    """Return a hash of what a problem file takes from another file, a model or an array; None of anything else."""
+    if isinstance(value, Path):
+        return sha256(value.read_bytes()).hexdigest()
+    return sha256(value.tobytes()).hexdigest() if isinstance(value, np.ndarray) else None
 
 
 @dataclass(frozen=True)
