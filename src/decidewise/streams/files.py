@@ -22,7 +22,7 @@ from decidewise.streams.column_matrix import ColumnMatrix
 from decidewise.streams.columns import ColumnRoles
 from decidewise.streams.long_lines import arrange, items_of_first
 from decidewise.streams.rows import Rows, RowSource, located
-from decidewise.streams.table_file import TableFile, open_table, release_unused
+from decidewise.streams.table_file import TableFile, open_table
 from decidewise.streams.tree import Combine, PairwiseTree, Sums, add
 
 #: Bytes of numbers in one block. A pass holds about six blocks at once on two cores.
@@ -122,7 +122,6 @@ class FileRows(RowSource):
                 yield replace(rows, number=number)
                 number += len(rows)
             file.check_unchanged()
-        release_unused()
 
     def first(self) -> Rows:
         """Return some of the first rows."""

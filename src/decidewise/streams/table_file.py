@@ -45,13 +45,6 @@ def write_parquet(path: Path, tables: Iterator[dict[str, Any]]) -> None:
             raise ValueError("there are no rows at all. Pass at least one file with rows.")
 
 
-def release_unused() -> None:
-    """Give memory that Arrow has kept for later back to the system: after a pass, often more than a pass needs."""
-    import pyarrow  # noqa: PLC0415 - an optional dependency
-
-    pyarrow.default_memory_pool().release_unused()
-
-
 class TableFile(ABC):
     """A file of a table.
 
