@@ -7,8 +7,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 SETTINGS := pyproject.toml $(CONSTRAINTS)
 # Packages of which only the data are read; what they need themselves is not installed.
 DATA_PACKAGES := skfolio==1.12.2 ddop==0.7.6
+# A reference that tests compare with. It asks for NumPy 1, and runs with NumPy 2 all the same.
+PEER_PACKAGES := qpth==0.0.18
 
-.PHONY: help docs demo paper better real field test lint build fuzz chromium speed race format clean
+.PHONY: help docs linkcheck demo paper better real field test lint build fuzz chromium speed race format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/'
@@ -36,6 +38,10 @@ field: $(VENV)/.core  ## Compare every loss and every estimator, tuned alike, an
 docs: $(VENV)/.docs  ## Build the site into out/site, offline: all pages, and the gallery as it runs (a few minutes)
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -b html docs out/site
 	@echo "Open out/site/index.html"
+
+linkcheck: $(VENV)/.docs  ## Ask every address outside the site that its pages link to (needs the network; not part of `make test`)
+	SITE_WITHOUT_FIGURES=1 $(BIN)/python -m sphinx --keep-going -q -b linkcheck docs out/linkcheck
+	@echo "All links are in out/linkcheck/output.txt"
 
 test: lint chromium  ## Lint, format, types, import rules, then all tests
 	$(BIN)/pytest -q -n auto
@@ -82,6 +88,7 @@ $(VENV)/.core: $(SETTINGS) | $(BIN)/python
 $(VENV)/.test: $(SETTINGS) | $(BIN)/python
 	@echo "Installing decidewise with what the tests need (once; a few minutes on a new machine) ..."
 	$(PIP) --editable '.[test]'
+	$(PIP) --no-deps $(PEER_PACKAGES)
 	@touch $@
 
 $(VENV)/.docs: $(SETTINGS) | $(BIN)/python

@@ -57,12 +57,17 @@ html_show_sourcelink = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
+# For `make linkcheck`: the project itself is not published yet.
+linkcheck_ignore = [r"https://github\.com/decidewise/.*"]
+linkcheck_timeout = 20
+
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "generated/gallery",
     "filename_pattern": r"/\d\d_",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
+    "reset_modules": ("matplotlib", "gallery_figures.neutral"),
     "download_all_examples": False,
     "min_reported_time": 1e9,
     "show_memory": False,

@@ -176,7 +176,7 @@ CASES = {
     "no time": ("compare good.csv -p good.toml --time when", "--time: the table has no column 'when'"),
     "text for time": ("compare good.csv -p good.toml --time kind", "--time: column 'kind' has text, such as"),
     "a time missing": ("compare gap_day.csv -p good.toml --time day", "has no key in row"),
-    "a date in another form": ("compare bad_day.csv -p good.toml --time day", "has text, such as '2026-01-01'"),
+    "a date in another form": ("compare bad_day.csv -p good.toml --time day", "has text, such as '31/01/2026'"),
     "two times": ("compare good.csv -p good.toml --time 'forecast_*'", "--time must be one column"),
     "no groups": ("compare good.csv -p good.toml --groups shop", "--groups: the table has no column 'shop'"),
     "too few groups": ("compare good.csv -p good.toml --groups kind", "there are 2 groups"),

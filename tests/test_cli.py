@@ -1,6 +1,11 @@
+import sys
+import types
+
+import pytest
 from typer.testing import CliRunner
 
 import decidewise
+from decidewise.__main__ import main
 from decidewise.cli import app
 from decidewise.demo import run_demo
 
@@ -23,3 +28,15 @@ def test_demo_prints_one_table_and_writes_one_figure(tmp_path, capsys):
     for degree in (4, 8):
         blind, wise = (r.regret.estimate for r in results if r.degree == degree)
         assert wise < blind
+
+
+def test_ctrl_c_while_modules_are_imported(monkeypatch, capsys):
+    class Importing(types.ModuleType):
+        def __getattr__(self, name):
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "decidewise.cli", Importing("decidewise.cli"))
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 130
+    assert capsys.readouterr().err == "Error: stopped.\n"

@@ -250,13 +250,14 @@ def test_a_scheduler_that_goes_away_ends_with_a_sentence_and_keeps_finished_pass
     model = WiseRegressor(GeneralizedLinear("gamma"))
 
     parts = [dask.delayed(blocks.slow, pure=True)(part, str(marker), 0.2) for part in plain]
-    with dask.config.set({"distributed.comm.timeouts.connect": "2s", "distributed.comm.retry.count": 0}):
+    with dask.config.set({"distributed.comm.timeouts.connect": "30s", "distributed.comm.retry.count": 0}):
         process = start_cluster(os.path.dirname(blocks.__file__))
         client = Client(process.stdout.readline().strip())
 
         def kill():
             while not checkpoint.exists():  # the first pass is finished
                 time.sleep(0.05)
+            dask.config.set({"distributed.comm.timeouts.connect": "2s"})  # nobody will answer
             os.killpg(process.pid, signal.SIGKILL)
 
         threading.Thread(target=kill, daemon=True).start()

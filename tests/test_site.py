@@ -17,20 +17,6 @@ from decidewise.problems.readers.kinds import built_in
 
 ROOT = Path(__file__).parents[1]
 GALLERY = sorted((ROOT / "docs" / "gallery").glob("*.py"))
-#: Public names without an example of their own, and why.
-WITHOUT_EXAMPLE = {
-    "records that another name returns, and that its example shows": {
-        "Candidates", "Cell", "ComparisonRow", "Epoch", "ModelSummary", "Plan", "PlannedProblem", "RegretScorer", "Row",
-    },
-    "models of tools that need not be installed; docs/problems.md has an example of each": {
-        "from_cvxpy", "from_gurobi", "from_linopy", "from_pyomo",
-    },
-    "a cluster, files or a store are needed; docs/scale.md and docs/experiments.md have examples": {
-        "Store", "as_table", "cells_of_all", "choose", "code_version", "decide", "evaluate", "evaluate_files", "export",
-        "fit", "read_plan", "run", "workers_at",
-    },
-    "a check that others call": {"check_in_units"},
-}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +43,6 @@ def test_every_public_name_is_in_the_reference(pages):
 
 
 def test_every_public_name_has_an_example(pages):
-    excepted = set().union(*WITHOUT_EXAMPLE.values())
     lacking = set()
     for package in map(import_module, pages.PACKAGES):
         for name in pages.public_names(package):
@@ -67,7 +52,7 @@ def test_every_public_name_has_an_example(pages):
             texts = [found, *vars(found).values()] if inspect.isclass(found) else [found]
             if not any(">>>" in (inspect.getdoc(text) or "") for text in texts):
                 lacking.add(name)
-    assert lacking == excepted
+    assert lacking == set()
 
 
 def test_the_table_of_losses_says_what_each_solves_and_needs(pages):

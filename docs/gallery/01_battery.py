@@ -30,7 +30,7 @@ print(compare(test.problem, predictions, test.costs))
 # The day with the highest price of the first 500 test rows: what each model would have sold (up) and bought (down).
 day = int(test.costs[:500].max(axis=1).argmax())
 figure, (above, below) = plt.subplots(2, 1, sharex=True, layout="constrained", figsize=(8, 5))
-above.step(np.arange(24), test.costs[day], where="mid", color="black")
+above.step(np.arange(24), test.costs[day], where="mid", color="tab:gray")
 above.set(ylabel="price", title="the day with the largest spike")
 for k, (name, model) in enumerate(models.items()):
     plan = decide(model, test.problem, test.X[day : day + 1])[0]

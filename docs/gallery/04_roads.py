@@ -41,13 +41,13 @@ routes = {"in hindsight": problem.solve(times[test][trip])}
 routes |= {name: problem.solve(prediction[trip]) for name, prediction in predictions.items()}
 figure, axes = plt.subplots(figsize=(6, 6), layout="constrained")
 roads = np.stack([places[tails], places[heads]], axis=1)
-axes.add_collection(LineCollection(roads, colors="lightgrey", linewidths=0.8))
+axes.add_collection(LineCollection(roads, colors="tab:gray", alpha=0.4, linewidths=0.8))
 for (name, route), (color, width) in zip(
-    routes.items(), (("black", 6), ("tab:orange", 3.5), ("tab:blue", 1.5)), strict=True
+    routes.items(), (("tab:green", 6), ("tab:orange", 3.5), ("tab:blue", 1.5)), strict=True
 ):
     took = f"{name}: {times[test][trip] @ route:.2f}"
     axes.add_collection(LineCollection(roads[route > 0.5], colors=color, linewidths=width, label=took))
-axes.plot(*places[[start, goal]].T, "o", color="black")
+axes.plot(*places[[start, goal]].T, "o", color="tab:green")
 axes.set(xticks=[], yticks=[], title="one trip")
 axes.legend(loc="upper left")
 plt.show()

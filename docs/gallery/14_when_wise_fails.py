@@ -42,7 +42,7 @@ for name, model in models.items():
 # %%
 grid = np.linspace(-1, 1, 50)
 figure, axes = plt.subplots(layout="constrained")
-axes.plot(grid, 10 * (grid**3 - 0.65 * grid), color="black", label="value of an item")
+axes.plot(grid, 10 * (grid**3 - 0.65 * grid), color="tab:gray", label="value of an item")
 line = models["least squares"].predict(np.tile(grid[None, :, None], (1, 1, 1)))[0]
 axes.plot(grid, line, color="tab:orange", label="least squares")
 axes.set(xlabel="the feature", ylabel="value")

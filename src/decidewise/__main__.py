@@ -12,9 +12,13 @@ def main() -> None:
     except ImportError as missing:
         sys.stderr.write(f"Error: {missing}\n")
         sys.exit(2)
-    from decidewise.cli import app  # noqa: PLC0415
+    try:
+        from decidewise.cli import app  # noqa: PLC0415
 
-    app(prog_name="decidewise")
+        app(prog_name="decidewise")
+    except KeyboardInterrupt:  # while modules are imported; later ones are handled where commands run
+        sys.stderr.write("Error: stopped.\n")
+        sys.exit(130)
 
 
 if __name__ == "__main__":

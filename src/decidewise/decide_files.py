@@ -114,7 +114,7 @@ def evaluate_files(
     items: str | None = None,
     block_rows: int | None = None,
 ) -> StreamedRegret:
-    """Return the regret of a model's decisions on the rows of files, in constant memory.
+    r"""Return the regret of a model's decisions on the rows of files, in constant memory.
 
     Parameters
     ----------
@@ -124,6 +124,17 @@ def evaluate_files(
         The columns of the realised costs, or the one of a long table; by default those the model was fitted with.
     sample_weight : str, optional
         The column of weights by which regrets and optimal values are multiplied.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from decidewise import WiseRegressor
+    >>> from decidewise.problems import TopK
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.csv").write_text("x,c_1,c_2\n0,1,3\n1,2,2.5\n2,3,2\n3,2.5,3\n")
+    ...     model = WiseRegressor().fit_files(folder, features="x", costs="c_*")
+    ...     print(evaluate_files(model, TopK(2, 1, sense="min"), folder))
+    regret 20.00 [0.44, 39.56] % over 4 rows, with a 95 % interval.
     """
     as_problem(problem)
     if costs is None and (items is not None or not hasattr(model, "cost_names_in_")):

@@ -75,7 +75,7 @@ class Diagnosis:
     call : str
         The call, in terms of `problem`, `X` and `costs`, whose model was measured and is advised.
     failures : tuple of str
-        One sentence for each quantity that could not be measured, with the reason.
+        One sentence for each quantity that could not be measured, with the reason; and one if intervals may not hold.
     """
 
     least_squares: Interval | None
@@ -213,7 +213,6 @@ def diagnose(
     n_others = 2 + (1 + _N_RESAMPLES) + trains
     rows = affordable(splits, n_models_to_score(candidates, len(splits)) + n_others, budget, rng)
     held_out = OutOfFold.of(problem, X, costs, splits, rows)
-
     others = n_others * held_out.n_solves
     scores = race(held_out, candidates, n_jobs=n_jobs, max_solves=None if budget is None else budget - others)
     measured = dict(zip(scores.names, scores.regrets, strict=True))
@@ -235,7 +234,8 @@ def diagnose(
             regrets["spo+ gain"] = regrets["best"] - trained
         n_solves += sum(taken) + held_out.n_solves
     blocks: Literal["auto"] | None = "auto" if times is not None else None  # rows that are near in time are alike
-    found = {row.name: row.regret for row in compare_regrets(held_out.truth, regrets, rng=rng, blocks=blocks)}
+    compared = compare_regrets(held_out.truth, regrets, rng=rng, blocks=blocks)
+    found = {row.name: row.regret for row in compared}
     flips = None
     with steps.trying("Resamples could not be fitted"):
         flips = _flips(problem, best, X, costs, held_out.rows, rng)
@@ -269,7 +269,7 @@ def diagnose(
         n_solves=n_solves,
         advice=advice,
         call=_call(chosen, spo_plus, lifted=problem.has_known, forecast=bool(forecasts)),
-        failures=tuple(steps.failures),
+        failures=(*steps.failures, *filter(None, [compared.caution])),
     )
 
 

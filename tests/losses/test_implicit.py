@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from decidewise import DecisionRegressor, WiseRegressor, normalized_regret
 from decidewise.losses import Implicit
@@ -16,6 +17,7 @@ from decidewise.problems import (
     Semidefinite,
     ShortestPath,
 )
+from decidewise.problems.conic_program.cones import ConeRows
 from decidewise.testing import check_loss
 
 RNG = np.random.default_rng(0)
@@ -112,6 +114,46 @@ def test_the_derivative_of_an_exponential_cone_has_a_closed_form():
     np.testing.assert_allclose(program.derivative(costs, program.minimize(costs), vectors), expected, atol=1e-8)
 
 
+def test_the_derivative_of_a_semidefinite_cone_is_that_of_an_eigenvector():
+    """The matrix of trace 1 with the least `<C, X>` is `uuᵀ`, where `u` is the eigenvector of the least eigenvalue."""
+    upper = np.triu_indices(4)
+    places = np.zeros((4, 4), dtype=int)
+    places[upper] = places.T[upper] = np.arange(10)
+    trace = np.isin(np.arange(10), np.diag(places)).astype(float)
+    program = ConicProgram(A_eq=[trace], b_eq=[1.0], lower=-np.inf, cones=[Semidefinite.of_variables(places, n=10)])
+    costs, vectors = np.random.default_rng(0).normal(size=(2, 8, 10))
+
+    def expected(cost, vector):
+        C, change = np.where(np.eye(4), cost[places], cost[places] / 2), np.where(np.eye(4), 1, 0.5) * vector[places]
+        values, axes = np.linalg.eigh(C)
+        least = axes[:, 0]
+        moved = sum(
+            (u @ change @ least) / (values[0] - value) * u for value, u in zip(values[1:], axes.T[1:], strict=True)
+        )
+        return (np.outer(moved, least) + np.outer(least, moved))[upper]
+
+    found = program.derivative(costs, program.minimize(costs), vectors)
+    np.testing.assert_allclose(found, [expected(*row) for row in zip(costs, vectors, strict=True)], atol=1e-9)
+
+
+@pytest.mark.parametrize(("size", "n"), [(3, 4), (5, 7)])
+def test_semidefinite_cones_beside_other_constraints(size, n):
+    """Matrices of several ranks, an inequality and bounds; by differences of decisions."""
+    rng = np.random.default_rng(0)
+    matrices = rng.normal(size=(size, size, n))
+    cone = Semidefinite(matrices + matrices.transpose(1, 0, 2), b=np.eye(size))
+    program = ConicProgram(np.ones((1, n)), [0.3], lower=-1.0, upper=1.0, cones=[cone])
+    costs, vectors = rng.normal(size=(2, 12, n))
+    found = program.derivative(costs, program.minimize(costs), vectors)
+    apart = np.abs(found - slopes(program, costs, vectors, step=1e-3)).max(axis=1)
+    assert np.median(apart) < 1e-3
+    assert (np.abs(found).max(axis=1) > 0.03).sum() > 3  # the other decisions are at corners
+    np.testing.assert_allclose(program.derivative(costs, costs, costs), 0, atol=1e-9)
+    jacobian = np.stack([program.derivative(costs, costs, np.tile(unit, (12, 1))) for unit in np.eye(n)], axis=2)
+    np.testing.assert_allclose(jacobian, jacobian.transpose(0, 2, 1), atol=1e-9)
+    assert np.linalg.eigvalsh(jacobian).max() < 1e-9
+
+
 def test_conic_programs_of_several_constraints_and_fewer_costs_than_variables():
     """Two cones, an inequality, an equation, bounds, and costs on sums of variables; by differences of decisions."""
     rng = np.random.default_rng(2)
@@ -185,8 +227,8 @@ def test_it_trains_where_a_linear_model_cannot_be_right():
         (ConicProgram(upper=[1.0, 1.0]), r"ConicProgram has none: all its constraints are linear.*such as SpoPlus"),
         (CountedProblem(ConicProgram(upper=[1.0, 1.0])), r"CountedProblem has none: all its constraints are linear"),
         (
-            ConicProgram(A_eq=[[1.0, 0.0, 1.0]], b_eq=[1.0], cones=[Semidefinite.of_variables([[0, 1], [1, 2]], n=3)]),
-            r"ConicProgram has none: that of a semidefinite cone is not written",
+            ConicProgram(cones=[ConeRows(-csr_array(np.eye(3)), np.zeros(3), (("PowerConeT", 0.3),))], upper=1.0),
+            r"ConicProgram has none: that of a power cone is not written.*such as SpoPlus",
         ),
     ],
 )

@@ -6,7 +6,7 @@ from scipy.spatial import ConvexHull
 
 from decidewise import DecisionRegressor
 from decidewise.losses import Mipaal, Qptl, Rfwo
-from decidewise.problems import Knapsack, LinearProgram, ShortestPath, TravellingSalesman
+from decidewise.problems import CountedProblem, Knapsack, LinearProgram, ShortestPath, TravellingSalesman
 
 KNAPSACK = Knapsack([[3.0, 4.0, 5.0, 6.0], [5.0, 2.0, 4.0, 3.0]], [9.0, 8.0])
 
@@ -90,6 +90,29 @@ def test_an_integer_program_with_fewer_costs_than_variables():
     ends = [loss.value_and_grad(prediction + s * 1e-6 * change, target, rng)[0] for s in (1, -1)]
     np.testing.assert_allclose((gradient * change).sum(axis=1), (ends[0] - ends[1]) / 2e-6, atol=1e-6)
     assert gradient.any()
+
+
+def test_mixed_integer_programs_are_cut_to_their_hull():
+    rng = np.random.default_rng(0)
+    A = rng.integers(1, 9, size=(3, 8)).astype(float)
+    mixed = LinearProgram(A, 0.4 * A.sum(axis=1), upper=1.0, integrality=[1] * 5 + [0] * 3, sense="max")
+    _, costs = draw(mixed, n=20)
+    target = Mipaal().prepare(CountedProblem(mixed), costs)
+    assert target.n_cuts > 5
+    np.testing.assert_allclose(
+        (target.costs * target.minimize_with_cuts(target.costs)).sum(axis=1), target.values, rtol=1e-5
+    )
+    assert ((target.costs * mixed.minimize_relaxation(target.costs)).sum(axis=1) < target.values - 0.1).any()
+    decisions = mixed.minimize(rng.normal(size=(100, 8)))
+    assert (decisions @ target.region.A_ub.T <= target.region.b_ub + 1e-6).all()  # of HiGHS, to its tolerance
+
+    small = LinearProgram([[2.0, 3.0, 1.0], [1.0, 0.0, -1.0]], [4.0, 0.5], upper=[1, 1, 2], integrality=[1, 1, 0])
+    prediction, costs = -np.stack(draw(small))
+    loss = Mipaal(lambd=1.0)
+    target = loss.prepare(small, np.concatenate([costs, rng.normal(size=(200, 3))]))[np.arange(len(costs))]
+    found = loss.value_and_grad(prediction, target, rng)
+    for ours, hull in zip(found, evaluate(Rfwo(), small, prediction, costs), strict=True):
+        np.testing.assert_allclose(ours, hull, atol=1e-6)
 
 
 def test_where_the_relaxation_has_integer_vertices_it_is_qptl():

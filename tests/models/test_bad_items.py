@@ -6,7 +6,7 @@ import pytest
 
 from decidewise import DecisionRegressor, GeneralizedLinear, WiseRegressor, WiseRegressorCV, diagnose
 from decidewise.data import read_table
-from decidewise.models import TimeFolds
+from decidewise.models import TimeFolds, default_candidates
 from decidewise.problems import KnownCosts, TopK
 from decidewise.scaling import unit_rows
 
@@ -111,3 +111,5 @@ def test_a_row_without_costs_has_no_say_and_is_no_error():
     np.testing.assert_allclose(unit_rows(with_gap), unit_rows(without))
     for model in (choice(), trained()):
         assert np.isfinite(model.fit(X, gap).predict(X)).all()
+    assert default_candidates(X, gap).notes["rows of zeros"].startswith("1 of 40; any decision suits them")
+    assert "rows of zeros" not in default_candidates(X, COSTS).notes

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 
 from decidewise.losses import Implicit, Qptl
-from decidewise.problems import Ball, ConicProgram, Ellipsoid, Knapsack, Portfolio, Quadratic, SecondOrder, TopK
+from decidewise.problems import (
+    Ball,
+    ConicProgram,
+    Ellipsoid,
+    Knapsack,
+    Portfolio,
+    Quadratic,
+    SecondOrder,
+    Semidefinite,
+    TopK,
+)
 
 torch = pytest.importorskip("torch")
 N = 6
@@ -88,6 +98,24 @@ def test_implicit_on_a_conic_program_is_that_of_cvxpylayers():
         cp.quad_form(w, COVARIANCE) + np.array([0.1, 0.0, -0.1]) @ w <= 0.8,
         cp.norm(w + np.array([0.3, 0.0, 0.0])) <= 0.9,
     ]
+    layer = CvxpyLayer(cp.Problem(cp.Minimize(p @ w), constraints), parameters=[p], variables=[w])
+    exact = {"solve_method": "Clarabel", "tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
+    check(Implicit(), problem, lambda costs: layer(costs, solver_args=exact)[0])
+
+
+@pytest.mark.filterwarnings("ignore")  # of the peers
+def test_implicit_on_a_semidefinite_cone_is_that_of_cvxpylayers():
+    cp = pytest.importorskip("cvxpy")
+    pytest.importorskip("diffcp")
+    pytest.importorskip("cvxpylayers")
+    from cvxpylayers.torch import CvxpyLayer  # noqa: PLC0415
+
+    matrices = np.random.default_rng(2).normal(size=(3, 3, 4))
+    matrices += matrices.transpose(1, 0, 2)
+    problem = ConicProgram([np.ones(4)], [0.3], lower=-1.0, upper=1.0, cones=[Semidefinite(matrices, b=np.eye(3))])
+    w, p = cp.Variable(4), cp.Parameter(4)
+    matrix = np.eye(3) + sum(w[j] * matrices[:, :, j] for j in range(4))
+    constraints = [w >= -1, w <= 1, cp.sum(w) <= 0.3, matrix >> 0]
     layer = CvxpyLayer(cp.Problem(cp.Minimize(p @ w), constraints), parameters=[p], variables=[w])
     exact = {"solve_method": "Clarabel", "tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
     check(Implicit(), problem, lambda costs: layer(costs, solver_args=exact)[0])

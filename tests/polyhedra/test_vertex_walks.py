@@ -1,5 +1,7 @@
 """Walks over the vertices of random small programs, against SciPy: equalities, ties, degenerate vertices."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -42,6 +44,59 @@ def test_every_vertex_is_optimal_and_the_same_from_everywhere(seed):
     np.testing.assert_array_equal(
         [Solver(Program.of(region)).minimize(row[None])[0] for row in costs[:5]], vertices[:5]
     )
+
+
+@pytest.mark.parametrize("decades", [4, 8, 12])
+@pytest.mark.parametrize("by_row", [False, True])
+@pytest.mark.parametrize("is_large", [False, True])
+def test_costs_many_decades_apart_have_the_same_vertex_from_everywhere(monkeypatch, decades, by_row, is_large):
+    """Fixed charges on flows through a few nodes: steps are long, and tiny reduced costs decide."""
+    if is_large:  # as if it had more than 400 constraints
+        fits = VertexWalks.fits
+        monkeypatch.setattr(VertexWalks, "fits", staticmethod(lambda program, most=9: fits(program, most)))
+    rng = np.random.default_rng(decades)
+    n, nodes = 40, 8
+    node = rng.integers(0, nodes, size=n)
+    flows, charges = np.eye(n), np.diag(-rng.uniform(20, 200, size=n))
+    A_eq = np.zeros((nodes, 2 * n))
+    A_eq[node, np.arange(n)] = 1.0
+    supply = np.bincount(node, rng.uniform(0, 20, size=n), minlength=nodes)
+    upper = np.concatenate([np.full(n, 500.0), np.ones(n)])
+    region = Polyhedron(
+        csr_array(np.hstack([flows, charges])), np.zeros(n), csr_array(A_eq), supply, np.zeros(2 * n), upper
+    )
+    costs = rng.normal(size=(30, 2 * n)) * 10.0 ** rng.uniform(-decades, 0, size=(30, 2 * n))
+    program = Program.of(region)
+    names = ("row_lower", "row_upper", "lower", "upper")
+    bounds = replace(program, **{name: np.tile(getattr(program, name), (30, 1)) for name in names}) if by_row else None
+
+    vertices = Solver(program, by_row=by_row).minimize(costs, bounds)
+
+    again = Solver(program)
+    again.minimize(costs[::-1])
+    others = [
+        again.minimize(costs),  # from the best of all vertices
+        np.vstack([Solver(program).minimize(row[None]) for row in costs]),
+        Solver(program).minimize(3.7 * costs[::-1])[::-1],
+    ]
+    for other in others:
+        np.testing.assert_allclose(other, vertices, rtol=0, atol=1e-9 if is_large else 0)
+    for row, vertex in zip(costs, vertices, strict=True):  # every unit of flow is paid alone: the cheapest arc takes it
+        value = 0.0
+        for k in range(nodes):
+            arcs = np.flatnonzero(node == k)
+            value += least_of_node(row[arcs], row[n + arcs], -np.diag(charges)[arcs], supply[k])
+        assert row @ vertex == pytest.approx(value, rel=1e-11)
+
+
+def least_of_node(flow_costs, charge_costs, sizes, supply):
+    """The least cost of a supply through arcs `0 <= x <= size * y`, `0 <= y <= 1`."""
+    value = np.minimum(charge_costs, 0.0).sum()  # what is paid for opening costs nothing more
+    slopes = flow_costs + np.maximum(charge_costs, 0.0) / sizes
+    for arc in np.argsort(slopes):
+        sent = min(supply, sizes[arc])
+        value, supply = value + sent * slopes[arc], supply - sent
+    return value
 
 
 def test_a_program_of_hundreds_of_rows_is_walked_to_the_same_bits():

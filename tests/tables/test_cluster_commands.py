@@ -216,6 +216,7 @@ def test_a_scheduler_that_goes_away_is_a_sentence_and_leaves_no_file(folder, tmp
     def results(self, *arguments, **options):
         for number, result in enumerate(real(self, *arguments, **options)):
             if number == 0:
+                dask.config.set({"distributed.comm.timeouts.connect": "2s"})  # nobody will answer
                 for process in (worker, scheduler):
                     process.kill()
                     process.wait()
@@ -224,7 +225,7 @@ def test_a_scheduler_that_goes_away_is_a_sentence_and_leaves_no_file(folder, tmp
     monkeypatch.setattr(NewRows, "results", results)
     monkeypatch.setattr("decidewise.tables.new_rows._BLOCK_ROWS", 100)
     call = ("decide", folder / "m.dw", folder / "large.csv", "-p", folder / "problem.toml", "--out", out / "d.csv")
-    with dask.config.set({"distributed.comm.timeouts.connect": "2s", "distributed.comm.retry.count": 0}):
+    with dask.config.set({"distributed.comm.timeouts.connect": "30s", "distributed.comm.retry.count": 0}):
         said = run(*call, "--cluster", address, code=2).stderr
     assert f"lost the Dask scheduler at '{address}'" in said
     assert list(out.iterdir()) == []

@@ -1,6 +1,10 @@
 """The commands on tables, from a table to decisions, in one process."""
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -134,6 +138,21 @@ def test_predictions_on_the_screen_are_a_table_alone(folder, model):
     assert len(result.stdout.splitlines()) == N + 1
 
 
+def test_rows_as_json_and_what_was_written(folder, model, tmp_path):
+    call = ("decide", model, folder / "new.csv", "-p", folder / "problem.toml", "--json")
+    result = run(*call)
+    rows = json.loads(result.stdout)
+    assert result.stderr == ""
+    assert len(rows) == N
+    table = load_model(model).decide(str(folder / "new.csv"), folder / "problem.toml").columns()
+    assert list(rows[0]) == list(table)
+    assert rows[0]["day"] == str(table["day"][0])
+    assert [row["decision_a"] for row in rows] == table["decision_a"].tolist()
+    found = json.loads(run(*call, "--out", tmp_path / "d.parquet").stdout)
+    assert found == {"file": str(tmp_path / "d.parquet"), "rows": N, "notes": []}
+    assert json.loads(run("predict", model, folder / "new.csv", "--json", "--stream").stdout)[0]["prediction_b"] > 0
+
+
 def test_new_names_are_said_and_decided(folder, model, tmp_path):
     (tmp_path / "new.csv").write_text("x,kind,day\n0.5,never,2026-03-01\n")
     result = run("decide", model, tmp_path / "new.csv", "-p", folder / "problem.toml")
@@ -185,12 +204,49 @@ def test_init_writes_an_example_that_is_read(tmp_path):
     assert "decidewise compare history.csv --problem problem.toml" in readme
 
 
-def test_help_has_examples_and_completion_is_there():
-    for command in ("compare", "fit", "predict", "decide", "evaluate", "diagnose", "inspect", "init"):
+def test_help_has_examples_and_every_command_debug():
+    commands = ("compare", "fit", "predict", "decide", "evaluate", "diagnose", "inspect", "init", "problems", "serve")
+    for command in commands:
         shown = run(command, "--help").stdout
         assert f"\n decidewise {command} " in shown
         assert "\\b" not in shown
-    assert "--install-completion" in run("--help").stdout
+        assert "--debug" in shown
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not here")
+def test_completion_in_bash(tmp_path):
+    """Installed by the command, then asked as bash asks after Tab."""
+    environment = {"HOME": str(tmp_path), "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    environment |= {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
+
+    def bash(script):
+        done = subprocess.run(
+            ["bash", "--norc", "-c", f"{script}; true"], env=environment, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    assert "bash completion installed" in bash("decidewise --install-completion")
+    assert "decidewise.sh" in (tmp_path / ".bashrc").read_text()
+    assert bash("decidewise --show-completion").split() == (
+        (tmp_path / ".bash_completions" / "decidewise.sh").read_text().split()
+    )
+    ask = 'COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _decidewise_completion decidewise; echo "${COMPREPLY[@]}"'
+    completed = {
+        words: bash(f"source ~/.bash_completions/decidewise.sh; COMP_WORDS=(decidewise {words}); {ask}").split()
+        for words in ("comp", "compare --pro", "compare --fo")
+    }
+    assert completed == {"comp": ["compare"], "compare --pro": ["--problem"], "compare --fo": ["--forecast"]}
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_completion_for_other_shells(shell):
+    """What the script for the shell sends and gets; the shells themselves need not be here."""
+    environment = {"_DECIDEWISE_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_ARGS": "decidewise compare --pro"}
+    environment["_TYPER_COMPLETE_FISH_ACTION"] = "get-args"
+    command = [sys.executable, "-m", "decidewise"]
+    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+    assert "--problem" in done.stdout
+    assert done.stderr == ""
 
 
 def test_nothing_of_the_input_is_changed(folder, model):

@@ -1,7 +1,9 @@
 """Wide and long tables as samples."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import csv, feather, parquet
 
 from decidewise.data.columns import NamedColumns
 from decidewise.errors import InputError
@@ -52,6 +54,46 @@ def test_a_wide_table_is_sorted_by_time_with_all_its_parts(tmp_path):
     assert samples.groups.tolist() == ["1", "2", "1"]
     # Tolls and k are those of the same day: the first pays 9 for a, the second chooses both.
     np.testing.assert_array_equal(samples.problem.solve([[1.0, 2.0]] * 3), [[0, 1], [1, 1], [1, 0]])
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".arrow"])
+def test_dates_as_text_and_categories_with_gaps_are_those_of_a_text_file(tmp_path, ending):
+    n = 50
+    days = [str(np.datetime64("2026-01-01") + day) for day in range(n)]
+    hours = [f"{day}T{number % 24:02d}:30:00Z" for number, day in enumerate(days)]
+    kinds = [None if row % 7 == 3 else "uvw"[row % 3] for row in range(n)]
+    wide = {"day": days[::-1], "seen": [None, *hours[1:]], "kind": kinds, "cost_a": np.arange(n), "cost_b": np.ones(n)}
+    csv.write_csv(pa.table(wide), tmp_path / "t.csv")
+    table = pa.table(wide | {"kind": pa.array(kinds).dictionary_encode()})
+    (parquet.write_table if ending == ".parquet" else feather.write_feather)(table, tmp_path / f"t{ending}")
+    found = []
+    for name in ("t.csv", f"t{ending}"):
+        samples = read(tmp_path / name, time="day")
+        prepared = TableFeatures(list(samples.lines)).fit(samples.lines)
+        found.append((samples.features(prepared), prepared.notes_, samples.times, samples.noun))
+    (X, notes, times, noun), (expected, *_) = found
+    assert noun == found[1][3] == "day"
+    assert notes == found[1][1]
+    assert "'seen': a date, as the day of the week and the time of the day; 1 of 50 values missing" in notes[1]
+    assert "7 gaps count as a name" in notes[2]
+    np.testing.assert_array_equal(times, np.array(days, dtype="datetime64[us]"))
+    np.testing.assert_array_equal(times, found[1][2])
+    np.testing.assert_array_equal(X, expected)
+
+
+@pytest.mark.parametrize(
+    ("keys", "noun"),
+    [
+        (["2026-01-01", "2026-01-02", "2026-01-03"], "day"),
+        (["2026-01-01 00:00", "2026-01-01 01:00", "2026-01-01 02:00"], "hour"),
+        (["2026-01-01", "2026-02-01", "2026-03-01"], "month"),
+        (["2026-01-01", "2026-01-01", "2026-01-02"], "row"),
+        (["2026-01-01", "2026-01-01 07:00", "2026-01-05"], "row"),
+        ([1, 2, 3], "when"),
+    ],
+)
+def test_what_a_row_is_called(keys, noun):
+    assert read({"when": keys, "x": [1.0, 2.0, 3.0], "cost_a": [1.0, 2.0, 3.0]}, time="when").noun == noun
 
 
 def test_features_of_each_item_in_a_wide_table():

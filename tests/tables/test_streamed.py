@@ -1,8 +1,10 @@
 """Tables that are read block by block give what they give in memory, in constant memory, with errors that say where."""
 
 import json
+import signal
 import subprocess
 import sys
+from functools import partialmethod
 
 import numpy as np
 import pyarrow as pa
@@ -10,12 +12,13 @@ import pytest
 from pyarrow import csv, feather, parquet
 from typer.testing import CliRunner
 
-from decidewise import load_model
+from decidewise import load_model, model_file
 from decidewise.cli import app
 from decidewise.data import file_blocks
 from decidewise.data.file_blocks import FileBlocks
 from decidewise.data.files import read_files
-from decidewise.tables import streamed
+from decidewise.tables import comparison, fitting, ordered_regrets, streamed
+from decidewise.tables.ordered_regrets import OrderedRegrets
 
 N, ITEMS = 600, ("a", "b", "c")
 PROBLEM = 'kind = "top_k"\nn = 3\nk = 1\nsense = "min"\n'
@@ -102,6 +105,40 @@ def test_rows_are_predicted_decided_and_evaluated_as_in_memory(folder, tmp_path,
                 assert got[key]["high"] == pytest.approx(expected[key]["high"], abs=0.4 * abs(expected[key]["high"]))
 
 
+def test_intervals_of_rows_in_order_are_those_in_memory(folder, tmp_path, small_blocks, monkeypatch):
+    wide, _ = tables()
+    shuffled = wide.take(np.random.default_rng(1).permutation(N))
+    for name, table in (("sorted", wide), ("shuffled", shuffled)):
+        parquet.write_table(table, tmp_path / f"{name}.parquet")
+    problem = tmp_path / "problem.toml"
+    problem.write_text(PROBLEM + '[table]\ntime = "day"\n')
+    run("fit", tmp_path / "sorted.parquet", "-p", problem, "--model", "least squares", "--out", tmp_path / "m.dw", "-q")
+
+    def evaluated(name, *how):
+        return json.loads(run("evaluate", tmp_path / "m.dw", tmp_path / name, "-p", problem, "--json", *how).stdout)
+
+    def same(one, other, rel):
+        for key in ("regret percent", "regret per row"):
+            got, expected = (found["models"][0][key] for found in (one, other))
+            assert got["estimate"] == pytest.approx(expected["estimate"], rel=1e-9)
+            widths = [ends["high"] - ends["low"] for ends in (got, expected)]
+            assert widths[0] == pytest.approx(widths[1], rel=rel)
+
+    whole = evaluated("sorted.parquet", "--no-stream")
+    for name in ("sorted.parquet", "shuffled.parquet"):  # sorted by time at the end
+        in_blocks = evaluated(name, "--stream")
+        assert in_blocks["intervals"] == "bootstrap"
+        assert in_blocks["rows drawn together"] == whole["rows drawn together"] > 1
+        same(in_blocks, whole, 1e-6)
+    monkeypatch.setattr(ordered_regrets.OrderedRegrets, "__init__", partialmethod(OrderedRegrets.__init__, most=200))
+    in_blocks = evaluated("sorted.parquet", "--stream")  # four neighbours are added up
+    assert in_blocks["rows drawn together"] % 4 == 0
+    same(in_blocks, whole, 0.5)
+    late = evaluated("shuffled.parquet", "--stream")
+    assert "not in the order of time" in late["intervals"]
+    same(late, whole, 0.7)
+
+
 @pytest.mark.parametrize("name", ["wise", "gamma", "wise iterated"])
 def test_a_fit_in_blocks_is_the_fit_in_memory(folder, tmp_path, small_blocks, name):
     call = ("fit", folder / "wide.csv", "-p", folder / "problem.toml", "--model", name, "-q")
@@ -153,7 +190,7 @@ def test_a_killed_fit_continues_from_its_checkpoint_bit_for_bit(folder, tmp_path
         nonlocal n_blocks
         n_blocks += 1
         if n_blocks == 40:  # in the middle of a later pass
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
         return as_rows(*arguments)
 
     monkeypatch.setattr(streamed, "_as_rows", killed)
@@ -172,6 +209,33 @@ def test_a_killed_fit_continues_from_its_checkpoint_bit_for_bit(folder, tmp_path
     assert continued + 30 < n_blocks + 1_000  # finished passes were not repeated
     assert not checkpoint.exists()
     assert (tmp_path / "m.dw").read_bytes() == (tmp_path / "whole.dw").read_bytes()
+
+
+@pytest.mark.parametrize("how", [(), ("--average",)])
+def test_a_continued_fit_repeats_neither_the_random_part_nor_the_choice(folder, tmp_path, monkeypatch, how):
+    call = ("fit", folder / "wide.csv", "-p", folder / "problem.toml", *how, "-q", "--max-solves", 20_000)
+    run(*call, "--stream", "--out", tmp_path / "whole.dw")
+    call += ("--checkpoint", tmp_path / "fit.npz", "--out", tmp_path / "m.dw")
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    def refused(*_, **__):
+        raise AssertionError("this was finished before the run was killed")
+
+    with monkeypatch.context() as patched:  # killed in the first pass, after the choice
+        patched.setattr(streamed, "_as_rows", killed)
+        run(*call, code=130)
+    monkeypatch.setattr(fitting, "random_part", refused)
+    monkeypatch.setattr(comparison, "WiseRegressorCV", refused)
+    assert "belongs to another fit" in run(*call, "--seed", 3, code=2).stderr
+    with monkeypatch.context() as patched:  # the disk is full when the model is written
+        patched.setattr(model_file, "save_model", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "No space left")))
+        assert run(*call, code=2).stderr == "Error: No space left.\n"
+    monkeypatch.setattr(streamed, "_OnRows", refused)  # all passes are finished as well
+    run(*call)
+    assert (tmp_path / "m.dw").read_bytes() == (tmp_path / "whole.dw").read_bytes()
+    assert not (tmp_path / "fit.npz").exists()
 
 
 def with_rows(table, first, last, **columns):
@@ -316,7 +380,7 @@ def test_memory_is_bounded_whatever_the_table(tmp_path):
     rng = np.random.default_rng(0)
     names = [*(f"x_{j}" for j in range(45)), *(f"cost_{j}" for j in range(3))]
     part = pa.table({name: rng.random(2**14) for name in names} | {"kind": rng.choice(["u", "v", "w"], 2**14)})
-    for name, times in (("small", 1), ("large", 26)):
+    for name, times in (("small", 6), ("large", 32)):
         with parquet.ParquetWriter(tmp_path / f"{name}.parquet", part.schema, compression="none") as file:
             for _ in range(times):
                 file.write_table(part)
@@ -328,4 +392,4 @@ def test_memory_is_bounded_whatever_the_table(tmp_path):
     in_blocks, in_memory = map(int, done.stdout.strip().splitlines()[-1].split())
     assert in_blocks < size / 4
     assert in_memory > size  # what is measured would show it
-    assert parquet.ParquetFile(tmp_path / "d.parquet").metadata.num_rows == 26 * 2**14
+    assert parquet.ParquetFile(tmp_path / "d.parquet").metadata.num_rows == 32 * 2**14

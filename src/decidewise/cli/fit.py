@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as as_json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ import typer
 
 from decidewise.cli import table_options as opt
 from decidewise.cli.errors import as_input_errors
+from decidewise.cli.output import print_json
 from decidewise.errors import InputError
 
 
@@ -105,9 +105,10 @@ def fit(
                 found = fit_in_memory(samples, options, jobs=n_jobs, **settings)
         summary = found.summary(options, problem.name)
         save_model(found.model, out, summary=summary)
+        found.written()
     trusted = list(read_model_summary(out).types)
     if json:
-        typer.echo(as_json.dumps({"file": str(out), "trust": trusted} | summary, indent=2, default=str))
+        print_json({"file": out, "trust": trusted} | summary)
         return
     if not quiet:
         for note in found.notes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as as_json
 import sys
 from collections.abc import Generator
 from contextlib import closing
@@ -13,6 +12,7 @@ import typer
 
 from decidewise.cli import table_options as opt
 from decidewise.cli.errors import as_input_errors
+from decidewise.cli.output import as_json, print_json
 from decidewise.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,6 +33,10 @@ Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="The table to write, .csv or .parquet; by default CSV on the screen.")
 ]
 
+JsonRows = Annotated[
+    bool, typer.Option("--json", help="Print JSON, for programs: the rows, or with --out what was written.")
+]
+
 
 def predict(
     model: ModelFile,
@@ -44,6 +48,7 @@ def predict(
     separator: opt.Separator = None,
     decimal: opt.Decimal = ".",
     encoding: opt.Encoding = "utf-8",
+    json: JsonRows = False,
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
 ) -> None:
@@ -60,7 +65,7 @@ def predict(
     text = {"separator": separator, "decimal": decimal, "encoding": encoding}
     rows = NewRows(fitted, new, text, costs=False)
     what = f"Predicting {new}", "Predictions of"
-    _write_new(PredictBlock(fitted), rows, out, kind, what=what, stream=stream, cluster=cluster, quiet=quiet)
+    _write_new(PredictBlock(fitted), rows, out, kind, what=what, stream=stream, cluster=cluster, json=json, quiet=quiet)
 
 
 def decide(
@@ -74,6 +79,7 @@ def decide(
     separator: opt.Separator = None,
     decimal: opt.Decimal = ".",
     encoding: opt.Encoding = "utf-8",
+    json: JsonRows = False,
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
 ) -> None:
@@ -81,6 +87,7 @@ def decide(
 
     \b
     decidewise decide model.dw new.csv --problem problem.toml --out decisions.parquet
+    decidewise decide model.dw new.csv --problem problem.toml --json
     decidewise decide model.dw 'years/*.parquet' --problem problem.toml --cluster tcp://10.0.0.5:8786 --out all.parquet
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
     from decidewise.problems import ProblemFile  # noqa: PLC0415
@@ -92,7 +99,7 @@ def decide(
     text = {"separator": separator, "decimal": decimal, "encoding": encoding}
     rows = NewRows(fitted, new, text, ProblemFile.read(problem))
     what = f"Deciding {new}", "Decisions for"
-    _write_new(DecideBlock(fitted), rows, out, kind, what=what, stream=stream, cluster=cluster, quiet=quiet)
+    _write_new(DecideBlock(fitted), rows, out, kind, what=what, stream=stream, cluster=cluster, json=json, quiet=quiet)
 
 
 def evaluate(
@@ -134,7 +141,8 @@ def evaluate(
             }
             for row in found
         ]
-        typer.echo(as_json.dumps({"rows": found.n_samples, "models": described}, indent=2))
+        how = {"intervals": found.method, "rows drawn together": found.block_length}
+        print_json({"rows": found.n_samples, "models": described, **how})
         return
     typer.echo(str(found))
     if not quiet:
@@ -152,7 +160,7 @@ def inspect(model: ModelFile, json: opt.Json = False, debug: opt.Debug = False) 
 
     summary = read_model_summary(model).as_dict()
     if json:
-        typer.echo(as_json.dumps(summary, indent=2, ensure_ascii=False))
+        print_json(summary)
         return
     training = summary.pop("training")
     shown = {
@@ -216,6 +224,7 @@ def _write_new(
     what: tuple[str, str],
     stream: bool | None,
     cluster: str | None,
+    json: bool,
     quiet: bool,
 ) -> None:
     """Write what becomes of new rows, and say on standard error what they had that training rows had not."""
@@ -235,22 +244,46 @@ def _write_new(
                 add_names(unseen, block.unseen)
                 yield block.columns
 
-    with as_input_errors(), silenced(quiet), opt.parallel(None, cluster) as (_, spread):
-        in_blocks = opt.in_blocks(new.blocks, stream, quiet=quiet)
+    with as_input_errors(), silenced(quiet or json), opt.parallel(None, cluster) as (_, spread):
+        in_blocks = opt.in_blocks(new.blocks, stream, quiet=quiet or json)
         with closing(blocks()) as columns:
-            if out is None:
+            if out is not None:
+                write_table(columns, out)
+            elif json:
+                _print_json(columns)
+            else:
                 write_blocks(columns, _Screen(), kind)
                 sys.stdout.flush()
-            else:
-                write_table(columns, out)
-    if quiet:
-        return
-    for note in new.model.features.new_names(unseen):
-        typer.echo(note, err=True)
+    notes = new.model.features.new_names(unseen)
     if getattr(new.model.estimator, "predicts_directions", False):
-        typer.echo("This model predicts directions: decisions are meant, not the sizes of predicted costs.", err=True)
+        notes.append("This model predicts directions: decisions are meant, not the sizes of predicted costs.")
+    if json and out is not None:
+        print_json({"file": out, "rows": n_rows, "notes": notes})
+    if quiet or json:
+        return
+    for note in notes:
+        typer.echo(note, err=True)
     if out is not None:
         typer.echo(f"{done} {n_rows:,} rows: {out}", err=True)
+
+
+def _print_json(blocks: Generator[dict[str, Any], None, None]) -> None:
+    """Print a list of rows by name as the blocks come; dates are text, and what is missing is null."""
+    before = "["
+    for columns in blocks:
+        values = [_plain(column) for column in columns.values()]
+        for row in zip(*values, strict=True):
+            sys.stdout.write(f"{before}\n{as_json(dict(zip(columns, row, strict=True)))}")
+            before = ","
+    sys.stdout.write("\n]\n")
+    sys.stdout.flush()
+
+
+def _plain(column: Any) -> list[Any]:
+    import numpy as np  # noqa: PLC0415
+
+    values = np.asarray(column)
+    return [str(value) for value in values] if values.dtype.kind == "M" else list(values.tolist())
 
 
 class _Screen:

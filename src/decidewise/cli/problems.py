@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as as_json
 import math
 from pathlib import Path
 from time import perf_counter
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from decidewise.cli import table_options as opt
+from decidewise.cli.output import print_json
 from decidewise.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,12 +28,18 @@ def problems(
     table: Annotated[
         Path | None, typer.Option(help="With --check: the table whose columns the file names; .csv, .parquet, ...")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: opt.Json = False,
+    debug: opt.Debug = False,
 ) -> None:
     """List the kinds of problems, show what one of them needs, or check a file that describes one.
 
     --check executes the module that a file of kind "python" names: check only files you trust.
-    """
+
+    \b
+    decidewise problems knapsack
+    decidewise problems knapsack --example > problem.toml
+    decidewise problems --check problem.toml
+    """  # noqa: D301 - the mark keeps the lines of the examples as they are
     if check is not None:
         if kind is not None or example:
             raise InputError("--check reads a file, which says the kind: leave out KIND and --example.")
@@ -65,7 +72,7 @@ def _show_list(json: bool) -> None:
 
     listed = [_described(kind) for kind in kinds().values()]
     if json:
-        typer.echo(as_json.dumps(listed, indent=2, ensure_ascii=False))
+        print_json(listed)
         return
     headings = Column("kind", overflow="fold"), "needs", "costs", Column("sense", max_width=7), "ties", "polyhedron"
     table = Table(*headings, title="Kinds of problems", show_lines=True)
@@ -100,7 +107,7 @@ def _show_kind(kind: Kind, example: bool, json: bool) -> None:
     ]
     if json:
         shown = {**described, "arguments": arguments, "example": toml}
-        typer.echo(as_json.dumps(shown, indent=2, ensure_ascii=False))
+        print_json(shown)
         return
     typer.echo(f"{kind.name}: {kind.summary}\n")
     for heading in ("costs", "sense", "ties", "polyhedron"):
@@ -154,7 +161,7 @@ def _check(path: Path, table: Path | None) -> dict[str, Any]:
 
 def _show_check(found: dict[str, Any], json: bool) -> None:
     if json:
-        typer.echo(as_json.dumps(found, indent=2, ensure_ascii=False))
+        print_json(found)
         return
     for key, value in found.items():
         typer.echo(f"{key}: {_in_words(value)}")

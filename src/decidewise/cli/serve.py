@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from decidewise.cli import table_options as opt
 from decidewise.errors import InputError
 
 
@@ -34,11 +35,16 @@ def serve(
     jobs: Annotated[
         int | None, typer.Option(help="Requests computed at a time; by default one per processor.", min=1)
     ] = None,
+    debug: opt.Debug = False,
 ) -> None:
     """Answer POST /predict and POST /decide with JSON or Arrow; / is a page that says how.
 
     --problem executes the module that a file of kind "python" names: serve only files you trust.
-    """
+
+    \b
+    decidewise serve model.dw --problem problem.toml
+    DECIDEWISE_TOKEN=secret decidewise serve model.dw -p problem.toml --host 0.0.0.0 --port 8080
+    """  # noqa: D301 - the mark keeps the lines of the examples as they are
     from decidewise.server import Limits, serve  # noqa: PLC0415
 
     if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token and token):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as as_json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +10,7 @@ import typer
 
 from decidewise.cli import table_options as opt
 from decidewise.cli.errors import as_input_errors
+from decidewise.cli.output import print_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -100,13 +100,20 @@ def compare(
             jobs=n_jobs,
             seed=seed,
         )
-    command = {"data": data, "problem": str(problem), "given": given}
+    command = {
+        "data": data,
+        "problem": str(problem),
+        "given": given | {"gap": gap, "max-solves": None if max_solves is None else str(max_solves)},
+        "text": {name: value for name, value in text.items() if value not in (None, ".", "utf-8")},
+    }
     if not json:
         _show(result, quiet=quiet)  # before the page, so that a full disk does not lose it
     with opt.working("Writing the page ...", quiet=quiet or json):
         write_whole({out: render_comparison(result, command).encode()})
-    found = _as_dict(result) | {"page": str(out)} if json else {}
-    typer.echo(as_json.dumps(found, indent=2, ensure_ascii=False) if json else f"Page: {out}")
+    if json:
+        print_json(_as_dict(result) | {"page": str(out)})
+    else:
+        typer.echo(f"Page: {out}")
 
 
 def diagnose(
@@ -121,6 +128,7 @@ def diagnose(
     time: opt.Time = None,
     groups: opt.Groups = None,
     categories: opt.Categories = None,
+    unit: opt.Unit = None,
     gap: opt.Gap = None,
     max_solves: opt.MaxSolves = None,
     sample: opt.Sample = None,
@@ -147,7 +155,7 @@ def diagnose(
 
     given = {
         "costs": costs, "features": features, "rows": rows, "items": items, "forecast": forecast, "known": known,
-        "time": time, "groups": groups, "categories": categories,
+        "time": time, "groups": groups, "categories": categories, "unit": unit,
     }  # fmt: skip
     text = {"separator": separator, "decimal": decimal, "encoding": encoding}
     with silenced(quiet or json):
@@ -168,7 +176,7 @@ def diagnose(
             random_state=seed,
         )
     if json:
-        typer.echo(as_json.dumps(asdict(found), indent=2, ensure_ascii=False))
+        print_json(asdict(found))
         return
     for note in () if quiet else (*samples.notes, *prepared.notes_):
         typer.echo(note)
@@ -197,7 +205,7 @@ def _table(result: TableComparison) -> Table:
     from decidewise.tables.headline import half_width, in_unit, number  # noqa: PLC0415
 
     shown = Table("model")
-    per_row = f"saves per {result.samples.title}{in_unit(result) and ',' + in_unit(result)}"
+    per_row = f"saves per {result.samples.noun}{in_unit(result) and ',' + in_unit(result)}"
     for heading in ("regret %", "95 % interval", per_row, "fit"):
         shown.add_column(Text(heading), justify="right")
     for row in result.table:

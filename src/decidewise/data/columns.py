@@ -49,7 +49,7 @@ class NamedColumns:
                 raise ValueError(f"the columns of the table must be equally long; they have {lengths} entries.")
             return cls._checked(source, next(iter(lengths.values()), 0), lambda name: source[name])
         if hasattr(source, "column_names") and hasattr(source, "num_rows"):  # Arrow
-            return cls._checked(source.column_names, source.num_rows, lambda name: source.column(name).to_numpy())
+            return cls._checked(source.column_names, source.num_rows, lambda name: _of_arrow(source.column(name)))
         if hasattr(source, "columns") and hasattr(source, "shape"):  # pandas, polars
             return cls._checked(source.columns, source.shape[0], lambda name: source[name].to_numpy())
         raise TypeError(
@@ -98,3 +98,11 @@ class NamedColumns:
         if missing.any():
             raise ValueError(f"column {name!r} has no key in row {int(missing.argmax())} of the table. Drop the row.")
         return keys.astype(str) if keys.dtype.kind == "O" else keys
+
+
+def _of_arrow(column: Any) -> npt.NDArray[Any]:
+    """Return a column of an Arrow table; categories as their values, for otherwise their gaps would become values."""
+    if hasattr(column.type, "index_type"):
+        column = column.cast(column.type.value_type)
+    values: npt.NDArray[Any] = column.to_numpy()
+    return values

@@ -65,6 +65,17 @@ def fit(
     checkpoint : path, optional
         A file for the sums of finished passes: if the cluster goes away, the same call continues with the next pass.
         It is deleted when the fit is done.
+
+    Examples
+    --------
+    >>> import dask
+    >>> from decidewise import WiseRegressor
+    >>> def block(seed):
+    ...     X = np.random.default_rng(seed).normal(size=(100, 1))
+    ...     return X, np.hstack([5 + X, 5 - X])
+    >>> blocks = [dask.delayed(block)(seed) for seed in range(3)]  # each worker makes or reads its own
+    >>> fit(WiseRegressor(), blocks).predict([[0.0]]).round(1)
+    array([[5., 5.]])
     """
     if not hasattr(model, "fit_rows"):
         raise TypeError(f"{type(model).__name__} is not a sum over rows. Pass WiseRegressor(), or GeneralizedLinear().")
@@ -86,6 +97,19 @@ def decide(model: Any, problem: Problem, X: Any, *, features: Any = None) -> Any
     X : Dask array, Dask data frame, or list of delayed blocks `(X,)`
     features : str or list of str, optional
         The columns of a data frame; by default those the model was fitted with.
+
+    Examples
+    --------
+    >>> from dask import array
+    >>> from decidewise import WiseRegressor
+    >>> from decidewise.problems import TopK
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> model = WiseRegressor().fit(X, np.hstack([1 + X, 4 - X]))
+    >>> decide(model, TopK(2, 1, sense="min"), array.from_array(X, chunks=(2, 1))).compute()
+    array([[1., 0.],
+           [1., 0.],
+           [0., 1.],
+           [0., 1.]])
     """
     _check_same_for_all_rows(problem)
     from dask import array, delayed  # noqa: PLC0415  (an extra)
@@ -124,6 +148,18 @@ def evaluate(
         As for `decide`.
     X, y, sample_weight, features, costs
         As for `fit`.
+
+    Examples
+    --------
+    >>> import dask
+    >>> from decidewise import WiseRegressor
+    >>> from decidewise.problems import TopK
+    >>> def block(seed):
+    ...     X = np.random.default_rng(seed).normal(size=(100, 1))
+    ...     return X, np.hstack([5 + X, 5 - X])
+    >>> blocks = [dask.delayed(block)(seed) for seed in range(3)]  # each worker makes or reads its own
+    >>> print(evaluate(fit(WiseRegressor(), blocks), TopK(2, 1, sense="min"), blocks))
+    regret 0.00 [0.00, 0.00] % over 300 rows, with a 95 % interval.
     """
     _check_same_for_all_rows(problem)
     source = PartitionRows(partitions_of(X, y, sample_weight, features, costs, needs_costs=True))
@@ -153,6 +189,18 @@ def choose(
         As for `fit`.
     exponents, alphas, folds, rows_together
         As for `decidewise.choose_files`; rows are numbered within their partition.
+
+    Examples
+    --------
+    >>> import dask
+    >>> from decidewise import WiseRegressor
+    >>> from decidewise.problems import TopK
+    >>> def block(seed):
+    ...     X = np.random.default_rng(seed).normal(size=(100, 1))
+    ...     return X, np.hstack([5 + X, 5 - X])
+    >>> blocks = [dask.delayed(block)(seed) for seed in range(3)]  # each worker makes or reads its own
+    >>> choose(TopK(2, 1, sense="min"), blocks, exponents=[0.0, 1.0], alphas=[0.0]).best  # the first of equal ones
+    (0.0, 0.0)
     """
     _check_same_for_all_rows(problem)
     source = PartitionRows(partitions_of(X, y, sample_weight, features, costs, needs_costs=True))

@@ -63,8 +63,15 @@ def workers_at(address: str, say: Callable[[str], None] | None = None) -> Iterat
 
     Examples
     --------
-    `with workers_at("tcp://10.0.0.5:8786") as workers, workers.parallel_loops():` spreads the candidates of a
-    `WiseRegressorCV` that is fitted in this context, and the rows of a `ParallelProblem`.
+    Candidates of a `WiseRegressorCV` that is fitted in this context, and rows of a `ParallelProblem`, go to the
+    workers; here to one in this process, elsewhere to those at an address such as "tcp://10.0.0.5:8786":
+
+    >>> from distributed import LocalCluster
+    >>> from joblib import Parallel, delayed
+    >>> with LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
+    ...     with workers_at(cluster.scheduler_address) as workers, workers.parallel_loops():
+    ...         Parallel(n_jobs=-1)(delayed(pow)(2, k) for k in range(4))
+    [1, 2, 4, 8]
     """
     with connected(address) as client:
         workers = Workers(client, address, say or (lambda _: None))

@@ -16,7 +16,14 @@ perfect  0.00 [0.00, 0.00]    -12.50 [-75.00, 0.00]
 95 % bootstrap intervals over 2 rows.
 """
 
-from decidewise.evaluate.comparison import Comparison, ComparisonRow, compare, compare_regrets, regret_interval
+from decidewise.evaluate.comparison import (
+    Comparison,
+    ComparisonRow,
+    compare,
+    compare_regrets,
+    compare_sums,
+    regret_interval,
+)
 from decidewise.evaluate.hindsight import Hindsight, decision_regret, normalized_regret
 from decidewise.evaluate.intervals import Interval
 from decidewise.evaluate.scorer import RegretScorer, check_in_units, regret_scorer
@@ -30,6 +37,7 @@ __all__ = [
     "check_in_units",
     "compare",
     "compare_regrets",
+    "compare_sums",
     "decision_regret",
     "normalized_regret",
     "regret_interval",

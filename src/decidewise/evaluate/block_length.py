@@ -11,10 +11,13 @@ from decidewise.checks import FloatArray
 #: Blocks are this many times as long as the rule for the variance says. An interval of few blocks is widened as it
 #: should be, one of short blocks is not: by simulation, coverage gains from longer blocks.
 FACTOR = 2.0
+#: Blocks have at least so many rows, if four of them fit. From few rows in heavy tails the rule cannot see how far
+#: they depend on each other; by simulation, blocks that are too long cost less than those that are too short.
+LEAST = 25
 
 
 def block_length(series: FloatArray) -> int:
-    """Return the length of the blocks for a series (n,) in its order: from `n^(1/3)` to `n / 4` rows, but at least 1.
+    """Return the length of the blocks for a series (n,) in its order: at least 25 rows and `n^(1/3)`, at most `n / 4`.
 
     The rule estimates the spectrum at zero with a flat-top window, up to the lag after which autocorrelations are
     negligible, and takes the length at which the variance of a circular block bootstrap has the least mean squared
@@ -30,11 +33,11 @@ def block_length(series: FloatArray) -> int:
     >>> rng = np.random.default_rng(0)
     >>> noise = rng.normal(size=1_000)
     >>> block_length(noise), block_length(np.convolve(noise, np.ones(30)))
-    (10, 104)
+    (25, 104)
     """
     n = len(series)
     longest = max(1, n // 4)
-    return min(longest, max(ceil(n ** (1 / 3)), round(FACTOR * _length_for_the_variance(series))))
+    return min(longest, max(LEAST, ceil(n ** (1 / 3)), round(FACTOR * _length_for_the_variance(series))))
 
 
 def _length_for_the_variance(series: FloatArray) -> float:

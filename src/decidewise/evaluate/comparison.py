@@ -14,6 +14,9 @@ from decidewise.evaluate.hindsight import Hindsight
 from decidewise.evaluate.intervals import Blocks, Bootstrap, Interval
 from decidewise.problems.base import Problem
 
+#: From fewer blocks than this, intervals may hold less often than they say: see `docs/intervals.md`.
+FEW_BLOCKS = 8
+
 
 def regret_interval(
     problem: Problem,
@@ -66,7 +69,7 @@ def regret_interval(
     options = Bootstrap.of(level, n_resamples, rng, blocks)
     truth = Hindsight.of(problem, costs)
     regret = truth.regret(prediction, unambiguous=unambiguous)
-    return _compare(truth, {"": regret}, "", options)[0].regret
+    return _compare_rows(truth, {"": regret}, "", options)[0].regret
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,14 @@ class ComparisonRow:
         In percent of the optimal value.
     mean_regret, mean_difference : Interval
         In the units of the costs: the mean per row.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> costs = np.array([[1.0, 2.0, 3.0], [5.0, 1.0, 4.0]])
+    >>> mean, perfect = compare(TopK(3, 1, sense="min"), {"mean": costs[::-1], "perfect": costs}, costs)
+    >>> mean.difference, perfect.difference.estimate, perfect.mean_difference.estimate
+    (None, -250.0, -2.5)
     """
 
     name: str
@@ -138,13 +149,22 @@ class Comparison(Sequence[ComparisonRow]):
         return self._table(heading, [(shown(row.mean_regret), shown(row.mean_difference)) for row in self])
 
     def _table(self, heading: str, values: list[tuple[str, str]]) -> str:
-        cells = [("model", heading, f"minus {self.baseline}")]
+        cells = [("model", heading, f"minus {self.baseline}" if len(self) > 1 else "")]
         cells += [(str(row.name), *pair) for row, pair in zip(self, values, strict=True)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
         blocks = f" in blocks of {self.block_length}" if self.block_length > 1 else ""
         footnote = f"{100 * self.level:g} % {self.method} intervals over {self.n_samples:,} rows{blocks}."
-        return "\n".join([*lines, footnote])
+        return "\n".join([*lines, f"{footnote} {self.caution}".rstrip()])
+
+    @property
+    def caution(self) -> str:
+        """A sentence if rows in an order may be too few for intervals that hold as often as they say; otherwise ""."""
+        n_blocks = self.n_samples // self.block_length
+        if self.block_length == 1 or n_blocks >= FEW_BLOCKS:
+            return ""
+        share = f"fewer than {100 * self.level:g} % of such intervals hold"
+        return f"{self.n_samples:,} rows make {n_blocks} blocks only: if rows depend on each other for long, {share}."
 
 
 def compare(
@@ -201,7 +221,7 @@ def compare(
         name: truth.regret(prediction, name=f"predictions[{name!r}]", unambiguous=unambiguous)
         for name, prediction in predictions.items()
     }
-    return _compare(truth, regrets, next(iter(regrets)) if baseline is None else baseline, options)
+    return _compare_rows(truth, regrets, next(iter(regrets)) if baseline is None else baseline, options)
 
 
 def compare_regrets(
@@ -227,17 +247,44 @@ def compare_regrets(
     [33.33, 0.0]
     """
     options = Bootstrap.of(level, n_resamples, rng, blocks)
-    return _compare(truth, regrets, next(iter(regrets)) if baseline is None else baseline, options)
+    return _compare_rows(truth, regrets, next(iter(regrets)) if baseline is None else baseline, options)
 
 
-def _compare(truth: Hindsight, regrets: Mapping[str, FloatArray], baseline: str, options: Bootstrap) -> Comparison:
+def compare_sums(
+    regrets: Mapping[str, FloatArray], best: FloatArray, n_rows: FloatArray, *, rows_each: int
+) -> Comparison:
+    """Compare models by sums over so many consecutive rows each: of regrets, of absolute optimal values, and of rows.
+
+    What `compare_regrets` does with `blocks="auto"`, for more rows than are kept one by one; the first model is the
+    baseline.
+
+    >>> regrets = {"first": np.array([3.0, 1.0, 2.0]), "best": np.zeros(3)}
+    >>> compare_sums(regrets, np.array([4.0, 4.0, 4.0]), np.array([2.0, 2.0, 1.0]), rows_each=2)[0].regret.estimate
+    50.0
+    """
+    options = Bootstrap.of(0.95, 2000, None, "auto")
+    return _compare(best, n_rows, regrets, next(iter(regrets)), options, rows_each)
+
+
+def _compare_rows(truth: Hindsight, regrets: Mapping[str, FloatArray], baseline: str, options: Bootstrap) -> Comparison:
+    _ = truth.scale  # raises if there is nothing to take a percentage of
+    return _compare(np.abs(truth.best), np.ones_like(truth.best), regrets, baseline, options)
+
+
+def _compare(
+    best: FloatArray,
+    n_rows: FloatArray,
+    regrets: Mapping[str, FloatArray],
+    baseline: str,
+    options: Bootstrap,
+    rows_each: int = 1,
+) -> Comparison:
     names, k = list(regrets), len(regrets)
     others = [name for name in names if name != baseline]
     columns = [*regrets.values(), *(regrets[name] - regrets[baseline] for name in others)]
-    values, best = np.column_stack(columns), np.abs(truth.best)
-    _ = truth.scale  # raises if there is nothing to take a percentage of
+    values = np.column_stack(columns)
     length = options.length(values, best)
-    percent, mean = options.ratios(values, np.column_stack([best, np.ones_like(best)]), length)
+    percent, mean = options.ratios(values, np.column_stack([best, n_rows]), length)
     differences = {name: (percent[k + i].scaled(100), mean[k + i]) for i, name in enumerate(others)}
     rows = tuple(
         ComparisonRow(
@@ -249,4 +296,4 @@ def _compare(truth: Hindsight, regrets: Mapping[str, FloatArray], baseline: str,
         )
         for i, name in enumerate(names)
     )
-    return Comparison(rows, baseline, options.level, len(best), length)
+    return Comparison(rows, baseline, options.level, int(n_rows.sum()), length * rows_each)

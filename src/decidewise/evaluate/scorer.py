@@ -12,7 +12,16 @@ from decidewise.problems.base import Problem, as_problem
 
 @dataclass(frozen=True)
 class RegretScorer:
-    """A scorer for scikit-learn: minus the normalised regret of an estimator, so that greater is better."""
+    """A scorer for scikit-learn: minus the normalised regret of an estimator, so that greater is better.
+
+    Examples
+    --------
+    >>> from decidewise import WiseRegressor
+    >>> from decidewise.problems import TopK
+    >>> X, costs = [[0.0], [1.0], [2.0]], [[1.0, 3.0], [2.0, 2.5], [3.0, 2.0]]
+    >>> RegretScorer(TopK(2, 1, sense="min"))(WiseRegressor().fit(X, costs), X, costs)  # every decision is the best
+    -0.0
+    """
 
     problem: Problem
 
@@ -33,6 +42,16 @@ def check_in_units(model: Any, problem: Problem) -> None:
     """Raise if the problem has known costs and the model says, by `predicts_directions`, that it predicts directions.
 
     The last step of a pipeline and the best model of a search are asked too.
+
+    Examples
+    --------
+    >>> from decidewise import GeneralizedLinear, WiseRegressor
+    >>> from decidewise.problems import KnownCosts, TopK
+    >>> problem = KnownCosts(TopK(2, 1, sense="min"), [0.5, 0.0])
+    >>> check_in_units(GeneralizedLinear(), problem)
+    >>> check_in_units(WiseRegressor(), problem)
+    Traceback (most recent call last):
+    ValueError: WiseRegressor() predicts directions, which cannot be added to the known costs of KnownCosts...
     """
     if not problem.has_known:
         return

@@ -32,6 +32,21 @@ class Cell:
     """Everything that determines a row: two cells with the same `key` have the same result.
 
     The key does not include the folder of the plan, from which the plan's own modules are imported.
+
+    Examples
+    --------
+    >>> from decidewise.experiments import Method, Plan, PlannedProblem, cells_of_all
+    >>> paths = PlannedProblem(
+    ...     name="paths",
+    ...     data="decidewise.data:make_shortest_path",
+    ...     degrees=(2,),
+    ...     samples=(50,),
+    ...     test_samples=100,
+    ...     methods=(Method(name="WISE", loss="wise", mode="exact"),),
+    ... )
+    >>> first, second = cells_of_all([Plan(name="mine", problems=(paths,), trials=2)])
+    >>> first.seed, second.seed, first.key == second.key
+    (42, 43, False)
     """
 
     plan: str

@@ -69,6 +69,20 @@ class PlannedProblem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         Sweeps are expanded into one method per value. By default those of the plan.
     parameters : dict
         Of every method that is a model; a parameter of its own comes first.
+
+    Examples
+    --------
+    >>> from decidewise.experiments import Method, Plan, PlannedProblem
+    >>> paths = PlannedProblem(
+    ...     name="paths",
+    ...     data="decidewise.data:make_shortest_path",
+    ...     degrees=(2, 4),
+    ...     samples=(50,),
+    ...     test_samples=100,
+    ...     methods=(Method(name="WISE", loss="wise", mode="exact"),),
+    ... )
+    >>> paths.seed, len(paths.methods)
+    (42, 1)
     """
 
     name: str
@@ -175,6 +189,20 @@ class Plan(PlanFile, frozen=True, kw_only=True):
         The stem of the plan's file.
     folder : str
         The folder of the file; modules that are not installed are imported from it.
+
+    Examples
+    --------
+    >>> from decidewise.experiments import Method, Plan, PlannedProblem
+    >>> paths = PlannedProblem(
+    ...     name="paths",
+    ...     data="decidewise.data:make_shortest_path",
+    ...     degrees=(2, 4),
+    ...     samples=(50,),
+    ...     test_samples=100,
+    ...     methods=(Method(name="WISE", loss="wise", mode="exact"),),
+    ... )
+    >>> Plan(name="mine", problems=(paths,), trials=3).n_cells
+    6
     """
 
     name: str
@@ -198,6 +226,13 @@ def read_plan(path: Path | str) -> Plan:
     """Read a plan; raise an `InputError` that names the file, the place and the mistake if it is not valid.
 
     This imports nothing that the plan names. `run` imports, and so executes, the modules: run only plans you trust.
+
+    Examples
+    --------
+    >>> import decidewise
+    >>> plan = read_plan(Path(decidewise.__file__).with_name("paper") / "plans" / "knapsack.toml")
+    >>> plan.name, [problem.name for problem in plan.problems], plan.trials
+    ('knapsack', ['knapsack'], 20)
     """
     path = Path(path)
     table = read_toml(path, "the plan")

@@ -41,6 +41,16 @@ class Row:
         The reason of a failure or a refusal.
     chosen : str
         What the method chose on the training rows, such as "learning_rate 0.01"; empty if it has nothing to choose.
+
+    Examples
+    --------
+    >>> row = Row(
+    ...     plan="mine", problem="paths", degree=2, samples=50, method="WISE", mode="exact", trial=0, regret=9.5,
+    ...     floor=8.0, label_seconds=0.0, train_seconds=0.01, evaluate_seconds=0.1, n_solves=0, seed=42,
+    ...     version="0.1.0", libraries="NumPy 2.4.6", machine="2 cores", status="ok", reason="",
+    ... )
+    >>> row.regret - row.floor, row.chosen
+    (1.5, '')
     """
 
     plan: str
@@ -75,7 +85,13 @@ SCHEMA = pa.schema([(name, _ARROW[kind]) for name, kind in COLUMNS.items()])
 
 
 def as_table(rows: Iterable[Row]) -> pa.Table:
-    """Return the rows as an Arrow table, one column per field."""
+    """Return the rows as an Arrow table, one column per field.
+
+    Examples
+    --------
+    >>> as_table([]).column_names[:5]
+    ['plan', 'problem', 'degree', 'samples', 'method']
+    """
     return pa.Table.from_pylist([asdict(row) for row in rows], schema=SCHEMA)
 
 
@@ -83,6 +99,16 @@ def export(table: pa.Table, path: Path | str) -> None:
     """Write a table as Parquet or CSV, as the name of the file ends; an error leaves no partial file.
 
     In CSV, a ' is put before text that a spreadsheet would take for a formula.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     export(pa.table({"method": ["WISE", "=1+1"], "regret": [9.5, 12.0]}), Path(folder, "rows.csv"))
+    ...     print(Path(folder, "rows.csv").read_text())
+    "method","regret"
+    "WISE",9.5
+    "'=1+1",12
     """
     path = Path(path)
     if path.suffix not in (".parquet", ".csv"):

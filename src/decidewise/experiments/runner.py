@@ -45,6 +45,21 @@ def cells_of_all(
         The version of the code; by default the current one.
     libraries : str, optional
         The versions of the libraries; by default the installed ones.
+
+    Examples
+    --------
+    >>> from decidewise.experiments import Method, Plan, PlannedProblem
+    >>> paths = PlannedProblem(
+    ...     name="paths",
+    ...     data="decidewise.data:make_shortest_path",
+    ...     degrees=(2,),
+    ...     samples=(50,),
+    ...     test_samples=100,
+    ...     methods=(Method(name="WISE", loss="wise", mode="exact"),),
+    ... )
+    >>> cells = cells_of_all([Plan(name="mine", problems=(paths,), trials=3)])
+    >>> [(cell.trial, cell.method.name) for cell in cells]
+    [(0, 'WISE'), (1, 'WISE'), (2, 'WISE')]
     """
     names = [plan.name for plan in plans]
     for name in names:
@@ -90,6 +105,27 @@ def run(
         this argument computes only what is left; a run with "all" computes every cell again.
     console : rich.console.Console, optional
         The console on which to show the progress of the run.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from decidewise.experiments import Method, Plan, PlannedProblem, Store
+    >>> paths = PlannedProblem(
+    ...     name="paths",
+    ...     data="decidewise.data:make_shortest_path",
+    ...     degrees=(2,),
+    ...     samples=(50,),
+    ...     test_samples=100,
+    ...     methods=(Method(name="WISE", loss="wise", mode="exact"),),
+    ... )
+    >>> cells = cells_of_all([Plan(name="mine", problems=(paths,), trials=1)])
+    >>> with TemporaryDirectory() as folder:
+    ...     store = Store(Path(folder, "rows.sqlite"))
+    ...     run(cells, store, jobs=1)
+    ...     [row] = store.rows(cells)
+    >>> row.status, row.n_solves, 0 < row.regret < 20
+    ('ok', 0, True)
     """
     jobs = _number_of_jobs(jobs, cells)
     name = uuid4().hex

@@ -62,6 +62,24 @@ class Store:
     ----------
     path : Path
         The file, on a local disk. It is created, with its folder, if it does not exist.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from decidewise.experiments import Method, Plan, PlannedProblem, cells_of_all
+    >>> paths = PlannedProblem(
+    ...     name="paths",
+    ...     data="decidewise.data:make_shortest_path",
+    ...     degrees=(2,),
+    ...     samples=(50,),
+    ...     test_samples=100,
+    ...     methods=(Method(name="WISE", loss="wise", mode="exact"),),
+    ... )
+    >>> cells = cells_of_all([Plan(name="mine", problems=(paths,), trials=1)])
+    >>> with TemporaryDirectory() as folder:
+    ...     store = Store(Path(folder, "rows.sqlite"))
+    ...     print(len(store.rows(cells)), len(store.missing(cells)))
+    0 1
     """
 
     path: Path

@@ -84,6 +84,11 @@ def code_version(modules: tuple[str, ...] = (), folder: str = "") -> str:
     """Return one version for decidewise and the modules together, such as "0.1.0+3f2a90c41d77".
 
     Modules are looked up as an import would, then in the folder, but nothing is imported.
+
+    Examples
+    --------
+    >>> code_version().partition("+")[0] == decidewise.__version__
+    True
     """
     package = Path(decidewise.__file__).parent
     ours = [file for part in PARTS for file in _files(package / part)]

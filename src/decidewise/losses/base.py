@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from decidewise.checks import FloatArray, as_matrix, as_rng, check_range, check_same_rows
 from decidewise.errors import SolverError
+from decidewise.polyhedra import Polyhedron
 from decidewise.problems.base import Problem, as_problem, check_rows
 from decidewise.progress import tracked
 
@@ -324,7 +325,7 @@ class Loss(ABC):
                 "True in its class; otherwise choose a loss that works on any region, such as Rfy, SpoPlus or Pfy."
             )
         seen = self._seen(problem)
-        if self.needs_polyhedron and seen.polyhedron is None:
+        if self.needs_polyhedron and self.region(seen) is None:
             lacks, why = "has no polyhedron", seen.no_polyhedron or problem.no_polyhedron
             if why is not None:
                 lacks += f" ({why})"
@@ -336,6 +337,10 @@ class Loss(ABC):
                 f"{name} needs linear constraints, and {its} {lacks}. Choose a loss that works on any region, such as "
                 f"{'' if problem.has_known else 'Wise, '}SpoPlus or Pfy."
             )
+
+    def region(self, problem: Problem) -> Polyhedron | None:
+        """Return the linear constraints that a loss with `needs_polyhedron` works on, or None."""
+        return problem.polyhedron
 
     def _seen(self, problem: Problem) -> Problem:
         """Return the problem as the loss sees it: lifted, unless the loss is a function of predictions and costs.

@@ -39,7 +39,9 @@ class IntOpt(Loss):
     vertex, so the gradient never vanishes, and as `μ` goes to 0 the value becomes the regret on the relaxation.
     Newton's method finds `x(p)` to machine precision, without the damping of the original code. That code
     differentiates the iterate of a homogeneous embedding, whose equations have no exact solution for `μ > 0`; here the
-    equations are those of the barrier problem itself. The region must have a point with all inequalities slack.
+    equations are those of the barrier problem itself. A public collection repairs this with an elementwise product
+    where an outer one is due, and makes the capacity of a knapsack an equation. The region must have a point with all
+    inequalities slack.
 
     Examples
     --------

@@ -71,8 +71,8 @@ class Lodl(WeightedSquares):
     -----
     The original code fits the weights by 100 steps of Adam, on 30 % of the samples. The loss is linear in the weights,
     so non-negative least squares finds the best ones exactly. That code also lets Adam move the centre `c`; here it
-    stays. The loss is not Fisher consistent: weights by coordinate move the minimiser to `E[a c]/E[a]`, while the
-    single weight per row of WISE keeps the direction. Training calls no solver.
+    stays; and its signs assume a maximisation. The loss is not Fisher consistent: weights by coordinate move the
+    minimiser to `E[a c]/E[a]`, while the single weight per row of WISE keeps the direction. Training calls no solver.
 
     Examples
     --------

@@ -76,7 +76,8 @@ class Mipaal(Qptl):
     `polyhedra.target_cuts`): valid and as tight as can be, whatever the constraints. The cuts of the paper are those of
     a commercial solver, anew for every prediction; its code is not public. Each step of the smoothing is a linear
     program, solved by HiGHS: where the problem has a fast solver, `Rfwo` has the limit for less. On a region whose
-    relaxation has integer vertices there is nothing to cut, and this is `Qptl`.
+    relaxation has integer vertices there is nothing to cut, and this is `Qptl`. Mixed-integer programs are cut alike:
+    their hull has finitely many facets, too.
 
     Examples
     --------
@@ -99,10 +100,15 @@ class Mipaal(Qptl):
         as_integer(self.max_cuts, name="max_cuts")
         as_integer(self.refresh_every, name="refresh_every")
 
+    def region(self, problem: Problem) -> Polyhedron | None:
+        """Return the relaxation, also where only some variables are in whole numbers."""
+        return problem.relaxation
+
     def label(self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator) -> CutTarget:
         """Solve every row, and cut until the relaxation has the same value."""
         plain = DecisionTarget.of(problem, costs)
-        region = cast("Polyhedron", problem.polyhedron) if problem.is_integer else None
+        is_cut = problem.is_integer or problem.polyhedron is None  # whole numbers, at least of some variables
+        region = problem.relaxation if is_cut else None
         solver = None if region is None else Solver(Program.of(region))
         target = CutTarget(problem, costs, plain.decisions, plain.values, region, 0, solver)
         return self._closed(target, costs, plain.values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -20,18 +20,30 @@ class SmallNetwork:
     ----------
     parameters : tuple of ndarray
         `W₁` (p, h), `b₁` (h,), `W₂` (h, h), `b₂` (h,), `W₃` (h, k) and `b₃` (k,).
+    rising : bool
+        Whether the weights are kept at zero or above, so that no output falls where an input grows.
     """
 
     parameters: tuple[FloatArray, ...]
+    rising: bool = False
 
     @classmethod
-    def drawn(cls, n_inputs: int, n_hidden: int, rng: np.random.Generator, *, n_outputs: int = 1) -> SmallNetwork:
-        """Return a network with random weights, of a variance that keeps the size of what passes through."""
+    def drawn(
+        cls, n_inputs: int, n_hidden: int, rng: np.random.Generator, *, n_outputs: int = 1, rising: bool = False
+    ) -> SmallNetwork:
+        """Return a network with random weights, of a size that keeps the size of what passes through.
+
+        A rising one expects inputs that are one on average.
+        """
         sizes = (n_inputs, n_hidden, n_hidden, n_outputs)
         parameters: list[FloatArray] = []
         for inputs, outputs in pairwise(sizes):
-            parameters += [rng.normal(scale=inputs**-0.5, size=(inputs, outputs)), np.zeros(outputs)]
-        return cls(tuple(parameters))
+            weights, shifts = rng.normal(scale=inputs**-0.5, size=(inputs, outputs)), np.zeros(outputs)
+            if rising:
+                weights = np.abs(weights) * inputs**-0.5  # they do not cancel: their sum must stay of size one
+                shifts = shifts if parameters else -weights.sum(axis=0)
+            parameters += [weights, shifts]
+        return cls(tuple(parameters), rising)
 
     def outputs(self, X: FloatArray) -> FloatArray:
         """Return the outputs (n, k) for inputs (n, p)."""
@@ -59,7 +71,7 @@ class SmallNetwork:
         What should equal the target is the sum of the outputs, each times its factor (n, k), by default 1.
         """
         factors = np.ones((len(X), 1)) if factors is None else factors
-        network = SmallNetwork(tuple(parameter.copy() for parameter in self.parameters))
+        network = replace(self, parameters=tuple(parameter.copy() for parameter in self.parameters))
         first = [np.zeros_like(parameter) for parameter in self.parameters]
         second = [np.zeros_like(parameter) for parameter in self.parameters]
         for step in range(1, n_steps + 1):
@@ -72,6 +84,8 @@ class SmallNetwork:
                 second[k] += 0.001 * (gradient**2 - second[k])
                 size = np.sqrt(second[k] / (1 - 0.999**step)) + 1e-8
                 network.parameters[k][...] -= learning_rate * first[k] / (1 - 0.9**step) / size
+                if self.rising and k % 2 == 0:
+                    np.maximum(network.parameters[k], 0, out=network.parameters[k])
         return network
 
     def _forward(self, X: FloatArray) -> list[FloatArray]:

@@ -37,9 +37,10 @@ class SpoPlus(Loss):
         self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Return values and subgradient."""
-        shifted_costs = 2 * prediction - target.costs
+        twice = 2 * prediction
+        shifted_costs = twice - target.costs
         shifted = self.solve(shifted_costs, target)
-        values = row_dot(2 * prediction, target.decisions) - target.values - row_dot(shifted_costs, shifted)
+        values = row_dot(twice, target.decisions) - target.values - row_dot(shifted_costs, shifted)
         return values, 2 * (target.decisions - shifted)
 
     def solve(self, costs: FloatArray, target: DecisionTarget) -> FloatArray:

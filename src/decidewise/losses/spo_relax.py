@@ -22,8 +22,8 @@ class SpoRelax(SpoPlus):
     Notes
     -----
     It is SPO+ itself if the problem is not integer or its relaxation has integer vertices, and an upper bound of the
-    regret on the relaxation otherwise. The regret that counts stays that of the integer problem. `LinearProgram` solves
-    a relaxation from the best vertex that it knows; its rule for ties makes the answer independent of the start.
+    regret on the relaxation otherwise. The regret that counts stays that of the integer problem. HiGHS starts every
+    row at the best vertex that it knows; a rule for ties makes the answer independent of the start.
 
     Examples
     --------

@@ -57,6 +57,14 @@ class Candidates(dict[str, Any]):
     previews : dict of str to estimator
         For leads that take long, a quicker model of the same kind. It is tried before the lead, which is dropped if
         this model is far worse than the best so far.
+
+    Examples
+    --------
+    >>> from decidewise import GeneralizedLinear
+    >>> candidates = Candidates({"least squares": GeneralizedLinear()})
+    >>> candidates["gamma"] = GeneralizedLinear("gamma")
+    >>> list(candidates)
+    ['least squares', 'gamma']
     """
 
     def __init__(self, candidates: Mapping[str, Any] | None = None) -> None:
@@ -142,6 +150,9 @@ def default_candidates(X: Any, costs: Any, *, lifted: bool = False, forecast: An
         size = _Size(costs.size, size.n_features, 1)  # one model for all items: one row per item of each sample
     given = given_forecasts(forecast)
     menu = Candidates()
+    if (n_empty := int((costs == 0).all(axis=1).sum())) and not lifted:
+        share = f"{n_empty:,} of {len(costs):,}"
+        menu.notes["rows of zeros"] = f"{share}; any decision suits them, and WISE gives them no weight"
     menu.serve("training mean", "every row gets the mean costs", groups=[{"training mean": DummyRegressor()}])
     menu.serve("forecasts", f"{len(given)} given" if given else "left out: none was given (forecast=)", groups=[given])
     menu.serve("least squares", "the common choice", groups=[_variants(linear, ["least squares"], (0.0,))])

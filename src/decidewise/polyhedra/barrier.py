@@ -91,7 +91,7 @@ class Barrier:
         for _ in range(_MOST_STEPS):
             inverse = 1 / slacks[active]
             slope = reduced[active] + inverse @ normals
-            hessian = np.einsum("bm,mi,mj->bij", inverse**2, normals, normals, optimize=True)
+            hessian = (inverse[:, None] ** 2 * normals.T) @ normals
             step = -np.linalg.solve(hessian, slope[:, :, None])[:, :, 0]
             decrement = -np.einsum("bi,bi->b", slope, step)
             # Of the damped step of a self-concordant function and the longest that stays inside, the longer one.
@@ -108,6 +108,6 @@ class Barrier:
                 "the barrier did not converge: the costs are too large for mu. Raise mu, or pass costs nearer 1.",
                 row=int(active[0]),
             )
-        hessian = mu * np.einsum("bm,mi,mj->bij", slacks**-2.0, normals, normals, optimize=True)
+        hessian = mu * (slacks[:, None] ** -2.0 * normals.T) @ normals
         along = -np.linalg.solve(hessian, (vectors @ self.directions)[:, :, None])[:, :, 0]
         return self.interior + moved @ self.directions.T, along @ self.directions.T

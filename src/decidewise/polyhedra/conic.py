@@ -26,6 +26,8 @@ Kind = tuple[Any, ...]
 _ATTEMPTS = ((1e-10, 1e-9), (1e-9, 1e-8), (1e-8, 1e-6))
 #: The bits of a cost that count: multiplying a row by a number changes the last ones of 53.
 _BITS = 40
+#: Up to this much work a step, a row takes milliseconds at most, so that interrupts can wait for its end.
+_LITTLE_WORK = 2_000
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,12 @@ class ConicRegion:
     A: csc_array
     b: FloatArray
     cones: tuple[Kind, ...]
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a step of Clarabel takes less than about a tenth of a millisecond."""
+        matrices = sum(kind[1] ** 3 for kind in self.cones if kind[0] == "PSDTriangleConeT")
+        return bool(self.A.nnz + matrices <= _LITTLE_WORK)
 
 
 @dataclass(frozen=True)
@@ -112,7 +120,8 @@ class ConicSolver:
             if first is None:
                 # Each thread takes a solver of its own. One that failed or was interrupted does not come back.
                 first = self._idle.pop() if self._idle else _Clarabel(self.region, *_ATTEMPTS[0])
-                first.obey(clock)
+                if self.time_limit is not None or not self.region.is_small:  # asking after each step takes a tenth
+                    first.obey(clock)
             clock.start()
             status, *found = first.run(unit)
             if status not in _ANSWERS:

@@ -19,22 +19,27 @@ from decidewise.runtime.kernels import kernel
 # Sums may be taken in any order, which lets the compiler use vector instructions.
 _settings: dict = {"error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 
-#: Reduced costs up to this count as zero, for costs of unit length.
-ZERO = 2e-9
 #: Reduced costs above this keep their sign through all that a solver leaves undone below its tolerance.
 CLEAR = 1e-6
 #: Where the costs that could break a tie are shorter than this, there is none: they decide at their own scale.
 SMALL = 1e-3
+#: Reduced costs up to this part of the terms that they are sums of count as zero: rounding leaves that much.
+_NOISE = 1e-12
+_LEAST = 1e-16  # smaller terms are rounding themselves, of costs of unit length
 _MOST_VERTICES = 1024
 _MOST_ENTRIES = 2**23  # of all inverses
 _MOST_ROWS, _MOST_NONZEROS = 400, 2**17  # beyond this a solver that keeps sparse factors takes a step in less time
 _ROUNDING = 1e-10
+_MOST_ROUNDS = 4  # of pricing
+_MOST_SCALES = 8
 
 
 class VertexWalks:
     """The vertices known so far, and walks from them.
 
-    Ties: of all optimal vertices the one with the least `preference·w`.
+    Ties: of all optimal vertices the one with the least `preference·w`. A reduced cost counts as zero if it is at most
+    1e-12 of the terms that it is a sum of, and not if it is merely small beside the largest cost: so the vertex does
+    not depend on where a walk starts, however far apart the costs of a row are.
 
     Parameters
     ----------
@@ -43,11 +48,15 @@ class VertexWalks:
     matrix : Entries
         Those of the program.
     preference : ndarray of shape (n,)
+    most : int
+        How many vertices to keep, if there is room.
     """
 
-    def __init__(self, program: Program, matrix: Entries, preference: FloatArray) -> None:
+    def __init__(
+        self, program: Program, matrix: Entries, preference: FloatArray, *, most: int = _MOST_VERTICES
+    ) -> None:
         m, n = program.A.shape
-        size = max(1, min(_MOST_VERTICES, _MOST_ENTRIES // max(m * m, n + m)))
+        size = max(1, min(most, _MOST_ENTRIES // max(m * m, n + m)))
         self._matrix = matrix
         self._columns = program.A
         self._lower = np.concatenate([program.lower, program.row_lower])
@@ -58,24 +67,40 @@ class VertexWalks:
         self._count = np.zeros(2, np.int64)  # vertices known, and the place of the next
 
     @staticmethod
-    def fits(program: Program) -> bool:
+    def fits(program: Program, most_rows: int = _MOST_ROWS) -> bool:
         """Whether a program is small enough for steps with a dense inverse."""
         m, n = program.A.shape
-        return 0 < m <= _MOST_ROWS and program.A.nnz + n + m <= _MOST_NONZEROS
+        return 0 < m <= most_rows and program.A.nnz + n + m <= _MOST_NONZEROS
 
     def minimize(self, units: FloatArray, vertices: FloatArray) -> IntArray:
         """Write the optimal vertices (r, n) of rows of unit length (r, n), and return the rows that are left."""
-        if self._count[0] == 0:
-            return np.arange(len(units))
+        return self._walk(units, vertices, -1) if self._count[0] else np.arange(len(units))
+
+    def minimize_from(
+        self, unit: FloatArray, point: FloatArray, basic: IntArray, lower: FloatArray, upper: FloatArray
+    ) -> FloatArray | None:
+        """Return the optimal vertex (n,) of one row (n,) within the bounds (n + m,), or None if the walk fails.
+
+        It starts from a settled vertex, as for `add`. Where bounds change, the vertices known are of no more use.
+        """
+        self._lower, self._upper = lower, upper
+        place = self.add(point, basic)
+        vertex = np.empty((1, len(unit)))
+        return vertex[0] if place >= 0 and not len(self._walk(unit[np.newaxis], vertex, place)) else None
+
+    def _walk(self, units: FloatArray, vertices: FloatArray, start: int) -> IntArray:
         solved = np.zeros(len(units), np.bool_)
         _walk(
             units, self._matrix, self._lower, self._upper, self._preference,
-            self._inverses, self._bases, self._points, self._count, vertices, solved,
+            self._inverses, self._bases, self._points, self._count, vertices, solved, start,
         )  # fmt: skip
         return np.flatnonzero(~solved)
 
-    def add(self, point: FloatArray, basic: IntArray) -> None:
-        """Add a settled vertex (n + m,), with the variables and rows that form its basis (m,)."""
+    def add(self, point: FloatArray, basic: IntArray) -> int:
+        """Add a settled vertex (n + m,), with the variables and rows that form its basis (m,).
+
+        Return its place, or -1 if the basis has no inverse.
+        """
         m, n = self._columns.shape
         basis = np.zeros((m, m))
         is_row = basic >= n
@@ -84,26 +109,29 @@ class VertexWalks:
         try:
             inverse = np.linalg.inv(basis)
         except np.linalg.LinAlgError:
-            return
+            return -1
         known, place = map(int, self._count)
         self._inverses[place], self._bases[place], self._points[:, place] = inverse.T, basic, point
         self._count[:] = min(known + 1, len(self._bases)), (place + 1) % len(self._bases)
+        return place
 
 
 @kernel(**_settings, inner=True)
-def _price(matrix, inverse, basic, costs, priced, reduced):  # type: ignore[no-untyped-def]
-    """Write the reduced costs (n + m,) as the program defines them; return the largest of a basic variable.
+def _price(matrix, inverse, basic, costs, priced, reduced, terms):  # type: ignore[no-untyped-def]
+    """Write the reduced costs (n + m,) as the program defines them; return whether those of the basis are zero.
 
-    That of a row is its dual. The second round takes away what rounding left in the first.
+    That of a row is its dual, and `terms` (m,) are the sizes of what it is a sum of. Each round takes away what
+    rounding left in the one before.
     """
     m = len(basic)
     n = len(reduced) - m
     for k in range(m):
         priced[k] = costs[basic[k]]
     for i in range(m):
-        reduced[n + i] = 0.0
-    largest = 0.0
-    for _ in range(2):
+        reduced[n + i] = terms[i] = 0.0
+        for k in range(m):
+            terms[i] += abs(priced[k] * inverse[i, k])
+    for _ in range(_MOST_ROUNDS):
         for i in range(m):
             total = 0.0
             for k in range(m):
@@ -114,11 +142,26 @@ def _price(matrix, inverse, basic, costs, priced, reduced):  # type: ignore[no-u
             for entry in range(matrix.column_starts[j], matrix.column_starts[j + 1]):
                 slope -= matrix.column_values[entry] * reduced[n + matrix.column_rows[entry]]
             reduced[j] = slope
-        largest = 0.0
+        is_exact = True
         for k in range(m):
             priced[k] = reduced[basic[k]]
-            largest = max(largest, abs(priced[k]))
-    return largest
+            if priced[k] != 0.0 and is_exact:
+                is_exact = abs(priced[k]) <= 0.1 * _noise(matrix, costs, terms, basic[k])
+        if is_exact:
+            return True
+    return False
+
+
+@kernel(**_settings, inner=True)
+def _noise(matrix, costs, terms, j):  # type: ignore[no-untyped-def]
+    """Return up to which size the reduced cost of a variable or row `j` counts as zero."""
+    n = len(costs) - len(terms)
+    if j >= n:
+        return _NOISE * (_LEAST + terms[j - n])
+    size = _LEAST + abs(costs[j])
+    for entry in range(matrix.column_starts[j], matrix.column_starts[j + 1]):
+        size += abs(matrix.column_values[entry]) * terms[matrix.column_rows[entry]]
+    return _NOISE * size
 
 
 @kernel(**_settings, inner=True)
@@ -154,27 +197,29 @@ def _exchange(matrix, inverse, basic, entering, leaving, column, along, reduced,
 
 @kernel(**_settings)
 def _walk(  # type: ignore[no-untyped-def]
-    units, matrix, lower, upper, preference, inverses, bases, points, count, vertices, solved
+    units, matrix, lower, upper, preference, inverses, bases, points, count, vertices, solved, first
 ):
     m, n = bases.shape[1], units.shape[1]
     size = n + m
-    inverse, basic, column, priced = np.empty((m, m)), np.empty(m, np.int64), np.empty(m), np.empty(m)
+    inverse, basic, column = np.empty((m, m)), np.empty(m, np.int64), np.empty(m)
+    priced, terms = np.empty(m), np.empty(m)
     x, costs, reduced, along, weights = np.empty(size), np.zeros(size), np.empty(size), np.empty(size), np.empty(size)
     held, is_basic = np.empty(size, np.bool_), np.empty(size, np.bool_)
     values, system = np.empty(len(bases)), np.empty((m, m + 1))
     tight, place_of = np.empty(m, np.int64), np.empty(size, np.int64)
     for row in range(len(units)):
-        known = count[0]
-        values[:known] = 0.0
-        for j in range(n):
-            cost = units[row, j]
-            if cost != 0.0:
-                for k in range(known):
-                    values[k] += cost * points[j, k]
-        start = 0
-        for k in range(known):
-            if values[k] < values[start]:
-                start = k
+        known, start = count[0], first
+        if first < 0:
+            start = 0
+            values[:known] = 0.0
+            for j in range(n):
+                cost = units[row, j]
+                if cost != 0.0:
+                    for k in range(known):
+                        values[k] += cost * points[j, k]
+            for k in range(known):
+                if values[k] < values[start]:
+                    start = k
         for i in range(m):
             basic[i] = bases[start, i]
             for k in range(m):
@@ -184,26 +229,28 @@ def _walk(  # type: ignore[no-untyped-def]
             is_basic[j] = held[j] = False
         for i in range(m):
             is_basic[basic[i]] = True
-        steps, has_moved, done = 0, False, False
-        for stage in range(2):
-            for j in range(n):
-                costs[j] = preference[j] if stage == 1 else units[row, j]
+        for j in range(n):
+            costs[j] = units[row, j]
+        steps, has_moved, is_last, done = 0, False, False, False
+        for _ in range(_MOST_SCALES):
             for j in range(size):
                 weights[j] = 1.0
-            is_exact = _price(matrix, inverse, basic, costs, priced, reduced) <= _ROUNDING
+            is_exact = _price(matrix, inverse, basic, costs, priced, reduced, terms)
             is_fresh, stuck = True, False
             while True:
                 entering, steepest = -1, 0.0
                 for j in range(size):
                     slope = reduced[j]
-                    if is_basic[j] or held[j] or abs(slope) <= 0.5 * ZERO or slope * slope <= steepest * weights[j]:
+                    if is_basic[j] or held[j] or slope * slope <= steepest * weights[j]:
                         continue
-                    if (slope < 0.0 and x[j] < upper[j]) or (slope > 0.0 and x[j] > lower[j]):
+                    if not ((slope < 0.0 and x[j] < upper[j]) or (slope > 0.0 and x[j] > lower[j])):
+                        continue
+                    if abs(slope) > CLEAR or abs(slope) > _noise(matrix, costs, terms, j):
                         entering, steepest = j, slope * slope / weights[j]
                 if entering < 0:
                     if is_fresh:
                         break
-                    is_exact = _price(matrix, inverse, basic, costs, priced, reduced) <= _ROUNDING
+                    is_exact = _price(matrix, inverse, basic, costs, priced, reduced, terms)
                     is_fresh = True
                     continue
                 if entering < n:
@@ -243,22 +290,23 @@ def _walk(  # type: ignore[no-untyped-def]
                 _exchange(matrix, inverse, basic, entering, leaving, column, along, reduced, weights)
             if stuck or not is_exact:
                 break
-            if stage == 1:
+            if is_last:
                 done = True
                 break
-            is_tied, is_clear, left = False, True, 0.0
+            is_tied, left = False, 0.0
             for j in range(size):
-                held[j] = abs(reduced[j]) > ZERO
-                if not is_basic[j] and lower[j] < upper[j]:
+                if not is_basic[j] and not held[j]:
+                    slope = abs(reduced[j])
+                    held[j] = lower[j] == upper[j] or slope > CLEAR or slope > _noise(matrix, costs, terms, j)
                     is_tied |= not held[j]
-                    is_clear &= abs(reduced[j]) > CLEAR
-                if j < n and abs(reduced[j]) <= CLEAR:
-                    left += costs[j] * costs[j]
-            if not is_clear and 0.0 < left < SMALL * SMALL:
-                break
             if not is_tied:
                 done = True
                 break
+            for j in range(n):
+                left += 0.0 if held[j] else costs[j] * costs[j]
+            is_last = left == 0.0 or left >= SMALL * SMALL
+            for j in range(n):
+                costs[j] = preference[j] if is_last else 0.0 if held[j] else costs[j] / np.sqrt(left)
         if done and steps > 0:
             done = settle(matrix, lower, upper, x, system, tight, place_of)
         if not done:

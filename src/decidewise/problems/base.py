@@ -24,15 +24,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import wraps
+from functools import cached_property, wraps
 from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from decidewise.checks import FloatArray, all_finite, as_array, as_choice, as_matrix, shown
 from decidewise.errors import SolverError
 from decidewise.polyhedra import Polyhedron
+
+if TYPE_CHECKING:
+    from decidewise.polyhedra.highs import Solver
 
 Sense = Literal["min", "max"]
 #: The largest number of costs of a problem: a single row of so many takes almost a gigabyte.
@@ -262,6 +265,11 @@ class Problem(ABC):
         """
         if not self.is_integer:
             return self.minimize(costs)
+        return self._relaxation_solver.minimize(costs)
+
+    @cached_property
+    def _relaxation_solver(self) -> Solver:
+        """HiGHS with the relaxation in it, once: building it takes longer than to solve some rows."""
         polyhedron = None if self.has_known else self.polyhedron  # which knows nothing of the known part
         if polyhedron is None:
             why = "with known costs" if self.has_known else "without a polyhedron"
@@ -269,14 +277,20 @@ class Problem(ABC):
                 f"{type(self).__name__} is an integer problem {why}, so its relaxation is unknown. "
                 "Write its polyhedron or minimize_relaxation, or choose a loss that needs neither, such as SpoPlus."
             )
-        from decidewise.polyhedra.highs import relaxed_vertices  # noqa: PLC0415  (the base imports no solver)
+        from decidewise.polyhedra.highs import Solver  # noqa: PLC0415  (the base imports no solver)
+        from decidewise.polyhedra.program import Program  # noqa: PLC0415
 
-        return relaxed_vertices(polyhedron, costs)
+        return Solver(Program.of(polyhedron))
 
     @property
     def polyhedron(self) -> Polyhedron | None:
         """The region as linear constraints and bounds, or None if it is not polyhedral."""
         return None
+
+    @property
+    def relaxation(self) -> Polyhedron | None:
+        """The linear relaxation: `polyhedron`, also where only some variables are in whole numbers; None if unknown."""
+        return self.polyhedron
 
     @property
     def no_polyhedron(self) -> str | None:

@@ -92,8 +92,23 @@ class Overview:
         return f"{self.n_near} of {len(self.judged)} tasks: the choice within one standard error of the best method"
 
     @property
+    def excesses(self) -> dict[str, tuple[float, float]]:
+        """By how many percent of the lowest regret of a task each method is above it: the mean and the largest.
+
+        Only methods that ran on all tasks with a lowest regret above zero are here, those with the lowest mean first.
+        """
+        tasks = [{name: cell.regret.mean for name, cell in task.trials.items() if cell.trials} for task in self.tasks]
+        tasks = [means for means in tasks if means and min(means.values()) > 0]
+        found = {}
+        for name in self.methods:
+            above = [100 * (means[name] / min(means.values()) - 1) for means in tasks if name in means]
+            if above and len(above) == len(tasks):
+                found[name] = sum(above) / len(above), max(above)
+        return dict(sorted(found.items(), key=lambda item: item[1]))
+
+    @property
     def sentences(self) -> list[str]:
-        """The results in words: of the choice, and of each pair."""
+        """The results in words: of the choice, of all methods, and of each pair."""
         beaten = [f"{task.board.problem_title} ({', '.join(task.beaten_by)})" for task in self.judged if task.beaten_by]
         where = f"on {len(beaten)} ({'; '.join(beaten)})" if beaten else "on none"
         found = [
@@ -101,6 +116,9 @@ class Overview:
             "above the lowest of all other methods.",
             f"It is more than one standard error above the {' or the '.join(BASELINES)} {where}.",
         ]
+        if excesses := self.excesses:
+            listed = ", ".join(f"{name} {mean:.1f} ({most:.0f})" for name, (mean, most) in excesses.items())
+            found.append(f"Regret above the lowest of a task, in percent of it, on average (and at most): {listed}.")
         for without, measured in PAIRS:
             words: dict[str, list[str]] = {"lower": [], "even": [], "higher": []}
             for task in self.tasks:

@@ -48,8 +48,9 @@ def interruptible() -> Iterator[None]:
     sys.unraisablehook = unless_noted
     try:
         yield
-    except KeyboardInterrupt:
-        raise_noted()  # raises the type of the recorded signal, in case code on the way replaced it
+    except KeyboardInterrupt as stop:
+        if signal.SIGTERM in _noted and not isinstance(stop, Terminated):  # code on the way replaced it
+            raise Terminated(*stop.args) from stop
         raise
     finally:
         for number, handler in before.items():

@@ -1,8 +1,9 @@
 """What a killed run has finished, in one file, so that the next run continues with the same digits.
 
 A fit is a fixed sequence of passes over the rows. The file holds the result of every finished pass, and of the current
-one the partial sums and the place up to which rows were read. A new run does the same steps; finished passes take
-their results from the file. The file holds numbers and text only, and is written whole or not at all.
+one the partial sums and the place up to which rows were read; also what was found before the first pass, such as which
+model to fit. A new run does the same steps; finished ones take their results from the file. The file holds numbers and
+text only, and is written whole or not at all.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from decidewise.runtime.files import write_whole
 from decidewise.streams.tree import PairwiseTree, Sums
@@ -32,11 +34,17 @@ class Checkpoint:
         Everything that determines the numbers: model, files, columns. Another fit must not continue from the file.
     every : float
         Seconds between two writes.
+    found : dict of str to ndarray
+        What was found before the first pass; add to it by `keep`.
+    n_rows : int
+        The number of rows of a finished pass, if it was counted.
     """
 
     path: Path
     identity: str
     every: float = 30.0
+    found: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    n_rows: int = 0
     finished: list[Sums] = field(default_factory=list)
     place: tuple[int, int, int] = (0, 0, 0)
     levels: list[int] = field(default_factory=list)
@@ -51,6 +59,11 @@ class Checkpoint:
         if checkpoint.path.exists():
             checkpoint._read()
         return checkpoint
+
+    def keep(self, **found: npt.NDArray[Any]) -> None:
+        """Keep something that was found before the first pass, and write the file."""
+        self.found |= found
+        self.write()
 
     def next_pass(self) -> Sums | None:
         """Return the result of the next pass, if it is finished."""
@@ -68,21 +81,29 @@ class Checkpoint:
         if monotonic() - self._written >= self.every:
             self.write()
 
-    def finish(self, result: Sums) -> None:
-        """Note the result of the current pass."""
+    def finish(self, result: Sums, n_rows: int = 0) -> None:
+        """Note the result of the current pass, and the number of its rows."""
         self.finished.append(result)
+        self.n_rows = n_rows
         self.place, self.levels, self.partial = (0, 0, 0), [], []
         if monotonic() - self._written >= self.every:
             self.write()
 
     def write(self) -> None:
         """Write the file."""
-        arrays: dict[str, Any] = {}
+        arrays: dict[str, Any] = {f"found_{name}": array for name, array in self.found.items()}
         shape = [[len(sums) for sums in group] for group in (self.finished, self.partial)]
         for prefix, group in (("finished", self.finished), ("partial", self.partial)):
             for place, sums in enumerate(group):
                 arrays |= {f"{prefix}_{place}_{index}": array for index, array in enumerate(sums)}
-        state = {"identity": self.identity, "shape": shape, "place": self.place, "levels": self.levels}
+        state = {
+            "identity": self.identity,
+            "shape": shape,
+            "place": self.place,
+            "levels": self.levels,
+            "rows": self.n_rows,
+            "found": list(self.found),
+        }
         content = io.BytesIO()
         np.savez(content, state=np.array(json.dumps(state)), **arrays)
         try:
@@ -108,6 +129,8 @@ class Checkpoint:
                     [tuple(stored[f"{prefix}_{place}_{index}"] for index in range(n)) for place, n in enumerate(shape)]
                     for prefix, shape in zip(("finished", "partial"), state["shape"], strict=True)
                 ]
+                found = {name: stored[f"found_{name}"] for name in state["found"]}
+                file, line, n_rows = state["place"]
         except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as reason:
             raise ValueError(
                 f"{self.path} is not a checkpoint of a fit ({reason}). Name another file, or delete this one."
@@ -118,5 +141,5 @@ class Checkpoint:
                 "the columns are not the same. Name another file, or delete this one to start again."
             )
         self.finished, self.partial = groups
-        file, line, n_rows = state["place"]
+        self.found, self.n_rows = found, state["rows"]
         self.place, self.levels = (file, line, n_rows), state["levels"]

@@ -28,7 +28,7 @@ def regret_over_time(result: TableComparison) -> Chart:
     names = tuple(shown_key(keys[part[0]]) for part in parts)
     every = max(1, len(parts) // 6)
     ticks = sorted({*range(0, len(parts) - 1, every), len(parts) - 1} - {len(parts) - 2 if every > 1 else -1})
-    unit, title = in_unit(result), result.samples.title
+    unit, title = in_unit(result), result.samples.noun
     series = []
     for model, regrets in result.regrets.items():
         marks = tuple(

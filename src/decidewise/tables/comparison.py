@@ -43,6 +43,8 @@ class Choice:
         All candidates, not fitted, and the average of the best if there are several.
     prepared : TableFeatures
     seconds : float
+    regret : (float, float) or None
+        The regret of the chosen candidate out of fold in percent, with its standard error, if it was scored.
     """
 
     name: str
@@ -50,20 +52,12 @@ class Choice:
     estimators: dict[str, Any]
     prepared: TableFeatures
     seconds: float
+    regret: tuple[float, float] | None = None
 
     @property
     def estimator(self) -> Any:
         """The chosen model, not fitted."""
         return clone(self.estimators[self.name])
-
-    @property
-    def regret(self) -> tuple[float, float] | None:
-        """The regret of the chosen candidate out of fold in percent, with its standard error, if it was scored."""
-        if self.search is None or self.name == AVERAGE:
-            return None
-        found = self.search.cv_results_
-        place = list(found["candidate"]).index(self.name)
-        return float(found["regret"][place]), float(found["standard_error"][place])
 
 
 @dataclass(frozen=True)
@@ -190,7 +184,7 @@ def choose(
     if len(search.members_) > 1:
         estimators[AVERAGE] = clone(search.best_estimator_)
     chosen = AVERAGE if average and AVERAGE in estimators else search.members_[0]
-    return Choice(chosen, search, estimators, prepared, perf_counter() - begin)
+    return Choice(chosen, search, estimators, prepared, perf_counter() - begin, _out_of_fold(search, chosen))
 
 
 def compare_table(
@@ -296,6 +290,15 @@ def share_saved(before: FloatArray, after: FloatArray, *, blocks: int = 1, seed:
 
 def _sums(candidates: Mapping[str, Any], *, per_item: bool) -> dict[str, Any]:
     return {name: model for name, model in candidates.items() if is_sum_over_rows(model, per_item=per_item)}
+
+
+def _out_of_fold(search: WiseRegressorCV, name: str) -> tuple[float, float] | None:
+    """Return the regret of a candidate in percent with its standard error; None for the average, which has none."""
+    if name == AVERAGE:
+        return None
+    found = search.cv_results_
+    place = list(found["candidate"]).index(name)
+    return float(found["regret"][place]), float(found["standard_error"][place])
 
 
 def _complete(samples: TableSamples) -> tuple[FloatArray, Problem]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from decidewise.data.columns import NamedColumns
+from decidewise.tables.raw_values import are_dates, as_dates
 
 #: What may follow the name of a column of dates, and what such a part is called in words.
 PARTS = {".date": "day", ".hour": "hour", ".month": "month", ".year": "year"}
@@ -26,7 +27,7 @@ def with_date_parts(table: NamedColumns, wanted: Iterable[str | None]) -> NamedC
     dates = {
         name: np.asarray(table.read(base)) for name, part in new.items() if (base := name[: -len(part)]) in table.names
     }
-    made = {name: _part(values, new[name]) for name, values in dates.items() if values.dtype.kind == "M"}
+    made = {name: _part(as_dates(values, name), new[name]) for name, values in dates.items() if are_dates(values)}
     return replace(
         table, names=(*table.names, *made), read=lambda name: made[name] if name in made else table.read(name)
     )

@@ -9,9 +9,11 @@ import numpy as np
 
 from decidewise.problems import ProblemFile
 from decidewise.streams.ahead import map_in_order
+from decidewise.streams.checkpoint import Checkpoint
 from decidewise.tables.blocks import TableBlocks, random_part
 from decidewise.tables.comparison import Choice, choose
 from decidewise.tables.held_out import as_gap
+from decidewise.tables.kept_choice import KeptChoice, identity
 from decidewise.tables.options import TableOptions
 from decidewise.tables.samples import TableSamples
 from decidewise.tables.savings import shown_key
@@ -33,6 +35,8 @@ class FittedTable:
         The rows that it was fitted on.
     notes : tuple of str
         What was done to the table, in sentences.
+    checkpoint : Checkpoint, optional
+        From which a fit that is killed would continue.
     """
 
     model: TableModel
@@ -40,6 +44,12 @@ class FittedTable:
     samples: TableSamples
     n_rows: int
     notes: tuple[str, ...]
+    checkpoint: Checkpoint | None = None
+
+    def written(self) -> None:
+        """Delete the checkpoint, since the model is in its file."""
+        if self.checkpoint is not None:
+            self.checkpoint.remove()
 
     def summary(self, options: TableOptions, problem: str) -> dict[str, Any]:
         """Return what a model file says of its training; `problem` is the name of the problem file."""
@@ -79,6 +89,7 @@ def fit_in_blocks(
     gap: str | None,
     checkpoint: Any = None,
     spread: Spread = map_in_order,
+    jobs: int | None = None,
     **settings: Any,
 ) -> FittedTable:
     """Choose a model on a random part of a table, then fit it on all rows, block by block.
@@ -90,16 +101,22 @@ def fit_in_blocks(
     n_sampled : int
         The largest number of samples to choose on, and to learn from how features are prepared.
     checkpoint : path, optional
-        A file for the sums of the fit, from which the same call continues; the choice is made again.
-    settings
+        A file for what is finished: the random part, the choice and the sums of the fit. The same call continues from
+        it; `FittedTable.written` deletes it.
+    jobs, settings
         As for `choose`.
     """
     options = blocks.options
-    part = random_part(blocks, n_sampled, np.random.default_rng(settings.get("seed", 0)))
+    what = {"sampled": n_sampled, "gap": gap, **settings}
+    kept = KeptChoice(None if checkpoint is None else Checkpoint.at(checkpoint, identity(blocks, file, what)))
+    part = kept.part(lambda: random_part(blocks, n_sampled, np.random.default_rng(settings.get("seed", 0))))
     samples = part.read(options, file)
-    choice = choose(samples, categories=options.categories, gap=as_gap(gap, samples.times), in_blocks=True, **settings)
+    choosing: dict[str, Any] = {"categories": options.categories, "in_blocks": True}
+    choice = kept.choice(
+        samples, choosing, lambda: choose(samples, gap=as_gap(gap, samples.times), jobs=jobs, **choosing, **settings)
+    )
     model, rows = fit_table(
-        choice.estimator, choice.prepared, blocks, samples.cost_names, checkpoint=checkpoint, spread=spread
+        choice.estimator, choice.prepared, blocks, samples.cost_names, checkpoint=kept.checkpoint, spread=spread
     )
     notes = (
         f"Chosen on a random part of {part.n_samples:,} of {part.n_all:,} rows, by which features are prepared as "
@@ -109,4 +126,4 @@ def fit_in_blocks(
     n_rows = rows.n_rows or part.n_all  # a forecast is not fitted, so that no pass has counted
     if n_rows < part.n_all:
         notes = (*notes, f"{part.n_all - n_rows:,} of {part.n_all:,} rows have no costs yet, and are left out.")
-    return FittedTable(model, choice, samples, n_rows, notes)
+    return FittedTable(model, choice, samples, n_rows, notes, kept.checkpoint)

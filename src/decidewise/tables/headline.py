@@ -53,7 +53,7 @@ def headline(result: TableComparison) -> str:
 def amount(result: TableComparison, saving: Interval) -> str:
     """Return a saving per row in units of the costs, such as `about 1,240 EUR per day`."""
     width = abs(half_width(saving))
-    return f"about {number(saving.estimate)}{in_unit(result)} ± {number(width)} per {result.samples.title}"
+    return f"about {number(saving.estimate)}{in_unit(result)} ± {number(width)} per {result.samples.noun}"
 
 
 def _saved_or_lost(result: TableComparison) -> str:
@@ -111,7 +111,7 @@ def how_measured(result: TableComparison) -> str:
     """Return how the figures were measured, in a sentence."""
     samples, rows = result.samples, result.rows
     n_known = len(result.splits[0][0])
-    held = f"{len(rows):,} {samples.title}s" if samples.title != "row" else f"{len(rows):,} rows"
+    held = f"{len(rows):,} {samples.noun}s"
     if samples.times is not None:
         stretches = f"{len(result.splits)} stretches" if len(result.splits) > 1 else "one stretch"
         how = f"Chosen on the first {n_known:,} and measured on {held} after them, in {stretches}, each predicted from "
@@ -121,4 +121,4 @@ def how_measured(result: TableComparison) -> str:
     else:
         how = f"Chosen on {n_known:,} random rows and measured on {held} that were held out"
     blocks = f", in blocks of {result.table.block_length}" if result.table.block_length > 1 else ""
-    return f"{how}; intervals of 95 % by a paired bootstrap over these rows{blocks}."
+    return f"{how}; intervals of 95 % by a paired bootstrap over these rows{blocks}. {result.table.caution}".rstrip()

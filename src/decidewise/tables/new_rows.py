@@ -78,13 +78,10 @@ class NewRows:
                 yield done
 
     def evaluate(self, *, in_blocks: bool, spread: Spread = map_in_order) -> tuple[Comparison, str]:
-        """Return the regret of the model, beside that of a forecast if the table has one, and what a sample is called.
-
-        Intervals of a table that is read block by block are those of independent rows.
-        """
+        """Return the regret of the model and, if the table has one, of a forecast; and what a sample is called."""
         if in_blocks:
             options = TableOptions.of(self.model.options)
-            title = in_words(options.rows or options.time or "row")
+            title = in_words(options.rows or "row")
             return evaluated(self.model, self.reader, self.blocks, spread), title
         samples = self.read(costs=True, in_order=True)
         best: list[FloatArray] = []
@@ -102,7 +99,7 @@ class NewRows:
         truth = Hindsight(samples.problem, samples.costs, np.concatenate(best))  # type: ignore[arg-type]
         complete = {name: np.concatenate(parts) for name, parts in regrets.items() if len(parts) == len(best)}
         blocks: Literal["auto"] | None = None if samples.times is None else "auto"
-        return compare_regrets(truth, complete, blocks=blocks), samples.title
+        return compare_regrets(truth, complete, blocks=blocks), samples.noun
 
 
 def _parts(samples: TableSamples) -> Generator[TableSamples, None, None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
@@ -30,7 +31,8 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> st
     ----------
     result : TableComparison
     command : mapping
-        The "data" and the "problem" of the command, and the options that were "given", to show how to go on.
+        The "data" and the "problem" of the command, the options that were "given", and those of "text" files, to show
+        how to go on.
     """
     charts = charts_of_comparison(result)
     looks = styles(result.regrets, first=(LEAST_SQUARES, WISE, FORECAST, MEAN))
@@ -46,7 +48,7 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> st
         regret_words="what decisions cost above the best ones in hindsight"
         if sense == "min"
         else "what decisions gain less than the best ones in hindsight",
-        title=result.samples.title,
+        title=result.samples.noun,
         unit=in_unit(result),
         baseline=result.baseline,
         chosen=result.chosen,
@@ -158,8 +160,10 @@ def _shell(command: Mapping[str, Any], *, average: bool) -> str:
         for entry in [value] if isinstance(value, str) else value or []:
             given += [f"--{name}", entry]
     data, problem = str(command["data"]), str(command["problem"])
-    fit = ["decidewise", "fit", data, "--problem", problem, *given, *["--average"] * average, "--out", "model.dw"]
-    decide = ["decidewise", "decide", "model.dw", "new.csv", "--problem", problem, "--out", "decisions.csv"]
+    text = [word for name, value in command.get("text", {}).items() for word in (f"--{name}", value)]
+    given += [*text, *["--average"] * average]
+    fit = ["decidewise", "fit", data, "--problem", problem, *given, "--out", "model.dw"]
+    decide = ["decidewise", "decide", "model.dw", "new.csv", "--problem", problem, *text, "--out", "decisions.csv"]
     return "\n".join([shlex.join(fit), shlex.join(decide), "decidewise inspect model.dw"])
 
 
@@ -168,6 +172,6 @@ def _python(command: Mapping[str, Any]) -> str:
         [
             "from decidewise import load_model",
             'model = load_model("model.dw")  # what the first line of shell has written',
-            f'decisions = model.decide("new.csv", {str(command["problem"])!r}).columns()  # or .decisions, .regret',
+            f'decisions = model.decide("new.csv", {json.dumps(str(command["problem"]))}).columns()  # or .regret',
         ]
     )

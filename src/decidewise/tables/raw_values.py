@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from numbers import Real
@@ -19,6 +20,8 @@ Raw = npt.NDArray[Any]
 _MOSTLY = 0.5
 #: Stands for the number of a row in the message of an `InRowError`.
 _ROW = "\0"
+#: A date as text, as CSV readers recognise it: a day, perhaps with a time of day, perhaps with a zone.
+_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(?P<zone>Z|[+-]\d\d:?\d\d)?)?")
 _TYPES = {np.ndarray: "a list", list: "a list", dict: "a struct", bytes: "bytes"}
 
 
@@ -71,12 +74,35 @@ def as_dates(values: Raw, name: str) -> npt.NDArray[np.datetime64]:
     for row, date in enumerate(dates, start=1):
         if date is not None and not isinstance(date, str | datetime.date | np.datetime64):
             raise InRowError(f"column {name!r} must be dates like 2026-01-31; row {_ROW} has {str(date)[:60]!r}.", row)
-    utc = datetime.UTC
-    plain = [date.astimezone(utc).replace(tzinfo=None) if getattr(date, "tzinfo", None) else date for date in dates]
     try:
-        return np.array(plain, dtype="datetime64[us]")
+        return np.array([_without_zone(date) for date in dates], dtype="datetime64[us]")
     except ValueError as reason:
         raise InputError(f"column {name!r} must be dates like 2026-01-31 ({reason}).") from reason
+
+
+def _without_zone(date: Any) -> Any:
+    """Return a date as it is, in UTC if it has a zone."""
+    if isinstance(date, str) and (found := _DATE.fullmatch(date)) and found["zone"]:
+        date = datetime.datetime.fromisoformat(date)
+    return date.astimezone(datetime.UTC).replace(tzinfo=None) if getattr(date, "tzinfo", None) else date
+
+
+def are_dates(values: Raw) -> bool:
+    """Whether a column holds dates, or text that is a date in every row but gaps: Parquet files often have such.
+
+    >>> are_dates(np.array(["2026-01-31", None, "2026-02-01 13:00"])), are_dates(np.array(["2026-01-31", "soon"]))
+    (True, False)
+    """
+    if values.dtype.kind not in "OU":
+        return values.dtype.kind == "M"
+    known = [value for value in values.tolist() if not is_gap(value)]
+    if not known or not all(isinstance(value, str) and _DATE.fullmatch(value) for value in known):
+        return False
+    try:
+        as_dates(values, "")
+    except InputError:  # such as 2026-13-01
+        return False
+    return True
 
 
 def is_gap(value: Any) -> bool:
@@ -157,7 +183,7 @@ def kind_of(name: str, values: Raw) -> str:
 def _text_or_digits(name: str, values: Raw, found: Mapping[str, int]) -> str:
     """Return what a column of text holds; text among numbers is most likely an error of the table."""
     if "digits" not in found:
-        return "names"
+        return "dates" if are_dates(values) else "names"
     known = [(row, value) for row, value in enumerate(values.tolist(), start=1) if not is_gap(value)]
     words = [(row, value) for row, value in known if not _is_number(value)]
     if not words:

@@ -15,7 +15,7 @@ from decidewise.errors import InputError
 from decidewise.problems import KnownCosts, Problem, ProblemFile
 from decidewise.tables.date_parts import in_words, with_date_parts
 from decidewise.tables.options import Names, TableOptions
-from decidewise.tables.raw_values import InRowError, as_dates, as_numbers, check_column
+from decidewise.tables.raw_values import InRowError, are_dates, as_dates, as_numbers, check_column
 from decidewise.tables.samples import Raw, TableSamples
 
 NO_COSTS = "no row of the table has costs; models learn from realised costs."
@@ -127,7 +127,7 @@ class TableReader(ABC):
         taken = {*used, *found.values(), *self.select(options.known, "known")}
         taken |= {name for pattern in self._problem_columns() for name in self.select(pattern, "problem")}
         keys = {found[argument] for argument in ("rows", "time") if argument in found}
-        dates = [name for name in keys if self.raw(name).dtype.kind == "M" and name in self.given]
+        dates = [name for name in keys if name in self.given and are_dates(self.raw(name))]
         unnamed = [name for name in self.table.names if not name.strip()]
         if unnamed:
             self.notes.append("A column without a name is left out of the features.")
@@ -139,12 +139,13 @@ class TableReader(ABC):
             return None
         name = self.one(self.options.time, "time")
         values = self.by_row(name)
-        if values.dtype.kind == "M" or (values.dtype.kind == "O" and not has_text(values)):
+        if are_dates(values) or (values.dtype.kind == "O" and not has_text(values)):
             times: Raw = as_dates(values, name)
             gaps = np.isnat(times)
         else:
             if has_text(values):
-                shown = next(value for value in values.tolist() if isinstance(value, str))
+                texts = [value for value in values.tolist() if isinstance(value, str)]
+                shown = next((text for text in texts if not are_dates(np.array([text]))), texts[0])
                 raise InputError(
                     f"--time: column {name!r} has text, such as {shown[:40]!r}; it must be numbers, or dates like "
                     "2026-01-31 or 2026-01-31 13:00:00."

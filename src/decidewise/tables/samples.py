@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from decidewise.checks import FloatArray
 from decidewise.problems import Problem
 from decidewise.tables.features import TableFeatures
 from decidewise.tables.options import Names
+from decidewise.tables.raw_values import Raw, are_dates, as_dates
 
-Raw = npt.NDArray[Any]
+#: What rows are called by the usual time between two of them, in hours.
+_STEPS = (("hour", 1, 1), ("day", 24, 24), ("week", 168, 168), ("month", 28 * 24, 31 * 24))
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +60,17 @@ class TableSamples:
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    @cached_property
+    def noun(self) -> str:
+        """What a sample is called in sentences: a day, hour, week or month if that is what its keys are."""
+        if not are_dates(self.keys):
+            return self.title
+        steps = np.diff(np.sort(as_dates(self.keys, self.title))) / np.timedelta64(1, "h")
+        if not len(steps) or not steps.all():
+            return "row"
+        step = float(np.median(steps))
+        return next((noun for noun, least, most in _STEPS if least <= step <= most), "row")
 
     def take(self, rows: Any) -> TableSamples:
         """Return some of the samples, by their numbers."""

@@ -6,7 +6,6 @@ the workers of a cluster do it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -27,6 +26,7 @@ from decidewise.streams.tree import Combine, PairwiseTree, Sums, add
 from decidewise.tables.blocks import BlockReader, TableBlocks
 from decidewise.tables.decisions import prediction_columns
 from decidewise.tables.features import TableFeatures
+from decidewise.tables.ordered_regrets import OrderedRegrets
 from decidewise.tables.reader import NO_COSTS
 from decidewise.tables.samples import TableSamples
 from decidewise.tables.table_model import TableModel, forecast_of
@@ -58,23 +58,22 @@ class PreparedRows(RowSource):
     """
 
     def __init__(
-        self, blocks: TableBlocks, reader: BlockReader, features: TableFeatures, spread: Spread = map_in_order
+        self,
+        blocks: TableBlocks,
+        reader: BlockReader,
+        features: TableFeatures,
+        spread: Spread = map_in_order,
+        checkpoint: Checkpoint | None = None,
     ) -> None:
         self.table, self.reader, self.features, self.spread = blocks, reader, features, spread
+        self.checkpoint = checkpoint
         self.n_rows = self.n_passes = 0
 
-    def keep(self, path: Any, model: Any) -> None:
-        """Keep what is finished in a file, from which the same fit continues."""
-        files = self.table.files
-        what = [
-            repr(model),
-            {name: repr(value) for name, value in sorted(model.get_params().items())},
-            [[str(path), *files.stamp(path)] for path in files.paths],
-            self.features.columns_,
-            self.table.options.as_dict(),
-            files.block_rows,
-        ]
-        self.checkpoint = Checkpoint.at(path, json.dumps(what))
+    def close(self) -> None:
+        """Write the checkpoint: whoever writes the model deletes it afterwards."""
+        if self.checkpoint is not None:
+            with suppress(OSError):  # an earlier one is still whole
+                self.checkpoint.write()
 
     def first(self) -> Rows:
         """Return some of the first rows."""
@@ -87,6 +86,7 @@ class PreparedRows(RowSource):
         if self.checkpoint is not None:
             finished = self.checkpoint.next_pass()
             if finished is not None:
+                self.n_rows = self.checkpoint.n_rows
                 return finished
             _, line, n_rows = self.checkpoint.resume(tree)
         work = _OnRows(self.reader, self.features, function)
@@ -103,7 +103,7 @@ class PreparedRows(RowSource):
         self.n_rows = n_rows
         total = tree.total()
         if self.checkpoint is not None:
-            self.checkpoint.finish(total)
+            self.checkpoint.finish(total, n_rows)
         return total
 
     @contextmanager
@@ -155,7 +155,7 @@ def fit_table(
     blocks: TableBlocks,
     cost_names: tuple[str, ...],
     *,
-    checkpoint: Any = None,
+    checkpoint: Checkpoint | None = None,
     spread: Spread = map_in_order,
 ) -> tuple[TableModel, PreparedRows]:
     """Fit a model on all rows of a table, block by block; return it, and the rows that it was fitted on.
@@ -169,13 +169,11 @@ def fit_table(
     blocks : TableBlocks
     cost_names : tuple of str
         In the order of the problem.
-    checkpoint : path, optional
-        A file for what is finished, from which the same call continues; deleted at the end.
+    checkpoint : Checkpoint, optional
+        What an earlier, killed call has finished, and where this one keeps what it finishes. It is not deleted.
     """
     reader = BlockReader(blocks.options, like=cost_names, needed=features.needed, costs=True, in_order=True)
-    rows = PreparedRows(blocks, reader, features, spread)
-    if checkpoint is not None:
-        rows.keep(checkpoint, estimator)
+    rows = PreparedRows(blocks, reader, features, spread, checkpoint)
     fitted = fit_on_rows(estimator, rows)
     return TableModel(fitted, features, blocks.options.as_dict(), list(cost_names)), rows
 
@@ -237,13 +235,24 @@ class _RegretSums:
 
     model: TableModel
 
-    def __call__(self, samples: TableSamples) -> tuple[dict[str, FloatArray], int]:
+    def __call__(self, samples: TableSamples) -> _BlockRegrets:
         if not len(samples):
-            return {}, 0
+            return _BlockRegrets({}, 0)
         best, regrets = RegretsOf(self.model)(samples)
+        ordered = None if samples.times is None else (samples.times, best, regrets)
         if "forecast" in regrets:
-            regrets["difference"] = regrets["model"] - regrets["forecast"]
-        return {name: regret_sums(regret, best, None) for name, regret in regrets.items()}, len(samples)
+            regrets = {**regrets, "difference": regrets["model"] - regrets["forecast"]}
+        sums = {name: regret_sums(regret, best, None) for name, regret in regrets.items()}
+        return _BlockRegrets(sums, len(samples), ordered)
+
+
+@dataclass(frozen=True)
+class _BlockRegrets:
+    """The sums of a block, the number of its samples, and if they have times, what `OrderedRegrets.add` takes."""
+
+    sums: dict[str, FloatArray]
+    n_rows: int
+    ordered: tuple[Any, FloatArray, dict[str, FloatArray]] | None = None
 
 
 @dataclass(frozen=True)
@@ -277,23 +286,29 @@ def written(
 def evaluated(model: TableModel, reader: BlockReader, blocks: TableBlocks, spread: Spread = map_in_order) -> Comparison:
     """Return the regret of a model on a table that is read block by block, beside that of the forecast if it has one.
 
-    Intervals are those of independent rows, from sums over them.
+    Intervals are those of independent rows, from sums over them; with times, those of a bootstrap of blocks of rows.
     """
     totals: dict[str, PairwiseTree] = {}
+    in_order = OrderedRegrets()
     n_rows = 0
     reader = replace(reader, costs=True, in_order=True)
     with ByteBar("Evaluating", blocks.files.n_bytes) as bar:
-        for _, (sums, n) in _mapped(spread, _Read(reader, _RegretSums(model)), blocks.after(), bar):
-            for name in [name for name in totals if name not in sums] if n else []:
+        for _, found in _mapped(spread, _Read(reader, _RegretSums(model)), blocks.after(), bar):
+            for name in [name for name in totals if name not in found.sums] if found.n_rows else []:
                 del totals[name]  # a forecast with a gap in some row is not compared
-            for name, own in sums.items():
+            for name, own in found.sums.items():
                 if name == "model" or name in totals or not n_rows:
                     totals.setdefault(name, PairwiseTree()).add((own,))
-            n_rows += n
+            if found.ordered is not None:
+                in_order.add(*found.ordered)
+            n_rows += found.n_rows
     if not n_rows:
         raise InputError(NO_COSTS)
-    found = {name: StreamedRegret.of(tree.total()) for name, tree in totals.items()}
-    difference = found.pop("difference", None)
+    ordered = in_order.compared()
+    if ordered is not None:
+        return ordered
+    regrets = {name: StreamedRegret.of(tree.total()) for name, tree in totals.items()}
+    difference = regrets.pop("difference", None)
     rows = tuple(
         ComparisonRow(
             name,
@@ -302,9 +317,11 @@ def evaluated(model: TableModel, reader: BlockReader, blocks: TableBlocks, sprea
             regret.mean,
             difference.mean if name == "model" and difference else None,
         )
-        for name, regret in found.items()
+        for name, regret in regrets.items()
     )
-    return Comparison(rows, rows[0].name, 0.95, n_rows, method="normal")
+    late = blocks.options.time is not None
+    method = "normal (as if rows were independent, for they are not in the order of time)" if late else "normal"
+    return Comparison(rows, rows[0].name, 0.95, n_rows, method=method)
 
 
 def _mapped(

@@ -170,3 +170,14 @@ def test_the_contract_of_a_model():
 def test_bad_input(parameters, message):
     with pytest.raises((TypeError, ValueError), match=message):
         DecisionBoostingRegressor(TopK(3, 1), **parameters).fit(np.ones((40, 2)), np.ones((40, 3)))
+
+
+def test_fewer_rows_than_a_leaf_needs():
+    X, costs = np.ones((8, 2)), np.ones((8, 4))
+    with pytest.raises(
+        ValueError, match=r"n_samples=8 rows.*min_samples_leaf=20. Pass more rows, or a smaller min_sam"
+    ):
+        DecisionBoostingRegressor(TopK(4, 1)).fit(X, costs)
+    with pytest.raises(ValueError, match=r"n_samples=6 rows.*or set no rows aside \(early_stopping=False\)"):
+        DecisionBoostingRegressor(TopK(4, 1), min_samples_leaf=8, early_stopping=True).fit(X, costs)
+    DecisionBoostingRegressor(TopK(4, 1), n_estimators=1).fit(np.ones((8, 4, 2)), costs)  # 32 items

@@ -1,7 +1,10 @@
 """Functions as problems: CP-SAT row by row, a batch, and what goes wrong."""
 
+from time import sleep
+
 import numpy as np
 import pytest
+from joblib import parallel_config
 
 from decidewise import SolverError
 from decidewise.problems import Knapsack, ParallelProblem, from_function
@@ -72,3 +75,18 @@ def test_bad_arguments():
         from_function(3, 3, sense="min")
     with pytest.raises(ValueError, match="n_costs must be at least 1"):
         from_function(unlucky, 0, sense="min")
+
+
+def test_threads_do_not_take_the_costs_of_each_other():
+    """A function often keeps a model, of which the objective is set before it is solved."""
+    kept = {}
+
+    def cheapest(costs):
+        kept["costs"] = costs
+        sleep(0.002)
+        return np.eye(3)[kept["costs"].argmin()]
+
+    costs = np.random.default_rng(0).uniform(size=(40, 3))
+    with parallel_config(backend="threading"):
+        decisions = ParallelProblem(from_function(cheapest, 3, sense="min"), n_jobs=2, rows_per_job=5).solve(costs)
+    np.testing.assert_array_equal(decisions, np.eye(3)[costs.argmin(axis=1)])

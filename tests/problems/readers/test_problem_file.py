@@ -218,6 +218,30 @@ def test_known_costs_fixed_and_by_row(tmp_path, write):
         file.build({name: table[name] for name in ("toll_a", "toll_c")})
 
 
+def test_numbers_of_a_model_by_row_go_by_its_names(write):
+    """The same as by_row in Python: right-hand sides of constraints, bounds and known costs of variables."""
+    write(BATTERY, "battery.lp")
+    described = 'kind = "file"\npath = "battery.lp"\ncosts = { "sell_*" = 1, "buy_*" = -1 }\n'
+    text = """[by_row]
+sides.level_1 = { column = "used" }
+upper.sell_2 = { column = "grid" }
+known.wear = { column = "wear_today" }
+lower.buy_1 = 0.25
+"""
+    table = {"used": [0.0, -0.1], "grid": [1.0, 0.5], "wear_today": [-0.1, -5.0], "x": ["a", "b"]}
+    file = ProblemFile.read(write(described + text))
+    assert file.columns == ("used", "grid", "wear_today")
+    problem, costs = pickled(file).build(table), np.array([[1.0, 3.0], [2.0, 3.0]])
+    plain = read_problem(write(described))
+    twin = plain.by_row(
+        sides={"level_1": [0.0, -0.1]}, upper={"sell_2": [1.0, 0.5]}, known={"wear": [-0.1, -5.0]},
+        lower={"buy_1": 0.25},
+    )  # fmt: skip
+    assert problem.n_rows == 2
+    np.testing.assert_array_equal(problem.solve(costs), twin.solve(costs))
+    assert not np.array_equal(problem.solve(costs)[1], plain.solve(costs)[1])
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_arguments_by_row_from_any_table(write, library):
     table = pytest.importorskip(library)
@@ -294,6 +318,12 @@ BAD = [
     ('kind = "file"\npath = "battery.lp"\ncosts = ["sell1"]', "there is no variable 'sell1'; the nearest .*'sell_1'"),
     ('kind = "file"\npath = "battery.lp"\ntimelimit = 3', "has no key 'timelimit'; the nearest .*'time_limit'"),
     ('kind = "file"\npath = "battery.lp"\ntime_limit = -3', "time_limit must be a number above 0"),
+    ('kind = "file"\npath = "battery.lp"\nby_row = 3', r"by_row must be a section, \[by_row\]"),
+    ('kind = "file"\npath = "battery.lp"\n[by_row]\nside.a = 1', "by_row has no 'side'; the nearest .*'sides'"),
+    ('kind = "file"\npath = "battery.lp"\n[by_row.upper]\ncolumn = "a"', "by_row.upper must have the names"),
+    ('kind = "file"\npath = "battery.lp"\n[by_row]\nupper.sel_1 = [1]', "there is no variable 'sel_1'; the nearest"),
+    ('kind = "file"\npath = "battery.lp"\n[by_row]\nsides.level1 = [1]', "there is no constraint 'level1'"),
+    ('kind = "top_k"\nn = 3\nk = 1\n[by_row]\nupper.a = 1', r"kind 'top_k' has no section \[by_row\]"),
     ('kind = "python"', "object is missing"),
     ('kind = "python"\nobject = 3', "object must be an importable name"),
     ('kind = "python"\nobject = "os.system(1)"', "expected an importable name"),

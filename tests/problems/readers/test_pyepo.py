@@ -2,12 +2,14 @@
 
 import pickle
 from copy import copy
+from time import sleep
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 
 from decidewise import SolverError
-from decidewise.problems import from_pyepo
+from decidewise.problems import ParallelProblem, from_pyepo
 
 
 class Cheapest:
@@ -53,6 +55,33 @@ def test_an_answer_that_is_no_decision_is_an_error_of_its_row(answer, message):
 
     with pytest.raises(SolverError, match=f"row 1: Wrong {message}"):
         from_pyepo(Wrong()).solve([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
+
+
+def test_threads_do_not_take_the_costs_of_each_other():
+    class Slow(Cheapest):
+        def setObj(self, costs):
+            super().setObj(costs)
+            sleep(0.002)
+
+    costs = np.random.default_rng(0).uniform(size=(40, 3))
+    with parallel_config(backend="threading"):
+        decisions = ParallelProblem(from_pyepo(Slow()), n_jobs=2, rows_per_job=5).solve(costs)
+    np.testing.assert_array_equal(decisions, from_pyepo(Cheapest()).solve(costs))
+
+
+def test_a_row_that_fails_leaves_the_others():
+    class Picky(Cheapest):
+        def solve(self):
+            if self.costs[0] > 2:
+                raise RuntimeError("no")
+            return super().solve()
+
+    problem = from_pyepo(Picky(), on_error="nan")
+    np.testing.assert_array_equal(problem.solve([[3.0, 1.0, 2.0], [1.0, 3.0, 2.0]]), [[np.nan] * 3, [1, 0, 0]])
+    with pytest.raises(SolverError, match="row 0: Picky failed: no"):
+        from_pyepo(Picky()).solve([[3.0, 1.0, 2.0], [1.0, 3.0, 2.0]])
+    with pytest.raises(ValueError, match="on_error must be"):
+        from_pyepo(Picky(), on_error="ignore")
 
 
 def test_what_cannot_be_pickled_says_why():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,8 @@ def folds(cv: Any, X: Any, costs: FloatArray, groups: Any, rng: np.random.Genera
             cv = KFold(n_splits, shuffle=True, random_state=seed)
     if isinstance(cv, TimeFolds):
         splits = list(cv.split(X, costs, times))
+    elif isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
+        raise ValueError(f"cv must be a number of folds, a splitter or pairs of rows; got {cv!r}.")
     else:
         splits = [(np.asarray(train), np.asarray(test)) for train, test in check_cv(cv).split(X, costs, groups)]
     _check(splits, len(costs))

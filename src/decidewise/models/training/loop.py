@@ -32,7 +32,18 @@ HeldOut = tuple[Problem, FloatArray, FloatArray]
 
 
 class Epoch(NamedTuple):
-    """One pass over the data; solver calls and seconds are counted from the start of the fit, labels included."""
+    """One pass over the data; solver calls and seconds are counted from the start of the fit, labels included.
+
+    Examples
+    --------
+    >>> from decidewise import DecisionRegressor
+    >>> from decidewise.data import make_shortest_path
+    >>> data = make_shortest_path(60, degree=2, seed=0)
+    >>> model = DecisionRegressor(data.problem, "spo+", epochs=2).fit(data.X, data.costs)
+    >>> last = model.history_[-1]
+    >>> last.epoch, last.n_solves > 60, last.loss == last.score
+    (2, True, True)
+    """
 
     epoch: int
     loss: float

@@ -21,11 +21,14 @@ from decidewise.models.estimator.scored_by_regret import Rows, ScoredByRegret, s
 from decidewise.models.estimator.traits import as_regressor
 from decidewise.models.linear.units import Units
 from decidewise.models.training.loop import Epoch
+from decidewise.models.trees.samples import check_samples
 from decidewise.problems.base import Problem, as_problem
 from decidewise.problems.wrappers.counted import CountedProblem
 
 # After so many halvings a step that still does not lower the loss never will.
 _HALVINGS = 30
+#: What sets no rows aside.
+_ALL_ROWS = "early_stopping=False"
 
 
 class DecisionBoostingRegressor(ScoredByRegret):
@@ -127,6 +130,12 @@ class DecisionBoostingRegressor(ScoredByRegret):
             problem = CountedProblem(self.problem)
             held_out = Hindsight.of(problem.take(held), costs[held]) if len(held) else None
             held_X, X, costs = X[held], X[kept], costs[kept]
+            check_samples(
+                len(X) if X.ndim == 2 else costs.size,
+                self.min_samples_leaf,
+                per_item=X.ndim == 3,
+                otherwise=_ALL_ROWS if self.early_stopping else "",
+            )
             units = Units.of(X.reshape(-1, X.shape[-1]), costs, directions=loss.directions)
             label_rng = rng.spawn(1)[0]  # so that random labels do not change the random numbers of training
             target = loss.prepare(
@@ -180,7 +189,7 @@ class DecisionBoostingRegressor(ScoredByRegret):
     def _set_aside(self, n_rows: int, rng: np.random.Generator) -> tuple[slice | Rows, Rows]:
         if not self.early_stopping:
             return slice(None), np.arange(0)
-        return set_aside(n_rows, self.validation_fraction, self.validation, rng, otherwise="early_stopping=False")
+        return set_aside(n_rows, self.validation_fraction, self.validation, rng, otherwise=_ALL_ROWS)
 
     def _start(self, X: FloatArray, costs: FloatArray, loss: Loss) -> Any:
         """Return the mean costs, divided by their mean norm if the loss is one of directions; or the fitted `init`."""

@@ -167,3 +167,14 @@ class TreeSamples:
 def sign_of(problem: Problem) -> float:
     """Return the factor, 1 or -1, that turns costs of the problem into costs to be minimised."""
     return -1.0 if problem.sense == "max" else 1.0
+
+
+def check_samples(n_samples: int, min_samples_leaf: int, *, per_item: bool, otherwise: str = "") -> None:
+    """Raise if there are fewer samples than one leaf needs; `otherwise` sets no rows aside."""
+    if n_samples < min_samples_leaf:
+        what = "items of rows" if per_item else "rows"
+        aside = f", or set no rows aside ({otherwise})" if otherwise else ""
+        raise ValueError(
+            f"a tree has n_samples={n_samples} {what} to grow on, and a leaf needs min_samples_leaf="
+            f"{min_samples_leaf}. Pass more rows, or a smaller min_samples_leaf{aside}."
+        )

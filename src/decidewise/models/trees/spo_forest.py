@@ -18,8 +18,8 @@ from decidewise.models.estimator.features import read_features
 from decidewise.models.estimator.scored_by_regret import ScoredByRegret
 from decidewise.models.trees.growing import Growth
 from decidewise.models.trees.nodes import Nodes
-from decidewise.models.trees.samples import TreeSamples
-from decidewise.models.trees.spo_tree import check_growth, check_samples, growth_of, in_callers_sense, predicted
+from decidewise.models.trees.samples import TreeSamples, check_samples
+from decidewise.models.trees.spo_tree import check_growth, growth_of, in_callers_sense, predicted
 from decidewise.problems.base import Problem
 
 
@@ -84,7 +84,7 @@ class SpoForestRegressor(ScoredByRegret):
             as_integer(self.n_estimators, name="n_estimators")
             X, costs = self._read(X, y)
             samples = TreeSamples.of(self.problem, costs, X)
-            check_samples(samples, self.min_samples_leaf)
+            check_samples(len(samples), self.min_samples_leaf, per_item=samples.per_item)
             growth = growth_of(self, X.shape[-1])
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
             trees = Parallel(n_jobs=self.n_jobs, prefer="threads")(

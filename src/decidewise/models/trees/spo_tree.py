@@ -20,7 +20,7 @@ from decidewise.models.trees.drawing import as_text, draw, leaf_labels
 from decidewise.models.trees.growing import Growth
 from decidewise.models.trees.nodes import Nodes
 from decidewise.models.trees.pruning import prune
-from decidewise.models.trees.samples import TreeSamples, sign_of
+from decidewise.models.trees.samples import TreeSamples, check_samples, sign_of
 from decidewise.problems.base import Problem, as_problem
 
 
@@ -108,12 +108,11 @@ class SpoTreeRegressor(ScoredByRegret):
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
             samples = TreeSamples.of(self.problem, costs, X)
             kept = held = samples
+            all_rows = "" if self.validation_fraction is None else "validation_fraction=None"
             if self.validation_fraction is not None:
-                rows, aside = set_aside(
-                    len(X), self.validation_fraction, self.validation, rng, otherwise="validation_fraction=None"
-                )
+                rows, aside = set_aside(len(X), self.validation_fraction, self.validation, rng, otherwise=all_rows)
                 kept, held = samples.take(rows), samples.take(aside)
-            check_samples(kept, self.min_samples_leaf)
+            check_samples(len(kept), self.min_samples_leaf, per_item=kept.per_item, otherwise=all_rows)
             nodes = prune(growth_of(self, X.shape[-1]).grow(kept, rng), held)
             self.nodes_ = in_callers_sense(nodes.refilled(samples.features, samples.values), self.problem, samples)
         return self
@@ -157,17 +156,6 @@ def growth_of(estimator: Any, n_features: int) -> Growth:
     share = 1.0 if estimator.max_features is None else estimator.max_features
     n_tried = max(1, round(share * n_features))
     return Growth(estimator.max_depth, estimator.min_samples_leaf, estimator.n_thresholds, n_tried)
-
-
-def check_samples(samples: TreeSamples, min_samples_leaf: int) -> None:
-    """Raise if there are fewer samples than one leaf needs."""
-    if len(samples) < min_samples_leaf:
-        what = "items of rows" if samples.per_item else "rows"
-        raise ValueError(
-            f"the tree has n_samples={len(samples)} {what} to grow on, and a leaf needs min_samples_leaf="
-            f"{min_samples_leaf}. Pass more rows, a smaller min_samples_leaf, or validation_fraction=None if rows are "
-            "set aside."
-        )
 
 
 def in_callers_sense(nodes: Nodes, problem: Problem, samples: TreeSamples) -> Nodes:

@@ -152,7 +152,7 @@ class ConicProgram(MappedProblem):
         return np.clip(self._solver.minimize(objective), *self._bounds)
 
     def derivative(self, costs: FloatArray, decisions: FloatArray, vectors: FloatArray) -> FloatArray:
-        """Return `J v` of each row, of regions with a second-order cone, a quadratic constraint or an exponential cone.
+        """Return `J v` of each row, of regions with a cone or a quadratic constraint.
 
         It is exact to about 1e-8, more so than the decisions: see `decidewise.polyhedra.conic_derivative`. After
         `minimize` of the same costs it solves nothing anew.
@@ -175,8 +175,8 @@ class ConicProgram(MappedProblem):
     def no_derivative(self) -> str | None:
         """Why decisions have no derivative in the costs, if so."""
         kinds = {kind for kind, *_ in self._solver.region.cones}
-        if "PSDTriangleConeT" in kinds:
-            return "that of a semidefinite cone is not written"
+        if kinds & {"PowerConeT", "GenPowerConeT"}:
+            return "that of a power cone is not written"
         return None if kinds & {*CURVED} else "all its constraints are linear, so that decisions jump between vertices"
 
     @property

@@ -84,7 +84,8 @@ def choose_packs(values: FloatArray, decisions: FloatArray, packs: FloatArray) -
     """
     n_items, n_packs = packs.shape
     totals = np.empty(n_packs)
-    worth = np.empty(n_items)
+    last = n_items - 1
+    worth = np.zeros(n_items + 3)  # the last three stay zero
     terms = np.empty(n_items)
     for row in range(len(values)):
         largest = 0.0
@@ -94,24 +95,27 @@ def choose_packs(values: FloatArray, decisions: FloatArray, packs: FloatArray) -
             continue  # no item is worth packing
         unit = safe_unit(largest)
         total = 0.0
-        for pack in range(n_packs):
-            totals[pack] = 0.0
         for item in range(n_items):
             worth[item] = max(0.0, values[row, item] * unit)
-            if worth[item] > 0.0:
-                total += worth[item]
-                for pack in range(n_packs):
-                    totals[pack] += worth[item] * packs[item, pack]
-        best = 0
+            total += worth[item]
         for pack in range(n_packs):
-            if totals[pack] > totals[best]:
-                best = pack
+            totals[pack] = 0.0
+        for item in range(0, n_items, 4):  # four items in one pass over the totals, which is what takes the time
+            i, j, k = min(item + 1, last), min(item + 2, last), min(item + 3, last)
+            a, b, c, d = worth[item], worth[item + 1], worth[item + 2], worth[item + 3]
+            for pack in range(n_packs):
+                first = (totals[pack] + a * packs[item, pack]) + b * packs[i, pack]
+                totals[pack] = (first + c * packs[j, pack]) + d * packs[k, pack]
+        best, second = 0, -1.0
+        for pack in range(1, n_packs):
+            if totals[pack] > second:
+                if totals[pack] > totals[best]:
+                    best, second = pack, totals[best]
+                else:
+                    second = totals[pack]
         rounding = 2 * n_items * EPS * total
-        rivals = 0
-        for pack in range(n_packs):
-            rivals += totals[pack] >= totals[best] - rounding - TIE * total
-        if rivals > 1:
-            best = _break_ties(packs, worth, totals, best, rounding, TIE * total, terms)
+        if second >= totals[best] - rounding - TIE * total:
+            best = _break_ties(packs, worth[:n_items], totals, best, rounding, TIE * total, terms)
         for item in range(n_items):
             if worth[item] > 0.0:
                 decisions[row, item] = packs[item, best]

@@ -53,11 +53,14 @@ class LinearProgram(MappedProblem):
     `solution`.
 
     Ties: of all optimal vertices the one with the least `r·w`, where `r` are fixed random numbers between 1 and 2.
-    Differences below about 1e-9 of the length of the costs count as ties. Costs of 1e15 that forbid variables leave the
-    choice among the others exact where some decision pays none of them. With variables in whole numbers this vertex of
-    the linear relaxation is the decision if it is whole. If not, HiGHS solves the row from the beginning, and ties go
-    to the decision that it finds first; there, costs that forbid should stay below 1e6 times the others where every
-    decision pays some of them.
+    In a program of up to 400 constraints costs are tied if they differ by less than 1e-12 of what is added up on either
+    side, so that an answer depends on its row alone, also where costs are many decades apart. In one of up to 1,000
+    that holds where costs are more than seven decades apart, and such a row takes longer; else costs are tied if they
+    differ by less than about 1e-9 of the length of the row. Costs of 1e15 that forbid variables leave the choice among
+    the others exact where some decision pays none of them. With variables in whole numbers this vertex of the linear
+    relaxation is the decision if it is whole. If not, HiGHS solves the row from the beginning, and ties go to the
+    decision that it finds first; there, costs that forbid should stay below 1e6 times the others where every decision
+    pays some of them.
 
     Parameters
     ----------
@@ -354,6 +357,11 @@ class LinearProgram(MappedProblem):
         return None if self.no_polyhedron else self._region_of_decisions
 
     @property
+    def relaxation(self) -> Polyhedron | None:
+        """The constraints without whole numbers, under the same conditions."""
+        return None if self._no_relaxation else self._region_of_decisions
+
+    @property
     def in_variables(self) -> Problem:
         """The program in its variables, where there is no polyhedron of its decisions: for CaVE and LAVA."""
         if self.n_rows is not None or self.polyhedron is not None:
@@ -369,14 +377,18 @@ class LinearProgram(MappedProblem):
     @property
     def no_polyhedron(self) -> str | None:
         """Why there is no polyhedron, or None where there is one."""
+        if self._no_relaxation is None and self._solver.program.integrality is not None and not self.is_integer:
+            return "only some of its variables are in whole numbers"
+        return self._no_relaxation
+
+    @property
+    def _no_relaxation(self) -> str | None:
         if self._bounds is not None:
             return "its right-hand sides or bounds differ by row"
         if self.has_known:
             return "it has known costs beside the predicted ones"
         if self._order is None:
             return "its decisions are expressions of variables, or leave some variables out"
-        if self._solver.program.integrality is not None and not self.is_integer:
-            return "only some of its variables are in whole numbers"
         return None
 
     @cached_property

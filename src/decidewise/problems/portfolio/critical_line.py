@@ -63,11 +63,8 @@ def follow_risk_price(
     d = len(S)
     shift = 1.0 if steady else 0.0
     shares, certified = np.zeros_like(returns), np.ones(len(returns), np.bool_)
-    tableau, held, is_held = np.empty((FIRST + d, d)), np.empty(d, np.int64), np.empty(d, np.bool_)
-    _solve_rows(
-        returns, S, S + 1.0 if steady else S, shift, deviations(S), FLAT * S.diagonal(),
-        tableau, held, is_held, np.empty(d), np.empty(d), shares, certified,
-    )  # fmt: skip
+    space, held, is_held = np.empty((FIRST + d + 4, d)), np.empty(d, np.int64), np.empty(d, np.bool_)
+    _solve_rows(returns, S, S + 1.0 if steady else S, shift, space, held, is_held, shares, certified)
     return shares, certified
 
 
@@ -91,9 +88,12 @@ def deviations(S: FloatArray) -> FloatArray:
 
 
 @compiled
-def _solve_rows(  # type: ignore[no-untyped-def]
-    returns, S, shifted, shift, deviation, flat, tableau, held, is_held, work, r, shares, certified
-):
+def _solve_rows(returns, S, shifted, shift, space, held, is_held, shares, certified):  # type: ignore[no-untyped-def]
+    d = len(S)
+    deviation, flat, work, r, tableau = space[0], space[1], space[2], space[3], space[4:]
+    for i in range(d):
+        deviation[i] = np.sqrt(max(S[i, i], 0.0))
+        flat[i] = FLAT * S[i, i]
     for row in range(len(returns)):
         best = worst = 0.0
         for i in range(len(r)):

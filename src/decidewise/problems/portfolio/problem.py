@@ -112,13 +112,13 @@ class Portfolio(Problem):
     def _minimize(self, costs: FloatArray, decisions: FloatArray) -> None:
         returns, unit = -costs, self._unit
         shares, certified = follow_risk_price(returns, unit)
-        again = np.flatnonzero(~certified)
-        if len(again):
+        if not certified.all():
+            again = np.flatnonzero(~certified)
             shares[again], certified[again] = follow_risk_price(returns[again], unit, steady=True)
-        for row in np.flatnonzero(~certified):
-            check_time()
-            shares[row] = solve_cone(returns[row], unit, int(row))
-        decisions[:] = self.budget * shares
+            for row in np.flatnonzero(~certified):
+                check_time()
+                shares[row] = solve_cone(returns[row], unit, int(row))
+        np.multiply(self.budget, shares, out=decisions)
 
 
 def _minimize_by_row(

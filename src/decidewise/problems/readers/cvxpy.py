@@ -34,6 +34,15 @@ def from_cvxpy(problem: Any, parameter: Any, **options: Any) -> LinearProgram | 
     -------
     problem : LinearProgram or ConicProgram
         With the sense of the objective. It can be pickled, and holds nothing of CVXPY.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> price, hours = cp.Parameter(3), cp.Variable(3)
+    >>> model = cp.Problem(cp.Minimize(price @ hours), [cp.sum(hours) == 2, hours >= 0, hours <= 1])
+    >>> from_cvxpy(model, price).solve([[3.0, 1.0, 2.0], [1.0, 2.0, 3.0]])
+    array([[0., 1., 1.],
+           [1., 1., 0.]])
     """
     if not hasattr(problem, "get_problem_data") or not hasattr(parameter, "is_nonneg"):
         raise TypeError(

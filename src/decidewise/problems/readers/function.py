@@ -11,6 +11,7 @@ from decidewise.checks import FloatArray, as_array, as_choice, as_flag, as_integ
 from decidewise.errors import SolverError
 from decidewise.problems.base import Problem, Sense, as_n_costs
 from decidewise.runtime.batches import check_time
+from decidewise.runtime.turns import Turns
 
 
 def from_function(
@@ -27,7 +28,8 @@ def from_function(
     The function gets the costs as they are, in its own sense: one that maximises gets what it shall maximise. Each row
     comes at the length that it has. Ties are up to the function, which should decide them by the costs alone; so
     `decidewise.testing.check_problem` is worth a call. A function that a module defines can be pickled, and the problem
-    with it: then other processes can solve too.
+    with it: then other processes can solve too. Threads call it one after another, since it may keep a model that they
+    would share.
 
     Parameters
     ----------
@@ -76,7 +78,7 @@ class FunctionProblem(Problem):
         self.is_integer = as_flag(is_integer, name="is_integer")
         self.on_error = as_choice(on_error, name="on_error", choices=("raise", "nan"))
         self._batch = as_flag(batch, name="batch")
-        self._function = function
+        self._function, self._turns = function, Turns()
         self._sign = -1.0 if sense == "max" else 1.0
 
     def minimize(self, costs: FloatArray) -> FloatArray:
@@ -93,7 +95,8 @@ class FunctionProblem(Problem):
     def _call(self, costs: FloatArray, row: int) -> FloatArray:
         name = getattr(self._function, "__name__", type(self._function).__name__)
         try:
-            decision = as_array(self._function(costs.copy()), name="its decision")
+            with self._turns:
+                decision = as_array(self._function(costs.copy()), name="its decision")
             if decision.shape != costs.shape:  # a number would be broadcast
                 raise ValueError(f"its decision has the shape {decision.shape} for costs of shape {costs.shape}.")
         except Exception as reason:

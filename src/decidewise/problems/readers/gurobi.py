@@ -37,6 +37,17 @@ def from_gurobi(
         go to the decision that it finds first.
     options
         Others of `LinearProgram`: `time_limit`, `gap`, `on_error`.
+
+    Examples
+    --------
+    >>> import gurobipy as gp
+    >>> with gp.Env(params={"OutputFlag": 0}) as environment, gp.Model(env=environment) as model:
+    ...     hours = model.addVars(3, ub=1.0, name="hours")
+    ...     _ = model.addConstr(hours.sum() == 2)
+    ...     problem = from_gurobi(model, hours)
+    >>> problem.solve([[3.0, 1.0, 2.0], [1.0, 2.0, 3.0]])  # by HiGHS, without a licence
+    array([[0., 1., 1.],
+           [1., 1., 0.]])
     """
     as_choice(solver, name="solver", choices=("highs", "gurobi"))
     if not all(hasattr(model, name) for name in ("getA", "getVars", "ModelSense")):

@@ -24,6 +24,18 @@ def from_linopy(model: Any, variables: Any = None, **options: Any) -> LinearProg
         or names such as `"buy[0]"`, or a pattern of names; see `LinearProgram`. By default all of them.
     options
         Others of `LinearProgram`: `time_limit`, `gap`, `on_error`.
+
+    Examples
+    --------
+    >>> import linopy
+    >>> import pandas as pd
+    >>> model = linopy.Model()
+    >>> hours = model.add_variables(lower=0, upper=1, coords=[pd.RangeIndex(3, name="hour")], name="hours")
+    >>> _ = model.add_constraints(hours.sum() == 2)
+    >>> model.add_objective(hours.sum())
+    >>> from_linopy(model, hours).solve([[3.0, 1.0, 2.0], [1.0, 2.0, 3.0]])
+    array([[0., 1., 1.],
+           [1., 1., 0.]])
     """
     if not hasattr(model, "matrices") or not hasattr(model, "objective"):
         raise TypeError(f"from_linopy needs a linopy.Model; got {type(model).__name__}.")

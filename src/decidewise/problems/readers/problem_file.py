@@ -7,6 +7,8 @@
     kind = "file"                          # a model that some tool has written
     path = "battery.mps"
     costs = { "sell_*" = 1, "buy_*" = -1 }
+    [by_row]                               # numbers of a program that differ by row, by the names of the model
+    sides.grid = { column = "capacity" }   # or lower, upper and known, of variables
 
     kind = "python"                        # a problem, or a function that returns one, in a module beside this file
     object = "my_problem:build"
@@ -43,7 +45,9 @@ from decidewise.problems.readers.python import import_problem
 from decidewise.problems.wrappers import KnownCosts
 from decidewise.runtime.files import read_toml
 
-_KNOWN, _TABLE = "known", "table"
+_KNOWN, _TABLE, _BY_ROW = "known", "table", "by_row"
+#: What `LinearProgram.by_row` takes by the names of constraints and of variables.
+_PARTS = ("sides", "lower", "upper", "known")
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,8 @@ class ProblemFile:
         The arguments of the kind, with arrays from files. What differs by row is an object of the class `Columns`.
     known : Any
         Known costs beside the predicted ones, or None.
+    by_row : mapping
+        For `LinearProgram.by_row`: sides, bounds and known costs by name, each a number, a list or `Columns`.
     table : mapping
         What the file says about the columns of a table, in its section `[table]`; see `docs/shell.md`.
 
@@ -110,6 +116,7 @@ class ProblemFile:
     kind: Kind
     arguments: Mapping[str, Any]
     known: Any = None
+    by_row: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     table: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -122,6 +129,7 @@ class ProblemFile:
             if not isinstance(described, dict):
                 raise InputError(f"table must be a section, [table]; got {shown(described)}.")
             kind = _kind(table)
+            by_row = _by_row(table.pop(_BY_ROW, {}), kind, path.parent)
             takes_known = _KNOWN in kind.arguments
             _check_keys(table, kind, () if takes_known else (_KNOWN,))
             values = _values({key: value for key, value in table.items() if key != "kind"}, path.parent)
@@ -129,12 +137,13 @@ class ProblemFile:
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
         known = None if takes_known else values.pop(_KNOWN, None)
-        return cls(path, kind, values, known, described)
+        return cls(path, kind, values, known, by_row, described)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of a table that `build` needs: names, or patterns of names."""
-        values = [*self.arguments.values(), self.known]
+        named = [value for part in self.by_row.values() for value in part.values()]
+        values = [*self.arguments.values(), self.known, *named]
         return tuple(name for value in values if isinstance(value, Columns) for name in value.names)
 
     def build(self, table: Any = None) -> Problem:
@@ -157,6 +166,10 @@ class ProblemFile:
         try:
             arguments = {key: filled(value) for key, value in self.arguments.items()}
             problem = self.kind.build(**arguments)
+            if self.by_row:
+                parts = {part: {name: filled(value) for name, value in of.items()} for part, of in self.by_row.items()}
+                assert isinstance(problem, LinearProgram)  # which the kind says
+                problem = problem.by_row(**parts)
             return problem if self.known is None else KnownCosts(problem, filled(self.known))
         except (TypeError, ValueError, OverflowError) as reason:
             raise InputError(f"{self.path}: {reason}") from reason
@@ -184,6 +197,29 @@ def _kind(table: Mapping[str, Any]) -> Kind:
     if not isinstance(name, str) or name not in known:
         raise InputError(f"there is no kind {name!r}{nearest_names(str(name), known)}")
     return known[name]
+
+
+def _by_row(section: Any, kind: Kind, folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the numbers of a program that differ by row: a table of names for each part."""
+    if not section and isinstance(section, dict):
+        return {}
+    if kind.owner is not LinearProgram:
+        raise InputError(
+            f"kind {kind.name!r} has no section [by_row], which is for linear programs and models from files. Write "
+            'what differs by row as a column where it belongs, such as source = { column = "from" }.'
+        )
+    example = 'such as upper.pump = { column = "limit" }'
+    if not isinstance(section, dict):
+        raise InputError(f"by_row must be a section, [by_row], {example}; got {shown(section)}.")
+    for part, names in section.items():
+        if part not in _PARTS:
+            raise InputError(f"by_row has no {part!r}{nearest_names(part, _PARTS)}")
+        if not isinstance(names, dict) or any(key in names for key in ("column", "columns", "file")):
+            raise InputError(f"by_row.{part} must have the names that it is for, {example}; got {shown(names)}.")
+    return {
+        part: {name: _value(value, f"by_row.{part}.{name}", folder) for name, value in names.items()}
+        for part, names in section.items()
+    }
 
 
 def _place_in_folder(values: dict[str, Any], kind: Kind, folder: Path) -> None:

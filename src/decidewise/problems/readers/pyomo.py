@@ -24,6 +24,17 @@ def from_pyomo(model: Any, variables: Any = None, **options: Any) -> LinearProgr
         names such as `"buy*"`; see `LinearProgram`. By default all that the model uses.
     options
         Others of `LinearProgram`: `time_limit`, `gap`, `on_error`.
+
+    Examples
+    --------
+    >>> import pyomo.environ as pyo
+    >>> model = pyo.ConcreteModel()
+    >>> model.hours = pyo.Var(range(3), bounds=(0, 1))
+    >>> model.need = pyo.Constraint(expr=sum(model.hours.values()) == 2)
+    >>> model.cost = pyo.Objective(expr=sum(model.hours.values()))
+    >>> from_pyomo(model, model.hours).solve([[3.0, 1.0, 2.0], [1.0, 2.0, 3.0]])
+    array([[0., 1., 1.],
+           [1., 1., 0.]])
     """
     if not hasattr(model, "component_data_objects"):
         raise TypeError(f"from_pyomo needs a Pyomo model; got {type(model).__name__}.")

@@ -101,6 +101,11 @@ class Wrapper(Problem):
         return self.problem.polyhedron
 
     @property
+    def relaxation(self) -> Polyhedron | None:
+        """The relaxation of the problem inside."""
+        return self.problem.relaxation
+
+    @property
     def no_polyhedron(self) -> str | None:
         """Why the problem inside has no polyhedron."""
         return self.problem.no_polyhedron

@@ -1,0 +1,216 @@
+"""Vertices of a linear program for many rows of costs, by walks where it is small and otherwise by HiGHS."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from decidewise.checks import FloatArray
+from decidewise.polyhedra.program import Program
+from decidewise.polyhedra.rows import Rows
+from decidewise.polyhedra.settled_vertex import Entries, IntArray, settled
+from decidewise.polyhedra.vertex_walks import CLEAR, SMALL, VertexWalks
+
+if TYPE_CHECKING:
+    from decidewise.polyhedra.highs import Solver
+
+_MOST_STARTS, _MOST_ENTRIES = 1024, 2**23
+_PRIMAL, _DUAL = 4, 1  # strategies of HiGHS
+_DRIFT = 1e-11
+#: Reduced costs up to this count as zero where HiGHS itself breaks ties, for costs of unit length.
+_ZERO = 2e-9
+#: Where costs are further apart than this, and HiGHS leaves a tie, a walk settles it in programs of up to so many rows.
+_FAR_APART, _MOST_ROWS_TO_SETTLE = 1e-7, 1000
+
+
+class Vertices(Rows):
+    """Vertices: by walks where the program is small, and otherwise by HiGHS from the best vertex known."""
+
+    def __init__(self, owner: Solver) -> None:
+        tolerances = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": _ZERO / 2}
+        super().__init__(owner, solver="simplex", presolve="off", **tolerances)
+        program = owner.program
+        self.n, self.numbers = len(program.lower), np.arange(sum(program.A.shape))
+        self.keep_bounds(program)
+        self.preference = np.random.default_rng(0).uniform(1.0, 2.0, self.n)
+        is_small = VertexWalks.fits(program)
+        self.matrix = Entries.of(program) if is_small else None
+        self.walks = None
+        if self.matrix:
+            self.walks = self.one_walk if owner.by_row else VertexWalks(program, self.matrix, self.preference)
+        self.can_settle = VertexWalks.fits(program, _MOST_ROWS_TO_SETTLE)
+        size = max(1, min(_MOST_STARTS, _MOST_ENTRIES // self.n))
+        self.count, self.vertices = 0, np.empty((0 if owner.by_row else size, self.n))
+        self.starts: list[Any] = [None] * size
+        self.starts_within: dict[int, Any] = {}  # by bounds, where every row has its own
+
+    @cached_property
+    def one_walk(self) -> VertexWalks:
+        """Walks that remember nothing, for rows with bounds of their own and for large programs."""
+        program = self.owner.program
+        return VertexWalks(program, self.matrix or Entries.of(program), self.preference, most=1)
+
+    def set_bounds(self, program: Program) -> None:
+        """Give the next row the bounds of a program."""
+        super().set_bounds(program)
+        self.keep_bounds(program)
+
+    def keep_bounds(self, program: Program) -> None:
+        """Keep the bounds that hold, which a tie changes for a while, and what follows from them."""
+        self.bounds = program
+        self.lower = np.concatenate([program.lower, program.row_lower])
+        self.upper = np.concatenate([program.upper, program.row_upper])
+        self.movable = self.lower < self.upper
+        with np.errstate(invalid="ignore"):  # what has no bound at all is at neither
+            self.middle = (self.lower + self.upper) / 2
+
+    def answer(self, units: FloatArray, points: FloatArray) -> Any:
+        """Write the vertices that walks find, and return the rows that are left."""
+        if self.walks is None or self.owner.by_row:
+            return super().answer(units, points)
+        return self.walks.minimize(units, points)
+
+    def solve(self, unit: FloatArray, row: int) -> FloatArray:
+        """Return the vertex for one row (n,): that of HiGHS if it is clear, and otherwise what a walk makes of it."""
+        start = self.start(unit)
+        if start is None or not self.run_from(unit, start):
+            self.run_anew(unit, row)
+        point, duals = self.read(unit)
+        basic, settled_point = self.basic(), self.settle(point)
+        self.remember(point)
+        if not (self.movable & ~self.held(point, duals, CLEAR) & ~np.isin(self.numbers, basic)).any():
+            if self.walks is not None and not self.owner.by_row:
+                self.walks.add(settled_point, basic)
+            return settled_point[: self.n]
+        # HiGHS leaves improvements below its tolerance undone; a walk ends where rounding does.
+        if self.walks is not None or (self.can_settle and 0.0 < _least(unit) < _FAR_APART):
+            walks = self.walks or self.one_walk
+            vertex = walks.minimize_from(unit, settled_point, basic, self.lower, self.upper)
+            if vertex is not None:
+                return vertex
+        return self.settle(self.break_tie(unit, point, duals, row))[: self.n]
+
+    def start(self, unit: FloatArray) -> Any:
+        """Return a basis to start from, or None.
+
+        A new cost leaves a basis feasible, so that the primal simplex can go on from the best vertex known. New bounds
+        do not, so that a row with bounds of its own goes on from the last vertex within the same bounds, if any.
+        """
+        if self.owner.by_row:
+            return self.starts_within.get(self.key())
+        known = min(self.count, len(self.starts))
+        return self.starts[int(np.argmin(self.vertices[:known] @ unit))] if known else None
+
+    def remember(self, point: FloatArray) -> None:
+        """Keep a vertex and its basis, where others can start; the oldest gives way."""
+        if self.owner.by_row:
+            if len(self.starts_within) > _MOST_ENTRIES // len(self.numbers):
+                self.starts_within.pop(next(iter(self.starts_within)))
+            self.starts_within[self.key()] = self.highs.solver.getBasis()
+            return
+        place = self.count % len(self.starts)
+        self.vertices[place], self.starts[place] = point[: self.n], self.highs.solver.getBasis()
+        self.count += 1
+
+    def key(self) -> int:
+        """Return a hash of the bounds that hold; where two are the same by chance, one row starts further away."""
+        bounds = self.bounds
+        return hash(tuple(side.tobytes() for side in (bounds.lower, bounds.upper, bounds.row_lower, bounds.row_upper)))
+
+    def settle(self, point: FloatArray) -> FloatArray:
+        """Return a vertex (n + m,) as its bounds define it, where the program is small."""
+        return point if self.matrix is None else settled(self.matrix, self.lower, self.upper, point)
+
+    def run_from(self, costs: FloatArray, start: Any) -> bool:
+        """Go on from a basis by the primal simplex; return whether that found an optimum."""
+        self.highs.solver.setOptionValue("simplex_strategy", _PRIMAL)
+        self.highs.solver.setBasis(start)
+        return self.highs.run(costs)
+
+    def run_anew(self, costs: FloatArray, row: int) -> None:
+        """Start from the beginning, by the dual simplex; raise a `SolverError` if that finds no optimum."""
+        self.highs.solver.clearSolver()
+        self.highs.solver.setOptionValue("simplex_strategy", _DUAL)
+        if not self.highs.run(costs):
+            raise self.highs.error(row)
+
+    def read(self, costs: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the values and the duals of columns, then of rows, both (n + m,), of a run with these costs."""
+        solver, program = self.highs.solver, self.owner.program
+        solution = solver.getSolution()
+        drift = np.abs(program.A @ np.array(solution.col_value) - solution.row_value).max(initial=0.0)
+        if drift > _DRIFT * (
+            1 + np.abs(solution.row_value).max(initial=0.0)
+        ):  # rounding of hundreds of steps: HiGHS computes the basis anew where it only starts there
+            basis = solver.getBasis()
+            solver.clearSolver()
+            solver.setBasis(basis)
+            self.highs.run(costs)
+            solution = solver.getSolution()
+        return np.array(solution.col_value + solution.row_value), np.array(solution.col_dual + solution.row_dual)
+
+    def basic(self) -> IntArray:
+        """Return the columns, and the rows counted from n, that form the basis."""
+        A = self.owner.program.A
+        if A.nnz == 0:  # HiGHS needs no basis then, and crashes if asked for one: the rows are its basis
+            return self.n + np.arange(A.shape[0])
+        basic = self.highs.solver.getBasicVariables()[1].astype(np.int64)
+        return np.where(basic < 0, self.n - 1 - basic, basic)
+
+    def held(self, point: FloatArray, duals: FloatArray, least: float) -> npt.NDArray[np.bool_]:
+        """Return which columns and rows a reduced cost holds at their bound (n + m,), in every optimal point."""
+        return np.where(point <= self.middle, duals, -duals) > least
+
+    def break_tie(self, unit: FloatArray, point: FloatArray, duals: FloatArray, row: int) -> FloatArray:
+        """Return the vertex that the rule chooses among the optimal ones.
+
+        Whatever a reduced cost holds at its bound is there in every optimal point. So it is fixed there, and the solver
+        goes on with the preference instead of the costs: or, where the costs of all else are small, first with those.
+        """
+        self.highs.solver.setOptionValue("simplex_strategy", _PRIMAL)
+        costs = unit
+        try:
+            while True:
+                held = self.held(point, duals, CLEAR)
+                rest = np.where(held[: self.n], 0.0, costs)
+                length = np.linalg.norm(rest)
+                if not 0 < length < SMALL:
+                    break
+                self.fix(held, point)
+                costs = rest / length
+                if not self.highs.run(costs):
+                    break
+                point, duals = self.read(costs)
+            self.fix(self.held(point, duals, _ZERO), point)
+            # Along a variable without a bound the optimal points may go on without end; distances from bounds do not.
+            for preference in (self.preference, self.bounded_preference()):
+                if self.highs.run(preference):
+                    return self.read(preference)[0]
+        finally:
+            self.highs.set_bounds(self.bounds)
+        self.run_anew(unit, row)
+        return self.read(unit)[0]
+
+    def bounded_preference(self) -> FloatArray:
+        """Return costs (n,) that add up random multiples of the distances of all variables and rows from a bound."""
+        weights = np.random.default_rng(1).uniform(1.0, 2.0, len(self.numbers))
+        weights *= np.where(np.isfinite(self.lower), 1.0, np.where(np.isfinite(self.upper), -1.0, 0.0))
+        costs = weights[: self.n] + self.owner.program.A.T @ weights[self.n :]
+        return costs / max(np.abs(costs).max(initial=0.0), 1.0)
+
+    def fix(self, fixed: Any, point: FloatArray) -> None:
+        """Fix columns and rows at their values."""
+        columns = np.flatnonzero(fixed[: self.n]).astype(np.int32)
+        rows = np.flatnonzero(fixed[self.n :]).astype(np.int32)
+        values = point[columns], point[self.n + rows]
+        self.highs.solver.changeColsBounds(len(columns), columns, values[0], values[0])
+        self.highs.solver.changeRowsBounds(len(rows), rows, values[1], values[1])
+
+
+def _least(unit: FloatArray) -> float:
+    """Return the size of the smallest cost that is not zero."""
+    sizes = np.abs(unit)
+    return float(sizes.min(initial=np.inf, where=sizes > 0))
