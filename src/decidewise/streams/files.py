@@ -26,7 +26,7 @@ from decidewise.streams.table_file import TableFile, open_table
 from decidewise.streams.tree import Combine, PairwiseTree, Sums, add
 
 #: Bytes of numbers in one block. A pass holds about six blocks at once on two cores.
-BLOCK_BYTES = 2**24
+BLOCK_BYTES = 2**23
 _MOST_ROWS, _LEAST_ROWS = 2**16, 256
 #: Rows that decide on the shift and the units of the sums.
 _FIRST_ROWS = 2048
@@ -49,7 +49,9 @@ class FileRows(RowSource):
     item_names : sequence of str, optional
         The items of a long table in their order; by default that of its first sample.
     block_rows : int, optional
-        Rows (samples of a long table) per block; by default about 16 MB of numbers. The last digits depend on it.
+        Rows (samples of a long table) per block; by default as many as `block_bytes` hold. Last digits depend on it.
+    block_bytes : int
+        About how many bytes of numbers a block has, unless `block_rows` is given.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class FileRows(RowSource):
         items: str | None = None,
         item_names: Sequence[str] = (),
         block_rows: int | None = None,
+        block_bytes: int = BLOCK_BYTES,
     ) -> None:
         self.files = [open_table(path) for path in find_files(paths)]
         roles = {"features": features, "costs": costs, "sample_weight": sample_weight, "rows": rows, "items": items}
@@ -91,7 +94,7 @@ class FileRows(RowSource):
             columns = columns.with_items(item_names or self._items_of_first(columns))
         self.columns: ColumnRoles = columns
         width = len(columns.numbers) * (len(columns.item_names) if items is not None else 1)
-        default = min(_MOST_ROWS, max(_LEAST_ROWS, BLOCK_BYTES // (8 * max(1, width))))
+        default = min(_MOST_ROWS, max(_LEAST_ROWS, block_bytes // (8 * max(1, width))))
         self.block_rows = default if block_rows is None else as_integer(block_rows, name="block_rows")
         self.description = "rows"
         self._is_large = sum(file.stamp[0] for file in self.files) >= _LARGE

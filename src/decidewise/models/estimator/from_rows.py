@@ -68,7 +68,7 @@ class FitsRows(ABC):
         >>> model.coef_.round(12).ravel(), model.intercept_.round(12)
         (array([ 2., -1.]), array([1., 0.]))
         """
-        from decidewise.streams.files import FileRows  # noqa: PLC0415 - most fits read no file
+        from decidewise.streams.files import BLOCK_BYTES, FileRows  # noqa: PLC0415 - most fits read no file
 
         source = FileRows(
             paths,
@@ -78,6 +78,7 @@ class FitsRows(ABC):
             rows=rows,
             items=items,
             block_rows=block_rows,
+            block_bytes=2 * BLOCK_BYTES,  # sums take little memory besides, and reading is a tenth faster
         )
         source.description = f"{type(self).__name__}.fit_files"
         if checkpoint is not None:
