@@ -6,9 +6,12 @@ percent, from a start at least squares.
 """
 
 import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 from decidewise import DecisionRegressor, normalized_regret
-from decidewise.data import make_shortest_path
+from decidewise.data import Dataset, make_shortest_path
 from decidewise.errors import TrainingWarning
 from decidewise.losses import Lancer
 from decidewise.models import GeneralizedLinear
@@ -22,36 +25,28 @@ SETTINGS = {
 }
 
 
-def main(
-    n_test: int = 2000, seeds: tuple[int, ...] = (42, 43, 44), rates: tuple[float, ...] = (0.003, 0.01, 0.03)
-) -> None:
+def fit(loss: Lancer, train: Dataset, rate: float) -> DecisionRegressor:
+    """Train a linear model from a start at least squares."""
+    model = DecisionRegressor(train.problem, loss, init="mse", epochs=20, learning_rate=rate, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrainingWarning)  # that the start had a lower loss, and is kept
+        return model.fit(train.X, train.costs)
+
+
+def main(n_test: int = 2000, seeds: Sequence[int] = (42, 43, 44), rates: Sequence[float] = (0.003, 0.01, 0.03)) -> None:
     draws = [make_shortest_path(200 + n_test, degree=6, seed=seed).split(200) for seed in seeds]
 
-    def row(name: str, rate: str, models: list[DecisionRegressor] | list[GeneralizedLinear]) -> None:
-        regrets = [
-            normalized_regret(test.problem, model.predict(test.X), test.costs)
-            for model, (_, test) in zip(models, draws, strict=True)
-        ]
-        print(f"| {name} | {rate} | {', '.join(f'{regret:.1f}' for regret in regrets)} |", flush=True)
+    def regrets(build: Callable[[Dataset], Any]) -> str:
+        found = [normalized_regret(test.problem, build(train).predict(test.X), test.costs) for train, test in draws]
+        return ", ".join(f"{regret:.1f}" for regret in found)
 
     print("| network | rate | regret of each draw, % |")
     print("|---|---:|---|")
-    row("least squares, the start", "", [GeneralizedLinear().fit(train.X, train.costs) for train, _ in draws])
+    print(f"| least squares, the start | | {regrets(lambda train: GeneralizedLinear().fit(train.X, train.costs))} |")
     for name, loss in SETTINGS.items():
         for rate in rates:
-            row(
-                name,
-                f"{rate:g}",
-                [
-                    DecisionRegressor(
-                        train.problem, loss, init="mse", epochs=20, learning_rate=rate, random_state=0
-                    ).fit(train.X, train.costs)
-                    for train, _ in draws
-                ],
-            )
+            print(f"| {name} | {rate:g} | {regrets(partial(fit, loss, rate=rate))} |", flush=True)
 
 
 if __name__ == "__main__":
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TrainingWarning)  # that the start was better
-        main()
+    main()

@@ -14,6 +14,7 @@ SMALL = {
     "field_grids": {"grids": (3,), "rows": 40, "epochs": 1, "trials": 1, "rates": (1e-2,)},
     "field_published": {"seeds": (42,), "draws": 2, "n_test": 20},
     "interval_coverage": {"rounds": 2, "sizes": (50,)},
+    "lancer": {"n_test": 50, "seeds": (42,), "rates": (1e-2,)},
     "larger_than_memory": {"megabytes": 1, "times": 1, "limit": False},
     "reduction": {"workers": (1, 10)},
     "scales": {"trials": 1, "n_test": 50, "data": Path("nowhere")},

@@ -1,7 +1,7 @@
 """Draw the figures of the README and of the site: `python docs/figures/draw.py [NAME ...]`, by default all of them.
 
 Each figure is written twice, `NAME.svg` for a light page and `NAME-dark.svg` for a dark one. All is computed when it is
-drawn; `methods`, which trains, and the three figures of the paper take a minute or two.
+drawn, `field` from a file of results; `methods`, which trains, and the three figures of the paper take a minute or two.
 """
 
 import sys
@@ -12,6 +12,7 @@ from pathlib import Path
 from exact_fits import SETTINGS, draw_exact_fits
 from matplotlib.figure import Figure
 from methods import draw_methods
+from places import draw_places
 from tree import draw_tree
 from words import WORDS
 
@@ -26,7 +27,7 @@ ON_DARK = dict(zip(LIGHT, DARK, strict=True)) | {INK: "#cfd6de", "#ffffff": "#13
 
 def figures() -> dict[str, Callable[[], Figure]]:
     """Return what draws each figure, by name."""
-    drawn: dict[str, Callable[[], Figure]] = {"choose": draw_tree, "methods": draw_methods}
+    drawn: dict[str, Callable[[], Figure]] = {"choose": draw_tree, "methods": draw_methods, "field": draw_places}
     drawn |= {f"paper_{name.replace(' ', '_')}": partial(draw_exact_fits, name) for name in SETTINGS}
     drawn |= {f"word_{name}": draw for name, draw in WORDS.items()}
     for drawing in ILLUSTRATIONS:  # those of the paper, panel by panel, so that a phone shows them one below the other
