@@ -26,6 +26,7 @@ SCRIPTS = (
     "linear_program",
     "conic_program",
     "against_pyepo",
+    "lava_protocol",
     "losses",
     "trees",
     "choice",
