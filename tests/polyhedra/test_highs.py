@@ -6,7 +6,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from decidewise import SolverError
-from decidewise.polyhedra import Polyhedron, rows, vertices
+from decidewise.polyhedra import Polyhedron, one_by_one, vertices
 from decidewise.polyhedra.cones import NormalCones
 from decidewise.polyhedra.highs import relaxed_vertices
 
@@ -78,13 +78,13 @@ def test_a_warm_start_that_fails_is_tried_cold(monkeypatch):
     expected = relaxed_vertices(polyhedron(), costs)
     fails = []
 
-    class Stubborn(rows.Highs):
+    class Stubborn(one_by_one.Highs):
         def run(self, costs):
             is_warm = self.solver.getOptionValue("simplex_strategy")[1] == vertices._PRIMAL
             fails.append(is_warm)
             return not is_warm and super().run(costs)
 
-    monkeypatch.setattr(rows, "Highs", Stubborn)
+    monkeypatch.setattr(one_by_one, "Highs", Stubborn)
     monkeypatch.setattr(vertices.VertexWalks, "fits", staticmethod(lambda program, most_rows=0: False))
 
     np.testing.assert_allclose(relaxed_vertices(polyhedron(), costs), expected, atol=1e-12)

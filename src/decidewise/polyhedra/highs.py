@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from decidewise.checks import FloatArray
 from decidewise.errors import SolverError
+from decidewise.polyhedra.one_by_one import OneByOne
 from decidewise.polyhedra.polyhedron import Polyhedron
 from decidewise.polyhedra.program import Program
-from decidewise.polyhedra.rows import Rows
 from decidewise.polyhedra.settled_vertex import IntArray
 from decidewise.polyhedra.vertices import Vertices
 
@@ -81,7 +81,7 @@ class Solver:
     gap: float = 0.0
     keep_going: bool = False
     by_row: bool = False
-    _idle: list[Rows] = field(default_factory=list, repr=False, compare=False)
+    _idle: list[OneByOne] = field(default_factory=list, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_idle": []}  # HiGHS stays in its process
@@ -150,7 +150,7 @@ def rounded(point: FloatArray, program: Program) -> FloatArray:
     return point if program.integrality is None else np.where(program.integrality, point.round() + 0.0, point)
 
 
-class _Integers(Rows):
+class _Integers(OneByOne):
     """Points in whole numbers: the vertex of the linear relaxation if it is whole; if not, HiGHS starts anew.
 
     In many programs, such as schedules and assignments, nearly all vertices are whole, and a vertex takes a hundredth

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from decidewise.checks import FloatArray
+from decidewise.polyhedra.one_by_one import OneByOne
 from decidewise.polyhedra.program import Program
-from decidewise.polyhedra.rows import Rows
 from decidewise.polyhedra.settled_vertex import Entries, IntArray, settled
 from decidewise.polyhedra.vertex_walks import CLEAR, SMALL, VertexWalks
 
@@ -26,7 +26,7 @@ _ZERO = 2e-9
 _FAR_APART, _MOST_ROWS_TO_SETTLE = 1e-7, 1000
 
 
-class Vertices(Rows):
+class Vertices(OneByOne):
     """Vertices: by walks where the program is small, and otherwise by HiGHS from the best vertex known."""
 
     def __init__(self, owner: Solver) -> None:

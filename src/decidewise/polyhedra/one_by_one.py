@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _BLOCK = 64  # rows that start from the vertices of the rows before them
 
 
-class Rows(ABC):
+class OneByOne(ABC):
     """HiGHS and what it remembers, in one thread at a time; rows come at unit length, so that scale changes nothing."""
 
     def __init__(self, owner: Solver, **options: Any) -> None:
