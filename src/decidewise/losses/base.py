@@ -436,4 +436,4 @@ def row_dot(a: FloatArray, b: FloatArray) -> FloatArray:
     >>> row_dot(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 1.0], [0.0, 2.0]]))
     array([3., 8.])
     """
-    return np.einsum("ij,ij->i", a, b)
+    return np.vecdot(a, b)

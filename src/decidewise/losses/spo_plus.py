@@ -41,7 +41,9 @@ class SpoPlus(Loss):
         shifted_costs = twice - target.costs
         shifted = self.solve(shifted_costs, target)
         values = row_dot(twice, target.decisions) - target.values - row_dot(shifted_costs, shifted)
-        return values, 2 * (target.decisions - shifted)
+        gradient = target.decisions - shifted
+        gradient *= 2
+        return values, gradient
 
     def solve(self, costs: FloatArray, target: DecisionTarget) -> FloatArray:
         """Return an optimal decision for each row of costs (b, d); `SpoRelax` takes that of the relaxation."""

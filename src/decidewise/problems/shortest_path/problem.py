@@ -6,6 +6,7 @@ Ties: at every node the path takes the lowest-numbered edge with which an optima
 from __future__ import annotations
 
 import copy
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Self
 
@@ -195,11 +196,15 @@ class ShortestPath(Problem):
         """Return a shortest path for each row; ties go to the lowest-numbered edge at the first fork."""
         if not self._is_acyclic:
             return self._minimize_in_any_graph(costs)
+        return in_parts(lambda rows, decisions: acyclic_paths(rows, decisions, *self._acyclic), costs)
+
+    @cached_property
+    def _acyclic(self) -> tuple[IntArray, IntArray, IntArray, float]:
+        """What `acyclic_paths` needs of the graph."""
         # A value is a sum of up to L costs; its rounding is at most eps L² / 2 of the largest cost. A tie may differ by
         # TIE times 2 L such costs.
         rounding = (4 * EPS * self._longest + 2 * TIE) * self._longest
-        graph = self._graph.edges, self._graph.heads, self._graph.starts[:-1]
-        return in_parts(lambda rows, decisions: acyclic_paths(rows, decisions, *graph, rounding), costs)
+        return self._graph.edges, self._graph.heads, self._graph.starts[:-1], rounding
 
     def _minimize_in_any_graph(self, costs: FloatArray) -> FloatArray:
         ends = np.repeat(self._ends[:, None], len(costs), axis=1) if self.n_rows is None else self._ends
