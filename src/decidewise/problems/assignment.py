@@ -27,7 +27,7 @@ BoolArray = npt.NDArray[np.bool_]
 ROUNDS = 3
 
 
-class Assignment(Problem):
+class Assignment(Problem, marks_ones=True):
     """Assign `n` rows to `n` columns, one to one.
 
     Costs and decisions are matrices of shape `(n, n)` written row by row: entry `i * n + j` belongs to row `i` and

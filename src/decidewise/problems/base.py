@@ -42,8 +42,13 @@ Sense = Literal["min", "max"]
 MAX_COSTS = 10**8
 
 
-def _checked(minimize: Callable[[Any, FloatArray], FloatArray]) -> Callable[[Any, FloatArray], FloatArray]:
-    """Return `minimize` with a check of its costs, because bad ones could crash a solver, and of its decisions."""
+def _checked(
+    minimize: Callable[[Any, FloatArray], FloatArray], *, marks_ones: bool = False
+) -> Callable[[Any, FloatArray], FloatArray]:
+    """Return `minimize` with a check of its costs, because bad ones could crash a solver, and of its decisions.
+
+    What marks ones among zeros need not be checked to be finite.
+    """
     returned = f"what {minimize.__name__} returns"
     n_known = 1 if minimize.__name__ == "minimize_lifted" else 0
 
@@ -58,7 +63,7 @@ def _checked(minimize: Callable[[Any, FloatArray], FloatArray]) -> Callable[[Any
                 f"{type(self).__name__}.{minimize.__name__} must return one decision for each row of costs, of shape "
                 f"{costs.shape}; it returned shape {decisions.shape}."
             )
-        if self.on_error == "raise" and not all_finite(decisions):
+        if not marks_ones and self.on_error == "raise" and not all_finite(decisions):
             row = int(np.flatnonzero(~np.isfinite(decisions).all(axis=1))[0])
             raise SolverError(f"{type(self).__name__} returned {decisions[row]}, which is not finite.", row=row)
         return decisions
@@ -124,11 +129,11 @@ class Problem(ABC):
     #: Whether `minimize` checks that costs are finite; if not, `solve` does.
     _checks_costs: ClassVar[bool] = True
 
-    def __init_subclass__(cls, **keywords: Any) -> None:
+    def __init_subclass__(cls, *, marks_ones: bool = False, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         for method in ("minimize", "minimize_relaxation", "minimize_lifted"):
             if method in vars(cls) and cls._checks_costs:
-                setattr(cls, method, _checked(vars(cls)[method]))
+                setattr(cls, method, _checked(vars(cls)[method], marks_ones=marks_ones))
 
     def __init__(self, *, sense: Sense = "min") -> None:
         self.sense: Sense = as_choice(sense, name="sense", choices=("min", "max"))

@@ -18,7 +18,7 @@ from decidewise.problems.by_row import take_rows
 from decidewise.runtime.batches import in_parts
 
 
-class TopK(Problem):
+class TopK(Problem, marks_ones=True):
     """Choose exactly `k` of `n` items: by default those with the largest values.
 
     `is_integer` is false because every vertex of `polyhedron` chooses whole items.

@@ -23,7 +23,7 @@ MAX_STEPS = 2_000_000_000
 STEPS = 10_000_000
 
 
-class Knapsack(Problem):
+class Knapsack(Problem, marks_ones=True):
     """Choose items of the largest total value whose weights stay within every capacity.
 
     `S = {w in {0, 1}^m : weights w <= capacities}`. The answer is exact. If there are at most 4,096 maximal packs, as

@@ -28,7 +28,7 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 
-class ShortestPath(Problem):
+class ShortestPath(Problem, marks_ones=True):
     """Walk a grid from its north-west to its south-east node, one step east or south at a time.
 
     Each edge has a cost. Edges are ordered by rows of the grid: for each row first the edges east,
