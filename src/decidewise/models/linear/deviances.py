@@ -69,10 +69,12 @@ class Deviance:
         if p == 1:
             means = np.exp(predictor)
             return Expansion(means - targets * predictor, means - targets, means)
-        shrunk = np.exp((1 - p) * predictor)
-        c = targets * shrunk
+        shrunk = (1 - p) * predictor
+        np.exp(shrunk, out=shrunk)
         if p == 2:
+            c = np.multiply(shrunk, targets, out=shrunk)
             return Expansion(predictor + c, 1 - c, c)
+        c = targets * shrunk
         # For p = 1.5, one exponential is the inverse of the other; exponentials take half of the time.
         a = 1 / shrunk if p == 1.5 else np.exp((2 - p) * predictor)
         slopes = a - c

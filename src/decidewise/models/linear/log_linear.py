@@ -223,7 +223,9 @@ class Objective:
         # A step that is too long may overflow; its value is then infinite or NaN, and the step is rejected.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for design, targets, weights in self._rows(blocks, task, outputs):
-                values, slopes, curvatures = self.deviance.expand(targets, design.T @ parameters - level)
+                predictor = design.T @ parameters
+                predictor -= level
+                values, slopes, curvatures = self.deviance.expand(targets, predictor)
                 if weights is not None:
                     slopes, curvatures = slopes * weights[:, None], curvatures * weights[:, None]
                 sums[0] += values.sum(axis=0) if weights is None else weights @ values

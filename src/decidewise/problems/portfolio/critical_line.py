@@ -52,8 +52,8 @@ CERTIFIED = 1e-9
 RESOLUTION = 2.5e-16
 #: The largest fraction of the return that may be uncertain because of this rounding.
 DOUBTFUL = 1e-6
-#: The first rows of a tableau; those of the assets held follow.
-RETURNS, ONES, FIRST = 0, 1, 2
+#: The first rows of a tableau, one of them to work in; those of the assets held follow.
+WORK, RETURNS, ONES, FIRST = 0, 1, 2, 3
 
 
 def follow_risk_price(
@@ -63,7 +63,7 @@ def follow_risk_price(
     d = len(S)
     shift = 1.0 if steady else 0.0
     shares, certified = np.zeros_like(returns), np.ones(len(returns), np.bool_)
-    space, held, is_held = np.empty((FIRST + d + 4, d)), np.empty(d, np.int64), np.empty(d, np.bool_)
+    space, held, is_held = np.empty((FIRST + d + 3, d)), np.empty(d, np.int64), np.empty(d, np.bool_)
     _solve_rows(returns, S, S + 1.0 if steady else S, shift, space, held, is_held, shares, certified)
     return shares, certified
 
@@ -90,7 +90,8 @@ def deviations(S: FloatArray) -> FloatArray:
 @compiled
 def _solve_rows(returns, S, shifted, shift, space, held, is_held, shares, certified):  # type: ignore[no-untyped-def]
     d = len(S)
-    deviation, flat, work, r, tableau = space[0], space[1], space[2], space[3], space[4:]
+    deviation, flat, r, tableau = space[0], space[1], space[2], space[3:]
+    work = tableau[WORK]
     for i in range(d):
         deviation[i] = np.sqrt(max(S[i, i], 0.0))
         flat[i] = FLAT * S[i, i]
@@ -159,7 +160,7 @@ def _solve_row(  # type: ignore[no-untyped-def]
                 u[i] = (Mr[i] + more * M1[i]) / price
             return _certify(r, less, S, deviation, held[:k], work, u, price, 0.0)
         price = event
-        k = _pivot(shifted, tableau, held, is_held, work, k, asset)
+        k = _pivot(shifted, tableau, held, is_held, k, asset)
         if k == 0:
             return False
     return False
@@ -185,15 +186,16 @@ def _next_event(levels, slopes, flat, is_held, ratios, a):  # type: ignore[no-un
 
 
 @inner
-def _pivot(S, tableau, held, is_held, work, k, asset):  # type: ignore[no-untyped-def]
+def _pivot(S, tableau, held, is_held, k, asset):  # type: ignore[no-untyped-def]
     """Add an asset to those held, or remove it; return the number held, or 0 if the asset is a combination of them."""
+    work = tableau[WORK]
     d = len(work)
     place = _read_row(S, tableau, held, is_held, work, k, asset)
     if place == k and work[asset] <= DEPENDENT * S[asset, asset]:
         return 0
     sign = -1.0 if is_held[asset] else 1.0
     inverse = 1.0 / work[asset]
-    for i in range(FIRST + k):
+    for i in range(RETURNS, FIRST + k):
         weight = tableau[i, asset] * inverse
         for j in range(d):
             tableau[i, j] -= weight * work[j]
@@ -252,7 +254,7 @@ def _hold_best_returns(r, S, tableau, held, is_held, work, u):  # type: ignore[n
     u[best] = 1.0
     k = 0
     for _ in range(20 * len(r) + 20):
-        k = _pivot(S, tableau, held, is_held, work, k, asset)
+        k = _pivot(S, tableau, held, is_held, k, asset)
         if k == 0:
             break
         k, a = _minimize_variance(S, tableau, held, is_held, work, u, k)
@@ -289,7 +291,7 @@ def _minimize_variance(S, tableau, held, is_held, work, u, k):  # type: ignore[n
         if blocking < 0:
             break
         u[blocking] = 0.0
-        k = _pivot(S, tableau, held, is_held, work, k, blocking)
+        k = _pivot(S, tableau, held, is_held, k, blocking)
     return k, a
 
 
