@@ -12,7 +12,7 @@ from decidewise.checks import FloatArray, listed
 from decidewise.data.columns import NamedColumns
 from decidewise.data.dataset import Dataset
 from decidewise.problems.base import Problem, as_problem
-from decidewise.streams.columns import pattern_parts
+from decidewise.streams.columns import item_columns, pattern_parts
 
 Names = tuple[str, ...]
 
@@ -170,19 +170,9 @@ def _wide_features(table: NamedColumns, features: Any, items: Names) -> tuple[Fl
         columns = table.matching(features, argument="features")
         return table.numbers(columns), tuple(columns), items
     parts = []
-    for name, pattern in features.items():
-        argument = f"features[{name!r}]"
-        columns = table.matching(pattern, argument=argument)
-        if isinstance(pattern, str) and pattern in table.names:
-            parts.append(np.repeat(table.numbers(columns), len(items), axis=1))
-            continue
-        own = dict(zip(pattern_parts(columns, pattern), columns, strict=True))
-        by_name = isinstance(pattern, str)
-        missing = [item for item in items if item not in own] if by_name else []
-        if len(columns) != len(items) or missing:
-            lacks = f"; there is none for {listed(missing)}" if missing else ""
-            raise ValueError(f"{argument} selects {len(columns)} columns, and there are {len(items)} costs{lacks}.")
-        parts.append(table.numbers([own[item] for item in items] if by_name else columns))
+    for columns in zip(*item_columns(table.names, features, items), strict=True):
+        values = table.numbers(list(dict.fromkeys(columns)))
+        parts.append(np.broadcast_to(values, (len(values), len(items))))  # a column of the row is that of all its items
     return np.stack(parts, axis=2), tuple(map(str, features)), items
 
 

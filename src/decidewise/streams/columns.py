@@ -91,7 +91,7 @@ class ColumnRoles:
         chosen: tuple[Any, ...]
         if isinstance(features, Mapping):
             known = tuple(item_names) or pattern_parts(cost_columns, costs)
-            chosen, labels, item_names = _of_items(names, features, known), tuple(map(str, features)), known
+            chosen, labels, item_names = item_columns(names, features, known), tuple(map(str, features)), known
             own = dict(zip(pattern_parts(cost_columns, costs), cost_columns, strict=True))
             if own and set(known) <= set(own):
                 cost_columns = [own[item] for item in known]
@@ -135,8 +135,14 @@ class ColumnRoles:
         return self.feature_names[places[-1]]
 
 
-def _of_items(names: Sequence[str], features: Mapping[Any, Any], items: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Return for each item the columns of its features."""
+def item_columns(
+    names: Sequence[str], features: Mapping[Any, Any], items: Sequence[str]
+) -> tuple[tuple[str, ...], ...]:
+    """Return for each item the columns of its features.
+
+    >>> item_columns(["day", "x_a", "x_b"], {"x": "x_*", "day": "day"}, ["b", "a"])
+    (('x_b', 'day'), ('x_a', 'day'))
+    """
     by_feature = []
     for name, pattern in features.items():
         argument = f"features[{name!r}]"
