@@ -170,8 +170,8 @@ def _wide_features(table: NamedColumns, features: Any, items: Names) -> tuple[Fl
         columns = table.matching(features, argument="features")
         return table.numbers(columns), tuple(columns), items
     parts = []
-    for columns in zip(*item_columns(table.names, features, items), strict=True):
-        values = table.numbers(list(dict.fromkeys(columns)))
+    for of_items in zip(*item_columns(table.names, features, items), strict=True):
+        values = table.numbers(list(dict.fromkeys(of_items)))
         parts.append(np.broadcast_to(values, (len(values), len(items))))  # a column of the row is that of all its items
     return np.stack(parts, axis=2), tuple(map(str, features)), items
 
