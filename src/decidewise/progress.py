@@ -19,11 +19,14 @@ from typing import Any, Self, TypeVar
 from rich.console import Console
 from rich.filesize import decimal
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
+from rich.table import Column
 from rich.text import Text
 
 Item = TypeVar("Item")
 #: Seconds before a line is shown.
 PATIENCE = 1.0
+#: The most letters of a description, and of a bar, so that a line of 80 letters has enough for how far it is.
+_WIDTH = 36
 _silenced: list[bool] = []
 
 
@@ -166,8 +169,8 @@ class _Display:
             if line not in self.timers:  # it has ended meanwhile
                 return
             shown = self.progress or watched(
-                TextColumn("{task.description}", markup=False),
-                BarColumn(),
+                TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, max_width=_WIDTH)),
+                BarColumn(None, table_column=Column(max_width=_WIDTH)),  # as wide as there is place
                 _Words("amount"),
                 _Words("time"),
                 console=console,
@@ -184,7 +187,7 @@ class _Words(ProgressColumn):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__()
+        super().__init__(table_column=Column(no_wrap=True))
 
     def render(self, task: Task) -> Text:
         return Text(getattr(task.fields["line"], self.name))
