@@ -10,7 +10,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import KFold, TimeSeriesSplit, cross_val_predict
 
-from decidewise import DecisionRegressor, SolverError, WiseRegressor
+from decidewise import DecisionRegressor, OptimalityWarning, SolverError, WiseRegressor
 from decidewise.data import make_knapsack, make_shortest_path
 from decidewise.diagnose import Diagnosis, _call, _spo_plus, _Verdict, diagnose
 from decidewise.evaluate import Interval, normalized_regret
@@ -284,3 +284,15 @@ def test_bad_input_is_named(X):
         diagnose(TOP, X, np.ones((400, 8)))
     with pytest.raises(ValueError, match=r"rows can be scored"):
         diagnose(TOP, np.ones((400, 1)), np.ones((400, 8)), max_solves=20)
+
+
+def test_a_problem_with_the_wrong_sense_is_told_so_once():
+    class Mistaken(TopK):
+        def minimize(self, costs):
+            return super().minimize(-costs)
+
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    costs = np.exp(X @ np.array([[1.0, -1.0, 0.5], [0.5, 1.0, -1.0]]))
+    with pytest.warns() as said:
+        diagnose(Mistaken(3, 1), X, costs)
+    assert [(each.category, each.filename) for each in said] == [(OptimalityWarning, __file__)]

@@ -24,6 +24,7 @@ from decidewise.models.selection.race import n_models_to_score, race
 from decidewise.models.selection.scores import reasons
 from decidewise.models.selection.time_folds import Rows
 from decidewise.problems.base import Problem, as_problem, check_rows
+from decidewise.runtime.doubts import said_once
 
 _N_RESAMPLES = 10
 _EPOCHS = 10
@@ -137,6 +138,7 @@ class Diagnosis:
         )
 
 
+@said_once()
 def diagnose(
     problem: Problem,
     X: Any,

@@ -7,7 +7,7 @@ from time import perf_counter
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
 from decidewise.models import DecisionRegressor
 from decidewise.models.linear.blocks import RowBlocks
@@ -25,6 +25,7 @@ from decidewise.problems import (
     TravellingSalesman,
     VehicleRouting,
 )
+from decidewise.progress import watched
 from decidewise.runtime.compilation import announcer
 from decidewise.streams.column_matrix import ColumnMatrix
 
@@ -36,7 +37,7 @@ def warm_up() -> None:
     columns = TextColumn("Compiling {task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     announcer.silent = True
     try:
-        with Progress(*columns, console=console, transient=True) as progress:
+        with watched(*columns, console=console, transient=True) as progress:
             bar = progress.add_task("", total=len(tasks := _tasks()))
             for name, work in tasks.items():
                 progress.update(bar, description=name)

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from decidewise import GeneralizedLinear, WiseRegressor, WiseRegressorCV
+from decidewise import GeneralizedLinear, OptimalityWarning, WiseRegressor, WiseRegressorCV
 from decidewise.data import make_knapsack, make_shortest_path
 from decidewise.evaluate import decision_regret, normalized_regret
 from decidewise.models import default_candidates
@@ -398,3 +398,22 @@ def test_bad_input_is_named(data):
     model = WiseRegressorCV(train.problem, FEW).fit(train.X, train.costs)
     with pytest.raises(ValueError, match="regret is not weighted"):
         model.score(train.X, train.costs, sample_weight=np.ones(200))
+
+
+class Mistaken(TopK):
+    """A problem that maximises although its sense is "min"."""
+
+    def minimize(self, costs):
+        return super().minimize(-costs)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_problem_with_the_wrong_sense_is_told_so_once(n_jobs):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    costs = np.exp(X @ rng.normal(size=(2, 5)))
+    candidates = {"mean": DummyRegressor(), "least squares": LinearRegression(), "wise": WiseRegressor()}
+    model = WiseRegressorCV(Mistaken(5, 1), candidates, lags=(1,), random_state=0, n_jobs=n_jobs)
+    with pytest.warns() as said:
+        model.fit(X, costs)
+    assert [(each.category, each.filename) for each in said] == [(OptimalityWarning, __file__)]

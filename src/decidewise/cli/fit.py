@@ -68,20 +68,19 @@ def fit(
     decidewise fit history.csv --problem problem.toml --model 'least squares' --out simple.dw
     decidewise fit 'years/*.parquet' --problem problem.toml --stream --checkpoint fit.npz --out model.dw
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
-    from decidewise.model_file import read_model_summary, save_model  # noqa: PLC0415
-    from decidewise.progress import silenced  # noqa: PLC0415
-    from decidewise.tables.fitting import fit_in_blocks, fit_in_memory  # noqa: PLC0415
-    from decidewise.tables.read import columns_of, read_samples  # noqa: PLC0415
-
     opt.check_writable(out)
     given = {
         "costs": costs, "features": features, "rows": rows, "items": items, "forecast": forecast, "known": known,
         "time": time, "groups": groups, "categories": categories, "unit": unit,
     }  # fmt: skip
     text = {"separator": separator, "decimal": decimal, "encoding": encoding}
-    options, file = opt.options_of(problem, given)
     settings: dict[str, Any] = {"gap": gap, "average": average, "max_solves": max_solves, "seed": seed, "name": model}
-    with as_input_errors(), silenced(quiet or json):
+    with opt.working(f"Fitting a model to {data}", quiet=quiet or json), as_input_errors():
+        from decidewise.model_file import read_model_summary, save_model  # noqa: PLC0415
+        from decidewise.tables.fitting import fit_in_blocks, fit_in_memory  # noqa: PLC0415
+        from decidewise.tables.read import columns_of, read_samples  # noqa: PLC0415
+
+        options, file = opt.options_of(problem, given)
         blocks = opt.blocks_of(data, options, text)
         wanted = True if sample or checkpoint else None
         if opt.in_blocks(blocks, stream if stream is not None else wanted, quiet=quiet or json):

@@ -57,13 +57,14 @@ def predict(
     \b
     decidewise predict model.dw new.csv --out predictions.parquet
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
-    from decidewise.tables.new_rows import NewRows  # noqa: PLC0415
-    from decidewise.tables.streamed import PredictBlock  # noqa: PLC0415
-
-    kind = _output(out)
-    fitted = _load(model, trust)
     text = {"separator": separator, "decimal": decimal, "encoding": encoding}
-    rows = NewRows(fitted, new, text, costs=False)
+    with opt.working(f"Loading {model}", quiet=quiet or json):
+        from decidewise.tables.new_rows import NewRows  # noqa: PLC0415
+        from decidewise.tables.streamed import PredictBlock  # noqa: PLC0415
+
+        kind = _output(out)
+        fitted = _load(model, trust)
+        rows = NewRows(fitted, new, text, costs=False)
     what = f"Predicting {new}", "Predictions of"
     _write_new(PredictBlock(fitted), rows, out, kind, what=what, stream=stream, cluster=cluster, json=json, quiet=quiet)
 
@@ -90,14 +91,15 @@ def decide(
     decidewise decide model.dw new.csv --problem problem.toml --json
     decidewise decide model.dw 'years/*.parquet' --problem problem.toml --cluster tcp://10.0.0.5:8786 --out all.parquet
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
-    from decidewise.problems import ProblemFile  # noqa: PLC0415
-    from decidewise.tables.new_rows import NewRows  # noqa: PLC0415
-    from decidewise.tables.streamed import DecideBlock  # noqa: PLC0415
-
-    kind = _output(out)
-    fitted = _load(model, trust)
     text = {"separator": separator, "decimal": decimal, "encoding": encoding}
-    rows = NewRows(fitted, new, text, ProblemFile.read(problem))
+    with opt.working(f"Loading {model}", quiet=quiet or json):
+        from decidewise.problems import ProblemFile  # noqa: PLC0415
+        from decidewise.tables.new_rows import NewRows  # noqa: PLC0415
+        from decidewise.tables.streamed import DecideBlock  # noqa: PLC0415
+
+        kind = _output(out)
+        fitted = _load(model, trust)
+        rows = NewRows(fitted, new, text, ProblemFile.read(problem))
     what = f"Deciding {new}", "Decisions for"
     _write_new(DecideBlock(fitted), rows, out, kind, what=what, stream=stream, cluster=cluster, json=json, quiet=quiet)
 
@@ -121,13 +123,14 @@ def evaluate(
     \b
     decidewise evaluate model.dw later.csv --problem problem.toml
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
-    from decidewise.problems import ProblemFile  # noqa: PLC0415
-    from decidewise.progress import silenced  # noqa: PLC0415
-    from decidewise.tables.new_rows import NewRows  # noqa: PLC0415
-
-    fitted = _load(model, trust)
     text = {"separator": separator, "decimal": decimal, "encoding": encoding}
-    rows = NewRows(fitted, data, text, ProblemFile.read(problem), costs=True)
+    with opt.working(f"Loading {model}", quiet=quiet or json):
+        from decidewise.problems import ProblemFile  # noqa: PLC0415
+        from decidewise.progress import silenced  # noqa: PLC0415
+        from decidewise.tables.new_rows import NewRows  # noqa: PLC0415
+
+        fitted = _load(model, trust)
+        rows = NewRows(fitted, data, text, ProblemFile.read(problem), costs=True)
     with as_input_errors(), silenced(quiet or json), opt.parallel(None, cluster) as (_, spread):
         in_blocks = opt.in_blocks(rows.blocks, stream, quiet=quiet or json)
         found, title = rows.evaluate(in_blocks=in_blocks, spread=spread)
@@ -244,7 +247,8 @@ def _write_new(
                 add_names(unseen, block.unseen)
                 yield block.columns
 
-    with as_input_errors(), silenced(quiet or json), opt.parallel(None, cluster) as (_, spread):
+    on_screen = out is None and sys.stdout.isatty()  # where a bar would be among the rows
+    with as_input_errors(), silenced(quiet or json or on_screen), opt.parallel(None, cluster) as (_, spread):
         in_blocks = opt.in_blocks(new.blocks, stream, quiet=quiet or json)
         with closing(blocks()) as columns:
             if out is not None:

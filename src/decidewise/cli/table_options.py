@@ -190,18 +190,14 @@ def _size(n_bytes: int) -> str:
 
 @contextmanager
 def working(what: str, *, quiet: bool) -> Iterator[None]:
-    """Show on a terminal what is being done, until it is done; show no bars either if `quiet`."""
-    from rich.console import Console  # noqa: PLC0415
+    """Show what is being done and for how long, if it takes longer than a second; no other lines either if `quiet`.
 
-    from decidewise.progress import silenced  # noqa: PLC0415
+    Slow imports belong into this context too, so that they are not silent.
+    """
+    from decidewise.progress import Line, silenced  # noqa: PLC0415
 
-    console = Console(stderr=True)
-    with silenced(quiet):
-        if quiet or not console.is_terminal:
-            yield
-        else:
-            with console.status(what):
-                yield
+    with silenced(quiet), Line(what):
+        yield
 
 
 @contextmanager

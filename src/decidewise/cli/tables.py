@@ -75,31 +75,30 @@ def compare(
     decidewise compare 'days/*.parquet' -p problem.toml --costs 'price_*' --forecast 'forecast_*' --time day
     decidewise compare long.csv -p problem.toml --rows day --items hour --costs price --json
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
-    from decidewise.progress import silenced  # noqa: PLC0415
-    from decidewise.runtime.files import write_whole  # noqa: PLC0415
-    from decidewise.tables.comparison import compare_table  # noqa: PLC0415
-    from decidewise.tables.held_out import as_gap  # noqa: PLC0415
-    from decidewise.tables.page import render_comparison  # noqa: PLC0415
-
     opt.check_writable(out)
     given = {
         "costs": costs, "features": features, "rows": rows, "items": items, "forecast": forecast, "known": known,
         "time": time, "groups": groups, "categories": categories, "unit": unit,
     }  # fmt: skip
     text = {"separator": separator, "decimal": decimal, "encoding": encoding}
-    with silenced(quiet or json):
+    with opt.working(f"Comparing models on {data}", quiet=quiet or json):
+        from decidewise.runtime.files import write_whole  # noqa: PLC0415
+        from decidewise.tables.comparison import compare_table  # noqa: PLC0415
+        from decidewise.tables.held_out import as_gap  # noqa: PLC0415
+        from decidewise.tables.page import render_comparison  # noqa: PLC0415
+
         samples, options = opt.read(data, problem, given, text, sample=sample, seed=seed)
-    with as_input_errors(), silenced(quiet or json), opt.parallel(jobs, cluster) as (n_jobs, _):
-        result = compare_table(
-            samples,
-            test=test,
-            gap=as_gap(gap, samples.times),
-            categories=options.categories,
-            average=average,
-            max_solves=max_solves,
-            jobs=n_jobs,
-            seed=seed,
-        )
+        with as_input_errors(), opt.parallel(jobs, cluster) as (n_jobs, _):
+            result = compare_table(
+                samples,
+                test=test,
+                gap=as_gap(gap, samples.times),
+                categories=options.categories,
+                average=average,
+                max_solves=max_solves,
+                jobs=n_jobs,
+                seed=seed,
+            )
     command = {
         "data": data,
         "problem": str(problem),
@@ -108,7 +107,7 @@ def compare(
     }
     if not json:
         _show(result, quiet=quiet)  # before the page, so that a full disk does not lose it
-    with opt.working("Writing the page ...", quiet=quiet or json):
+    with opt.working(f"Writing {out}", quiet=quiet or json):
         write_whole({out: render_comparison(result, command).encode()})
     if json:
         print_json(_as_dict(result) | {"page": str(out)})
@@ -147,34 +146,33 @@ def diagnose(
     \b
     decidewise diagnose history.csv --problem problem.toml
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
-    from decidewise.diagnose import diagnose as measure  # noqa: PLC0415
-    from decidewise.models import TimeFolds  # noqa: PLC0415
-    from decidewise.progress import silenced  # noqa: PLC0415
-    from decidewise.tables.features import TableFeatures  # noqa: PLC0415
-    from decidewise.tables.held_out import as_gap  # noqa: PLC0415
-
     given = {
         "costs": costs, "features": features, "rows": rows, "items": items, "forecast": forecast, "known": known,
         "time": time, "groups": groups, "categories": categories, "unit": unit,
     }  # fmt: skip
     text = {"separator": separator, "decimal": decimal, "encoding": encoding}
-    with silenced(quiet or json):
+    with opt.working(f"Diagnosing {data}", quiet=quiet or json):
+        from decidewise.diagnose import diagnose as measure  # noqa: PLC0415
+        from decidewise.models import TimeFolds  # noqa: PLC0415
+        from decidewise.tables.features import TableFeatures  # noqa: PLC0415
+        from decidewise.tables.held_out import as_gap  # noqa: PLC0415
+
         samples, options = opt.read(data, problem, given, text, sample=sample, seed=seed)
-    with as_input_errors(), silenced(quiet or json), opt.parallel(jobs, cluster) as (n_jobs, _):
-        prepared = TableFeatures(list(samples.lines), categories=options.categories, kept=samples.forecast)
-        prepared.fit(samples.lines)
-        found = measure(
-            samples.problem,  # type: ignore[arg-type]  # a table is read with its problem here
-            samples.features(prepared),
-            samples.costs,
-            forecast=samples.forecast_columns(prepared),
-            cv=5 if samples.times is None else TimeFolds(5, gap=as_gap(gap, samples.times) or 0),
-            groups=samples.groups if samples.times is None else None,
-            times=samples.times,
-            max_solves=max_solves,
-            n_jobs=n_jobs,
-            random_state=seed,
-        )
+        with as_input_errors(), opt.parallel(jobs, cluster) as (n_jobs, _):
+            prepared = TableFeatures(list(samples.lines), categories=options.categories, kept=samples.forecast)
+            prepared.fit(samples.lines)
+            found = measure(
+                samples.problem,  # type: ignore[arg-type]  # a table is read with its problem here
+                samples.features(prepared),
+                samples.costs,
+                forecast=samples.forecast_columns(prepared),
+                cv=5 if samples.times is None else TimeFolds(5, gap=as_gap(gap, samples.times) or 0),
+                groups=samples.groups if samples.times is None else None,
+                times=samples.times,
+                max_solves=max_solves,
+                n_jobs=n_jobs,
+                random_state=seed,
+            )
     if json:
         print_json(asdict(found))
         return

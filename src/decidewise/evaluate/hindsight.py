@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -18,8 +17,8 @@ from decidewise.checks import (
     check_same_rows,
     column_names,
 )
-from decidewise.errors import OptimalityWarning
 from decidewise.problems.base import Problem, as_problem, check_rows
+from decidewise.runtime.doubts import doubt
 from decidewise.scaling import unit_largest
 
 #: Decisions count as tied if their predicted values differ by less than this, relative to the largest entries.
@@ -157,12 +156,11 @@ class Hindsight:
         if len(better):
             # The message does not name the prediction, so that Python shows it once per row.
             wrong = "minimise" if self.problem.sense == "max" else "maximise"
-            warnings.warn(
+            doubt(
                 f"row {better[0]}: the decision for the prediction is better than the optimal one, so "
                 f"{type(self.problem).__name__} does not return optimal decisions, and regrets mean little. Does it "
                 f"{wrong} although its sense is {self.problem.sense!r}? If it is a cache or a heuristic, evaluate with "
                 "an exact problem.",
-                OptimalityWarning,
                 stacklevel=4,
             )
 

@@ -6,6 +6,7 @@ interpreted as Rich markup.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -130,7 +131,14 @@ def display(cells: Sequence[Cell], store: Store, console: Console) -> Iterator[N
             yield
         return
     screen = _Screen(cells, store.rows(cells, aside=False))
-    with Live(screen, console=console, refresh_per_second=2, transient=True), _polling(screen, cells, store):
+    live = Live(
+        screen,
+        console=console,
+        refresh_per_second=2,
+        transient=True,
+        redirect_stderr=sys.stderr is not None and sys.stderr.isatty(),  # what goes to a file stays there
+    )
+    with live, _polling(screen, cells, store):
         yield
     console.print(Text(screen.line()), *screen.tables(), sep="\n")
 

@@ -16,7 +16,6 @@ needs and what kind of gradient it returns. `decidewise.testing.check_loss` chec
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -28,10 +27,11 @@ import numpy as np
 import numpy.typing as npt
 
 from decidewise.checks import FloatArray, as_matrix, as_rng, check_range, check_same_rows
-from decidewise.errors import OptimalityWarning, SolverError
+from decidewise.errors import SolverError
 from decidewise.polyhedra import Polyhedron
 from decidewise.problems.base import Problem, as_problem, check_rows
 from decidewise.progress import tracked
+from decidewise.runtime.doubts import doubt
 
 IndexArray = npt.NDArray[np.intp]
 #: Marks a field of a target that all rows share: `pool: Pool = field(metadata=SHARED)`.
@@ -419,11 +419,10 @@ def _warn_if_not_optimal(problem: Problem, costs: FloatArray, decisions: FloatAr
         is_worse = others < values.sum() - 1e-3 * np.abs(values).sum()
     if is_worse:
         wrong = "minimise" if problem.sense == "max" else "maximise"
-        warnings.warn(
+        doubt(
             "on average, the decision for another row is better than the optimal one, so the problem does not return "
             f"optimal decisions, and no loss can learn from them. Does it {wrong} although its sense is "
             f"{problem.sense!r}? decidewise.testing.check_problem shows a row on which it fails.",
-            OptimalityWarning,
             stacklevel=2,
         )
 

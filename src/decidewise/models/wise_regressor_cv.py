@@ -39,6 +39,7 @@ from decidewise.models.selection.row_folds import RowFolds
 from decidewise.models.selection.scores import average_weights, choose, named, reasons, table
 from decidewise.models.selection.sums import fit_on_rows
 from decidewise.problems.base import Problem, as_problem, check_rows
+from decidewise.runtime.doubts import said_once
 from decidewise.streams.rows import RowSource
 
 
@@ -168,7 +169,7 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         times : array-like of shape (n,), optional
             When each row was, as numbers or dates, in increasing order: later rows are held out, never earlier ones.
         """
-        with all_or_nothing(self):
+        with all_or_nothing(self), said_once():
             self._check_parameters()
             if y is None:
                 raise ValueError(
@@ -202,6 +203,7 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
             self.best_estimator_ = self._combined({**candidates, **trained}).fit(X, costs)
         return self
 
+    @said_once()
     def _fit_rows(self, source: RowSource) -> None:
         """Choose among the candidates that are sums over rows, and fit the choice, in passes over a source.
 

@@ -20,6 +20,7 @@ from decidewise.models.selection.sums import is_sum_over_rows
 from decidewise.models.selection.time_folds import Rows
 from decidewise.problems import Problem
 from decidewise.progress import tracked
+from decidewise.runtime.doubts import said_once
 from decidewise.tables.features import TableFeatures
 from decidewise.tables.held_out import hold_out
 from decidewise.tables.samples import TableSamples
@@ -187,6 +188,7 @@ def choose(
     return Choice(chosen, search, estimators, prepared, perf_counter() - begin, _out_of_fold(search, chosen))
 
 
+@said_once()
 def compare_table(
     samples: TableSamples,
     *,

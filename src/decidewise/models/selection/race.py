@@ -16,6 +16,7 @@ from decidewise.models.selection.out_of_fold import OutOfFold
 from decidewise.models.selection.ridge_path import ridge_paths
 from decidewise.models.selection.scores import CandidateScores, ratio_errors, reasons
 from decidewise.progress import tracked
+from decidewise.runtime.doubts import collected, doubt
 from decidewise.runtime.spread import spread_calls
 
 # A candidate on trial is dropped if its regret on one fold exceeds the best so far by more than this many
@@ -30,13 +31,18 @@ _SHARE_ADMITTED = 0.25
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one candidate: its regrets (n,) if it was scored, and otherwise why not."""
+    """What came of one candidate: its regrets (n,) if it was scored, and otherwise why not.
+
+    `doubt` is a warning that the problem does not return optimal decisions. It comes back from the process that scored
+    the candidate, since a warning there would not reach the caller.
+    """
 
     status: str
     regrets: FloatArray | None = None
     note: str = ""
     seconds: float = 0.0
     n_solves: int = 0
+    doubt: str = ""
 
     @property
     def total(self) -> float:
@@ -180,8 +186,11 @@ def _run(held_out: OutOfFold, candidates: Mapping[str, Any], n_jobs: int | None,
     tasks = [([candidates[name] for name in names], deadline if place else np.inf) for place, names in enumerate(paths)]
     found = spread_calls(_score, held_out, tasks, n_jobs=n_jobs)
     outcomes: dict[str, Outcome] = {}
-    for names in tracked(paths, "Scoring candidates"):
-        outcomes |= zip(names, next(found), strict=True)
+    for names, scored in zip(tracked(paths, "Scoring candidates"), found, strict=True):
+        outcomes |= zip(names, scored, strict=True)
+    for outcome in outcomes.values():
+        if outcome.doubt:
+            doubt(outcome.doubt, stacklevel=2)
     return {name: outcomes[name] for name in candidates}
 
 
@@ -190,14 +199,16 @@ def _score(held_out: OutOfFold, path: Sequence[Any], deadline: float) -> list[Ou
     if time() > deadline:
         return [Outcome("not tried", note="max_seconds were over")] * len(path)
     try:
-        with one_library_thread():  # so that rounding does not depend on the number of jobs
+        # One thread, so that rounding does not depend on the number of jobs.
+        with one_library_thread(), collected() as doubts:
             regrets = held_out.regrets(path)
     except Exception as reason:  # a user's learner may raise anything: report it in its row
         if len(path) > 1:  # some ridges of a path may still be possible
             return [outcome for each in path for outcome in _score(held_out, [each], deadline)]
         return [Outcome("failed", None, f"{type(reason).__name__}: {reason}", perf_counter() - begin)]
     seconds = (perf_counter() - begin) / len(path)
-    return [Outcome("scored", row, "", seconds, held_out.n_solves) for row in regrets]
+    first = doubts[0] if doubts else ""
+    return [Outcome("scored", row, "", seconds, held_out.n_solves, first) for row in regrets]
 
 
 def _leads(candidates: Mapping[str, Any]) -> dict[str, str]:

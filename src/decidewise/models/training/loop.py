@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
 from decidewise.checks import FloatArray
 from decidewise.errors import DivergenceError, TimeLimitReached
@@ -20,6 +20,7 @@ from decidewise.models.training.budget import Budget, OutOfBudget
 from decidewise.models.training.starting_loss import StartingLoss
 from decidewise.models.training.step import Training
 from decidewise.problems.base import Problem
+from decidewise.progress import watched
 
 # A loss above this many times its first value has diverged.
 _DIVERGED = 1e8
@@ -248,7 +249,7 @@ class TrainingLoop:
             TextColumn("{task.fields[status]}"),
             TimeRemainingColumn(),
         )
-        with Progress(*columns, console=Console(stderr=True)) as progress:
+        with watched(*columns, console=Console(stderr=True)) as progress:
             task = progress.add_task("", total=self.epochs, status="")
 
             def show(epoch: Epoch) -> None:
