@@ -16,8 +16,8 @@ import numpy as np
 
 from decidewise.checks import FloatArray
 from decidewise.errors import SolverError
-from decidewise.losses.base import IndexArray, row_dot
 from decidewise.losses.nearest_point import add_vertices, along_faces
+from decidewise.losses.target import IndexArray, row_dot
 
 
 @dataclass(frozen=True, eq=False)

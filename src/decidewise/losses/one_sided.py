@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.checks import FloatArray, as_number
-from decidewise.losses.base import DecisionTarget, Loss
+from decidewise.losses.base import Loss
+from decidewise.losses.target import DecisionTarget
 from decidewise.problems.base import Problem
 
 _TOLERANCE = 1e-9

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.checks import FloatArray, as_number
-from decidewise.losses.base import Target, row_dot
 from decidewise.losses.smoothed import Smoothed
+from decidewise.losses.target import Target, row_dot
 from decidewise.problems.base import Problem
 
 # Keeps the share of the normal part finite where there is none; as in the public code.
