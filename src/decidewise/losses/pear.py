@@ -1,6 +1,6 @@
 """PEAR, the regularised cost of a regularised decision, with a gradient that also sees across the face it lies on.
 
-"PEAR", arXiv 2605.01361, 2026.
+Lee, Jin & Lee, "Decision-Focused Learning via Tangent-Space Projection of Prediction Error", arXiv 2605.01361, 2026.
 """
 
 from __future__ import annotations
