@@ -51,7 +51,7 @@ def project_on_hull(
     n, d = targets.shape
     rows = np.arange(n)
     origin = minimize(-targets, rows)
-    targets = targets - origin
+    targets = np.ascontiguousarray(targets - origin)  # a kernel is compiled for each order of memory
     points, atoms, factors = np.zeros((n, d)), np.zeros((n, 1, d)), np.zeros((n, 1, 1))
     scales, aims, weights, counts = np.zeros(n), np.zeros((n, 1)), np.ones((n, 1)), np.ones(n, np.intp)
     for _ in range(max_iter):
@@ -62,7 +62,7 @@ def project_on_hull(
         vertices = decisions - origin[rows]
         rounding = 1e-14 * row_dot(np.abs(residual), np.abs(decisions) + np.abs(origin[rows]))
         is_open = row_dot(residual, points[rows] - vertices) > np.maximum(tol, rounding)
-        rows, vertices = rows[is_open], vertices[is_open]
+        rows, vertices = rows[is_open], np.ascontiguousarray(vertices[is_open])
 
         if counts[rows].max(initial=0) == len(weights[0]):
             k = 4 + 2 * len(weights[0])
