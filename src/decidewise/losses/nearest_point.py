@@ -46,7 +46,9 @@ def add_vertices(  # type: ignore[no-untyped-def]
         square = _dot(vertices[i], vertices[i], len(vertices[i]))
         if scales[row] == 0.0:  # the first atom, which is the origin, is alone
             scales[row], factor[0, 0] = square, np.sqrt(square)
-        atom[last], aim[last], weight[last] = vertices[i], _dot(vertices[i], targets[row], len(vertices[i])), 0.0
+        for j in range(len(vertices[i])):
+            atom[last, j] = vertices[i, j]
+        aim[last], weight[last] = _dot(vertices[i], targets[row], len(vertices[i])), 0.0
         _extend_factor(factor, atom, last, square, scales[row])
         counts[row], kept[i] = _move_weights(factor, atom, aim, weight, last + 1, goal, even)
         _combine(weight, atom, counts[row], points[row])
@@ -79,7 +81,8 @@ def _dot(a, b, size):  # type: ignore[no-untyped-def]
 
 @kernel(**_inner)
 def _combine(weight, atom, size, point):  # type: ignore[no-untyped-def]
-    point[:] = 0.0
+    for j in range(len(point)):
+        point[j] = 0.0
     for i in range(size):
         for j in range(len(point)):
             point[j] += weight[i] * atom[i, j]
@@ -131,7 +134,8 @@ def _remove(factor, atom, aim, weight, leaving, size):  # type: ignore[no-untype
     """Remove an atom, so that `size` are left: move the later ones forward and rotate their rows of the factor."""
     for i in range(leaving, size):
         aim[i], weight[i] = aim[i + 1], weight[i + 1]
-        atom[i] = atom[i + 1]
+        for j in range(atom.shape[1]):  # not by slices, which take seconds to compile
+            atom[i, j] = atom[i + 1, j]
         for j in range(i + 2):
             factor[i, j] = factor[i + 1, j]
     # Each row now has one entry too many. The rotations of columns that remove it in earlier rows come first.
@@ -142,7 +146,7 @@ def _remove(factor, atom, aim, weight, leaving, size):  # type: ignore[no-untype
             factor[i, j] = cosine[j] * here + sine[j] * next_
             factor[i, j + 1] = cosine[j] * next_ - sine[j] * here
         here, next_ = factor[i, i], factor[i, i + 1]
-        length = np.hypot(here, next_)
+        length = np.sqrt(here * here + next_ * next_)
         cosine[i], sine[i] = here / length, next_ / length
         factor[i, i] = length
 
