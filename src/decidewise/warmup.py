@@ -72,6 +72,7 @@ def _tasks() -> dict[str, Callable[[], None]]:
         "CaVE": lambda: _train(path, "cave"),
         "CaVE+": lambda: _train(path, "cave+"),
         "LAVA": lambda: _train(path, "lava"),
+        "RFWO": lambda: _train(path, "rfwo"),
         "I-MLE": lambda: _train(path, "imle"),
         "CaVE on tours": lambda: _train(tour, "cave"),
         "sums over columns of files": _sum_columns,

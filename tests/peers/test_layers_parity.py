@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from decidewise.losses import Implicit, Qptl
+from decidewise.polyhedra import conic
 from decidewise.problems import (
     Ball,
     ConicProgram,
@@ -104,13 +105,20 @@ def test_implicit_on_a_conic_program_is_that_of_cvxpylayers():
 
 
 @pytest.mark.filterwarnings("ignore")  # of the peers
-def test_implicit_on_a_semidefinite_cone_is_that_of_cvxpylayers():
+@pytest.mark.parametrize("seed", range(5))
+def test_implicit_on_a_semidefinite_cone_is_that_of_cvxpylayers(seed, monkeypatch):
+    """Both sides aim at a gap of 1e-12: a solver that closes a gap of ε knows a curved decision to √ε only.
+
+    With our own aim, 1e-10, values differ by up to 1e-5 (seed 1), and gradients, which Newton's method polishes, by
+    2e-6, as here.
+    """
+    monkeypatch.setattr(conic, "_ATTEMPTS", ((1e-12, 1e-9), *conic._ATTEMPTS[1:]))
     cp = pytest.importorskip("cvxpy")
     pytest.importorskip("diffcp")
     pytest.importorskip("cvxpylayers")
     from cvxpylayers.torch import CvxpyLayer  # noqa: PLC0415
 
-    matrices = np.random.default_rng(2).normal(size=(3, 3, 4))
+    matrices = np.random.default_rng(seed).normal(size=(3, 3, 4))
     matrices += matrices.transpose(1, 0, 2)
     problem = ConicProgram([np.ones(4)], [0.3], lower=-1.0, upper=1.0, cones=[Semidefinite(matrices, b=np.eye(3))])
     w, p = cp.Variable(4), cp.Parameter(4)

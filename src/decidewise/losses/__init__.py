@@ -7,7 +7,7 @@ from inspect import signature
 from typing import Any
 
 from decidewise.losses.aimle import Aimle
-from decidewise.losses.base import SHARED, DecisionTarget, Loss, Target, row_dot, solve_labels
+from decidewise.losses.base import Loss
 from decidewise.losses.cave import Cave, CaveHybrid, CavePlus
 from decidewise.losses.cilp import Cilp
 from decidewise.losses.cmap import Cmap
@@ -44,6 +44,7 @@ from decidewise.losses.sce import Sce
 from decidewise.losses.sfge import Sfge
 from decidewise.losses.spo_plus import SpoPlus
 from decidewise.losses.spo_relax import SpoRelax
+from decidewise.losses.target import SHARED, DecisionTarget, Target, row_dot, solve_labels
 from decidewise.losses.wise import Wise, wise
 
 registry: dict[str, type[Loss]] = {

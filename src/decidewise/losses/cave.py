@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from decidewise.checks import FloatArray, as_flag, as_integer, as_number
-from decidewise.losses.base import SHARED, DecisionTarget, Loss, row_dot, solve_labels
+from decidewise.losses.base import Loss
+from decidewise.losses.target import SHARED, DecisionTarget, row_dot, solve_labels
 from decidewise.polyhedra.cones import IntArray, NormalCones
 from decidewise.problems.base import Problem
 from decidewise.scaling import unit_rows

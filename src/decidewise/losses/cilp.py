@@ -1,6 +1,6 @@
 """CILP, the distance of a prediction to the costs for which the optimal decision is optimal by a margin.
 
-Mishra, 2024 (contextual inverse linear programming; public code `revgrad`).
+Mishra, Raj & Vaswani, "From Inverse Optimization to Feasibility to ERM", ICML 2024.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.checks import FloatArray, as_number
-from decidewise.losses.base import row_dot
 from decidewise.losses.cave import ConeLoss, ConeTarget
+from decidewise.losses.target import row_dot
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class Cilp(ConeLoss):
     Notes
     -----
     With `Π` the projection on `K`, `q = -(s + Π(-p - s))` and the gradient is `p - q`: the value is convex and smooth.
+    The normals are those of the constraints as they are written, as in the authors' code (`revgrad`), so that another
+    scale of a row is another margin. "CILO" in the public code of PG is a different loss.
 
     Examples
     --------

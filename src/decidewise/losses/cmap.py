@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.checks import FloatArray
-from decidewise.losses.base import row_dot
 from decidewise.losses.pool import PoolLoss, PoolTarget
+from decidewise.losses.target import row_dot
 
 
 @dataclass(frozen=True)

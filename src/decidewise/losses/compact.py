@@ -18,8 +18,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from decidewise.checks import FloatArray, as_integer
 from decidewise.errors import SolverError
-from decidewise.losses.base import SHARED, DecisionTarget, IndexArray, Target, row_dot, solve_labels
 from decidewise.losses.smoothed import Smoothed
+from decidewise.losses.target import SHARED, DecisionTarget, IndexArray, Target, row_dot, solve_labels
 from decidewise.polyhedra import Polyhedron
 from decidewise.polyhedra.highs import Solver
 from decidewise.polyhedra.program import Program

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from decidewise.checks import FloatArray
-from decidewise.losses.base import Loss, row_dot
+from decidewise.losses.base import Loss
 from decidewise.losses.namespace import namespace_of
+from decidewise.losses.target import row_dot
 from decidewise.losses.wise import WiseTarget
 from decidewise.measure import polar
 from decidewise.scaling import norms

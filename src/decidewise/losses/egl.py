@@ -12,9 +12,9 @@ from typing import cast
 import numpy as np
 
 from decidewise.checks import FloatArray, as_integer, as_number, as_positive
-from decidewise.losses.base import Target, row_dot, solve_labels
 from decidewise.losses.lodl import WeightedSquares, WeightedTarget, spread_of
 from decidewise.losses.small_network import SmallNetwork
+from decidewise.losses.target import Target, row_dot, solve_labels
 from decidewise.problems.base import Problem
 
 

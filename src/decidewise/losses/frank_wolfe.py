@@ -13,30 +13,30 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from decidewise.checks import FloatArray
 from decidewise.errors import SolverError
-from decidewise.losses.base import IndexArray, row_dot
+from decidewise.losses.nearest_point import add_vertices, along_faces
+from decidewise.losses.target import IndexArray, row_dot
 
 
 @dataclass(frozen=True, eq=False)
 class Projection:
     """Points `(n, d)` of the hull, each a combination of atoms `(n, k, d)` with weights `(n, k)`.
 
-    Atoms are vertices minus the first vertex found. Atoms of weight zero are unused places.
+    Atoms are vertices minus the first vertex found. A row uses the first of its places for atoms, as many as `counts`
+    `(n,)` says; the weights of the others are zero. `factors` `(n, k, k)` are those of `nearest_point`.
     """
 
     points: FloatArray
     atoms: FloatArray
     weights: FloatArray
+    counts: IndexArray
+    factors: FloatArray
 
     def along_face(self, vectors: FloatArray) -> FloatArray:
         """Return the part of each vector `(n, d)` that is parallel to the face spanned by the atoms."""
-        gram = self.atoms @ self.atoms.transpose(0, 2, 1)
-        inner = np.einsum("ikd,id->ik", self.atoms, vectors)
-        coefficients = _nearest_in_affine_hull(gram, inner, self.weights > 0, total=0.0)
-        return np.einsum("ik,ikd->id", coefficients, self.atoms)
+        return along_faces(np.ascontiguousarray(vectors), self.atoms, self.factors, self.counts)
 
 
 def project_on_hull(
@@ -48,11 +48,12 @@ def project_on_hull(
     The Frank–Wolfe gap bounds half the squared distance to the exact projection. A row is finished when its gap is at
     most `tol` or within rounding; only unfinished rows are solved again.
     """
-    rows = np.arange(len(targets))
+    n, d = targets.shape
+    rows = np.arange(n)
     origin = minimize(-targets, rows)
-    targets = targets - origin
-    points, atoms = np.zeros_like(targets), np.zeros((len(targets), 1, targets.shape[1]))
-    gram, inner, weights = np.zeros((len(targets), 1, 1)), np.zeros(atoms.shape[:2]), np.ones(atoms.shape[:2])
+    targets = np.ascontiguousarray(targets - origin)  # a kernel is compiled for each order of memory
+    points, atoms, factors = np.zeros((n, d)), np.zeros((n, 1, d)), np.zeros((n, 1, 1))
+    scales, aims, weights, counts = np.zeros(n), np.zeros((n, 1)), np.ones((n, 1)), np.ones(n, np.intp)
     for _ in range(max_iter):
         if len(rows) == 0:
             break
@@ -61,63 +62,23 @@ def project_on_hull(
         vertices = decisions - origin[rows]
         rounding = 1e-14 * row_dot(np.abs(residual), np.abs(decisions) + np.abs(origin[rows]))
         is_open = row_dot(residual, points[rows] - vertices) > np.maximum(tol, rounding)
-        rows, vertices = rows[is_open], vertices[is_open]
+        rows, vertices = rows[is_open], np.ascontiguousarray(vertices[is_open])
 
-        if (weights[rows] > 0).all(axis=1).any():
-            more = (0, 4)  # add places for atoms, several at a time
-            atoms, gram = np.pad(atoms, ((0, 0), more, (0, 0))), np.pad(gram, ((0, 0), more, more))
-            inner, weights = np.pad(inner, ((0, 0), more)), np.pad(weights, ((0, 0), more))
-        free = weights[rows].argmin(axis=1)
-        atoms[rows, free] = vertices
-        gram[rows, free] = gram[rows, :, free] = np.einsum("ikd,id->ik", atoms[rows], vertices)
-        inner[rows, free] = row_dot(vertices, targets[rows])
-
-        weights[rows] = _nearest_in_hull(gram[rows], inner[rows], weights[rows], free)
-        points[rows] = np.einsum("ik,ikd->id", weights[rows], atoms[rows])
-        rows = rows[weights[rows, free] > 0]  # a vertex that got no weight would be found again, forever
+        if counts[rows].max(initial=0) == len(weights[0]):
+            k = 4 + 2 * len(weights[0])
+            atoms, factors = _with_more_places(atoms, (n, k, d)), _with_more_places(factors, (n, k, k))
+            aims, weights = _with_more_places(aims, (n, k)), _with_more_places(weights, (n, k))
+        kept = add_vertices(rows, vertices, targets, atoms, factors, scales, aims, weights, counts, points)
+        rows = rows[kept]  # a vertex that got no weight would be found again, forever
     if len(rows):
         message = f"Frank–Wolfe did not converge in {max_iter} steps. Raise max_iter, tol or lambd."
         raise SolverError(message, row=int(rows[0]))
-    return Projection(origin + points, atoms, weights)
+    weights[np.arange(weights.shape[1]) >= counts[:, np.newaxis]] = 0.0
+    return Projection(origin + points, atoms, weights, counts, factors)
 
 
-def _nearest_in_hull(
-    gram: FloatArray, inner: FloatArray, weights: FloatArray, entering: npt.NDArray[np.intp]
-) -> FloatArray:
-    """Return the weights of the point nearest to the target in the hull of the used atoms and the entering one.
-
-    `gram` (n, k, k) holds the inner products of the atoms with each other and `inner` (n, k) those with the target.
-    """
-    weights, active = weights.copy(), weights > 0
-    rows = np.arange(len(weights))
-    active[rows, entering] = True
-    while len(rows):
-        old = weights[rows]
-        affine = _nearest_in_affine_hull(gram[rows], inner[rows], active[rows], total=1.0)
-        # Move to the nearest point of the affine hull, or stop where the first weight falls to zero.
-        reach = np.full_like(old, np.inf)
-        falling = active[rows] & (affine < 1e-12)
-        reach[falling] = old[falling] / np.maximum(old[falling] - affine[falling], 1e-12)
-        step = np.minimum(reach.min(axis=1, keepdims=True), 1.0)
-        new = old + step * (affine - old)
-        new[(reach <= step) | (new < 1e-12)] = 0.0
-        weights[rows], active[rows] = new, new > 0
-        rows = rows[step[:, 0] < 1]
-    return weights / weights.sum(axis=1, keepdims=True)  # the sum is 1 up to rounding
-
-
-def _nearest_in_affine_hull(
-    gram: FloatArray, inner: FloatArray, active: npt.NDArray[np.bool_], *, total: float
-) -> FloatArray:
-    """Return the coefficients, of sum `total`, whose combination of the active atoms is nearest to the target."""
-    n, k = active.shape
-    system = np.zeros((n, k + 1, k + 1))
-    system[:, :k, :k] = np.where(active[:, :, None] & active[:, None, :], gram, 0.0)
-    diagonal = np.einsum("ikk->ik", system[:, :k, :k])
-    scale = diagonal.max(axis=1, keepdims=True)
-    scale[scale == 0] = 1.0
-    # An inactive atom gets coefficient zero. The ridge keeps the system regular if active atoms nearly coincide.
-    diagonal += np.where(active, 1e-14, 1.0) * scale
-    system[:, :k, k] = system[:, k, :k] = active * scale
-    right = np.concatenate([np.where(active, inner, 0.0), total * scale], axis=1)
-    return np.linalg.solve(system, right[:, :, None])[:, :k, 0]
+def _with_more_places(array: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+    """Return a copy of larger shape; what is added takes no memory before it is written to, so there may be much."""
+    larger = np.zeros(shape)
+    larger[tuple(slice(size) for size in array.shape)] = array
+    return larger

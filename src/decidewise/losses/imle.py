@@ -12,7 +12,8 @@ from functools import lru_cache
 import numpy as np
 
 from decidewise.checks import FloatArray, as_integer, as_positive
-from decidewise.losses.base import DecisionTarget, IndexArray, Loss, row_dot
+from decidewise.losses.base import Loss
+from decidewise.losses.target import DecisionTarget, IndexArray, row_dot
 from decidewise.runtime.kernels import kernel
 
 # Below this κ the table of counts is long, and the noise hardly varies.

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.checks import FloatArray
-from decidewise.losses.base import DecisionTarget, Loss, row_dot
+from decidewise.losses.base import Loss
+from decidewise.losses.target import DecisionTarget, row_dot
 from decidewise.problems.base import Problem
 
 
@@ -31,9 +32,10 @@ class Implicit(Loss):
     -----
     Donti's stochastic programs reduce to this where the objective is linear, since only the mean of the costs counts.
     Layers of general solvers (qpth, cvxpylayers with diffcp) compute the same derivative from the residuals of a
-    conic program, to the tolerance of their solver; here it is exact, of a `ConicProgram` to 1e-8. qpth minimises
-    `½ zᵀQz + p·z`, so that its `Q = μI` is `Qptl(lambd=μ)`. The value is not convex. At a kink of the region the
-    gradient is that of one side.
+    conic program, to the tolerance of their solver; here it is exact, of a `ConicProgram` to 1e-8. Its value is that of
+    the decision that the solver returns, which its gap of 1e-10 determines to about 1e-5 on a curved region. qpth
+    minimises `½ zᵀQz + p·z`, so that its `Q = μI` is `Qptl(lambd=μ)`. The value is not convex. At a kink of the region
+    the gradient is that of one side.
 
     Examples
     --------

@@ -11,7 +11,8 @@ from typing import cast
 import numpy as np
 
 from decidewise.checks import FloatArray, as_positive
-from decidewise.losses.base import SHARED, DecisionTarget, Loss, row_dot, solve_labels
+from decidewise.losses.base import Loss
+from decidewise.losses.target import SHARED, DecisionTarget, row_dot, solve_labels
 from decidewise.polyhedra import Polyhedron
 from decidewise.polyhedra.barrier import Barrier
 from decidewise.problems.base import Problem

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from decidewise.checks import FloatArray, as_flag, as_integer, as_positive
-from decidewise.losses.base import SHARED, Loss, Target, row_dot, solve_labels
+from decidewise.losses.base import Loss
 from decidewise.losses.lodl import spread_of
 from decidewise.losses.small_network import SmallNetwork
+from decidewise.losses.target import SHARED, Target, row_dot, solve_labels
 from decidewise.problems.base import Problem
 
 

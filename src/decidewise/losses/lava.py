@@ -14,7 +14,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
 from decidewise.checks import FloatArray, as_integer, as_positive
-from decidewise.losses.base import SHARED, Loss, Target, solve_labels
+from decidewise.losses.base import Loss
+from decidewise.losses.target import SHARED, Target, solve_labels
 from decidewise.polyhedra.adjacent_vertices import adjacent_vertices
 from decidewise.polyhedra.cones import NormalCones
 from decidewise.problems.base import Problem

@@ -13,7 +13,8 @@ from scipy.linalg.lapack import dpotrf, dtrtrs
 from scipy.optimize import nnls
 
 from decidewise.checks import FloatArray, as_flag, as_integer, as_number, as_positive
-from decidewise.losses.base import Loss, Target, row_dot, solve_labels
+from decidewise.losses.base import Loss
+from decidewise.losses.target import Target, row_dot, solve_labels
 from decidewise.problems.base import Problem
 from decidewise.progress import tracked
 from decidewise.runtime.library_threads import one_library_thread

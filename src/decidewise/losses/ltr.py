@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import log_softmax, softmax
 
 from decidewise.checks import FloatArray, as_number, as_positive
-from decidewise.losses.base import row_dot
 from decidewise.losses.pool import PoolLoss, PoolTarget
+from decidewise.losses.target import row_dot
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from decidewise.checks import FloatArray, as_integer
-from decidewise.losses.base import SHARED, DecisionTarget, IndexArray, Target, row_dot
 from decidewise.losses.qptl import Qptl
+from decidewise.losses.target import SHARED, DecisionTarget, IndexArray, Target, row_dot
 from decidewise.polyhedra import Polyhedron
 from decidewise.polyhedra.highs import Solver
 from decidewise.polyhedra.program import Program

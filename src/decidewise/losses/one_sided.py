@@ -1,6 +1,7 @@
 """One-sided squares: errors that can change the decision count, and those that cannot hardly do.
 
-After the idea of arXiv 2605.18005 (2026), whose own formula is another one.
+After an idea of Schutte, Berden, Guns, Postek & Yorke-Smith, "Scalable Decision-Focused Learning through Cost-Sensitive
+Regression", arXiv 2605.18005, 2026, whose own formula is another one.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.checks import FloatArray, as_number
-from decidewise.losses.base import DecisionTarget, Loss
+from decidewise.losses.base import Loss
+from decidewise.losses.target import DecisionTarget
 from decidewise.problems.base import Problem
 
 _TOLERANCE = 1e-9

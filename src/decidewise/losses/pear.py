@@ -1,6 +1,6 @@
 """PEAR, the regularised cost of a regularised decision, with a gradient that also sees across the face it lies on.
 
-"PEAR", arXiv 2605.01361, 2026.
+Lee, Jin & Lee, "Decision-Focused Learning via Tangent-Space Projection of Prediction Error", arXiv 2605.01361, 2026.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.checks import FloatArray, as_number
-from decidewise.losses.base import Target, row_dot
 from decidewise.losses.smoothed import Smoothed
+from decidewise.losses.target import Target, row_dot
 from decidewise.problems.base import Problem
 
 # Keeps the share of the normal part finite where there is none; as in the public code.

@@ -12,7 +12,8 @@ from typing import Self
 import numpy as np
 
 from decidewise.checks import FloatArray, as_integer, as_positive
-from decidewise.losses.base import Loss, Target, row_dot, solve_labels
+from decidewise.losses.base import Loss
+from decidewise.losses.target import Target, row_dot, solve_labels
 from decidewise.problems.base import Problem
 
 

@@ -13,7 +13,8 @@ from typing import Self
 import numpy as np
 
 from decidewise.checks import FloatArray
-from decidewise.losses.base import SHARED, DecisionTarget, Loss
+from decidewise.losses.base import Loss
+from decidewise.losses.target import SHARED, DecisionTarget
 from decidewise.problems.base import Problem
 
 

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from decidewise.checks import FloatArray, as_integer, as_number, as_positive
-from decidewise.losses.base import SHARED, DecisionTarget, IndexArray, Loss, row_dot, solve_labels
+from decidewise.losses.base import Loss
 from decidewise.losses.lodl import spread_of
+from decidewise.losses.target import SHARED, DecisionTarget, IndexArray, row_dot, solve_labels
 from decidewise.polyhedra import Polyhedron
 from decidewise.polyhedra.split_region import SplitRegion
 from decidewise.problems.base import Problem

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.checks import FloatArray
-from decidewise.losses.base import DecisionTarget
 from decidewise.losses.rfwo import Rfwo
+from decidewise.losses.target import DecisionTarget
 from decidewise.problems.base import Problem
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.checks import FloatArray
-from decidewise.losses.base import DecisionTarget, row_dot
 from decidewise.losses.smoothed import Smoothed
+from decidewise.losses.target import DecisionTarget, row_dot
 
 
 @dataclass(frozen=True)

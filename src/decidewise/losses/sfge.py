@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.checks import FloatArray, as_integer, as_positive
-from decidewise.losses.base import DecisionTarget, Loss
+from decidewise.losses.base import Loss
+from decidewise.losses.target import DecisionTarget
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from typing import ClassVar
 import numpy as np
 
 from decidewise.checks import FloatArray, as_integer, as_positive
-from decidewise.losses.base import IndexArray, Loss, Target
+from decidewise.losses.base import Loss
 from decidewise.losses.frank_wolfe import Projection, project_on_hull
+from decidewise.losses.target import IndexArray, Target
 
 
 @dataclass(frozen=True)

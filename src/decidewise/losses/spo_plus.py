@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.checks import FloatArray
-from decidewise.losses.base import DecisionTarget, Loss, row_dot
+from decidewise.losses.base import Loss
+from decidewise.losses.target import DecisionTarget, row_dot
 
 
 @dataclass(frozen=True)

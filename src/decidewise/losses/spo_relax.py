@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.checks import FloatArray
-from decidewise.losses.base import DecisionTarget
 from decidewise.losses.spo_plus import SpoPlus
+from decidewise.losses.target import DecisionTarget
 from decidewise.problems.base import Problem
 
 

@@ -13,8 +13,9 @@ from typing import Any, Self
 import numpy as np
 
 from decidewise.checks import FloatArray
-from decidewise.losses.base import Loss, Target, row_dot
+from decidewise.losses.base import Loss
 from decidewise.losses.namespace import namespace_of
+from decidewise.losses.target import Target, row_dot
 from decidewise.measure import polar, transform
 from decidewise.problems.base import Problem
 
