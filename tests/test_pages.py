@@ -43,6 +43,19 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
                 assert result.exit_code == 0, (line, result.output, result.exc_info)
 
 
+def test_the_shell_page_shows_what_compare_prints(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "shell.md").read_text(encoding="utf-8")
+    commands, shown = re.search(r"```sh\n(.*?)```.*?```text\n(.*?)```", text, flags=re.DOTALL).groups()
+    for line in commands.splitlines():
+        printed = CliRunner().invoke(app, shlex.split(line, comments=True)[1:]).stdout
+    printed, shown = (re.sub(r" +[\d,]+ ms │", "", page) for page in (printed, shown))  # seconds of a machine
+    number = r"-?\d+(?:\.\d+)?"
+    assert re.sub(number, "", printed) == re.sub(number, "", shown)
+    found, expected = (list(map(float, re.findall(number, page))) for page in (printed, shown))
+    assert found == pytest.approx(expected, rel=0.01)  # other versions of NumPy may round otherwise
+
+
 def test_blocks_are_found_also_in_lists():
     assert {page.stem for page in PAGES if any(blocks(page))} >= {"README", "CONTRIBUTING", "choosing", "experiments"}
 

@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from decidewise.cli import app
+from decidewise.problems.readers.kinds import Kind
 from decidewise.problems.readers.problem_file import kinds
 
 MODEL = "max obj: price_a + 2 price_b - rent s.t. price_a + price_b - 4 rent <= 0 bounds price_a <= 3 rent <= 1 end"
@@ -34,8 +35,14 @@ def test_the_list_has_every_kind_with_what_it_needs():
     )
     assert flow["needs"] == ["supply", "demand"]
     assert "rows (columns - 1) + columns (rows - 1)" in path["costs"]
+    assert listed["assignment"]["costs"] == "n²"
     assert "lowest-numbered edge" in path["ties"]
     assert listed["portfolio"]["polyhedron"] == "no"
+
+
+def test_the_list_builds_no_problem_since_some_compile(monkeypatch):
+    monkeypatch.setattr(Kind, "polyhedron", property(lambda kind: pytest.fail(kind.name)))
+    assert "top_k\n    Choose exactly `k` of `n` items" in run()
 
 
 @pytest.mark.parametrize("name", kinds())

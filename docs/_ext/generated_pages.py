@@ -21,6 +21,8 @@ PACKAGES = {
     "decidewise.models": "Estimators, and what the choice among them consists of.",
     "decidewise.problems": "Problems, built in and of your own.",
     "decidewise.losses": "Losses, by name in `registry`.",
+    "decidewise.frontends.torch": "Every loss as a torch module.",
+    "decidewise.frontends.jax": "Every loss as a jax function.",
     "decidewise.data": "Generators, and tables read into arrays with names.",
     "decidewise.evaluate": "Regrets, their differences and intervals.",
     "decidewise.measure": "The change of measure itself.",

@@ -78,7 +78,7 @@ def draw_direction() -> Figure:
     axes = figure.subplots()
     corners = np.array([[0.2, 2.4], [0.7, 0.7], [2.4, 0.2], [2.4, 2.4]])
     axes.fill(*corners.T, facecolor=to_rgba(BLUE, 0.15), edgecolor=BLUE, linewidth=1.2)
-    axes.text(1.7, 1.95, "what can be decided", color=BLUE, ha="center", fontsize=9)
+    axes.text(1.4, 1.95, "what can be decided", color=BLUE, ha="center", fontsize=9)
     for cost, color in (((2.2, 0.95), GREEN), ((1.1, 0.475), GREEN), ((2.2, 0.5), ORANGE)):
         best = corners[np.argmin(corners @ np.array(cost))]
         axes.annotate("", xy=cost, xytext=(0, 0), arrowprops={"arrowstyle": "->", "color": color, "lw": 2})

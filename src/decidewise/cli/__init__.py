@@ -37,7 +37,6 @@ def main(
     """Train on the costs that drive your decisions, with no solver in the training loop."""
 
 
-@app.command()
 def demo(out: Annotated[Path, typer.Option(help="Folder for the figure.")] = Path("out")) -> None:
     """Fit least squares and WISE on synthetic shortest paths: one table, one figure, under a minute."""
     from decidewise.demo import run_demo  # noqa: PLC0415
@@ -45,7 +44,6 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for the figure.")] = Pat
     run_demo(out)
 
 
-@app.command()
 def warmup() -> None:
     """Compile all solvers for this machine once, so that the first solver call does not wait; at most a minute."""
     from decidewise.warmup import warm_up  # noqa: PLC0415
@@ -53,7 +51,8 @@ def warmup() -> None:
     warm_up()
 
 
-for command in (init, compare, fit, predict, decide, evaluate, diagnose, inspect, serve, problems):
+# In the order in which they are needed, as the help lists them.
+for command in (init, compare, fit, predict, decide, evaluate, diagnose, inspect, serve, problems, warmup, demo):
     app.command()(command)
 app.add_typer(
     paper_commands,

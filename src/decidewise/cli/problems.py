@@ -65,22 +65,16 @@ def _find(name: str) -> Kind:
 
 
 def _show_list(json: bool) -> None:
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Column, Table  # noqa: PLC0415
-
     from decidewise.problems.readers.problem_file import kinds  # noqa: PLC0415
 
-    listed = [_described(kind) for kind in kinds().values()]
     if json:
-        print_json(listed)
+        print_json([_described(kind) for kind in kinds().values()])
         return
-    headings = Column("kind", overflow="fold"), "needs", "costs", Column("sense", max_width=7), "ties", "polyhedron"
-    table = Table(*headings, title="Kinds of problems", show_lines=True)
-    for row in listed:
-        needs = ", ".join(row["needs"]) or "constraints or bounds"
-        table.add_row(row["kind"], needs, row["costs"], row["sense"], row["ties"], row["polyhedron"])
-    Console().print(table)
-    typer.echo("`decidewise problems KIND` shows all arguments of a kind, and an example of its file.")
+    for kind in kinds().values():
+        typer.echo(
+            f"{kind.name}\n    {kind.summary}\n    Needs {_in_words(_needed(kind) or ['constraints or bounds'])}."
+        )
+    typer.echo("`decidewise problems KIND` shows costs, ties and all arguments of a kind, and an example of its file.")
 
 
 def _show_kind(kind: Kind, example: bool, json: bool) -> None:
@@ -179,12 +173,16 @@ def _in_words(value: Any) -> str:
 def _described(kind: Kind) -> dict[str, Any]:
     return {
         "kind": kind.name,
-        "needs": [name for name, argument in kind.arguments.items() if argument.required],
+        "needs": _needed(kind),
         "costs": kind.size,
         "sense": kind.sense or _SENSES.get(kind.name, ""),
         "ties": kind.ties,
         "polyhedron": kind.polyhedron,
     }
+
+
+def _needed(kind: Kind) -> list[str]:
+    return [name for name, argument in kind.arguments.items() if argument.required]
 
 
 def _default(value: Any) -> Any:

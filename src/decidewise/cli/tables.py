@@ -186,14 +186,13 @@ def _show(result: TableComparison, *, quiet: bool) -> None:
 
     from decidewise.tables.headline import headline, how_measured  # noqa: PLC0415
 
-    console = Console()
     if not quiet:
         for note in (*result.samples.notes, *result.choice.prepared.notes_):
-            console.print(note, markup=False, highlight=False)
-    console.print(_table(result))
+            typer.echo(note)
+    Console().print(_table(result))
     if not quiet:
-        console.print(how_measured(result), markup=False, highlight=False)
-    console.print(headline(result), style="bold", markup=False, highlight=False)
+        typer.echo(how_measured(result))
+    typer.secho(headline(result), bold=True)
 
 
 def _table(result: TableComparison) -> Table:

@@ -1,22 +1,4 @@
-"""Every loss as a jax function, under `jit`, `grad` and `vmap`.
-
->>> import jax
->>> from decidewise.data import make_shortest_path
->>> data = make_shortest_path(100, degree=4, seed=0)
->>> spo_plus = loss_function("spo+", data.problem)
->>> def training_loss(weights, X, costs):
-...     return spo_plus(X @ weights, costs)
->>> gradient = jax.jit(jax.grad(training_loss))(np.zeros((5, 40)), data.X, data.costs)
->>> gradient.shape
-(5, 40)
-
-If labels are expensive or shared between samples, compute them once and pass row numbers instead of costs:
-
->>> spo_plus = labelled_loss_function("spo+", data.problem, data.costs)
->>> rows = np.arange(32)
->>> spo_plus(data.X[rows] @ gradient, rows).shape
-()
-"""
+"""Every loss as a jax function, under `jit`, `grad` and `vmap`: see `loss_function` and `labelled_loss_function`."""
 
 from __future__ import annotations
 
@@ -70,6 +52,16 @@ def loss_function(
 
     Under `jit` or `vmap`, an error in the callback, such as a prediction that is not finite, is raised as jax's own
     exception with the message at its end. Otherwise there is no callback, and the error is raised as it is.
+
+    Examples
+    --------
+    >>> from decidewise.data import make_shortest_path
+    >>> data = make_shortest_path(100, degree=4, seed=0)
+    >>> spo_plus = loss_function("spo+", data.problem)
+    >>> def training_loss(weights, X, costs):
+    ...     return spo_plus(X @ weights, costs)
+    >>> jax.jit(jax.grad(training_loss))(np.zeros((5, 40)), data.X, data.costs).shape
+    (5, 40)
     """
     loss = as_loss(loss, **parameters)
     loss.check(problem)
@@ -114,6 +106,15 @@ def labelled_loss_function(
     Notes
     -----
     `aimle` changes its step in every evaluation, so its function is not pure: call it in a plain loop.
+
+    Examples
+    --------
+    >>> from decidewise.data import make_shortest_path
+    >>> data = make_shortest_path(100, degree=4, seed=0)
+    >>> spo_plus = labelled_loss_function("spo+", data.problem, data.costs)
+    >>> rows = np.arange(32)
+    >>> spo_plus(data.X[rows] @ np.zeros((5, 40)), rows).shape
+    ()
     """
     loss = as_loss(loss, **parameters)
     target = loss.prepare(problem, costs, X=X, rng=np.random.default_rng(as_integer(seed, name="seed", minimum=0)))

@@ -1,22 +1,4 @@
-"""Every loss as a torch module, for any network on any device.
-
->>> import torch
->>> from decidewise.data import make_shortest_path
->>> data = make_shortest_path(100, degree=4, seed=0)
->>> X, costs = torch.tensor(data.X), torch.tensor(data.costs)
->>> _ = torch.manual_seed(0)
->>> network = torch.nn.Linear(5, 40, dtype=torch.float64)
->>> spo_plus = loss_module("spo+", data.problem)
->>> spo_plus(network(X), costs).backward()
->>> network.weight.grad.shape
-torch.Size([40, 5])
-
-In a training loop, solve for the labels once and take the rows of each batch:
-
->>> target = spo_plus.prepare(costs)
->>> rows = torch.arange(32)
->>> spo_plus(network(X[rows]), costs[rows], target[rows]).backward()
-"""
+"""Every loss as a torch module, for any network on any device: see `loss_module`."""
 
 from __future__ import annotations
 
@@ -52,6 +34,23 @@ def loss_module(
         Whether to return the mean of the values of a batch, their sum, or the values `(batch,)`.
     **parameters
         The parameters of the loss, if `loss` is a name: `loss_module("pfy", problem, sigma=0.5)`.
+
+    Examples
+    --------
+    >>> from decidewise.data import make_shortest_path
+    >>> data = make_shortest_path(100, degree=4, seed=0)
+    >>> X, costs = torch.tensor(data.X), torch.tensor(data.costs)
+    >>> network = torch.nn.Linear(5, 40, dtype=torch.float64)
+    >>> spo_plus = loss_module("spo+", data.problem)
+    >>> spo_plus(network(X), costs).backward()
+    >>> network.weight.grad.shape
+    torch.Size([40, 5])
+
+    In a training loop, solve for the labels once and pass those of the batch beside its costs:
+
+    >>> target = spo_plus.prepare(costs)
+    >>> rows = torch.arange(32)
+    >>> spo_plus(network(X[rows]), costs[rows], target[rows]).backward()
     """
     return LossModule(as_loss(loss, **parameters), problem, seed=seed, reduction=reduction)
 
@@ -62,6 +61,14 @@ class LossModule(torch.nn.Module):
     A loss that has a `native` form, as MSE and WISE do, is torch code and can be differentiated any number of times.
     All others are computed in float64 on the CPU, whatever the device and precision of the prediction. They can be
     differentiated once, only in the prediction; the gradient is the one that the loss returns.
+
+    Examples
+    --------
+    >>> from decidewise.losses import Wise
+    >>> from decidewise.problems import TopK
+    >>> loss = LossModule(Wise(), TopK(3, 1))
+    >>> loss(torch.tensor([[0.0, 0.6, 0.8]]), [[0.0, 3.0, 4.0]]).round(decimals=6)  # the direction is right
+    tensor(0.)
     """
 
     def __init__(self, loss: Loss, problem: Problem, *, seed: int = 0, reduction: Reduction = "mean") -> None:
@@ -97,6 +104,8 @@ class LossModule(torch.nn.Module):
         if not (isinstance(prediction, torch.Tensor) and prediction.is_floating_point()):
             kind = f"one of {prediction.dtype}" if isinstance(prediction, torch.Tensor) else type(prediction).__name__
             raise TypeError(f"prediction must be a torch.Tensor of floats, so that it can have a gradient; got {kind}.")
+        if isinstance(costs, Target):
+            raise TypeError("a target comes after the costs that it belongs to: loss(prediction, costs, target).")
         costs = costs if isinstance(costs, torch.Tensor) else torch.tensor(as_array(costs, name="costs"))
         check_batch(prediction, costs, self.problem.n_costs)
         if self.loss.native is not None:

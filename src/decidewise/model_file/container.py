@@ -95,7 +95,7 @@ def _reading(path: Path) -> Iterator[tuple[BinaryIO, int]]:
 def _read_header(file: BinaryIO, path: Path, size: int) -> dict[str, Any]:
     start = file.read(_START.size)
     if start[: len(SIGNATURE)] != SIGNATURE[: len(start)] or not start:
-        raise InputError(f"{path} is not a model file: write one with decidewise.save_model.")
+        raise InputError(f"{path} is not a model file: write one by `decidewise fit`, or with decidewise.save_model.")
     if len(start) < _START.size:
         raise InputError(f"{path} is cut off: it has {size} bytes. Copy it again, or save the model again.")
     _, version, length, digest = _START.unpack(start)

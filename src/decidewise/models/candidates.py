@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyRegressor
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
@@ -20,6 +20,7 @@ from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.learners.clipped_wise import ClippedWise
 from decidewise.models.learners.floored import FlooredRegressor
 from decidewise.models.learners.given_forecast import GivenForecast
+from decidewise.models.learners.one_thread_boosting import OneThreadBoosting
 from decidewise.models.learners.smooth_features import SmoothFeatures
 from decidewise.models.wise_regressor import WiseRegressor
 
@@ -319,7 +320,7 @@ def _forest(n_trees: int) -> Any:
 
 def _boosted_trees(n_trees: int, rate: float) -> Any:
     if not find_spec("lightgbm"):
-        return HistGradientBoostingRegressor(
+        return OneThreadBoosting(
             max_iter=n_trees, learning_rate=rate, max_leaf_nodes=15, early_stopping=False, random_state=0
         )
     # Imported by name, since it is an optional dependency and known to be installed only here.

@@ -1,4 +1,4 @@
-"""One BLAS thread per thread of ours, for as long as many of ours compute at once."""
+"""One thread of BLAS per thread of ours while many of ours compute at once, and one of OpenMP for small fits."""
 
 from __future__ import annotations
 
@@ -53,6 +53,11 @@ def one_library_thread() -> AbstractContextManager[int]:
     return _one_library_thread
 
 
+def one_openmp_thread() -> AbstractContextManager[object]:
+    """Return a context in which OpenMP runs on one thread in the thread that enters it; others are not affected."""
+    return _openmp().limit(limits=1)
+
+
 @cache
 def _libraries() -> ThreadpoolController:
     return ThreadpoolController()  # cached: finding the libraries takes milliseconds, limiting them microseconds
@@ -63,3 +68,9 @@ def _blas() -> ThreadpoolController:
     # Without OpenMP: its number of threads belongs to the thread that sets it, so the last thread to leave could not
     # restore that of the first.
     return _libraries().select(user_api="blas")
+
+
+@cache
+def _openmp() -> ThreadpoolController:
+    # Not selected from the libraries above: those that use OpenMP are often loaded later than BLAS.
+    return ThreadpoolController().select(user_api="openmp")

@@ -4,12 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.dummy import DummyRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_info
 
 from decidewise import GeneralizedLinear, WiseRegressor, WiseRegressorCV
 from decidewise.models import AveragedRegressor, ClippedWise, FlooredRegressor, GivenForecast, SmoothFeatures
+from decidewise.models.learners.one_thread_boosting import OneThreadBoosting
 from decidewise.problems import TopK
 from decidewise.scaling import norms, unit_rows
 
@@ -109,3 +112,23 @@ class TestGivenForecast:
     def test_a_bad_forecast_is_an_error_before_anything_is_fitted(self, forecast, sentence):
         with pytest.raises(ValueError, match=sentence):
             WiseRegressorCV(self.problem, [WiseRegressor()], forecast=forecast).fit(X, COSTS)
+
+
+def openmp_threads():
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "openmp"}
+
+
+def test_boosting_on_one_thread_gives_the_same_trees_and_leaves_the_threads_as_they_were(monkeypatch):
+    settings = {"max_iter": 5, "early_stopping": False, "random_state": 0}
+    plain = HistGradientBoostingRegressor(**settings).fit(X, COSTS[:, 0]).predict(X)
+    before, during = openmp_threads(), []
+    for method in ("fit", "predict"):
+
+        def watched(self, *args, original=getattr(HistGradientBoostingRegressor, method)):  # noqa: B008
+            during.append(openmp_threads())
+            return original(self, *args)
+
+        monkeypatch.setattr(HistGradientBoostingRegressor, method, watched)
+    np.testing.assert_array_equal(OneThreadBoosting(**settings).fit(X, COSTS[:, 0]).predict(X), plain)
+    assert during == [{1}, {1}]
+    assert openmp_threads() == before

@@ -1,1 +1,1 @@
-"""Small learners of which candidates are made: given forecasts, smooth features, floored targets, clipped weights."""
+"""Small learners of which candidates are made: given forecasts, smooth features, floored targets and so on."""

@@ -83,8 +83,8 @@ class Kind:
     @property
     def size(self) -> str:
         """The number of costs, as a formula or in words."""
-        text = _section(self.owner, "Attributes").get("n_costs", ("", ""))[1]
-        return text[:1].lower() + text[1:].rstrip(".").replace("`", "")
+        text = _section(self.owner, "Attributes").get("n_costs", ("", ""))[1].rstrip(".").replace("`", "")
+        return text[:1].lower() + text[1:]
 
     @property
     def sense(self) -> str | None:
