@@ -1,3 +1,4 @@
+import subprocess
 import sys
 import types
 
@@ -40,3 +41,24 @@ def test_ctrl_c_while_modules_are_imported(monkeypatch, capsys):
         main()
     assert stop.value.code == 130
     assert capsys.readouterr().err == "Error: stopped.\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="os.kill would end the process")
+def test_ctrl_c_when_a_command_is_done_and_waits_for_its_workers():
+    script = """
+import os, signal, sys, threading, time
+from decidewise.__main__ import main
+
+def work():
+    while threading.main_thread().is_alive():  # until the interpreter shuts down
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(600)
+
+threading.Thread(target=work).start()
+sys.argv[1:] = ["--version"]
+main()
+"""
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith("decidewise ")

@@ -1,5 +1,7 @@
 """The command `decidewise`, also as `python -m decidewise`."""
 
+import os
+import signal
 import sys
 
 from decidewise.runtime.extras import require
@@ -19,6 +21,20 @@ def main() -> None:
     except KeyboardInterrupt:  # while modules are imported; later ones are handled where commands run
         sys.stderr.write("Error: stopped.\n")
         sys.exit(130)
+    except SystemExit as end:
+        _leave_at_once(end)
+        raise
+
+
+def _leave_at_once(end: SystemExit) -> None:
+    """Let Ctrl-C end a finished command that waits for its workers to end, with the exit code of the command."""
+
+    def leave(*_: object) -> None:
+        sys.stdout.flush()
+        os._exit(end.code if isinstance(end.code, int) else 0)
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not ignored, as it is in the background
+        signal.signal(signal.SIGINT, leave)
 
 
 if __name__ == "__main__":

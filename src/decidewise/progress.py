@@ -56,16 +56,16 @@ class Line:
     Parameters
     ----------
     description : str
-    total : float, optional
+    total : int, optional
         How much there is to do, if that is known.
-    done : float
+    done : int
         What an earlier run has done of it.
     patience : float
         Seconds before the line is shown.
     """
 
     def __init__(
-        self, description: str, total: float | None = None, *, done: float = 0, patience: float = PATIENCE
+        self, description: str, total: int | None = None, *, done: int = 0, patience: float = PATIENCE
     ) -> None:
         self.description, self.total, self.patience = description, total, patience
         self.first = self.done = done
@@ -78,7 +78,7 @@ class Line:
     def __exit__(self, *_: object) -> None:
         _display.remove(self)
 
-    def advance(self, n: float = 1) -> None:
+    def advance(self, n: int = 1) -> None:
         """Count what has been done."""
         self.done += n
         _display.update(self)
@@ -116,8 +116,8 @@ class ByteBar(Line):
     @property
     def amount(self) -> str:
         """How many bytes are done."""
-        done = decimal(int(self.done))
-        return done if self.total is None else f"{done} of {decimal(int(self.total))}"
+        done = decimal(self.done)
+        return done if self.total is None else f"{done} of {decimal(self.total)}"
 
 
 class _Display:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
+from functools import cache
 from typing import Any, TypeAlias
+
+from decidewise.runtime.interrupts import begin_worker, held_from_children
 
 #: Called as `starmap(function, shared, tasks)`, it yields `function(shared, *task)` for each task, in order.
 StarMap: TypeAlias = Callable[[Callable[..., Any], Any, Iterable[tuple]], Iterator[Any]]
@@ -32,12 +36,26 @@ def spread_calls(
     elsewhere = _elsewhere.get()
     if elsewhere is not None:
         return elsewhere[0](function, shared, tasks)
-    from joblib import Parallel, delayed  # noqa: PLC0415 - slow to import
+    from joblib import Parallel, delayed, effective_n_jobs  # noqa: PLC0415 - slow to import
 
-    found: Iterator[Any] = Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None if by_copy else "1M")(
-        delayed(function)(shared, *task) for task in tasks
-    )
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None if by_copy else "1M")
+    calls = (delayed(_call)(os.getpid(), function, shared, *task) for task in tasks)
+    # Here workers start, which Ctrl-C would end with a traceback.
+    with held_from_children() if effective_n_jobs(n_jobs) > 1 else nullcontext():
+        found: Iterator[Any] = parallel(calls)
     return found
+
+
+def _call(parent: int, function: Callable[..., Any], shared: Any, *task: Any) -> Any:
+    """Return `function(shared, *task)`; in a worker of `parent`, leave signals to that process."""
+    if os.getppid() == parent:
+        _begin_worker(parent)
+    return function(shared, *task)
+
+
+@cache
+def _begin_worker(parent: int) -> None:
+    begin_worker(parent)
 
 
 def n_elsewhere() -> int | None:
