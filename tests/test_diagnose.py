@@ -12,7 +12,9 @@ from sklearn.model_selection import KFold, TimeSeriesSplit, cross_val_predict
 
 from decidewise import DecisionRegressor, OptimalityWarning, SolverError, WiseRegressor
 from decidewise.data import make_knapsack, make_shortest_path
-from decidewise.diagnose import Diagnosis, _call, _spo_plus, _Verdict, diagnose
+from decidewise.diagnose import Diagnosis, diagnose
+from decidewise.diagnose.advice import Verdict, call_of
+from decidewise.diagnose.measure import _spo_plus
 from decidewise.evaluate import Interval, normalized_regret
 from decidewise.models import default_candidates
 from decidewise.problems import ShortestPath, TopK
@@ -97,7 +99,7 @@ class TestAdvice:
             ((None, None, None, none, False, 0.0), "Use another learner: 'it'"),
         ]
         for (gain, on_mean, on_forecast, spo_plus, log_link, exponent), beginning in begins:
-            advice, _ = _Verdict("it", gain, on_mean, on_forecast, spo_plus, None, log_link, exponent, 70).advice()
+            advice, _ = Verdict("it", gain, on_mean, on_forecast, spo_plus, None, log_link, exponent, 70).advice()
             assert advice.startswith(beginning)
 
 
@@ -113,7 +115,7 @@ def test_the_call_is_that_of_the_model_that_was_measured(rng):
 
 def test_the_call_of_spo_plus_has_all_that_was_measured():
     data = make_shortest_path(80, degree=2, seed=0)
-    call = _call("spo+", _spo_plus(data.problem, log_link=True), lifted=False, forecast=False)
+    call = call_of("spo+", _spo_plus(data.problem, log_link=True), lifted=False, forecast=False)
     names = {"problem": data.problem, "X": data.X, "costs": data.costs, "DecisionRegressor": DecisionRegressor}
     measured = _spo_plus(data.problem, log_link=True).fit(data.X, data.costs)
     np.testing.assert_array_equal(eval(call, names).predict(data.X), measured.predict(data.X))

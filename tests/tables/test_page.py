@@ -130,10 +130,15 @@ def test_it_fits_a_phone_and_is_legible_in_both_schemes(opened, scheme):
     opened.call("Emulation.setEmulatedMedia", features=[])
 
 
-def test_it_prints_without_a_bar_of_switches(opened):
-    opened.call("Emulation.setEmulatedMedia", media="print")
-    assert opened.run("getComputedStyle(document.querySelector('.toggles')).display") == "none"
-    opened.call("Emulation.setEmulatedMedia", media="")
+def test_it_prints_on_white_with_a_legend_and_without_switches(opened):
+    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+    opened.call("Emulation.setEmulatedMedia", media="print", features=dark)
+    assert opened.run("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
+    assert opened.run("getComputedStyle(document.querySelector('.fill')).printColorAdjust") == "exact"
+    shown = "[...document.querySelectorAll('.toggles {}')].filter(node => node.getClientRects().length).length"
+    assert opened.run(shown.format("label")) > 1
+    assert opened.run(shown.format("input")) == opened.run(shown.format("button")) == 0
+    opened.call("Emulation.setEmulatedMedia", media="", features=[])
 
 
 def test_hostile_names_stay_text(browser, tmp_path):

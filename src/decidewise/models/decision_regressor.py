@@ -191,16 +191,7 @@ class DecisionRegressor(ScoredByRegret):
             units.leave(parameters, self.link)  # raises now if the start cannot be expressed in the caller's units
             deadline = clock + (self.max_seconds or np.inf)
             problem = Budget(self.problem.in_unit(units.cost), self.max_solves, deadline)
-            loop = TrainingLoop(
-                problem,
-                parameters,
-                clock,
-                epochs=self.epochs,
-                n_iter_no_change=self.n_iter_no_change,
-                safe=self.protocol == "safe",
-                draw_back=self.protocol == "safe" and not (isinstance(self.init, str) and self.init in NO_FITS),
-                verbose=self.verbose,
-            )
+            loop = self._loop(problem, parameters, clock)
             held_out = None
             if len(held):
                 held_out = problem.take(held), units.features(held_X), held_costs / units.cost
@@ -229,11 +220,7 @@ class DecisionRegressor(ScoredByRegret):
                     loop.run(training, held_out, rng)
         finally:
             # Also if training diverged or a solver failed: the best model so far can be used.
-            parameters = units.leave(loop.parameters, self.link)
-            self.intercept_, self.coef_ = parameters[0], parameters[1:].T
-            if X.ndim == 3 and self.per_item != "coefficients":
-                self.coef_ = self.coef_[0]
-                self.intercept_ = self.intercept_ if self.per_item == "intercept" else float(self.intercept_[0])
+            self.intercept_, self.coef_ = self._fitted(units.leave(loop.parameters, self.link), shared=X.ndim == 3)
             self.label_solves_, self.label_seconds_ = label_solves, label_seconds
             self.history_: list[Epoch] = loop.history
             self.stopped_, self.n_solves_ = loop.stopped, problem.n_solves
@@ -301,6 +288,26 @@ class DecisionRegressor(ScoredByRegret):
         if self.protocol == "paper":
             return Units.callers(X.shape[-1])
         return Units.of(X.reshape(-1, X.shape[-1]), costs, directions=loss.directions)
+
+    def _loop(self, problem: Budget, parameters: FloatArray, clock: float) -> TrainingLoop:
+        safe = self.protocol == "safe"
+        return TrainingLoop(
+            problem,
+            parameters,
+            clock,
+            epochs=self.epochs,
+            n_iter_no_change=self.n_iter_no_change,
+            safe=safe,
+            draw_back=safe and not (isinstance(self.init, str) and self.init in NO_FITS),
+            verbose=self.verbose,
+        )
+
+    def _fitted(self, parameters: FloatArray, *, shared: bool) -> tuple[Any, FloatArray]:
+        """Return the intercept and the coefficients; with features of each item, once if the items share them."""
+        intercept, coefficients = parameters[0], parameters[1:].T
+        if not shared or self.per_item == "coefficients":
+            return intercept, coefficients
+        return (intercept if self.per_item == "intercept" else float(intercept[0])), coefficients[0]
 
     def _check_shared(self, parameters: FloatArray) -> None:
         """Raise if the start differs by item where items share their parameters."""

@@ -5,6 +5,7 @@
 - `table_model`: a fitted model with the preparation of its features, which predicts from a table
 - `comparison`, `savings`, `health`: which model decides best, where the savings come from, and the state of the data
 - `headline`, `page`: the result in words, and as one page
+- `blocks`, `streamed`, `fitting`, `new_rows`: the same for a table that is read block by block
 - `decisions`: named decisions as a table
 - `example`: a small working example
 """

@@ -133,7 +133,7 @@ class RandomPart:
 
 
 def random_part(blocks: TableBlocks, n_samples: int, rng: np.random.Generator) -> RandomPart:
-    """Return at most `n_samples` random samples of a table, more than half as many if it has so many.
+    """Return at most `n_samples` random samples of a table; more than half as many, unless the table has fewer.
 
     Every sample draws a number, and those with the smallest are kept: the bound is halved whenever there are too many.
     """

@@ -123,7 +123,7 @@ def fit_in_blocks(
         "well; fitted on all.",
         *choice.prepared.notes_,
     )
-    n_rows = rows.n_rows or part.n_all  # a forecast is not fitted, so that no pass has counted
+    n_rows = rows.n_rows or part.n_all  # a forecast is not fitted, so no pass has counted the rows
     if n_rows < part.n_all:
         notes = (*notes, f"{part.n_all - n_rows:,} of {part.n_all:,} rows have no costs yet, and are left out.")
     return FittedTable(model, choice, samples, n_rows, notes, kept.checkpoint)

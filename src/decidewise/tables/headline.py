@@ -5,7 +5,7 @@ from __future__ import annotations
 from decidewise.evaluate import Interval
 from decidewise.tables.comparison import AVERAGE, FORECAST, LEAST_SQUARES, MEAN, TableComparison
 
-#: How names of candidates begin or contain, and what such a model is called; the first that fits counts.
+#: What the name of a candidate begins with or contains, and what such a model is called; the first that fits counts.
 _KINDS = (
     ("trees", "boosted trees"),
     ("forest", "a random forest"),

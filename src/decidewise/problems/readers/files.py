@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _SUFFIXES = (".mps", ".lp", ".mps.gz", ".lp.gz")
 _OTHER_WAY = "or solve the problem by a function of your own: from_function."
-#: What to do instead of what HiGHS says that it cannot read.
+#: What to do instead, for each thing that HiGHS says it cannot read.
 _ADVICE = {
     "INDICATORS": f"Write them with a large constant, {_OTHER_WAY}",
     "SOS": f"Write them with binary variables, {_OTHER_WAY}",

@@ -1,7 +1,7 @@
-"""Mistakes in an LP file that HiGHS does not tell.
+"""Mistakes in an LP file that HiGHS does not report.
 
 It leaves out an entry of NaN, a number beside the variables of a constraint, and an objective without a sense; it keeps
-the last cost only of a variable that is in the objective twice, and takes parentheses as letters of a name.
+only the last cost of a variable that is in the objective twice, and takes parentheses as letters of a name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Mistakes in an MPS file that HiGHS does not tell.
+"""Mistakes in an MPS file that HiGHS does not report.
 
-It takes `4,5` as 4 and `four` as 0, leaves out an entry of NaN, adds a variable where a bound names none that there is,
-and leaves out what follows a name that is also that of a section. Comments at the end of a line confuse it.
+It takes `4,5` as 4 and `four` as 0, leaves out an entry of NaN, adds a variable where a bound names one that is not
+there, and leaves out what follows a name that is also that of a section. Comments at the end of a line confuse it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""Measure whether a decision-focused model would pay: the regret it would save, the part that is noise, and advice."""
+"""Measure what a diagnosis says: regrets out of fold, what SPO+ and more rows would save, and how decisions change."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from html import escape
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +13,9 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
 from decidewise.checks import FloatArray, as_features, as_integer, as_matrix, check_same_rows
-from decidewise.evaluate import Interval, compare_regrets
+from decidewise.diagnose.advice import Verdict, call_of
+from decidewise.diagnose.diagnosis import Diagnosis
+from decidewise.evaluate import compare_regrets
 from decidewise.models import DecisionRegressor, FlooredRegressor, GeneralizedLinear, default_candidates
 from decidewise.models.candidates import given_forecasts
 from decidewise.models.linear.units import cost_unit
@@ -38,104 +39,14 @@ _RULE = "one standard error"
 _SAME_DECISION = 0.01
 #: The candidate with features of each item in which no item learns from another.
 _OWN = "least squares, own coefficients"
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """The result of `diagnose`; regrets are out of fold, in percent of the optimal value, with 95 % intervals.
-
-    Attributes
-    ----------
-    least_squares, training_mean : Interval or None
-        The regret of plain least squares, and of deciding every row by the mean costs. None, here and below, if it
-        could not be measured.
-    forecast : Interval or None
-        The regret of the best of the given forecasts; None also if there are none.
-    best_name : str
-        The simplest candidate within one standard error of the lowest regret.
-    best : Interval
-        The regret of choosing among the candidates; see `diagnose`.
-    gain, gain_on_mean, gain_on_forecast : Interval or None
-        The regret of least squares, of the training mean and of the forecast minus `best`, from paired differences.
-    spo_plus_gain : Interval or None
-        `best` minus the regret of a linear or log-linear model trained with SPO+, from paired differences. None also if
-        `max_solves` is too small to train one.
-    gain_of_sharing : Interval or None
-        With features of each item: the regret of least squares with coefficients of each item's own minus that of one
-        model shared by all items. None without features of each item.
-    floor : Interval or None
-        An estimate of the regret of the best candidate with unlimited rows; see `diagnose`.
-    flips : float or None
-        The share of decisions, from 0 to 1, that change when the best candidate is fitted on a bootstrap sample.
-    value : float
-        The mean absolute value of an optimal decision, in units of the costs: what 100 % is, per row.
-    n_rows, n_solves : int
-        The number of rows scored, and of solver calls, including those of steps that failed.
-    advice : str
-        One or two sentences that say what to do.
-    call : str
-        The call, in terms of `problem`, `X` and `costs`, whose model was measured and is advised.
-    failures : tuple of str
-        One sentence for each quantity that could not be measured, with the reason; and one if intervals may not hold.
-    """
-
-    least_squares: Interval | None
-    training_mean: Interval | None
-    forecast: Interval | None
-    best_name: str
-    best: Interval
-    gain: Interval | None
-    gain_on_mean: Interval | None
-    gain_on_forecast: Interval | None
-    spo_plus_gain: Interval | None
-    gain_of_sharing: Interval | None
-    floor: Interval | None
-    flips: float | None
-    value: float
-    n_rows: int
-    n_solves: int
-    advice: str
-    call: str
-    failures: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        width = max(len(label) for label, _ in self._lines())
-        lines = [f"{label.ljust(width)}  {value}" for label, value in self._lines()]
-        return "\n".join([*lines, *self.failures, self._footnote(), self.advice, self.call])
-
-    def _repr_html_(self) -> str:
-        cells = "".join(f"<tr><th>{escape(label)}</th><td>{escape(value)}</td></tr>" for label, value in self._lines())
-        remarks = "".join(f"<p>{escape(remark)}</p>" for remark in (*self.failures, self._footnote()))
-        advice = f"<p><b>{escape(self.advice)}</b></p><pre>{escape(self.call)}</pre>"
-        return f"<table>{cells}</table>{remarks}{advice}"
-
-    def _lines(self) -> list[tuple[str, str]]:
-        changed = "not measured" if self.flips is None else f"{100 * self.flips:.0f} %"
-        lines = [
-            ("regret of the training mean", self._shown(self.training_mean)),
-            ("regret of least squares", self._shown(self.least_squares)),
-            (f"regret of the best candidate, {self.best_name}", self._shown(self.best)),
-            ("saved by the best candidate", self._shown(self.gain)),
-            ("saved further by training with the solver (SPO+)", self._shown(self.spo_plus_gain)),
-            ("regret left with this model and unlimited rows", self._shown(self.floor)),
-            ("decisions that change with other rows of the same kind", changed),
-        ]
-        if self.forecast is not None:
-            lines.insert(1, ("regret of the forecast you have", self._shown(self.forecast)))
-        if self.gain_of_sharing is not None:
-            lines.insert(-2, ("saved by sharing one model among the items", self._shown(self.gain_of_sharing)))
-        return lines
-
-    def _shown(self, interval: Interval | None) -> str:
-        if interval is None:
-            return "not measured"
-        return f"{interval} %, {interval.estimate * self.value / 100:z,.3g} per row"
-
-    def _footnote(self) -> str:
-        return (
-            f"In percent of the best decisions in hindsight, with 95 % bootstrap intervals over {self.n_rows:,} rows "
-            f"out of fold, and in units of the costs; {self.n_solves:,} solver calls."
-        )
+#: The gains in a diagnosis, and the names of these differences of regrets among what is compared.
+_GAINS = {
+    "gain": "gain on least squares",
+    "gain_on_mean": "gain on training mean",
+    "gain_on_forecast": "gain on forecast",
+    "spo_plus_gain": "spo+ gain",
+    "gain_of_sharing": "gain of sharing",
+}
 
 
 @said_once()
@@ -195,14 +106,8 @@ def diagnose(
     >>> diagnose(data.problem, data.X, data.costs).advice
     'Keep least squares: that another model decides better is not proven with these rows.'
     """
-    as_problem(problem)
-    if max_solves is not None:
-        as_integer(max_solves, name="max_solves", minimum=0)
     rng = np.random.default_rng(as_integer(random_state, name="random_state", minimum=0))
-    costs = as_matrix(costs, n_columns=problem.n_costs, owner=type(problem).__name__)
-    X = as_features(X, n_items=problem.n_costs)
-    check_same_rows(X=X, costs=costs)
-    check_rows(problem, len(costs))
+    X, costs = _checked(problem, X, costs, max_solves)
     splits = folds(cv, X, costs, groups, rng, times=times)
     forecasts = given_forecasts(forecast)
     for given in forecasts.values():
@@ -241,17 +146,9 @@ def diagnose(
     flips = None
     with steps.trying("Resamples could not be fitted"):
         flips = _flips(problem, best, X, costs, held_out.rows, rng)
-    verdict = _Verdict(
-        best_name=best_name,
-        gain=found.get("gain on least squares"),
-        gain_on_mean=found.get("gain on training mean"),
-        gain_on_forecast=found.get("gain on forecast"),
-        spo_plus_gain=found.get("spo+ gain"),
-        gain_of_sharing=found.get("gain of sharing"),
-        log_link=log_link,
-        exponent=getattr(best, "exponent", 0.0),
-        n_training=_N_PASSES * len(X),
-    )
+    gains = {field: found.get(name) for field, name in _GAINS.items()}
+    exponent = getattr(best, "exponent", 0.0)
+    verdict = Verdict(best_name, log_link=log_link, exponent=exponent, n_training=_N_PASSES * len(X), **gains)
     advice, chosen = verdict.advice()
     return Diagnosis(
         least_squares=found.get("least squares"),
@@ -259,20 +156,28 @@ def diagnose(
         forecast=found.get("forecast"),
         best_name=best_name,
         best=found["best"],
-        gain=verdict.gain,
-        gain_on_mean=verdict.gain_on_mean,
-        gain_on_forecast=verdict.gain_on_forecast,
-        spo_plus_gain=verdict.spo_plus_gain,
-        gain_of_sharing=verdict.gain_of_sharing,
         floor=found.get("floor"),
         flips=flips,
         value=float(np.abs(held_out.truth.best).mean() * cost_unit(costs[rows], power=2.0)),
         n_rows=len(held_out.rows),
         n_solves=n_solves,
         advice=advice,
-        call=_call(chosen, spo_plus, lifted=problem.has_known, forecast=bool(forecasts)),
+        call=call_of(chosen, spo_plus, lifted=problem.has_known, forecast=bool(forecasts)),
         failures=(*steps.failures, *filter(None, [compared.caution])),
+        **gains,
     )
+
+
+def _checked(problem: Problem, X: Any, costs: Any, max_solves: int | None) -> tuple[FloatArray, FloatArray]:
+    """Return features and costs as arrays; raise if anything does not fit together."""
+    as_problem(problem)
+    if max_solves is not None:
+        as_integer(max_solves, name="max_solves", minimum=0)
+    costs = as_matrix(costs, n_columns=problem.n_costs, owner=type(problem).__name__)
+    X = as_features(X, n_items=problem.n_costs)
+    check_same_rows(X=X, costs=costs)
+    check_rows(problem, len(costs))
+    return X, costs
 
 
 def _compared(
@@ -289,72 +194,6 @@ def _compared(
     if _OWN in measured and np.isfinite([measured[_OWN], measured["least squares"]]).all():
         regrets["gain of sharing"] = measured[_OWN] - measured["least squares"]
     return regrets
-
-
-@dataclass(frozen=True)
-class _Verdict:
-    """What the advice depends on: the gains, and what the best candidate is; see `Diagnosis`."""
-
-    best_name: str
-    gain: Interval | None
-    gain_on_mean: Interval | None
-    gain_on_forecast: Interval | None
-    spo_plus_gain: Interval | None
-    gain_of_sharing: Interval | None
-    log_link: bool
-    exponent: float
-    n_training: int
-
-    def advice(self) -> tuple[str, str]:
-        """Return the advice, and the name of the model that it advises."""
-        advice, chosen = self._first()
-        if self.gain_of_sharing is not None and self.gain_of_sharing.low > 0 and "own" not in chosen:
-            advice += " The shared model is what helps: with coefficients of its own, each item would decide worse."
-        return advice, chosen
-
-    def _first(self) -> tuple[str, str]:
-        """Return the advice of the first rule that applies, and the name of the model that it advises."""
-        if self.spo_plus_gain is not None and self.spo_plus_gain.low > 0:
-            return f"Train with the solver: SPO+ pays, and takes up to {self.n_training:,} solver calls.", "spo+"
-        if _unproven(self.gain_on_forecast):
-            return (
-                "The forecast you have is good enough: that a model decides better is not proven with these rows.",
-                "forecast",
-            )
-        if _unproven(self.gain_on_mean):
-            return (
-                "Your features do not pay: that any model decides better than the mean of past costs is not proven "
-                "with these rows.",
-                "training mean",
-            )
-        if _unproven(self.gain):
-            return (
-                "Keep least squares: that another model decides better is not proven with these rows.",
-                "least squares",
-            )
-        if self.log_link:
-            how = "a log link, which suits effects that multiply"
-        elif self.exponent > 0:
-            how = "the change of measure, which suits sizes that vary"
-        else:
-            how = "another learner"
-        return f"Use {how}: {self.best_name!r} decides better.", self.best_name
-
-
-def _unproven(gain: Interval | None) -> bool:
-    return gain is not None and gain.low <= 0
-
-
-def _call(chosen: str, spo_plus: DecisionRegressor, *, lifted: bool, forecast: bool) -> str:
-    """Return the call that fits the model that was measured."""
-    if chosen == "forecast":
-        return "decide(GivenForecast(forecast).fit(X, costs), problem, X)"
-    if chosen == "spo+":
-        parameters = {name: value for name, value in spo_plus.get_params(deep=False).items() if name != "problem"}
-        given = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
-        return f"DecisionRegressor(problem, {given}).fit(X, costs)"
-    options = (", lifted=True" if lifted else "") + (", forecast=forecast" if forecast else "")
-    return f"default_candidates(X, costs{options})[{chosen!r}].fit(X, costs)"
 
 
 def _has_log_link(candidate: Any) -> bool:
