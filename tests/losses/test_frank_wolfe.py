@@ -71,6 +71,23 @@ def test_points_are_convex_combinations_of_few_vertices(problem):
     assert all(vertex.tobytes() in vertices for vertex in used)
 
 
+def test_faces_of_many_atoms():
+    """Atoms come and go, and more places are made for them."""
+    problem, rng = ShortestPath(9, 9), np.random.default_rng(6)
+    targets, vectors = rng.uniform(-1, 0, size=(2, 12, problem.n_costs))
+
+    found = project_on_hull(by_row(problem), targets, **STRICT)
+
+    assert largest_gap(problem, targets, found.points) < 1e-11
+    assert found.counts.min() > 20
+    np.testing.assert_array_equal((found.weights > 0).sum(axis=1), found.counts)
+    along = found.along_face(vectors)
+    for row, count in enumerate(found.counts):
+        differences = found.atoms[row, 1:count] - found.atoms[row, 0]
+        expected = np.linalg.lstsq(differences.T, vectors[row])[0] @ differences
+        np.testing.assert_allclose(along[row], expected, atol=1e-10)
+
+
 @on_every_polytope
 def test_along_face_moves_as_the_point_moves(problem):
     rng = np.random.default_rng(3)

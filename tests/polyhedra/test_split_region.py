@@ -20,7 +20,7 @@ def nearest(region, points):
 @pytest.mark.parametrize("few", [split_region._FEW_ENTRIES, 0], ids=["dense", "sparse"])
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: type(problem).__name__)
 def test_it_projects_on_the_affine_space(problem, few, monkeypatch):
-    """Also with redundant equations, as paths and assignments have one, and here every problem has all of them twice."""
+    """Also with redundant equations: paths and assignments have one, and here all problems have all of them twice."""
     monkeypatch.setattr(split_region, "_FEW_ENTRIES", few)
     once = problem.polyhedron
     A_eq = csr_array(vstack([once.A_eq, 2 * once.A_eq]))
@@ -30,5 +30,5 @@ def test_it_projects_on_the_affine_space(problem, few, monkeypatch):
         points = np.random.default_rng(0).normal(size=(7, len(region.lower)))
         np.testing.assert_allclose(region.origin + region.along(points), nearest(region, points), atol=1e-10)
         np.testing.assert_allclose(region.origin, nearest(region, np.zeros(len(region.lower))), atol=1e-10)
-        again = pickle.loads(pickle.dumps(region))
+        again = pickle.loads(pickle.dumps(region))  # noqa: S301
         np.testing.assert_array_equal(again.along(points), region.along(points))

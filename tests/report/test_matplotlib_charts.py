@@ -1,13 +1,15 @@
+from dataclasses import replace
 from functools import partial
 from xml.etree import ElementTree
 
 import pyarrow as pa
 import pytest
 
-from decidewise.report.chart import Matrix
+from decidewise.report.chart import Axis, Chart, Mark, Matrix, Panel, Series
 from decidewise.report.chart_builders import charts_of, paired_wins, regret_by_method
 from decidewise.report.matplotlib_charts import draw_chart, draw_matrix, render
 from decidewise.report.read_results import read_boards, read_published
+from decidewise.report.results import DEFAULT_MODE
 from decidewise.report.style import MARKERS, styles
 
 
@@ -61,3 +63,11 @@ def test_names_are_text_in_figures(row):
         text = "".join(ElementTree.fromstring(render(draw, "odd")["svg"]).itertext())
         assert all(name in text for name in names if len(name) < 40)
         assert "n" * 39 + "…" in text
+
+
+def test_a_legend_repeats_no_names_of_the_axis():
+    series = tuple(Series(name, DEFAULT_MODE, (Mark(place, 1.0, 0.5, name),)) for place, name in enumerate("ab"))
+    chart = Chart("ranks", "", "", Axis("", ticks=(0.0, 1.0), names=("a", "b")), Axis("rank"), (Panel("", series),))
+    named, plain = (draw_chart(drawn, styles("ab")) for drawn in (chart, replace(chart, x=Axis("seconds"))))
+    assert named.legends == []
+    assert [text.get_text() for text in plain.legends[0].get_texts()] == ["a", "b"]

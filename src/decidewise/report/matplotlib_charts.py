@@ -72,13 +72,14 @@ def render(draw: Callable[[], Figure], name: str) -> dict[str, bytes]:
 
 
 def draw_chart(chart: Chart, styles: Mapping[str, Style]) -> Figure:
-    """Draw the panels in rows of three, with one legend below."""
+    """Draw the panels in rows of three, with one legend below of the methods that the axis does not name."""
     columns = min(len(chart.panels), _COLUMNS)
     rows = ceil(len(chart.panels) / columns)
     width = max(3.1 * max(columns, 1.6), 0.24 * len(chart.x.names) * columns)  # so that names do not overlap
     styles = {method: style for method, style in styles.items() if method in chart.methods}
     legend_columns = max(int(width / 1.55), 3)
-    lines = ceil(len(styles) / legend_columns)
+    handles = _legend(chart, {} if styles.keys() <= set(chart.x.names) else styles)
+    lines = ceil(len(handles) / legend_columns)
     figure = Figure(figsize=(width, 2.6 * rows + 0.7 + 0.17 * max(lines - 3, 0)), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes in grid.flat[len(chart.panels) :]:
@@ -93,7 +94,8 @@ def draw_chart(chart: Chart, styles: Mapping[str, Style]) -> Figure:
         _set_ticks(axes.xaxis, chart.x)
         _set_ticks(axes.yaxis, chart.y)
         axes.grid(alpha=0.15)
-    figure.legend(handles=_legend(chart, styles), loc="outside lower center", ncols=legend_columns, frameon=False)
+    if handles:
+        figure.legend(handles=handles, loc="outside lower center", ncols=legend_columns, frameon=False)
     return figure
 
 
