@@ -20,7 +20,7 @@ from decidewise.runtime.kernels import kernel
 
 compiled, inner = kernel(error_model="numpy"), kernel(error_model="numpy", inner=True)
 longest_in_second_order, set_second_order = second_order_cone.longest_step, second_order_cone.set_scaled
-correct_second_order = second_order_cone.correct
+correct_second_order, square_after = second_order_cone.correct, second_order_cone.square_after
 longest_in_exponential, exponential_scaling = exponential_cone.longest_step, exponential_cone.scaling
 exponential_correction = exponential_cone.correction
 shadow_of_slacks, shadow_of_duals = exponential_cone.shadow_of_slacks, exponential_cone.shadow_of_duals
@@ -33,7 +33,8 @@ _STEP_FRACTION = 0.99  # of the longest step, which ends at the boundary
 _SHORT = 0.3  # a step that is shorter is followed by one towards the path
 _SHORTEST = 1e-4  # a step that is shorter is rounding
 _SHORTER = 0.8  # a step that leads too far from the path is shortened by this
-_FAR = 100.0  # from the path: a cone has shadows with a product so many times as large as on it
+# From the path: a cone whose shadows have a product so many times as large as on it.
+_FAR_SECOND_ORDER, _FAR_EXPONENTIAL = 4.0, 100.0
 _ROUNDING = 1e-6  # systems are refined where the error is smaller
 
 
@@ -201,27 +202,35 @@ def _longest_step(s, z, ds, dz, kinds, starts):  # type: ignore[no-untyped-def]
 
 @inner
 def _stay_near(s, z, ds, dz, kinds, starts, degree, length, shadows):  # type: ignore[no-untyped-def]
-    """Return a step that leaves no exponential cone far from the path, where later steps would be short.
+    """Return a step that leaves no curved cone far from the path, where later steps would be short.
 
-    It sets `shadows` to those after the step: of duals, and of slacks.
+    It sets the `shadows` of exponential cones to those after the step: of duals, and of slacks.
     """
-    c = 0
-    while c < len(kinds):
-        i = starts[c]
-        if kinds[c] == EXPONENTIAL:
+    c, mu = 0, -1.0
+    while c < len(kinds) and length > _SHORTEST:
+        i, end = starts[c], starts[c + 1]
+        near = kinds[c] == LINEAR
+        if mu < 0 and not near:
+            mu = 0.0
+            for k in range(len(s)):
+                mu += (s[k] + length * ds[k]) * (z[k] + length * dz[k]) / degree
+        if kinds[c] == SECOND_ORDER:
+            product = 0.0
+            for k in range(i, end):
+                product += (s[k] + length * ds[k]) * (z[k] + length * dz[k])
+            product /= square_after(s, ds, length, i, end) * square_after(z, dz, length, i, end)
+            near = mu * product <= _FAR_SECOND_ORDER
+        elif kinds[c] == EXPONENTIAL:
             r = shadow_of_duals(z[i] + length * dz[i], z[i + 1] + length * dz[i + 1], z[i + 2] + length * dz[i + 2])
             t = shadow_of_slacks(s[i] + length * ds[i], s[i + 1] + length * ds[i + 1], s[i + 2] + length * ds[i + 2])
-            mu, product = 0.0, 0.0
+            product = 0.0
             for k in range(3):
                 shadows[0, i + k], shadows[1, i + k] = r[k], t[k]
                 product += r[k] * t[k] / 3
-            for k in range(len(s)):
-                mu += (s[k] + length * ds[k]) * (z[k] + length * dz[k]) / degree
-            if not mu * product <= _FAR:
-                c, length = -1, _SHORTER * length
-                if not length > _SHORTEST:
-                    break
+            near = mu * product <= _FAR_EXPONENTIAL
         c += 1
+        if not near:
+            c, mu, length = 0, -1.0, _SHORTER * length
     return length
 
 

@@ -22,7 +22,7 @@ IntArray = npt.NDArray[np.int64]
 _KINDS = {"NonnegativeConeT": LINEAR, "SecondOrderConeT": SECOND_ORDER, "ExponentialConeT": EXPONENTIAL}
 _EQUATIONS = "ZeroConeT"
 #: Up to this much work a step is faster with dense matrices than Clarabel's with sparse ones.
-_MOST_WORK = 40_000
+_MOST_WORK = 50_000
 _MOST_STEPS = 100
 # Newton's decrement at the centre, and that from which on its steps are whole.
 _DECREMENT, _WHOLE = 1e-9, 0.25
@@ -114,7 +114,7 @@ class CentredRegion:
         all_slacks, all_duals = np.zeros((2, len(costs), len(self.rows) + len(self.equations)))
         all_slacks[:, self.rows], all_duals[:, self.rows] = slacks, duals
         all_duals[:, self.equations] = times(costs, self.prices[0]) + times(duals, self.prices[1])
-        return solved, self.origin + times(points, self.basis.T), all_slacks, all_duals
+        return solved, self.origin + times(points, np.ascontiguousarray(self.basis.T)), all_slacks, all_duals
 
 
 def _solutions(E: FloatArray, e: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:

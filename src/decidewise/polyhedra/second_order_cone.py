@@ -1,10 +1,9 @@
 """The second-order cone `{(s₀, s̄) : ‖s̄‖ <= s₀}` in the primal-dual method of `central_path`.
 
 Its barrier is `f = -½ log(s₀² - ‖s̄‖²)`. The scaling is that of Nesterov & Todd ("Self-scaled barriers and
-interior-point methods for convex programming", 1997): a symmetric matrix `W` with `W z = W⁻¹ s`, and `M = W⁻²`. With a
-point `w` of the cone that has `w₀² - ‖w̄‖² = 1`, which is called the frame, and `J = diag(1, -1, ..., -1)`, it is a size
-times `2 v vᵀ - J`, where `v = w + (1, 0, ..., 0)` has been divided by its length in this measure. A cone has the rows
-`first` to `end - 1`.
+interior-point methods for convex programming", 1997): a symmetric matrix `W` with `W z = W⁻¹ s`, and `M = W⁻²`. With
+`J = diag(1, -1, ..., -1)` and a point `w` of the cone that has `wᵀJw = 1`, which is called the frame, `W²` is a size
+times `2 w wᵀ - J`, and `M` the inverse size times `2 Jw wᵀJ - J`. A cone has the rows `first` to `end - 1`.
 """
 
 from __future__ import annotations
@@ -19,16 +18,22 @@ inner = kernel(error_model="numpy", inner=True)
 @inner
 def square(s, first, end):  # type: ignore[no-untyped-def]
     """Return `s₀² - ‖s̄‖²`."""
+    return square_after(s, s, 0.0, first, end)
+
+
+@inner
+def square_after(s, ds, length, first, end):  # type: ignore[no-untyped-def]
+    """Return the square after a step."""
     total = 0.0
     for i in range(first + 1, end):
-        total += s[i] * s[i]
-    length = np.sqrt(total)
-    return (s[first] - length) * (s[first] + length)
+        total += (s[i] + length * ds[i]) ** 2
+    front, norm = s[first] + length * ds[first], np.sqrt(total)
+    return (front - norm) * (front + norm)
 
 
 @inner
 def set_scaled(s, z, A, first, end, MA, frame, along):  # type: ignore[no-untyped-def]
-    """Set these rows of `MA` to `M A`, and of `frame` to the frame: `M` is a factor times `2 Jw wᵀJ - J`."""
+    """Set these rows of `MA` to `M A`, and of `frame` to the frame."""
     n = A.shape[1]
     s_size, z_size = np.sqrt(square(s, first, end)), np.sqrt(square(z, first, end))
     product = 0.0
