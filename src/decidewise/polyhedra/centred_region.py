@@ -118,7 +118,7 @@ class CentredRegion:
 
 
 def _solutions(E: FloatArray, e: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return all solutions of `E w = e` as `origin + basis u`, where `u` are the variables that may be chosen freely."""
+    """Return all solutions of `E w = e` as `origin + basis u`, and which variables are the `u`, free to choose."""
     n = E.shape[1]
     if not len(E):
         return np.zeros(n), np.eye(n), np.arange(n)
@@ -136,7 +136,7 @@ def _solutions(E: FloatArray, e: FloatArray) -> tuple[FloatArray, FloatArray, In
 def _centre(
     A: FloatArray, b: FloatArray, kinds: IntArray, starts: IntArray, u: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
-    """Return the centre, its slacks, their `-∇f`, and the spread of costs, by Newton's method; `None` if there is none."""
+    """Return the centre, its slacks, their `-∇f`, and the spread of costs, by Newton's method; `None` without one."""
     for _ in range(_MOST_STEPS):
         s = b - A @ u
         barrier = _barrier(s, kinds, starts)

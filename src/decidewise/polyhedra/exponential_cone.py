@@ -68,8 +68,8 @@ def _divide_by_hessian(x, y, w, d0, d1, d2):  # type: ignore[no-untyped-def]
 def scaling(s, z, shadows, i):  # type: ignore[no-untyped-def]
     """Return the upper triangle of `M`, row by row, for the cone at rows `i` to `i + 2`.
 
-    With `s'` the shadow of the duals and `z'` that of the slacks, `M s = z` and `M s' = z'`, and along what is orthogonal
-    to `s` and `s'` it is `μ ∇²f(s)`. On the path these are no two conditions, and `M` is `μ ∇²f(s)`.
+    With `s'` the shadow of the duals and `z'` that of the slacks, `M s = z` and `M s' = z'`; orthogonally to `s` and
+    `s'` it is `μ ∇²f(s)`. On the path these are not two conditions, and `M` is `μ ∇²f(s)`.
     """
     s0, s1, s2, z0, z1, z2 = s[i], s[i + 1], s[i + 2], z[i], z[i + 1], z[i + 2]
     r0, r1, r2 = shadows[0, i], shadows[0, i + 1], shadows[0, i + 2]
