@@ -211,8 +211,9 @@ def _check(model: highspy.HighsModel, path: Path) -> None:
     if len(crossed):
         j = int(crossed[0])
         raise InputError(
-            f"{path.name}: variable {_name(lp, j)} has the upper bound {upper[j]:g} and no lower one, which HiGHS takes "
-            "as 0 and others as minus infinity. Write the lower bound into the file (MI for minus infinity in an MPS file)."
+            f"{path.name}: variable {_name(lp, j)} has the upper bound {upper[j]:g} and no lower one, which HiGHS "
+            "takes as 0 and others as minus infinity. Write the lower bound into the file (MI for minus infinity in an "
+            "MPS file)."
         )
 
 
