@@ -1,11 +1,10 @@
 """Time conic programs of CVXPY, taken over once, against CVXPY that sets a parameter and solves row by row.
 
 Run: `python speed/conic_program.py`. Target: at least 20 times as fast, to the same values. CVXPY ends in Clarabel, and
-so does ours where it does not follow the central path itself (`decidewise.polyhedra.central_path`: small regions with
-linear, second-order and exponential cones); ours aims at 1e-10 where CVXPY's default is 1e-8. The lines "Clarabel by
-itself" have what Clarabel takes to solve the same rows with the same aim, for a region that is set up once: 0.06 to
-0.17 ms in 6 to 15 steps, of the 1.4 to 2.5 ms of CVXPY. Nobody who calls it gets beyond 10 to 23 times on one core,
-which is where the semidefinite matrix stays.
+so does ours where it does not follow the central path itself, as it does in small regions
+(`decidewise.polyhedra.central_path`); ours aims at 1e-10 where CVXPY's default is 1e-8. The lines "Clarabel by itself"
+have what Clarabel takes to solve the same rows with the same aim, for a region that is set up once: 0.06 to 0.17 ms in
+6 to 15 steps, of the 1.4 to 2.5 ms of CVXPY. Nobody who calls it gets beyond 10 to 23 times on one core.
 
 Processor time counts all threads, but no other processes of the machine; both sides take turns. The lines "both cores"
 have `ParallelProblem` with two workers, by the clock on the wall: run them on a machine that does nothing else. Threads

@@ -3,14 +3,17 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.sparse import csc_array
+from scipy.sparse import csc_array, csr_array
 
-from decidewise.polyhedra.centred_region import CentredRegion
+from decidewise.polyhedra.centred_region import CentredRegion, n_rows_of
+from decidewise.polyhedra.semidefinite_cone import matrices
 from decidewise.problems import ConicProgram, Exponential, Quadratic, SecondOrder, Semidefinite
+from decidewise.problems.conic_program.cones import ConeRows
 from decidewise.scaling import unit_rows
 
 RNG = np.random.default_rng(0)
 ROOT = RNG.normal(size=(4, 4))
+PLACES = [[0, 1, 3], [1, 2, 4], [3, 4, 5]]
 
 
 def softplus(n):
@@ -49,6 +52,17 @@ PROGRAMS = {
         lower=-3, upper=3,
     ),
     "softplus": lambda: softplus(3),
+    "semidefinite": lambda: ConicProgram(  # of trace 1
+        A_eq=[[1, 0, 1, 0, 0, 1]], b_eq=[1], cones=Semidefinite.of_variables(PLACES, 6), lower=-np.inf
+    ),
+    "semidefinite and second-order": lambda: ConicProgram(
+        cones=[
+            SecondOrder(np.eye(6), d=1.5),
+            Semidefinite.of_variables(PLACES, 6),
+            Semidefinite.of_variables([[0, 5], [5, 2]], 6),
+        ],
+        lower=-1, upper=1,
+    ),
     "linear": lambda: ConicProgram(RNG.uniform(size=(3, 5)), np.ones(3), upper=1.0),
 }  # fmt: skip
 
@@ -84,7 +98,7 @@ def test_duals_certify_every_row_and_values_are_those_of_clarabel(name):
 def assert_inside(cones, rows, dual):
     start = 0
     for kind, *size in cones:
-        part = rows[:, start : start + (size[0] if size else 3)].T
+        part = rows[:, start : start + n_rows_of(kind, *size)].T
         start += len(part)
         if kind == "NonnegativeConeT":
             assert (part >= 0).all()
@@ -93,6 +107,8 @@ def assert_inside(cones, rows, dual):
         elif kind == "ExponentialConeT":
             x, y, w = (part[0] - part[1], -part[0], part[2]) if dual else part
             assert (y * np.log(w / y) >= x - 1e-12).all()
+        elif kind == "PSDTriangleConeT":
+            assert (np.linalg.eigvalsh(matrices(part.T)) >= -1e-14).all()
 
 
 def test_a_ball_has_its_closed_form_and_zero_costs_the_centre():
@@ -106,7 +122,7 @@ def test_a_ball_has_its_closed_form_and_zero_costs_the_centre():
 @pytest.mark.parametrize(
     "problem",
     [
-        lambda: ConicProgram(cones=Semidefinite.of_variables([[0, 1], [1, 2]], 3), lower=-1, upper=1),
+        lambda: ConicProgram(cones=ConeRows(csr_array(-np.eye(3)), np.zeros(3), (("PowerConeT", 0.5),)), upper=1),
         lambda: ConicProgram(cones=SecondOrder([[1.0, 0.0]], c=[0.0, 1.0])),  # unbounded to one side
         lambda: ConicProgram(cones=SecondOrder(np.eye(2), b=[-1.0, 0.0], d=1.0), upper=[0.0, 1.0]),  # one point
         lambda: ConicProgram(A_eq=np.eye(2), b_eq=[0.5, 0.5], cones=SecondOrder(np.eye(2), d=1.0)),  # no freedom

@@ -1,9 +1,10 @@
 """Optimal points of a conic program with few variables for many rows of costs, by steps along the central path.
 
 The program is `min q·u` over `s = b - A u in K`, its dual `max -b·z` over `q + Aᵀz = 0`, `z in K*`. `K` is a product of
-linear, second-order and exponential cones, with the barrier `f`. Every row starts in the analytic centre of the region,
-where `f(s)` is least and `Aᵀ∇f(s) = 0`. From there on the slacks are exact, and the primal-dual method has to lower the
-gap `s·z` and the residual `r = q + Aᵀz` alone. A step solves, with a matrix `M` of the cones for which `M s = z`,
+linear, second-order, exponential and semidefinite cones, with the barrier `f`. Every row starts in the analytic centre
+of the region, where `f(s)` is least and `Aᵀ∇f(s) = 0`. From there on the slacks are exact, and the primal-dual method
+has to lower the gap `s·z` and the residual `r = q + Aᵀz` alone. A step solves, with a matrix `M` of the cones for which
+`M s = z`,
 
     Aᵀdz = -(1 - σ) r,    ds = -A du,    M ds + dz = -z - σμ∇f(s) + correction,
 
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from decidewise.polyhedra import exponential_cone, second_order_cone
+from decidewise.polyhedra import exponential_cone, second_order_cone, semidefinite_cone
 from decidewise.runtime.kernels import kernel
 
 compiled, inner = kernel(error_model="numpy"), kernel(error_model="numpy", inner=True)
@@ -23,10 +24,12 @@ longest_in_second_order, set_second_order = second_order_cone.longest_step, seco
 correct_second_order, square_after = second_order_cone.correct, second_order_cone.square_after
 longest_in_exponential, exponential_scaling = exponential_cone.longest_step, exponential_cone.scaling
 exponential_correction = exponential_cone.correction
+longest_in_semidefinite, set_semidefinite = semidefinite_cone.longest_step, semidefinite_cone.set_scaled
+correct_semidefinite, size_of = semidefinite_cone.correct, semidefinite_cone.size_of
 shadow_of_slacks, shadow_of_duals = exponential_cone.shadow_of_slacks, exponential_cone.shadow_of_duals
 
 #: The kinds of cones.
-LINEAR, SECOND_ORDER, EXPONENTIAL = 0, 1, 2
+LINEAR, SECOND_ORDER, EXPONENTIAL, SEMIDEFINITE = 0, 1, 2, 3
 
 _MOST_STEPS = 60
 _STEP_FRACTION = 0.99  # of the longest step, which ends at the boundary
@@ -51,6 +54,11 @@ def follow(  # type: ignore[no-untyped-def]
     r, du, change = np.empty(n), np.empty(n), np.empty(n)
     ds, dz, g, frame = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
     shadows, work = np.empty((2, m)), np.empty((3, m))
+    largest = 0
+    for c in range(len(kinds)):
+        if kinds[c] == SEMIDEFINITE:
+            largest = max(largest, size_of(starts[c], starts[c + 1]))
+    matrices = np.empty((5, largest, largest))
     for row in range(len(costs)):
         q, u, s, z = costs[row], points[row], slacks[row], duals[row]
         for j in range(n):
@@ -76,17 +84,32 @@ def follow(  # type: ignore[no-untyped-def]
             if error <= aim:
                 break
             rounds = 1 if error > _ROUNDING else 2
-            _scale(s, z, A, kinds, starts, shadows, MA, frame, change)
+            if not _scale(s, z, A, kinds, starts, shadows, MA, frame, change, matrices):
+                break
             _set_product(A, MA, K)
             if not _factorise(K):
                 break
             for i in range(m):
                 g[i] = -z[i]
             _move(A, MA, K, r, 1.0, g, rounds, du, ds, dz, change)
-            share = 1 - (1 - _longest_step(s, z, ds, dz, kinds, starts)) ** 3 if length > _SHORT else 0.0
-            _correct(s, z, ds, dz, kinds, starts, shadows, frame, (1 - share) * gap / degree, share * share, g, work)
+            share = 1 - (1 - _longest_step(s, z, ds, dz, kinds, starts, matrices)) ** 3 if length > _SHORT else 0.0
+            _correct(
+                s,
+                z,
+                ds,
+                dz,
+                kinds,
+                starts,
+                shadows,
+                frame,
+                (1 - share) * gap / degree,
+                share * share,
+                g,
+                work,
+                matrices,
+            )
             _move(A, MA, K, r, share, g, rounds, du, ds, dz, change)
-            length = _STEP_FRACTION * _longest_step(s, z, ds, dz, kinds, starts)
+            length = _STEP_FRACTION * _longest_step(s, z, ds, dz, kinds, starts, matrices)
             length = _stay_near(s, z, ds, dz, kinds, starts, degree, length, shadows)
             if not length > _SHORTEST:
                 break
@@ -109,8 +132,8 @@ def times(rows, matrix):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _scale(s, z, A, kinds, starts, shadows, MA, frame, along):  # type: ignore[no-untyped-def]
-    """Set `MA` to `M A`."""
+def _scale(s, z, A, kinds, starts, shadows, MA, frame, along, matrices):  # type: ignore[no-untyped-def]
+    """Set `MA` to `M A`; return whether there is an `M`, as rounding leaves one."""
     n = A.shape[1]
     for c in range(len(kinds)):
         first, end = starts[c], starts[c + 1]
@@ -121,6 +144,9 @@ def _scale(s, z, A, kinds, starts, shadows, MA, frame, along):  # type: ignore[n
                     MA[i, j] = factor * A[i, j]
         elif kinds[c] == SECOND_ORDER:
             set_second_order(s, z, A, first, end, MA, frame, along)
+        elif kinds[c] == SEMIDEFINITE:
+            if not set_semidefinite(s, z, A, first, end, MA, matrices):
+                return False
         else:
             m00, m01, m02, m11, m12, m22 = exponential_scaling(s, z, shadows, first)
             for j in range(n):
@@ -128,6 +154,7 @@ def _scale(s, z, A, kinds, starts, shadows, MA, frame, along):  # type: ignore[n
                 MA[first, j] = m00 * a0 + m01 * a1 + m02 * a2
                 MA[first + 1, j] = m01 * a0 + m11 * a1 + m12 * a2
                 MA[first + 2, j] = m02 * a0 + m12 * a1 + m22 * a2
+    return True
 
 
 @inner
@@ -157,7 +184,7 @@ def _move(A, MA, K, r, share, g, rounds, du, ds, dz, change):  # type: ignore[no
 
 
 @inner
-def _correct(s, z, ds, dz, kinds, starts, shadows, frame, target, weight, g, work):  # type: ignore[no-untyped-def]
+def _correct(s, z, ds, dz, kinds, starts, shadows, frame, target, weight, g, work, matrices):  # type: ignore[no-untyped-def]
     """Set `g` to `-z - target ∇f(s)` and the weighted correction for what the step `ds`, `dz` is to second order."""
     for c in range(len(kinds)):
         first, end = starts[c], starts[c + 1]
@@ -166,6 +193,8 @@ def _correct(s, z, ds, dz, kinds, starts, shadows, frame, target, weight, g, wor
                 g[i] = (target - weight * ds[i] * dz[i]) / s[i] - z[i]
         elif kinds[c] == SECOND_ORDER:
             correct_second_order(s, z, ds, dz, first, end, frame, target, weight, g, work)
+        elif kinds[c] == SEMIDEFINITE:
+            correct_semidefinite(s, z, ds, dz, first, end, target, weight, g, matrices)
         else:
             second = exponential_correction(
                 s[first], s[first + 1], s[first + 2], ds[first], ds[first + 1], ds[first + 2], dz[first], dz[first + 1],
@@ -176,7 +205,7 @@ def _correct(s, z, ds, dz, kinds, starts, shadows, frame, target, weight, g, wor
 
 
 @inner
-def _longest_step(s, z, ds, dz, kinds, starts):  # type: ignore[no-untyped-def]
+def _longest_step(s, z, ds, dz, kinds, starts, matrices):  # type: ignore[no-untyped-def]
     """Return the longest step, at most 1, that stays in all cones."""
     length = 1.0
     for c in range(len(kinds)):
@@ -197,6 +226,9 @@ def _longest_step(s, z, ds, dz, kinds, starts):  # type: ignore[no-untyped-def]
             length = longest_in_exponential(
                 z[i] - z[i + 1], -z[i], z[i + 2], dz[i] - dz[i + 1], -dz[i], dz[i + 2], length
             )
+        elif kinds[c] == SEMIDEFINITE:
+            length = longest_in_semidefinite(s, ds, starts[c], starts[c + 1], length, matrices)
+            length = longest_in_semidefinite(z, dz, starts[c], starts[c + 1], length, matrices)
     return length
 
 
@@ -209,7 +241,7 @@ def _stay_near(s, z, ds, dz, kinds, starts, degree, length, shadows):  # type: i
     c, mu = 0, -1.0
     while c < len(kinds) and length > _SHORTEST:
         i, end = starts[c], starts[c + 1]
-        near = kinds[c] == LINEAR
+        near = kinds[c] in (LINEAR, SEMIDEFINITE)
         if mu < 0 and not near:
             mu = 0.0
             for k in range(len(s)):

@@ -13,13 +13,17 @@ from scipy.linalg import qr, solve_triangular
 from scipy.sparse import csc_array
 
 from decidewise.checks import FloatArray
-from decidewise.polyhedra.central_path import EXPONENTIAL, LINEAR, SECOND_ORDER, follow, times
+from decidewise.polyhedra.central_path import EXPONENTIAL, LINEAR, SECOND_ORDER, SEMIDEFINITE, follow, times
 from decidewise.polyhedra.exponential_cone import hessian, shadow_of_slacks
+from decidewise.polyhedra.semidefinite_cone import matrices, triangles
 from decidewise.scaling import norms
 
 IntArray = npt.NDArray[np.int64]
 
-_KINDS = {"NonnegativeConeT": LINEAR, "SecondOrderConeT": SECOND_ORDER, "ExponentialConeT": EXPONENTIAL}
+_KINDS = {
+    "NonnegativeConeT": LINEAR, "SecondOrderConeT": SECOND_ORDER, "ExponentialConeT": EXPONENTIAL,
+    "PSDTriangleConeT": SEMIDEFINITE,
+}  # fmt: skip
 _EQUATIONS = "ZeroConeT"
 #: Up to this much work a step is faster with dense matrices than Clarabel's with sparse ones.
 _MOST_WORK = 50_000
@@ -71,10 +75,11 @@ class CentredRegion:
 
         There is none if it is large, flat or unbounded, or has cones of other kinds.
         """
-        names, sizes = [kind for kind, *_ in cones], [size[0] if size else 3 for _, *size in cones]
+        names = [kind for kind, *_ in cones]
         m, n = A.shape
         if not {*names} <= {*_KINDS, _EQUATIONS} or {*names} <= {_EQUATIONS} or m * n**2 > _MOST_WORK:
             return None
+        sizes = [n_rows_of(*kind) for kind in cones]
         is_equation = np.repeat([name == _EQUATIONS for name in names], sizes)
         rows, equations = np.flatnonzero(~is_equation), np.flatnonzero(is_equation)
         dense = A.toarray()
@@ -94,8 +99,9 @@ class CentredRegion:
     @cached_property
     def degree(self) -> float:
         """The parameter of the barrier: `μ` is the gap divided by this."""
-        by_kind = np.where(self.kinds == SECOND_ORDER, 1, np.diff(self.starts))
-        return float(by_kind.sum())
+        sizes = np.diff(self.starts)
+        by_kind = {LINEAR: sizes, SECOND_ORDER: 1, EXPONENTIAL: 3, SEMIDEFINITE: np.sqrt(2 * sizes).astype(int)}
+        return float(sum(np.where(self.kinds == kind, degree, 0).sum() for kind, degree in by_kind.items()))
 
     def solve(
         self, costs: FloatArray, aim: float, accepted: float
@@ -115,6 +121,13 @@ class CentredRegion:
         all_slacks[:, self.rows], all_duals[:, self.rows] = slacks, duals
         all_duals[:, self.equations] = times(costs, self.prices[0]) + times(duals, self.prices[1])
         return solved, self.origin + times(points, np.ascontiguousarray(self.basis.T)), all_slacks, all_duals
+
+
+def n_rows_of(kind: str, *size: Any) -> int:
+    """Return how many rows a cone has."""
+    if kind == "PSDTriangleConeT":
+        return int(size[0] * (size[0] + 1) // 2)
+    return int(size[0]) if size else 3
 
 
 def _solutions(E: FloatArray, e: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
@@ -172,6 +185,13 @@ def _barrier(s: FloatArray, kinds: IntArray, starts: IntArray) -> tuple[FloatArr
                 return None
             shadow[first:end] = along = signs * part / square
             bent[first:end, first:end] = 2 * np.outer(along, along) - np.diag(signs) / square
+        elif kind == SEMIDEFINITE:
+            S = matrices(part)
+            if not np.linalg.eigvalsh(S)[0] > 0:
+                return None
+            inverse: FloatArray = np.linalg.inv(S)
+            shadow[first:end] = triangles(inverse)
+            bent[first:end, first:end] = triangles(inverse @ matrices(np.eye(len(part))) @ inverse)
         else:
             if not (part[1] > 0 and part[2] > 0 and part[1] * np.log(part[2] / part[1]) > part[0]):
                 return None

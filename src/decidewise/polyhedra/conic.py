@@ -1,8 +1,8 @@
 """Optimal points of a conic program, for many rows of costs.
 
-A region with few variables that has an analytic centre is solved from there (see `central_path`), in a third to half of
-the time. All others, and rows where that does not reach the accuracy, are solved by Clarabel, which is set up once for
-a region and starts anew for every row, so that an answer depends on its own row alone. It runs without presolve and
+A region with few variables that has an analytic centre is solved from there (see `central_path`), in a quarter to half
+of the time. All others, and rows where that does not reach the accuracy, are solved by Clarabel, which is set up once
+for a region and starts anew for every row, so that an answer depends on its own row alone. It runs without presolve and
 without splitting semidefinite cones: after these it takes no new costs.
 """
 
