@@ -1,16 +1,14 @@
 """Time conic programs of CVXPY, taken over once, against CVXPY that sets a parameter and solves row by row.
 
-Run: `python speed/conic_program.py`. Target: at least 20 times as fast, to the same values. Both sides end in Clarabel,
-and ours aims at 1e-10 where CVXPY's default is 1e-8. The lines "Clarabel by itself" have what it takes of our time,
-with new costs for a region that is set up once: whoever calls it cannot be faster. That bounds the ratio of these four
-problems by 10 to 23 on one core: for a row CVXPY takes 1.4 to 2.5 ms and Clarabel 0.06 to 0.17 ms, in 6 to 15 steps of
-5 to 18 µs each; what is around it takes 5 %. Equilibration, ordering and memory are those of the region and are kept
-from row to row. Other factorisations, fewer rounds of refinement and no regularisation change its time by -10 to +5 %,
-and an aim of 1e-8 by -10 to -30 %; without refinement it gets no further than 1e-5 on second-order cones.
+Run: `python speed/conic_program.py`. Target: at least 20 times as fast, to the same values. CVXPY ends in Clarabel, and
+so does ours where it does not follow the central path itself, as it does in small regions
+(`decidewise.polyhedra.central_path`); ours aims at 1e-10 where CVXPY's default is 1e-8. The lines "Clarabel by itself"
+have what Clarabel takes to solve the same rows with the same aim, for a region that is set up once: 0.06 to 0.17 ms in
+6 to 15 steps, of the 1.4 to 2.5 ms of CVXPY. Nobody who calls it gets beyond 10 to 23 times on one core.
 
 Processor time counts all threads, but no other processes of the machine; both sides take turns. The lines "both cores"
 have `ParallelProblem` with two workers, by the clock on the wall: run them on a machine that does nothing else. Threads
-would do as well as processes, since Clarabel releases Python's lock.
+would do as well as processes, since Clarabel and kernels release Python's lock.
 """
 
 from time import perf_counter, process_time
@@ -74,7 +72,7 @@ def compare(bench, turns):
             return values
 
         values_by_cvxpy(costs[:1])
-        problem.solve(costs[:1])
+        problem.solve(costs[:1])  # compiles, if need be
         times, alone = np.zeros(3), _Clarabel(problem._solver.region, *_ATTEMPTS[0])
         for start in range(0, len(costs), ROWS):
             few = costs[start : start + THEIR_ROWS]
@@ -92,7 +90,7 @@ def compare(bench, turns):
         ours, clarabel, theirs = (Measured(seconds, "processor", turns) for seconds in times)
         same = "same values to 1e-6"
         bench.claim(f"{what}, a row", ours, theirs, peer="CVXPY, Clarabel", at_least=20, same=same)
-        bench.claim(f"{what}, a row", ours, clarabel, peer="Clarabel by itself", limit=True, same="a part of ours")
+        bench.claim(f"{what}, a row", ours, clarabel, peer="Clarabel by itself", limit=True, same="same rows, same aim")
 
         both, many = ParallelProblem(problem, n_jobs=2), np.tile(costs, (1 + 1_000 // len(costs), 1))
         both.solve(costs[:ROWS])  # starts the workers

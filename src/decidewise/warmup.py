@@ -14,12 +14,14 @@ from decidewise.models.linear.blocks import RowBlocks
 from decidewise.models.linear.column_sums import column_sums
 from decidewise.problems import (
     Assignment,
+    ConicProgram,
     Inventory,
     Knapsack,
     LinearProgram,
     MinCostFlow,
     Portfolio,
     Problem,
+    SecondOrder,
     ShortestPath,
     Storage,
     TravellingSalesman,
@@ -68,6 +70,7 @@ def _tasks() -> dict[str, Callable[[], None]]:
         "storage by row": lambda: _solve(Storage(4, 1.0, [2.0] * 5)),
         "routes": lambda: _solve(VehicleRouting([1.0, 1.0, 1.0, 1.0], 3.0, 2)),
         "linear programs": lambda: _solve(LinearProgram(weights[:, :6], [20.0, 20.0], upper=1, sense="max")),
+        "conic programs": lambda: _solve(ConicProgram(upper=1, cones=[SecondOrder(np.eye(3), d=1.2)])),
         "tours": lambda: _solve(tour),
         "CaVE": lambda: _train(path, "cave"),
         "CaVE+": lambda: _train(path, "cave+"),

@@ -19,7 +19,7 @@ from decidewise.evaluate import (
     regret_scorer,
 )
 from decidewise.evaluate.intervals import N_AT_ONCE, N_GROUPS
-from decidewise.problems import Ball, Knapsack, Problem, TopK
+from decidewise.problems import Ball, ConicProgram, Knapsack, Problem, Quadratic, TopK
 
 
 class Listed(Problem):
@@ -344,6 +344,15 @@ def test_the_gap_of_an_integer_solver_is_no_mistake():
     problem.better = 1 - 3e-4
     with pytest.warns(OptimalityWarning):
         decision_regret(problem, [[-1.0]], [[1.0]])
+
+
+def test_what_a_conic_solver_leaves_of_nothing_is_no_mistake():
+    """Where all returns are losses the best is to buy nothing, and a solver buys 1e-12 of something."""
+    problem = ConicProgram(cones=[Quadratic(np.eye(2), r=1.0)], sense="max")
+    returns = np.array([[-1.0, -2.0], [-0.5, -0.1], [3.0, 1.0]])
+    regret = decision_regret(problem, returns - [[0.1, 3.0], [2.0, 0.2], [0.0, 0.0]], returns)  # warnings are errors
+    np.testing.assert_allclose(regret, 0.0, atol=1e-8)
+    assert (problem.solve(returns)[:2] > 0).all()
 
 
 def test_groups_of_rows_give_the_interval_of_the_rows(monkeypatch):

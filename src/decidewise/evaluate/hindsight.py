@@ -19,13 +19,15 @@ from decidewise.checks import (
 )
 from decidewise.problems.base import Problem, as_problem, check_rows
 from decidewise.runtime.doubts import doubt
-from decidewise.scaling import unit_largest
+from decidewise.scaling import norms, unit_largest
 
 #: Decisions count as tied if their predicted values differ by less than this, relative to the largest entries.
 TIE_TOLERANCE = 1e-6
 #: A regret below minus this, relative to the values compared, comes neither from rounding nor from the gap of 1e-4 at
 #: which solvers of integer programs stop by default.
 OPTIMALITY_TOLERANCE = 1e-4
+#: What a conic solver leaves of a decision to do nothing, which has no value to compare with: relative to the costs.
+NOTHING = 1e-9
 
 
 def decision_regret(problem: Problem, prediction: Any, costs: Any, *, unambiguous: bool = False) -> FloatArray:
@@ -152,7 +154,8 @@ class Hindsight:
     def _warn_if_not_optimal(self, decisions: FloatArray, excess: FloatArray) -> None:
         below = np.flatnonzero(excess < 0)
         sizes = np.maximum(np.abs(self.costs[below] * decisions[below]).sum(axis=1), np.abs(self.best[below]))
-        better = below[excess[below] < -OPTIMALITY_TOLERANCE * sizes]
+        nothing = NOTHING * (norms(self.costs[below]) + np.abs(self.best).mean())
+        better = below[excess[below] < -OPTIMALITY_TOLERANCE * sizes - nothing]
         if len(better):
             # The message does not name the prediction, so that Python shows it once per row.
             wrong = "minimise" if self.problem.sense == "max" else "maximise"

@@ -19,7 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from decidewise.checks import FloatArray
+from decidewise.polyhedra.centred_region import n_rows_of
 from decidewise.polyhedra.conic import ConicRegion, ConicSolutions
+from decidewise.polyhedra.semidefinite_cone import matrices, triangles
 
 #: The cones with a boundary that is curved and smooth.
 CURVED = ("SecondOrderConeT", "ExponentialConeT", "PSDTriangleConeT")
@@ -70,10 +72,8 @@ class _Binding:
         smooth: list[_Smooth] = []
         first = 0
         for kind, *arguments in region.cones:
-            size = arguments[0] if arguments else 3
-            size = size * (size + 1) // 2 if kind == "PSDTriangleConeT" else size
-            rows = slice(first, first + size)
-            first += size
+            rows = slice(first, first + n_rows_of(kind, *arguments))
+            first = rows.stop
             if kind == "ZeroConeT":
                 linear += range(rows.start, rows.stop)
             elif kind == "NonnegativeConeT":
@@ -146,9 +146,9 @@ def _exponential(s: FloatArray, price: FloatArray) -> tuple[FloatArray, FloatArr
 
 def _semidefinite(rows: slice, s: FloatArray, z: FloatArray) -> _Smooth:
     """Return the constraint that keeps the rank of the matrix of slacks; none if it has full rank."""
-    eigenvalues, vectors = np.linalg.eigh(_matrices(s) - _matrices(z))  # of the slacks above zero, of the duals below
+    eigenvalues, vectors = np.linalg.eigh(matrices(s) - matrices(z))  # of the slacks above zero, of the duals below
     null, rest = vectors[:, eigenvalues < 0], vectors[:, eigenvalues >= 0]
-    return _Smooth(rows, _triangles(null.T @ _matrices(z) @ null), partial(_rank, null, rest))
+    return _Smooth(rows, triangles(null.T @ matrices(z) @ null), partial(_rank, null, rest))
 
 
 def _rank(V: FloatArray, U: FloatArray, s: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -156,30 +156,14 @@ def _rank(V: FloatArray, U: FloatArray, s: FloatArray, prices: FloatArray) -> tu
 
     With `W = V - U (UᵀSU)⁻¹ UᵀSV` its differential is `WᵀdS W`, and its second `-2 WᵀdS U (UᵀSU)⁻¹ UᵀdS W`.
     """
-    S = _matrices(s)
+    S = matrices(s)
     inner = U.T @ S @ U
     W = V - U @ np.linalg.solve(inner, U.T @ S @ V)
-    units = _matrices(np.eye(len(s)))
+    units = matrices(np.eye(len(s)))
     across = W.T @ units @ U
-    bent = _matrices(prices) @ across @ np.linalg.inv(inner)
+    bent = matrices(prices) @ across @ np.linalg.inv(inner)
     return (
-        -_triangles(V.T @ S @ W),
-        -_triangles(W.T @ units @ W).T,
+        -triangles(V.T @ S @ W),
+        -triangles(W.T @ units @ W).T,
         2 * np.einsum("aij,bij->ab", across, bent),
     )
-
-
-def _matrices(triangles: FloatArray) -> FloatArray:
-    """Return symmetric matrices (..., k, k) of upper triangles by columns, in which what counts twice is times √2."""
-    size = int(np.sqrt(2 * triangles.shape[-1]))
-    column, row = np.tril_indices(size)
-    entries = triangles / np.where(row == column, 1.0, np.sqrt(2.0))
-    matrices = np.zeros((*triangles.shape[:-1], size, size))
-    matrices[..., row, column] = matrices[..., column, row] = entries
-    return matrices
-
-
-def _triangles(matrices: FloatArray) -> FloatArray:
-    """Return what `_matrices` takes."""
-    column, row = np.tril_indices(matrices.shape[-1])
-    return np.asarray(matrices[..., row, column] * np.where(row == column, 1.0, np.sqrt(2.0)))

@@ -159,7 +159,7 @@ def test_costs_by_name_in_any_order(tmp_path):
         (
             "plan.lp",
             "min\n obj: x\nst\n c1: x + y >= 1\nbounds\n x <= 5\nsemi\n x\nend\n",
-            "a semi-continuous variable",
+            "plan.lp has a semi-continuous variable, x. Write it",
         ),
         ("plan.txt", PLAN, r"'plan.txt' must end in .mps, .lp"),
         ("plan.mps", PLAN.replace("price_a", "a").replace("price_b", "b"), "no variable matches costs='price_"),

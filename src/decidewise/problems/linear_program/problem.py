@@ -13,16 +13,15 @@ from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
 from decidewise.checks import FloatArray, as_array, as_number, as_positive, as_vector
 from decidewise.errors import SolverError
 from decidewise.polyhedra import Polyhedron
 from decidewise.polyhedra.highs import Solver
-from decidewise.polyhedra.program import Program
-from decidewise.problems.base import Problem, Sense
-from decidewise.problems.mapped_problem import EMPTY, MappedProblem, taken
+from decidewise.problems.base import Sense
+from decidewise.problems.linear_program.region import PolyhedralProblem
+from decidewise.problems.mapped_problem import EMPTY
 from decidewise.problems.mapped_problem.arguments import (
     Costs,
     SideNames,
@@ -33,20 +32,14 @@ from decidewise.problems.mapped_problem.arguments import (
     as_indices,
     as_integrality,
     as_known,
-    as_map,
     as_rows,
     as_two_sided,
-    count_rows,
     count_variables,
     is_map,
 )
-from decidewise.problems.wrappers.in_variables import InVariables
-
-#: What of a region may differ by row.
-_SIDES = ("b_ub", "b_eq", "lower", "upper")
 
 
-class LinearProgram(MappedProblem):
+class LinearProgram(PolyhedralProblem):
     """Minimise `costs·(M w) + known·w + offset` over `A_ub w <= b_ub`, `A_eq w = b_eq`, `lower <= w <= upper`.
 
     A decision is `M w`: how much of each predicted cost is paid. The variables `w` themselves, with their names, are in
@@ -55,8 +48,9 @@ class LinearProgram(MappedProblem):
     Ties: of all optimal vertices the one with the least `r·w`, where `r` are fixed random numbers between 1 and 2.
     In a program of up to 400 constraints costs are tied if they differ by less than 1e-12 of what is added up on either
     side, so that an answer depends on its row alone, also where costs are many decades apart. In one of up to 1,000
-    that holds where costs are more than seven decades apart, and such a row takes longer; else costs are tied if they
-    differ by less than about 1e-9 of the length of the row. Costs of 1e15 that forbid variables leave the choice among
+    that holds where costs are more than seven decades apart, and such a row takes longer. In all other rows, and in
+    larger programs, costs are tied if they differ by less than about 1e-9 of the length of the row: a decision is then
+    optimal for costs that differ from its own by so little. Costs of 1e15 that forbid variables leave the choice among
     the others exact where some decision pays none of them. With variables in whole numbers this vertex of the linear
     relaxation is the decision if it is whole. If not, HiGHS solves the row from the beginning, and ties go to the
     decision that it finds first; there, costs that forbid should stay below 1e6 times the others where every decision
@@ -129,8 +123,6 @@ class LinearProgram(MappedProblem):
     np.float64(0.9)
     """
 
-    is_polytope = True
-
     def __init__(
         self,
         A_ub: Any = None,
@@ -173,26 +165,6 @@ class LinearProgram(MappedProblem):
             by_row=self._bounds is not None,
         )
         self._check_not_empty()
-
-    def _set_region(self, region: Polyhedron, known: FloatArray) -> None:
-        """Keep constraints, bounds and known costs, to be minimised; what differs by row has one more axis in front."""
-        self._region, self._known = region, known
-        self.has_known = bool(known.any() or self._offset)
-        sides = {name: getattr(region, name) for name in _SIDES}
-        self.n_rows = count_rows(**sides, known=known)
-        by_row = count_rows(**sides)
-        # Every row as bounds of columns and rows, which is what HiGHS is told.
-        self._bounds = None
-        if by_row is not None:
-            wide = {name: np.broadcast_to(side, (by_row, side.shape[-1])) for name, side in sides.items()}
-            self._bounds = Program.of(replace(region, **wide))
-        size = np.maximum(np.abs(region.lower), np.abs(region.upper))
-        self.B_S = float(np.linalg.norm(abs(self._map) @ (size.max(axis=0) if size.ndim == 2 else size)))
-
-    def _program(self, *, relaxed: bool = False) -> Program:
-        """Return the program, or that of the first row, with its whole numbers unless `relaxed`."""
-        program = Program.of(self._region) if self._bounds is None else self._bounds.take(0)
-        return replace(program, integrality=None if relaxed else self._whole)
 
     @classmethod
     def from_milp(
@@ -330,14 +302,6 @@ class LinearProgram(MappedProblem):
             twin.__dict__.pop(name, None)
         return twin
 
-    def take(self, rows: Any) -> Self:
-        """Return the problem of some rows, with their sides, bounds and known costs."""
-        part = super().take(rows)
-        if self._bounds is not None:
-            part._region = replace(self._region, **{name: taken(getattr(self._region, name), rows) for name in _SIDES})
-            part._bounds = self._bounds.take(rows)
-        return part
-
     def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
         """Return `M w` of an optimal vertex of the linear relaxation for each row: (r, n_costs) -> (r, n_costs)."""
         return self._decisions(self._relaxation.minimize(self._objective(costs, 1.0), self._bounds))
@@ -350,62 +314,6 @@ class LinearProgram(MappedProblem):
         self._solver = solver(
             **{key: getattr(self._solver, key) for key in ("program", "time_limit", "gap", "keep_going")}
         )
-
-    @property
-    def polyhedron(self) -> Polyhedron | None:
-        """The region (or relaxation), where every variable has one predicted cost and nothing is known; else None."""
-        return None if self.no_polyhedron else self._region_of_decisions
-
-    @property
-    def relaxation(self) -> Polyhedron | None:
-        """The constraints without whole numbers, under the same conditions."""
-        return None if self._no_relaxation else self._region_of_decisions
-
-    @property
-    def in_variables(self) -> Problem:
-        """The program in its variables, where there is no polyhedron of its decisions: for CaVE and LAVA."""
-        if self.n_rows is not None or self.polyhedron is not None:
-            return self.lifted
-        twin = copy.copy(self)
-        for name in ("_order", "_region_of_decisions", "_spread"):
-            twin.__dict__.pop(name, None)
-        twin._map, twin.n_costs = as_map(None, self.names), self.n_variables
-        twin._known, twin._offset, twin.has_known = np.zeros(self.n_variables), 0.0, False
-        twin.is_integer = self._whole is not None and bool(self._whole.all())
-        return InVariables(twin, self._map, self._known)
-
-    @property
-    def no_polyhedron(self) -> str | None:
-        """Why there is no polyhedron, or None where there is one."""
-        if self._no_relaxation is None and self._solver.program.integrality is not None and not self.is_integer:
-            return "only some of its variables are in whole numbers"
-        return self._no_relaxation
-
-    @property
-    def _no_relaxation(self) -> str | None:
-        if self._bounds is not None:
-            return "its right-hand sides or bounds differ by row"
-        if self.has_known:
-            return "it has known costs beside the predicted ones"
-        if self._order is None:
-            return "its decisions are expressions of variables, or leave some variables out"
-        return None
-
-    @cached_property
-    def _order(self) -> npt.NDArray[np.int64] | None:
-        """The variable of each cost, where the map only puts all variables in order."""
-        is_order = self._map.shape[0] == self.n_variables and np.all(self._map.data == 1)
-        if is_order and np.array_equal(np.sort(self._map.indices), np.arange(self.n_variables)):
-            return self._map.indices.astype(np.int64) if np.all(np.diff(self._map.indptr) == 1) else None
-        return None
-
-    @cached_property
-    def _region_of_decisions(self) -> Polyhedron:
-        region, order = self._region, self._order
-        return Polyhedron(
-            region.A_ub[:, order], region.b_ub, region.A_eq[:, order], region.b_eq, region.lower[order],
-            region.upper[order],
-        )  # fmt: skip
 
     @cached_property
     def _relaxation(self) -> Solver:

@@ -203,18 +203,22 @@ def _check(model: highspy.HighsModel, path: Path) -> None:
     kinds = np.array([int(kind) for kind in lp.integrality_])
     if np.any(kinds > 1):
         raise InputError(
-            f"{path.name} has a semi-continuous variable, number {int(np.argmax(kinds > 1))}. Write it with a binary "
-            "one that switches it on."
+            f"{path.name} has a semi-continuous variable, {_name(lp, int(np.argmax(kinds > 1)))}. Write it with a "
+            "binary one that switches it on."
         )
     lower, upper = np.array(lp.col_lower_), np.array(lp.col_upper_)
     crossed = np.flatnonzero((upper < 0) & (lower == 0))
     if len(crossed):
         j = int(crossed[0])
-        name = lp.col_names_[j] if lp.col_names_ else f"number {j}"
         raise InputError(
-            f"{path.name}: variable {name} has the upper bound {upper[j]:g} and no lower one, which HiGHS takes as 0 "
-            "and others as minus infinity. Write the lower bound into the file (MI for minus infinity in an MPS file)."
+            f"{path.name}: variable {_name(lp, j)} has the upper bound {upper[j]:g} and no lower one, which HiGHS "
+            "takes as 0 and others as minus infinity. Write the lower bound into the file (MI for minus infinity in an "
+            "MPS file)."
         )
+
+
+def _name(lp: highspy.HighsLp, j: int) -> str:
+    return str(lp.col_names_[j]) if lp.col_names_ else f"number {j}"
 
 
 def _maximises_in_a_comment(path: Path, text: str) -> bool:

@@ -1,0 +1,175 @@
+"""The cone of semidefinite matrices in the primal-dual method of `central_path`.
+
+A matrix is kept as its upper triangle by columns, in which what counts twice is times √2. The barrier is
+`f = -log det S`. The scaling is `M X = ½ (Z X S⁻¹ + S⁻¹ X Z)`, for which `M S = Z` (Helmberg, Rendl, Vanderbei &
+Wolkowicz, "An interior-point method for semidefinite programming", 1996): it needs no eigenvalues, and small matrices
+take little else than their products. A cone has the rows `first` to `end - 1`; `matrices` are work space.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from decidewise.checks import FloatArray
+from decidewise.runtime.kernels import kernel
+
+inner = kernel(error_model="numpy", inner=True)
+
+_HALVINGS = 7  # of the interval in which the longest step is sought, to a hundredth
+
+
+@inner
+def size_of(first, end):  # type: ignore[no-untyped-def]
+    """Return the size `k` of matrices with triangles of this length."""
+    return int(np.sqrt(2.0 * (end - first)))
+
+
+@inner
+def set_scaled(s, z, A, first, end, MA, matrices):  # type: ignore[no-untyped-def]
+    """Set these rows of `MA` to `M A`; return whether the slacks are positive definite."""
+    k, n = size_of(first, end), A.shape[1]
+    Z, inverse, X = matrices[0], matrices[1], matrices[2]
+    if not _set_inverse(s, first, k, matrices):
+        return False
+    _unpack(z, first, k, Z)
+    for j in range(n):
+        _unpack(A[:, j], first, k, X)
+        _set_symmetric_product(Z, X, inverse, k, matrices)
+        _pack(matrices[3], first, k, MA[:, j])
+    return True
+
+
+@inner
+def correct(s, z, ds, dz, first, end, target, weight, g, matrices):  # type: ignore[no-untyped-def]
+    """Set `g` to `-z + target S⁻¹ - weight ½ (dZ dS S⁻¹ + S⁻¹ dS dZ)`."""
+    k = size_of(first, end)
+    dZ, inverse, dS = matrices[0], matrices[1], matrices[2]
+    _set_inverse(s, first, k, matrices)
+    _unpack(dz, first, k, dZ)
+    _unpack(ds, first, k, dS)
+    _set_symmetric_product(dZ, dS, inverse, k, matrices)
+    product = matrices[3]
+    for i in range(k):
+        for j in range(k):
+            product[i, j] = target * inverse[i, j] - weight * product[i, j]
+    _pack(product, first, k, g)
+    for i in range(first, end):
+        g[i] -= z[i]
+
+
+@inner
+def longest_step(s, ds, first, end, length, matrices):  # type: ignore[no-untyped-def]
+    """Return a step, at most `length`, that keeps the matrix positive definite, and is nearly the longest."""
+    k = size_of(first, end)
+    if _is_definite(s, ds, length, first, k, matrices[3]):
+        return length
+    short = 0.0
+    for _ in range(_HALVINGS):
+        middle = (short + length) / 2
+        if _is_definite(s, ds, middle, first, k, matrices[3]):
+            short = middle
+        else:
+            length = middle
+    return short
+
+
+@inner
+def _is_definite(s, ds, length, first, k, L):  # type: ignore[no-untyped-def]
+    """Factorise the matrix after a step; return whether there is a Cholesky factor `L`."""
+    root, entry = np.sqrt(0.5), first
+    for j in range(k):
+        for i in range(j + 1):
+            total = s[entry] + length * ds[entry]
+            entry += 1
+            if i < j:
+                total *= root
+            for h in range(i):
+                total -= L[j, h] * L[i, h]
+            if i < j:
+                L[j, i] = total / L[i, i]
+            elif total > 0:
+                L[j, j] = np.sqrt(total)
+            else:
+                return False
+    return True
+
+
+@inner
+def _set_inverse(s, first, k, matrices):  # type: ignore[no-untyped-def]
+    """Set the second of `matrices` to `S⁻¹`; return whether `S` is positive definite."""
+    inverse, L = matrices[1], matrices[3]
+    if not _is_definite(s, s, 0.0, first, k, L):
+        return False
+    half = matrices[4]  # L⁻¹
+    for j in range(k):
+        for i in range(j, k):
+            total = 1.0 if i == j else 0.0
+            for h in range(j, i):
+                total -= L[i, h] * half[h, j]
+            half[i, j] = total / L[i, i]
+    for i in range(k):
+        for j in range(i + 1):
+            total = 0.0
+            for h in range(i, k):
+                total += half[h, i] * half[h, j]
+            inverse[i, j] = inverse[j, i] = total
+    return True
+
+
+@inner
+def _set_symmetric_product(Z, X, inverse, k, matrices):  # type: ignore[no-untyped-def]
+    """Set the fourth of `matrices` to the symmetric part of `Z X S⁻¹`."""
+    out, half = matrices[3], matrices[4]
+    for i in range(k):
+        for j in range(k):
+            total = 0.0
+            for h in range(k):
+                total += Z[i, h] * X[h, j]
+            half[i, j] = total
+    for i in range(k):
+        for j in range(k):
+            total = 0.0
+            for h in range(k):
+                total += half[i, h] * inverse[h, j]
+            out[i, j] = total
+    for i in range(k):
+        for j in range(i):
+            out[i, j] = out[j, i] = (out[i, j] + out[j, i]) / 2
+
+
+@inner
+def _unpack(triangle, first, k, matrix):  # type: ignore[no-untyped-def]
+    root, entry = np.sqrt(0.5), first
+    for j in range(k):
+        for i in range(j):
+            matrix[i, j] = matrix[j, i] = root * triangle[entry]
+            entry += 1
+        matrix[j, j] = triangle[entry]
+        entry += 1
+
+
+@inner
+def _pack(matrix, first, k, triangle):  # type: ignore[no-untyped-def]
+    root, entry = np.sqrt(2.0), first
+    for j in range(k):
+        for i in range(j):
+            triangle[entry] = root * matrix[i, j]
+            entry += 1
+        triangle[entry] = matrix[j, j]
+        entry += 1
+
+
+def matrices(triangles: FloatArray) -> FloatArray:
+    """Return symmetric matrices (..., k, k) of triangles (..., k (k + 1) / 2)."""
+    size = int(np.sqrt(2 * triangles.shape[-1]))
+    column, row = np.tril_indices(size)
+    entries = triangles / np.where(row == column, 1.0, np.sqrt(2.0))
+    symmetric = np.zeros((*triangles.shape[:-1], size, size))
+    symmetric[..., row, column] = symmetric[..., column, row] = entries
+    return symmetric
+
+
+def triangles(symmetric: FloatArray) -> FloatArray:
+    """Return what `matrices` takes."""
+    column, row = np.tril_indices(symmetric.shape[-1])
+    return np.asarray(symmetric[..., row, column] * np.where(row == column, 1.0, np.sqrt(2.0)))
