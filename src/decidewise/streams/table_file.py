@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from decidewise.runtime.extras import require
 from decidewise.runtime.files import whole_file
+from decidewise.streams.ahead import read_ahead
 
 # Bytes of text that are parsed at once.
 _CSV_BYTES = 2**22
@@ -149,10 +151,10 @@ class ParquetTable(TableFile):
         from pyarrow import parquet  # noqa: PLC0415 - an optional dependency
 
         with parquet.ParquetFile(self.path) as file:
-            self.n_lines = file.metadata.num_rows
-            self._groups = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
-            schema = file.schema_arrow
-            return list(zip(schema.names, schema.types, strict=True))
+            self._metadata, schema = file.metadata, file.schema_arrow
+        self.n_lines = self._metadata.num_rows
+        self._groups = [self._metadata.row_group(group).num_rows for group in range(self._metadata.num_row_groups)]
+        return list(zip(schema.names, schema.types, strict=True))
 
     def _batches(self, numbers: Sequence[str], keys: Sequence[str], first_line: int, n_lines: int) -> Iterator[Any]:
         from pyarrow import parquet  # noqa: PLC0415 - an optional dependency
@@ -162,9 +164,14 @@ class ParquetTable(TableFile):
             before += self._groups[group]
             group += 1
         groups = list(range(group, len(self._groups)))
-        with parquet.ParquetFile(self.path, pre_buffer=False) as file:  # otherwise it reads all of the file ahead
-            batches = file.iter_batches(n_lines, row_groups=groups, columns=_once(numbers, keys)) if groups else ()
-            yield from _after(batches, first_line - before)
+        if not groups:
+            return
+        # Pre-buffered, it would read all of the file ahead.
+        with parquet.ParquetFile(self.path, metadata=self._metadata, pre_buffer=False) as file:
+            batches = file.iter_batches(n_lines, row_groups=groups, columns=_once(numbers, keys))
+            # A thread that only decodes does not wait while the columns of a batch are made arrays.
+            with closing(read_ahead(batches, 1)) as ahead:
+                yield from _after(ahead, first_line - before)
 
 
 class ArrowTable(TableFile):
@@ -236,9 +243,11 @@ class _NamedErrors:
 def _after(batches: Any, n_lines: int) -> Iterator[Any]:
     """Yield the lines of batches after the first `n_lines`."""
     for batch in batches:
-        if n_lines < batch.num_rows:
+        n_batch = batch.num_rows
+        if n_lines < n_batch:
             yield batch.slice(n_lines) if n_lines else batch
-        n_lines = max(0, n_lines - batch.num_rows)
+        del batch  # so that its memory serves the next one
+        n_lines = max(0, n_lines - n_batch)
 
 
 def _once(*names: Sequence[str]) -> list[str]:
