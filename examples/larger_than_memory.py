@@ -1,7 +1,7 @@
 """Fit, decide and evaluate a table that is eight times as large as the memory that the process may use.
 
-Run: `sudo python examples/larger_than_memory.py` (Linux, as root, who may limit memory; a few minutes, 6 GB of disk).
-A child process in a control group with a limit of 640 MB reads 5.1 GB of Parquet files. The kernel would kill it if it
+Run: `sudo python examples/larger_than_memory.py` (Linux, as root, who may limit memory; two minutes, 4 GB of disk).
+A child process in a control group with a limit of 480 MB reads 3.8 GB of Parquet files. The kernel would kill it if it
 held more; what the kernel keeps of files it gives back when memory is short.
 """
 
@@ -68,7 +68,7 @@ def limited(megabytes: int) -> Path:
     raise SystemExit("This system lets nobody limit memory here: run as root on Linux with control groups.")
 
 
-def main(megabytes: int = 640, times: int = 8, limit: bool = True) -> None:
+def main(megabytes: int = 480, times: int = 8, limit: bool = True) -> None:
     group = [limited(megabytes)] if limit else []
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -86,7 +86,7 @@ def main(megabytes: int = 640, times: int = 8, limit: bool = True) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--megabytes", type=int, default=640, help="the limit")
+    parser.add_argument("--megabytes", type=int, default=480, help="the limit")
     parser.add_argument("--times", type=int, default=8, help="how many times as large the files are")
     arguments = parser.parse_args()
     main(arguments.megabytes, arguments.times)
