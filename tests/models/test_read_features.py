@@ -1,4 +1,4 @@
-"""Features of a prediction are refused and converted as scikit-learn does it, though most of them are not read by it."""
+"""Features of a prediction are refused and converted as scikit-learn does, though most are not read by it."""
 
 import warnings
 
