@@ -1,5 +1,7 @@
 """A bar appears only where someone looks and has waited, and the items pass through in any case."""
 
+import re
+
 import numpy as np
 from rich.console import Console
 
@@ -55,7 +57,12 @@ def test_a_bar_of_bytes_counts_what_is_read_of_a_table(monkeypatch, capsys, tmp_
         bar.advance(500_000)
     shown = capsys.readouterr().err
     assert "0.5/2.0 MB" in shown
+    assert "rows/s" not in shown
     assert "-:--:--" in shown or "0:00:0" in shown  # the time left
+    with progress.ByteBar("Reading", 2_000_000, patience=0.0) as bar:
+        bar.begin -= 10.0
+        bar.advance(500_000, 100_000)
+    assert re.search(r"0\.5/2\.0 MB +(10,000|9,\d\d\d) rows/s", capsys.readouterr().err)
 
     bars = []
     monkeypatch.setattr(files, "ByteBar", lambda *arguments: bars.append(progress.ByteBar(*arguments)) or bars[-1])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from functools import partial
 from time import perf_counter
 from typing import Self, TypeVar
 
@@ -60,7 +59,7 @@ class RowBar:
 
     def __init__(self, description: str, total: int | None, *, done: int = 0, patience: float = 1.0) -> None:
         self.description, self.total, self.patience = description, total, patience
-        self.first = self.done = done
+        self.done, self.n_rows = done, 0
         self.begin = perf_counter()
         self.progress: Progress | None = None
 
@@ -71,34 +70,40 @@ class RowBar:
         if self.progress is not None and not self.progress.disable:
             self.progress.stop()
 
-    #: What the bar shows between itself and the time left.
-    column: Callable[[], ProgressColumn] = partial(
-        TextColumn, "{task.completed:,} rows, {task.fields[speed]:,.0f} rows/s"
-    )
+    def columns(self) -> tuple[ProgressColumn, ...]:
+        """Return what the bar shows between itself and the time left."""
+        return (TextColumn("{task.completed:,} rows, {task.fields[speed]}"),)
 
-    def advance(self, n: int) -> None:
-        """Count more rows."""
+    def advance(self, n: int, n_rows: int | None = None) -> None:
+        """Count more of what the bar counts, and more rows, if it counts something else."""
         self.done += n
+        self.n_rows += n if n_rows is None else n_rows
         seconds = perf_counter() - self.begin
+        speed = f"{self.n_rows / max(seconds, 1e-9):,.0f} rows/s" if self.n_rows else ""
         if self.progress is None and seconds > self.patience:
             console = Console(stderr=True)
             self.progress = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),
-                self.column(),
+                *self.columns(),
                 TimeRemainingColumn(),
                 console=console,
                 transient=True,
                 disable=bool(_silenced) or not (console.is_terminal or console.is_jupyter),
             )
+            self.task = self.progress.add_task(self.description, total=self.total, completed=self.done, speed=speed)
             self.progress.start()
-            self.task = self.progress.add_task(self.description, total=self.total, speed=0.0)
         if self.progress is not None:
-            speed = (self.done - self.first) / max(seconds, 1e-9)
             self.progress.update(self.task, completed=self.done, speed=speed)
 
 
 class ByteBar(RowBar):
-    """A bar with the bytes read and the time left."""
+    """A bar with the bytes read, rows per second if they are counted, and the time left."""
 
-    column = DownloadColumn
+    def columns(self) -> tuple[ProgressColumn, ...]:
+        """Return what the bar shows between itself and the time left."""
+        return DownloadColumn(), TextColumn("{task.fields[speed]}")
+
+    def advance(self, n: int, n_rows: int | None = 0) -> None:
+        """Count more bytes, and the rows in them."""
+        super().advance(n, n_rows)

@@ -73,6 +73,15 @@ def test_other_formats(write, table, folder, tmp_path):
     assert close(parameters(found)[:, 1:], parameters(WiseRegressor().fit(table.X, table.costs))[:, 1:])
 
 
+def test_the_rows_of_a_text_are_estimated_for_the_time_left(table, tmp_path):
+    csv.write_csv(pa.concat_tables([table.arrow] * 4), tmp_path / "a.csv")
+    source = FileRows(tmp_path, **COLUMNS)
+    assert source.n_rows is None
+    assert abs(source.n_rows_about / 12_000 - 1) < 0.01
+    source.reduce(lambda rows: (np.array(len(rows)),))
+    assert source.n_rows == source.n_rows_about == 12_000
+
+
 @pytest.mark.parametrize("compression", ["uncompressed", "lz4"])
 def test_arrow_files_are_mapped_only_if_their_batches_are_large(compression, table, tmp_path, monkeypatch):
     feather.write_feather(table.arrow, tmp_path / "a.arrow", compression=compression, chunksize=800)

@@ -16,6 +16,8 @@ from decidewise.streams.ahead import read_ahead
 
 # Bytes of text that are parsed at once, and most bytes of a batch of an Arrow file that is read as a whole.
 _CSV_BYTES, _BATCH_BYTES = 2**22, 2**26
+# Bytes of text whose lines are counted to estimate those of all of it.
+_HEAD_BYTES = 2**16
 # Bytes of a row group of a Parquet file beyond which it is read in parts, of so many bytes of each column.
 _GROUP_BYTES, _BUFFER_BYTES = 2**25, 2**18
 
@@ -61,6 +63,8 @@ class TableFile(ABC):
         All columns.
     n_lines : int or None
         None if it is not known without reading the file.
+    n_lines_about : int or None
+        An estimate of it, from the first lines of a text, for the time left.
     stamp : (int, int)
         Size and time of change, to see whether the file changes.
     """
@@ -68,6 +72,7 @@ class TableFile(ABC):
     KINDS: ClassVar = (".parquet", ".pq", ".arrow", ".feather", ".ipc", ".csv")
 
     n_lines: int | None = None
+    n_lines_about: int | None = None
     _is_mapped = False
 
     def __init__(self, path: Path) -> None:
@@ -223,6 +228,9 @@ class CsvTable(TableFile):
     def _open(self) -> list[tuple[str, Any]]:
         from pyarrow import csv  # noqa: PLC0415 - an optional dependency
 
+        with self.path.open("rb") as text:
+            head = text.read(_HEAD_BYTES)
+        self.n_lines_about = self.stamp[0] * head.count(b"\n") // max(1, len(head))
         with csv.open_csv(self.path, read_options=csv.ReadOptions(block_size=_CSV_BYTES)) as file:
             return list(zip(file.schema.names, file.schema.types, strict=True))
 
