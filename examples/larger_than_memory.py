@@ -37,7 +37,7 @@ print(f"decide: {time.perf_counter() - start:.0f} s", flush=True)
 print(f"regret: {evaluate_files(model, problem, folder)}")
 status = Path("/proc/self/status").read_text()
 peak, files = (int(status.partition(name)[2].split()[0]) / 1024 for name in ("VmHWM:", "RssFile:"))
-print(f"most memory of the process: {peak:.0f} MB, with {files:.0f} MB of libraries, which the kernel can drop and read again")
+print(f"most memory of the process: {peak:.0f} MB, with {files:.0f} MB of libraries, which the kernel can drop")
 """
 
 
