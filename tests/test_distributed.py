@@ -236,10 +236,55 @@ def test_bad_input_needs_no_cluster(data):
     ):
         with pytest.raises(ValueError, match=expected):
             distributed.fit(WiseRegressor(), *arguments)
+    whole = dask.delayed((X[:90], costs[:90]))
+    for second, expected in (
+        ((X[:90],), "^partition 1 has no costs, and a fit needs them"),
+        ((X[:90], np.empty((90, 0))), "^partition 1 has no costs, and a fit needs them"),
+        (
+            (X[:90], costs[:90, :3]),
+            r"^partition 1 has rows of features \(5,\) and costs \(3,\); those of the first .*40",
+        ),
+        ((X[:90, :4], costs[:90]), r"^partition 1 has rows of features \(4,\) and costs \(40,\); those of the first"),
+        ((X[:90], np.full((90, 40), "n/a")), "^partition 1 must hold numbers: could not convert string to float"),
+    ):
+        with pytest.raises(ValueError, match=expected):
+            distributed.fit(WiseRegressor(), [whole, dask.delayed(second)])
     with pytest.raises(TypeError, match=r"got ndarray\. For rows in memory use the model's fit"):
         distributed.fit(WiseRegressor(), X, costs)
     with pytest.raises(ValueError, match="Knapsack differs by row"):
         distributed.evaluate(WiseRegressor(), Knapsack(np.ones((1, 40)), np.ones((1_000, 1))), rows, targets)
+
+
+def test_partitions_of_a_frame_that_are_empty_or_lack_costs(data):
+    X, costs, problem = data
+    pandas, frames = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    names = [f"x_{j}" for j in range(X.shape[1])] + [f"c_{j}" for j in range(costs.shape[1])]
+    table = pandas.DataFrame(np.hstack([X, costs]), columns=names)
+    columns = {"features": "x_*", "costs": "c_*"}
+
+    def fit(*parts):
+        parts = [dask.delayed(part) for part in parts]
+        frame = frames.from_delayed(parts, meta=table[:0], verify_meta=False)
+        return distributed.fit(WiseRegressor(), frame, **columns)
+
+    found = fit(table[:0], table[:500], table[:0], table[500:])
+    assert close(coefficients(found), coefficients(WiseRegressor().fit(X, costs)))
+    gap, text = table[:90].copy(), table[:90].astype(object)
+    gap.iloc[7, 6], text.iloc[7, 6] = np.nan, "n/a"
+    for bad, expected in (
+        (table[:90].drop(columns="c_1"), "^partition 1 has no column 'c_1'"),
+        (gap, r"^partition 1, row 7, column 'c_1' has no value, or NaN"),
+        (text, "^partition 1, column 'c_1' must hold numbers: could not convert string to float: 'n/a'"),
+    ):
+        with pytest.raises(ValueError, match=expected):
+            fit(table[:500], bad)
+    with pytest.raises(ValueError, match="there are no rows at all"):
+        fit(table[:0], table[:0])
+    rows, targets = (array.from_array(values, chunks=((0, 500, 0, 500), -1)) for values in (X, costs))
+    model = distributed.fit(WiseRegressor(), rows, targets)
+    assert close(coefficients(model), coefficients(found), 1e-12)
+    assert distributed.decide(model, problem, rows).compute().shape == costs.shape
+    assert distributed.evaluate(model, problem, rows, targets).n_rows == 1_000
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no process groups to kill")

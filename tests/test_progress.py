@@ -1,5 +1,6 @@
 """A line appears only where someone looks and has waited, and the items pass through in any case."""
 
+import re
 import sys
 from threading import Event
 
@@ -68,6 +69,11 @@ def test_a_bar_of_bytes_counts_what_is_read_of_a_table(monkeypatch, capsys, tmp_
     shown = capsys.readouterr().err
     assert "500.0 kB of 2.0 MB" in shown
     assert "left" in shown
+    assert "rows/s" not in shown
+    with progress.ByteBar("Reading", 2_000_000, patience=0.0) as bar:
+        bar.begin -= 10.0
+        bar.advance(500_000, 100_000)
+    assert re.search(r"\d,\d\d\d rows/s", capsys.readouterr().err)
 
     bars = []
     monkeypatch.setattr(files, "ByteBar", lambda *arguments: bars.append(progress.ByteBar(*arguments)) or bars[-1])

@@ -111,13 +111,22 @@ class RowBar(Line):
 
 
 class ByteBar(Line):
-    """A line that counts bytes."""
+    """A line that counts bytes, with rows per second if the rows in them are counted."""
+
+    n_rows = 0
+
+    def advance(self, n: int = 1, n_rows: int = 0) -> None:
+        """Count more bytes, and the rows in them."""
+        self.n_rows += n_rows
+        super().advance(n)
 
     @property
     def amount(self) -> str:
-        """How many bytes are done."""
+        """How many bytes are done, and how fast the rows are."""
         done = decimal(self.done)
-        return done if self.total is None else f"{done} of {decimal(self.total)}"
+        words = done if self.total is None else f"{done} of {decimal(self.total)}"
+        speed = self.n_rows / max(perf_counter() - self.begin, 1e-9)
+        return f"{words}, {speed:,.0f} rows/s" if self.n_rows else words
 
 
 class _Display:

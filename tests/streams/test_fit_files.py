@@ -73,6 +73,49 @@ def test_other_formats(write, table, folder, tmp_path):
     assert close(parameters(found)[:, 1:], parameters(WiseRegressor().fit(table.X, table.costs))[:, 1:])
 
 
+def test_the_rows_of_a_text_are_estimated_for_the_time_left(table, tmp_path):
+    csv.write_csv(pa.concat_tables([table.arrow] * 4), tmp_path / "a.csv")
+    source = FileRows(tmp_path, **COLUMNS)
+    assert source.n_rows is None
+    assert abs(source.n_rows_about / 12_000 - 1) < 0.01
+    source.reduce(lambda rows: (np.array(len(rows)),))
+    assert source.n_rows == source.n_rows_about == 12_000
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "lz4"])
+def test_arrow_files_are_mapped_only_if_their_batches_are_large(compression, table, tmp_path, monkeypatch):
+    feather.write_feather(table.arrow, tmp_path / "a.arrow", compression=compression, chunksize=800)
+    found = []
+    for most in (2**26, 1):
+        monkeypatch.setattr("decidewise.streams.table_file._BATCH_BYTES", most)
+        source = FileRows(tmp_path, **COLUMNS)
+        assert (source.files[0]._is_mapped, source.n_rows) == (most == 1, 3_000)
+        found.append(parameters(WiseRegressor().fit_rows(source)))
+    assert (found[0] == found[1]).all()
+
+
+CUT = """
+import os, sys
+from pathlib import Path
+from pyarrow import lib
+from decidewise.streams.table_file import open_arrow
+with open_arrow(Path(sys.argv[1])) as (file, is_mapped):
+    file.get_batch(0)
+    os.truncate(sys.argv[1], 100)
+    try:
+        print(file.get_batch(1)["x_0"].to_numpy().sum())
+    except (OSError, lib.ArrowException):
+        print("refused")
+"""
+
+
+def test_an_arrow_file_that_is_cut_between_a_check_and_a_read_does_not_end_the_process(table, tmp_path):
+    feather.write_feather(table.arrow, tmp_path / "a.arrow", compression="uncompressed", chunksize=800)
+    command = [sys.executable, "-c", CUT, tmp_path / "a.arrow"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, "refused"), done.stderr  # mapped, it would be killed by SIGBUS
+
+
 @pytest.mark.parametrize("model", [GeneralizedLinear("gamma"), WiseRegressor()], ids=repr)
 def test_digits_depend_on_the_blocks_alone(model, large, table, tmp_path, monkeypatch):
     parquet.write_table(table.arrow, tmp_path / "a.parquet")
@@ -397,15 +440,16 @@ print(in_blocks - before, peak() - before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is read")
-def test_memory_is_bounded_by_blocks_whatever_the_file(tmp_path):
+@pytest.mark.parametrize("group", [2**14, 2**21], ids=["many row groups", "one row group"])
+def test_memory_is_bounded_by_blocks_whatever_the_file(group, tmp_path):
     rng = np.random.default_rng(0)
     part = pa.table(
         {name: rng.random(2**14) for name in [*(f"x_{j}" for j in range(10)), *(f"c_{j}" for j in range(6))]}
     )
     for name, times in (("small", 17), ("large", 80)):
-        with parquet.ParquetWriter(tmp_path / f"{name}.parquet", part.schema, compression="none") as file:
-            for _ in range(times):
-                file.write_table(part)
+        rows = pa.concat_tables([part] * times)
+        options = {"row_group_size": group, "compression": "none", "use_dictionary": False}
+        parquet.write_table(rows, tmp_path / f"{name}.parquet", **options)
     size = (tmp_path / "large.parquet").stat().st_size
     assert size > 160e6
     command = [sys.executable, "-c", MEASURE, tmp_path / "large.parquet", tmp_path / "small.parquet"]

@@ -20,7 +20,7 @@ from decidewise.data.files import (
 )
 from decidewise.errors import InputError
 from decidewise.runtime.extras import require
-from decidewise.streams.table_file import what_changed
+from decidewise.streams.table_file import open_arrow, what_changed
 
 #: Bytes of numbers in one block, and of text that is parsed at once.
 _BLOCK_BYTES, _TEXT_BYTES = 2**22, 2**21
@@ -155,9 +155,7 @@ class FileBlocks:
 
             return list(parquet.read_schema(path).names)
         if kind == "arrow":
-            from pyarrow import ipc, memory_map  # noqa: PLC0415
-
-            with memory_map(str(path)) as mapped, ipc.open_file(mapped) as file:
+            with open_arrow(path) as (file, _):
                 return list(file.schema.names)
         check_text(path, self.separator, self.decimal, self.encoding)
         with self._open_text(path) as file:
@@ -188,17 +186,17 @@ class FileBlocks:
                 for batch in file.iter_batches(self.block_rows, columns=list(self.names)):
                     yield pa.Table.from_batches([batch]), size * batch.num_rows // n_rows
         elif kind == "arrow":
-            from pyarrow import ipc  # noqa: PLC0415
-
-            with pa.memory_map(str(path)) as mapped, ipc.open_file(mapped) as file:
+            with open_arrow(path, self.names) as (file, is_mapped):
                 for place in range(file.num_record_batches):
+                    self._check_unchanged(path)
                     table = pa.Table.from_batches([file.get_batch(place)]).select(list(self.names))
                     share = size // file.num_record_batches
                     for first in range(0, table.num_rows, self.block_rows):
-                        self._check_unchanged(path)  # the system ends a process that reads beyond the end of a file
                         part = table.slice(first, self.block_rows)
-                        # Copied, since what is mapped can still change.
-                        yield part.take(np.arange(part.num_rows)), share * part.num_rows // table.num_rows
+                        if is_mapped:  # copied, since what is mapped can still change
+                            self._check_unchanged(path)  # the system ends a process that reads beyond the end of a file
+                            part = part.take(np.arange(part.num_rows))
+                        yield part, share * part.num_rows // table.num_rows
         else:
             with pa.OSFile(str(path)) as raw, self._open_text(path, raw, self._types) as file:
                 done = 0

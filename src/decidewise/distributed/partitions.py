@@ -64,9 +64,16 @@ class PartitionRows(RowSource):
             return finished
         token, code = uuid4().hex[:12], code_fingerprint()
         work = delayed(function, pure=False, traverse=False)
+        shape = _shape(self._first) if "_first" in vars(self) else None
         level = [
             delayed(on_partition, pure=False)(
-                work, part.blocks, part.number, part.columns, code, dask_key_name=f"partition-{part.number}-{token}"
+                work,
+                part.blocks,
+                part.number,
+                part.columns,
+                code,
+                shape,
+                dask_key_name=f"partition-{part.number}-{token}",
             )
             for part in self.partitions
         ]
@@ -100,19 +107,36 @@ class PartitionRows(RowSource):
         raise ValueError("there are no rows at all. Pass at least one partition with rows.")
 
 
-def on_partition(work: Callable[[Rows], Any], blocks: Any, number: int, columns: ColumnRoles | None, code: str) -> Any:
+def on_partition(
+    work: Callable[[Rows], Any],
+    blocks: Any,
+    number: int,
+    columns: ColumnRoles | None,
+    code: str,
+    shape: tuple[Any, Any] | None = None,
+) -> Any:
     """Return the work on the rows of a partition, or None if it has no rows; errors name the partition.
 
-    `code` is the fingerprint of the process that sends the work.
+    `code` is the fingerprint of the process that sends the work, and `shape` that of a row of the first partition.
     """
     check_same_code(code)
     # A model that was fitted on named columns asks for their names when it predicts.
     as_frame = isinstance(work, DecisionsOf | RegretOf) and hasattr(work.model, "feature_names_in_")
     rows = _as_rows(blocks, f"partition {number}", columns, as_frame)
     if len(rows):
+        if shape is not None and rows.costs is not None and _shape(rows) != shape:
+            raise ValueError(
+                f"{rows.origin} has rows of features {_shape(rows)[0]} and costs {_shape(rows)[1]}; those of the first "
+                f"partition are {shape[0]} and {shape[1]}. All partitions need the same columns."
+            )
         with located(rows):
             return work(rows)
     return np.empty((0, work.problem.n_costs)) if isinstance(work, DecisionsOf) else None
+
+
+def _shape(rows: Rows) -> tuple[Any, Any]:
+    """Return the shapes of the features and of the costs of one row."""
+    return tuple(rows.X.shape[1:]), None if rows.costs is None else tuple(rows.costs.shape[1:])
 
 
 def _head(rows: Rows) -> Rows:
@@ -132,17 +156,24 @@ def _as_rows(blocks: Any, origin: str, columns: ColumnRoles | None, as_frame: bo
         missing = [name for name in columns.numbers if name not in blocks.columns]
         if missing:
             raise ValueError(f"{origin} has no column {listed(missing)}. All partitions need the same columns.")
-        X = blocks[list(columns.features)]
-        X = X.astype(np.float64) if as_frame else X.to_numpy(dtype=np.float64)
-        costs = blocks[list(columns.costs)].to_numpy(dtype=np.float64) if columns.costs else None
-        weight = columns.sample_weight
-        weights = None if weight is None else blocks[weight].to_numpy(dtype=np.float64)
+        try:
+            X = blocks[list(columns.features)]
+            X = X.astype(np.float64) if as_frame else X.to_numpy(dtype=np.float64)
+            costs = blocks[list(columns.costs)].to_numpy(dtype=np.float64) if columns.costs else None
+            weight = columns.sample_weight
+            weights = None if weight is None else blocks[weight].to_numpy(dtype=np.float64)
+        except (TypeError, ValueError):
+            for name in columns.numbers:
+                _numbers(blocks[name], f"{origin}, column {name!r}")
+            raise
         return Rows(X, costs, weights, origin, columns=columns)
     if not isinstance(blocks, list | tuple) or not 1 <= len(blocks) <= 3:
         raise ValueError(f"{origin} must be a tuple (X, costs) or (X, costs, weights); it is {type(blocks).__name__}.")
     X, costs, weights = (_numbers(values, origin) for values in (*blocks, None, None)[:3])
     if X is None:
         raise ValueError(f"{origin} has no features.")
+    if costs is not None and costs.ndim == 2 and not costs.shape[1]:
+        costs = None
     lengths = [len(values) for values in (X, costs, weights) if values is not None]
     if len(set(lengths)) > 1:
         raise ValueError(f"{origin} has features, costs and weights of {lengths} rows; they must have the same rows.")

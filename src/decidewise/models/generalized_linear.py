@@ -21,7 +21,7 @@ from decidewise.checks import (
 )
 from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.models.estimator.cost_names import read_cost_names
-from decidewise.models.estimator.features import check_known_items, read_features
+from decidewise.models.estimator.features import check_fitted, check_known_items, read_features
 from decidewise.models.estimator.from_rows import FitsRows, describe
 from decidewise.models.estimator.only_if import only_if
 from decidewise.models.linear.blocks import Block, Blocks, RowBlocks, SummedBlocks
@@ -206,7 +206,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimato
 
     def predict(self, X: Any) -> FloatArray:
         """Return predictions of the shape of the targets: (n, d) or (n,)."""
-        check_is_fitted(self)
+        check_fitted(self, "coef_")
         X = read_features(self, X, reset=False, dtype=np.float64)
         if self.per_item != "none":
             check_known_items(self, X)

@@ -29,7 +29,7 @@ from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.models.estimator.changed_fit import ChangedFit, PredictedScale
 from decidewise.models.estimator.changed_stream import ChangedStream
 from decidewise.models.estimator.cost_names import read_cost_names
-from decidewise.models.estimator.features import read_features
+from decidewise.models.estimator.features import check_fitted, read_features
 from decidewise.models.estimator.from_rows import FitsRows
 from decidewise.models.estimator.items import predict_items
 from decidewise.models.estimator.only_if import only_if
@@ -217,7 +217,7 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, MultiOutputMixin, RegressorMix
 
         They have the size of the costs, but only with `lifted` do they estimate the costs of each row.
         """
-        check_is_fitted(self)
+        check_fitted(self, "estimator_")
         prediction = self._learned(X)
         costs = prediction[:, :-1] if self._lifts else prediction
         if self._lifts:

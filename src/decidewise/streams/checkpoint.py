@@ -111,8 +111,8 @@ class Checkpoint:
         except OSError as reason:
             raise OSError(
                 reason.errno,
-                f"the checkpoint could not be written ({reason.strerror}); an earlier one is still whole. Make room, "
-                "and the same call continues from it",
+                f"the checkpoint could not be written ({reason.strerror}); an earlier one, if there is any, is still "
+                "whole. Make room, and the same call continues from it",
                 str(self.path),
             ) from reason
         self._written = monotonic()

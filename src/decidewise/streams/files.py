@@ -130,16 +130,22 @@ class FileRows(RowSource):
     @property
     def n_rows(self) -> int | None:
         """The number of rows, if the files tell it or a pass has counted them."""
-        lines = [file.n_lines for file in self.files]
-        if None in lines:
-            return self._counted
+        return self._in_rows([file.n_lines for file in self.files]) or self._counted
+
+    @property
+    def n_rows_about(self) -> int | None:
+        """The number of rows, or an estimate of it, for the time left."""
+        lines = [file.n_lines_about if file.n_lines is None else file.n_lines for file in self.files]
+        return self.n_rows or self._in_rows(lines)
+
+    def _in_rows(self, lines: Sequence[int | None]) -> int | None:
         per_row = len(self.columns.item_names) if self.columns.items is not None else 1
-        return sum(n for n in lines if n is not None) // max(1, per_row)
+        return None if None in lines else sum(n for n in lines if n is not None) // max(1, per_row)
 
     def map(self, function: Callable[[Rows], Any]) -> Generator[tuple[Rows, Any], None, None]:
         """Yield the blocks with the results of a function, in order; close it, also after an error."""
         results = map_in_order(_Located(function), read_ahead(self._from(0, 0)))
-        with closing(results), RowBar(self.description, self.n_rows) as bar:
+        with closing(results), RowBar(self.description, self.n_rows_about) as bar:
             for rows, result in results:
                 bar.advance(len(rows))
                 yield rows, result
@@ -155,7 +161,7 @@ class FileRows(RowSource):
         file, line, n_rows = place
         names = {file.name: number for number, file in enumerate(self.files)}
         results = map_in_order(_Located(function), read_ahead(self._from(file, line)))
-        with closing(results), RowBar(self.description, self.n_rows, done=n_rows) as bar:
+        with closing(results), RowBar(self.description, self.n_rows_about, done=n_rows) as bar:
             for rows, part in results:
                 tree.add(part)
                 n_rows += len(rows)

@@ -106,6 +106,8 @@ def located(rows: Rows) -> Iterator[None]:
         yield
     except ValueError as error:
         rows.check()
+        if str(error).startswith(rows.origin):
+            raise
         raise ValueError(f"{rows.origin}, in the block from row {rows.first} on: {error}") from error
 
 

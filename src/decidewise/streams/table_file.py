@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,9 +12,14 @@ import numpy as np
 
 from decidewise.runtime.extras import require
 from decidewise.runtime.files import whole_file
+from decidewise.streams.ahead import read_ahead
 
-# Bytes of text that are parsed at once.
-_CSV_BYTES = 2**22
+# Bytes of text that are parsed at once, and most bytes of a batch of an Arrow file that is read as a whole.
+_CSV_BYTES, _BATCH_BYTES = 2**22, 2**26
+# Bytes of text whose lines are counted to estimate those of all of it.
+_HEAD_BYTES = 2**16
+# Bytes of a row group of a Parquet file beyond which it is read in parts, of so many bytes of each column.
+_GROUP_BYTES, _BUFFER_BYTES = 2**25, 2**18
 
 
 def open_table(path: Path) -> TableFile:
@@ -57,6 +63,8 @@ class TableFile(ABC):
         All columns.
     n_lines : int or None
         None if it is not known without reading the file.
+    n_lines_about : int or None
+        An estimate of it, from the first lines of a text, for the time left.
     stamp : (int, int)
         Size and time of change, to see whether the file changes.
     """
@@ -64,6 +72,7 @@ class TableFile(ABC):
     KINDS: ClassVar = (".parquet", ".pq", ".arrow", ".feather", ".ipc", ".csv")
 
     n_lines: int | None = None
+    n_lines_about: int | None = None
     _is_mapped = False
 
     def __init__(self, path: Path) -> None:
@@ -149,10 +158,12 @@ class ParquetTable(TableFile):
         from pyarrow import parquet  # noqa: PLC0415 - an optional dependency
 
         with parquet.ParquetFile(self.path) as file:
-            self.n_lines = file.metadata.num_rows
-            self._groups = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
-            schema = file.schema_arrow
-            return list(zip(schema.names, schema.types, strict=True))
+            self._metadata, schema = file.metadata, file.schema_arrow
+        self.n_lines = self._metadata.num_rows
+        groups = [self._metadata.row_group(group) for group in range(self._metadata.num_row_groups)]
+        self._groups = [group.num_rows for group in groups]
+        self._has_large_groups = any(group.total_byte_size > _GROUP_BYTES for group in groups)
+        return list(zip(schema.names, schema.types, strict=True))
 
     def _batches(self, numbers: Sequence[str], keys: Sequence[str], first_line: int, n_lines: int) -> Iterator[Any]:
         from pyarrow import parquet  # noqa: PLC0415 - an optional dependency
@@ -162,32 +173,53 @@ class ParquetTable(TableFile):
             before += self._groups[group]
             group += 1
         groups = list(range(group, len(self._groups)))
-        with parquet.ParquetFile(self.path, pre_buffer=False) as file:  # otherwise it reads all of the file ahead
-            batches = file.iter_batches(n_lines, row_groups=groups, columns=_once(numbers, keys)) if groups else ()
-            yield from _after(batches, first_line - before)
+        if not groups:
+            return
+        # Pre-buffered, it would read all of the file ahead; unbuffered, it holds a row group at a time.
+        options = {"pre_buffer": False, "buffer_size": _BUFFER_BYTES if self._has_large_groups else 0}
+        with parquet.ParquetFile(self.path, metadata=self._metadata, **options) as file:
+            batches = file.iter_batches(n_lines, row_groups=groups, columns=_once(numbers, keys))
+            # A thread that only decodes does not wait while the columns of a batch are made arrays.
+            with closing(read_ahead(batches, 1)) as ahead:
+                yield from _after(ahead, first_line - before)
 
 
 class ArrowTable(TableFile):
     """An Arrow file, also called Feather; reading can begin at any record batch."""
 
-    _is_mapped = True
-
     def _open(self) -> list[tuple[str, Any]]:
-        from pyarrow import ipc  # noqa: PLC0415 - an optional dependency
-
-        with ipc.open_file(str(self.path)) as file:
+        with open_arrow(self.path) as (file, self._is_mapped):
+            count = getattr(file, "count_rows", None)  # not in all versions of pyarrow
+            self.n_lines = None if count is None else count()
             return list(zip(file.schema.names, file.schema.types, strict=True))
 
     def _batches(self, numbers: Sequence[str], keys: Sequence[str], first_line: int, n_lines: int) -> Iterator[Any]:
-        from pyarrow import ipc, memory_map  # noqa: PLC0415 - an optional dependency
-
-        with memory_map(str(self.path)) as mapped, ipc.open_file(mapped) as file:
+        columns = _once(numbers, keys)
+        with open_arrow(self.path, columns) as (file, _):
             batches = (self._batch(file, number) for number in range(file.num_record_batches))
-            yield from _after((batch.select(_once(numbers, keys)) for batch in batches), first_line)
+            yield from _after((batch.select(columns) for batch in batches), first_line)
 
     def _batch(self, file: Any, number: int) -> Any:
         self.check_unchanged()
         return file.get_batch(number)
+
+
+@contextmanager
+def open_arrow(path: Path, columns: Sequence[str] | None = None) -> Iterator[tuple[Any, bool]]:
+    """Yield an Arrow file, with some of its columns at least, and whether it is mapped.
+
+    A file that is read can change: the worst is an error. The system would end a process in which a mapped file is cut.
+    So a file is mapped only if its batches are too large to be read as a whole.
+    """
+    from pyarrow import OSFile, ipc, memory_map  # noqa: PLC0415 - an optional dependency
+
+    options = None
+    with OSFile(str(path)) as raw, ipc.open_file(raw) as file:
+        is_mapped = path.stat().st_size > _BATCH_BYTES * file.num_record_batches
+        if columns is not None:
+            options = ipc.IpcReadOptions(included_fields=[file.schema.get_field_index(name) for name in columns])
+    with (memory_map if is_mapped else OSFile)(str(path)) as raw, ipc.open_file(raw, options=options) as file:
+        yield file, is_mapped
 
 
 class CsvTable(TableFile):
@@ -196,6 +228,9 @@ class CsvTable(TableFile):
     def _open(self) -> list[tuple[str, Any]]:
         from pyarrow import csv  # noqa: PLC0415 - an optional dependency
 
+        with self.path.open("rb") as text:
+            head = text.read(_HEAD_BYTES)
+        self.n_lines_about = self.stamp[0] * head.count(b"\n") // max(1, len(head))
         with csv.open_csv(self.path, read_options=csv.ReadOptions(block_size=_CSV_BYTES)) as file:
             return list(zip(file.schema.names, file.schema.types, strict=True))
 
@@ -236,9 +271,11 @@ class _NamedErrors:
 def _after(batches: Any, n_lines: int) -> Iterator[Any]:
     """Yield the lines of batches after the first `n_lines`."""
     for batch in batches:
-        if n_lines < batch.num_rows:
+        n_batch = batch.num_rows
+        if n_lines < n_batch:
             yield batch.slice(n_lines) if n_lines else batch
-        n_lines = max(0, n_lines - batch.num_rows)
+        del batch  # so that its memory serves the next one
+        n_lines = max(0, n_lines - n_batch)
 
 
 def _once(*names: Sequence[str]) -> list[str]:

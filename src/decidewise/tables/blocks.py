@@ -143,7 +143,7 @@ def random_part(blocks: TableBlocks, n_samples: int, rng: np.random.Generator) -
     bound, n_kept, n_all = 1.0, 0, 0
     with ByteBar(f"Reading {_shown(blocks)}", blocks.files.n_bytes) as bar:
         for block in blocks.after():
-            bar.advance(block.n_bytes)
+            bar.advance(block.n_bytes, block.table.num_rows)
             begins = blocks.samples(block.table)
             is_first = np.zeros(block.table.num_rows, dtype=bool)
             is_first[begins] = True

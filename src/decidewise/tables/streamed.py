@@ -329,7 +329,7 @@ def _mapped(
 ) -> Iterator[tuple[FileBlock, Any]]:
     with closing(spread(work, read_ahead(blocks))) as results:
         for block, result in results:
-            bar.advance(block.n_bytes)
+            bar.advance(block.n_bytes, block.table.num_rows)
             yield block, result
 
 
