@@ -27,6 +27,9 @@ def read_features(estimator: Any, X: Any, *, reset: bool, **options: Any) -> Any
                 f"{estimator.n_items_in_}, {estimator.n_features_in_}); got X.shape={np.shape(X)}. Pass one row of "
                 f"{estimator.n_features_in_} features for each item."
             )
+        if _is_plain(estimator, X, reset=reset, **options):
+            estimator.n_features_in_ = X.shape[1]
+            return X
         return validate_data(estimator, X, reset=reset, **options)
     X = as_features(X, finite=options.get("ensure_all_finite", True) is True)
     if reset:
@@ -43,6 +46,19 @@ def read_features(estimator: Any, X: Any, *, reset: bool, **options: Any) -> Any
             f"{estimator.n_features_in_} features as input: X.shape={X.shape}."
         )
     return X
+
+
+def _is_plain(
+    estimator: Any, X: Any, *, reset: bool, dtype: Any = (), ensure_all_finite: bool = True, **others: Any
+) -> bool:
+    """Whether `validate_data` would return the features as they are, which takes it a tenth of a small fit to see."""
+    if type(X) is not np.ndarray or X.dtype != np.float64 or X.ndim != 2 or not X.size:
+        return False
+    if others or hasattr(estimator, "feature_names_in_") or not (dtype is np.float64 or np.float64 in dtype):
+        return False
+    known = reset or getattr(estimator, "n_features_in_", None) == X.shape[1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        return known and (not ensure_all_finite or bool(np.isfinite(X.sum())))
 
 
 def check_known_items(estimator: Any, X: Any) -> None:
