@@ -106,7 +106,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, RegressorMixin, KnownParamet
     With the squared deviance and the identity link, the fit is exact: one sum of products over blocks of rows and one
     small symmetric linear system. Otherwise each pass over the blocks computes the gradient and the observed Hessian of
     every output for a Newton step, which is halved if it would increase the objective. Outputs that have converged are
-    left out of later passes. From 32 features on, if the rows are in memory, conjugate gradients find the same step
+    left out of later passes. From 20 features on, if the rows are in memory, conjugate gradients find the same step
     from products with the Hessian, in a fraction of the time. The squared deviance with a log link is not convex: its
     answer is a local minimum, and its Hessians are always computed.
 

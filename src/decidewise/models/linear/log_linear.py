@@ -24,7 +24,7 @@ _ENTRIES = 2**15
 _MIN_ROWS = 32
 _PAIRS = 512
 # From this many directions on, products with the Hessians take less time than the Hessians.
-_MANY_DIRECTIONS = 32
+_MANY_DIRECTIONS = 20
 # They need the rows in memory: this many entries of the design (32 MB).
 _DESIGN_ENTRIES = 2**22
 # This part of the curvature of a perfect gamma fit keeps the preconditioner positive definite.
