@@ -255,8 +255,8 @@ def _robust(linear: Mapping[str, Any], *, lifted: bool) -> dict[str, Any]:
         robust[f"directions{suffix}"] = ClippedWise(linear[label], clip=0.0)
         robust[f"wise clipped{suffix}"] = ClippedWise(linear[label], clip=0.5)
     if "gamma" in linear and not lifted:  # logarithms have a bias, which known costs would not share
-        robust["logarithms"] = _logarithms(GeneralizedLinear())
-        robust["logarithms, ridge 0.1"] = _logarithms(_behind((), GeneralizedLinear(), 0.1))
+        robust["logarithms"] = WiseRegressor(_logarithms(), exponent=0.0)  # which takes features per item too
+        robust["logarithms, ridge 0.1"] = WiseRegressor(_behind((), _logarithms(), 0.1), exponent=0.0)
     return robust
 
 
@@ -346,7 +346,8 @@ def _expanded(
                 learner = _behind(steps, linear[label], 0.1)
                 group[f"directions gamma{detail}, ridge 0.1"] = ClippedWise(learner, clip=0.0)
                 if not lifted:
-                    group[f"logarithms{detail}, ridge 0.1"] = _logarithms(_behind(steps, GeneralizedLinear(), 0.1))
+                    learner = _behind(steps, _logarithms(), 0.1)
+                    group[f"logarithms{detail}, ridge 0.1"] = WiseRegressor(learner, exponent=0.0)
         groups.append(group)
     return groups
 
@@ -354,14 +355,14 @@ def _expanded(
 def _behind(steps: Sequence[Any], learner: Any, ridge: float) -> Any:
     """Return the learner with a ridge, behind feature steps and a scaler."""
     learner = clone(learner)
-    (learner.estimator if isinstance(learner, FlooredRegressor) else learner).set_params(alpha=ridge)
+    learner.set_params(**{name: ridge for name in learner.get_params() if name.split("__")[-1] == "alpha"})
     return make_pipeline(*steps, StandardScaler(), learner)
 
 
-def _logarithms(learner: Any) -> Any:
+def _logarithms() -> Any:
     """Return least squares of the logarithms of floored costs: robust, but for the geometric mean."""
-    logs = TransformedTargetRegressor(learner, func=np.log, inverse_func=np.exp, check_inverse=False)
-    return WiseRegressor(FlooredRegressor(logs, floor=0.01), exponent=0.0)  # which takes features per item too
+    logs = TransformedTargetRegressor(GeneralizedLinear(), func=np.log, inverse_func=np.exp, check_inverse=False)
+    return FlooredRegressor(logs, floor=0.01)
 
 
 def _variants(learners: Mapping[str, Any], labels: Iterable[str], exponents: Sequence[float]) -> dict[str, Any]:

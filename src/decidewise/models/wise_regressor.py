@@ -8,7 +8,7 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, MultiOutputMixin, RegressorMixin
+from sklearn.base import MetaEstimatorMixin, MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -33,6 +33,7 @@ from decidewise.models.estimator.features import check_fitted, read_features
 from decidewise.models.estimator.from_rows import FitsRows
 from decidewise.models.estimator.items import predict_items
 from decidewise.models.estimator.only_if import only_if
+from decidewise.models.estimator.parameters import KnownParameters
 from decidewise.models.estimator.traits import as_regressor, deviance_power, loss_without_mean, refuse_masked
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.linear.blocks import BLOCK_ROWS
@@ -59,7 +60,7 @@ def _has_partial_fit(model: WiseRegressor) -> bool:
     return bool(learner.partial_fit_blocks)  # raises an AttributeError with the reason for a log link
 
 
-class WiseRegressor(FitsRows, MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):
+class WiseRegressor(FitsRows, MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, KnownParameters):
     """Fit any regressor to costs for good decisions, without a solver.
 
     The learner is fitted with sample weights `a/s(x)²` and targets `y s(x)/a`, where `a = ‖y‖^exponent` and `s(x) > 0`

@@ -27,7 +27,8 @@ def read_features(estimator: Any, X: Any, *, reset: bool, **options: Any) -> Any
                 f"{estimator.n_items_in_}, {estimator.n_features_in_}); got X.shape={np.shape(X)}. Pass one row of "
                 f"{estimator.n_features_in_} features for each item."
             )
-        if not reset and options == {"dtype": np.float64} and _is_as_fitted(estimator, X):
+        if _is_plain(estimator, X, reset=reset, **options):
+            estimator.n_features_in_ = X.shape[1]
             return X
         return validate_data(estimator, X, reset=reset, **options)
     X = as_features(X, finite=options.get("ensure_all_finite", True) is True)
@@ -47,19 +48,23 @@ def read_features(estimator: Any, X: Any, *, reset: bool, **options: Any) -> Any
     return X
 
 
-def _is_as_fitted(estimator: Any, X: Any) -> bool:
+def _is_plain(
+    estimator: Any, X: Any, *, reset: bool, dtype: Any = (), ensure_all_finite: bool = True, **others: Any
+) -> bool:
     """Return whether `validate_data` would return X itself: finite float64, without names, as wide as in the fit.
 
-    It takes ten times as long as the prediction of a row, which a server does for each request.
+    It takes a tenth of the time of a small fit, and ten times that of the prediction of a row.
     """
     return (
         type(X) is np.ndarray
         and X.dtype == np.float64
         and X.ndim == 2
-        and len(X) > 0
-        and X.shape[1] == getattr(estimator, "n_features_in_", None)
+        and X.size > 0
+        and not others
+        and (dtype is np.float64 or np.float64 in dtype)
+        and (reset or X.shape[1] == getattr(estimator, "n_features_in_", None))
         and not hasattr(estimator, "feature_names_in_")
-        and all_finite(X)
+        and (not ensure_all_finite or all_finite(X))
     )
 
 

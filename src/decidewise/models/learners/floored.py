@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, clone
+from sklearn.base import MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from decidewise.checks import FloatArray, as_matrix, as_positive
+from decidewise.models.estimator.parameters import KnownParameters
 
 
-class FlooredRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, BaseEstimator):
+class FlooredRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, KnownParameters):
     """Raise targets below a floor to the floor, then fit.
 
     The floor of a column is a fraction of the mean absolute target of this column. A log link needs it where a few

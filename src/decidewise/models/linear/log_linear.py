@@ -12,6 +12,7 @@ import numpy as np
 
 from decidewise.checks import FloatArray
 from decidewise.models.linear.blocks import Blocks, SummedBlocks, one_library_thread, partial_sums
+from decidewise.models.linear.conjugate import Curvature, Preconditioner
 from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.moments import Moments, check_ridge, whiten
 from decidewise.models.linear.newton import BoolArray, Derivatives, IntArray, minimize
@@ -22,6 +23,12 @@ _HESSIAN_ENTRIES = 2**24
 _ENTRIES = 2**15
 _MIN_ROWS = 32
 _PAIRS = 512
+# From this many directions on, products with the Hessians take less time than the Hessians.
+_MANY_DIRECTIONS = 20
+# They need the rows in memory: this many entries of the design (32 MB).
+_DESIGN_ENTRIES = 2**22
+# This part of the curvature of a perfect gamma fit keeps the preconditioner positive definite.
+_LEAST_CURVATURE = 1e-3
 # A block takes several milliseconds, so threads pay off even for few blocks.
 _BLOCKS_PER_TASK = 4
 # This fraction of the mean target is added to each target before its logarithm is taken.
@@ -64,7 +71,7 @@ def fit_log_linear(
     parameters = objective.start() if start is None else coordinates.enter(*start)
     size, n_outputs = parameters.shape
     n_iter, converged = np.zeros(n_outputs, dtype=np.int64), np.zeros(n_outputs, dtype=bool)
-    n_groups = max(1, math.ceil(n_outputs * size**2 / _HESSIAN_ENTRIES))
+    n_groups = 1 if objective.is_wide else max(1, math.ceil(n_outputs * size**2 / _HESSIAN_ENTRIES))
     for group in np.array_split(np.arange(n_outputs), n_groups):
         parameters[:, group], n_iter[group], converged[group] = minimize(
             objective.of(group), parameters[:, group], max_iter=max_iter, tol=tol
@@ -145,6 +152,14 @@ class Pieces:
         return Piece(self.coordinates.design(X), targets / self.means, weights)
 
 
+def _joined(pieces: list[Piece]) -> Piece:
+    if len(pieces) == 1:
+        return pieces[0]
+    designs, targets, weights = zip(*pieces, strict=True)
+    given = None if weights[0] is None else np.concatenate(weights)
+    return Piece(np.hstack(designs), np.vstack(targets), given)
+
+
 class Objective:
     """The penalised mean deviance as a function of the parameters.
 
@@ -164,14 +179,25 @@ class Objective:
         self.total_weight = moments.total_weight
         self.means = moments.cross[0] / self.total_weight
         self.only: list[Piece] = []
-        if not isinstance(blocks, SummedBlocks) and len(blocks) == 1:
-            self.only = [self._pieces(blocks)[0]]  # saves preparing it again in every pass
+        self.is_wide = self._is_wide()
+        if not isinstance(blocks, SummedBlocks) and (len(blocks) == 1 or self.is_wide):
+            # Saves preparing it again in every pass.
+            self.only = [_joined([Pieces(blocks, coordinates, self.means)[index] for index in range(len(blocks))])]
+        self.near: Preconditioner | None = None
         self.alphas = alpha * np.clip(self.means, 1e-100, 1e100) ** (deviance.power - 2)
         self.ridge = coordinates.ridge if alpha > 0 else np.zeros_like(coordinates.ridge)
         # The directions have mean square one, so the deviance has a curvature of about one in each.
         strengths = self.alphas.min() * np.diag(self.ridge)[coordinates.fit_intercept :]
         check_ridge(alpha, strengths, np.ones_like(strengths))
         self.upper = np.triu_indices(len(self.ridge))
+
+    def _is_wide(self) -> bool:
+        """Whether products with the Hessians replace them: many directions, rows in memory, a convex deviance."""
+        size = len(self.coordinates.ridge)
+        if isinstance(self.blocks, SummedBlocks) or size < _MANY_DIRECTIONS or self.deviance.power < 1:
+            return False
+        features = self.blocks[0].X
+        return len(self.blocks) == 1 or len(self.blocks) * features[..., 0].size * size <= _DESIGN_ENTRIES
 
     def start(self) -> FloatArray:
         """Return the parameters (q, d) of least squares on logarithms, from one pass over the rows."""
@@ -183,6 +209,8 @@ class Objective:
 
     def __call__(self, parameters: FloatArray, outputs: IntArray) -> Derivatives:
         """Evaluate the objective of k outputs at parameters (q, k) in one pass over the rows."""
+        if self.is_wide:
+            return self._evaluate_wide(parameters, outputs)
         size, k = parameters.shape
         sums = self._sum_up(partial(self._sum_expansions, parameters=parameters, outputs=outputs))
         values, gradients, upper = np.split(sums / self.total_weight, [1, 1 + size])
@@ -196,6 +224,28 @@ class Objective:
             hessians + alphas[:, None, None] * self.ridge,
         )
 
+    def _evaluate_wide(self, parameters: FloatArray, outputs: IntArray) -> Derivatives:
+        """Evaluate the objective on rows that are all in memory, with products in place of Hessians."""
+        design, targets, weights = self.only[0]
+        targets = targets if len(outputs) == len(self.means) else targets[:, outputs]
+        shares = (np.ones(len(targets)) if weights is None else weights) / self.total_weight
+        alphas, pull = self.alphas[outputs], self.ridge @ parameters
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"), one_library_thread():
+            predictor = design.T @ parameters - np.log(self.means[outputs])
+            values, slopes, curvatures = self.deviance.expand(targets, predictor)
+            slopes *= shares[:, None]
+            curvatures *= shares[:, None]
+            gradients = design @ slopes + alphas * pull
+        if self.near is None:  # from the start of the fit: any matrix like the Hessians will do
+            mean = curvatures.mean(axis=1)
+            likely = mean + _LEAST_CURVATURE * shares if np.isfinite(mean).all() else shares
+            self.near = Preconditioner.of((design * likely) @ design.T, self.ridge)
+        return Derivatives(
+            shares @ values + 0.5 * alphas * np.einsum("qk,qk->k", parameters, pull),
+            gradients,
+            Curvature(design, curvatures, alphas, self.ridge, self.near),
+        )
+
     def _sum_up(self, work: Callable[[Blocks, range], FloatArray]) -> FloatArray:
         """Return the sum of the results of `work` on all ranges of blocks."""
 
@@ -203,6 +253,8 @@ class Objective:
             with one_library_thread():  # also for a single task: its matrices are too small for several threads
                 return work(blocks, task)
 
+        if self.only:
+            return on_one_thread([], range(1))
         return reduce(np.add, partial_sums(self.blocks, on_one_thread, _BLOCKS_PER_TASK))
 
     def _pieces(self, blocks: Blocks) -> Pieces | list[Piece]:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from decidewise.checks import FloatArray
+from decidewise.models.linear.conjugate import Curvature
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -20,11 +21,11 @@ _ROUNDING = 1e-13
 
 
 class Derivatives(NamedTuple):
-    """Values (k,), gradients (q, k) and Hessians (k, q, q) of k problems."""
+    """Values (k,), gradients (q, k) and Hessians of k problems: matrices (k, q, q), or what solves with them."""
 
     values: FloatArray
     gradients: FloatArray
-    hessians: FloatArray
+    hessians: FloatArray | Curvature
 
 
 class Minimum(NamedTuple):
@@ -84,9 +85,17 @@ def minimize(
     return Minimum(best, n_iter, converged)
 
 
-def _newton_steps(gradients: FloatArray, hessians: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _newton_steps(gradients: FloatArray, hessians: FloatArray | Curvature) -> tuple[FloatArray, FloatArray]:
     """Return steps (q, k) of limited length, and by how much the full steps lower the quadratic models (k,)."""
-    right = -gradients.T[:, :, None]
+    steps = hessians.solve(-gradients) if isinstance(hessians, Curvature) else _solve(hessians, -gradients)
+    promised = -0.5 * np.einsum("qk,qk->k", gradients, steps)
+    lengths = np.linalg.norm(steps, axis=0)
+    return steps * (_LONGEST_STEP / np.maximum(lengths, _LONGEST_STEP)), promised
+
+
+def _solve(hessians: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the solutions (q, k) of k systems, with the absolute values of the eigenvalues if some are negative."""
+    right = right.T[:, :, None]
     try:
         np.linalg.cholesky(hessians)  # raises unless all are positive definite
         steps = np.linalg.solve(hessians, right)
@@ -95,7 +104,4 @@ def _newton_steps(gradients: FloatArray, hessians: FloatArray) -> tuple[FloatArr
         sizes = np.abs(values)
         sizes = np.maximum(sizes, np.finfo(np.float64).eps * sizes.max(axis=1, keepdims=True))
         steps = vectors @ ((vectors.mT @ right) / np.maximum(sizes, np.finfo(np.float64).tiny)[:, :, None])
-    steps = steps[:, :, 0].T
-    promised = -0.5 * np.einsum("qk,qk->k", gradients, steps)
-    lengths = np.linalg.norm(steps, axis=0)
-    return steps * (_LONGEST_STEP / np.maximum(lengths, _LONGEST_STEP)), promised
+    return np.asarray(steps[:, :, 0].T, dtype=np.float64)

@@ -196,17 +196,20 @@ class ItemObjective:
 
     def of_items(self, parameters: FloatArray, items: IntArray) -> Derivatives:
         """Evaluate the deviance of each of k items at its parameters (q, k), in one pass over the rows."""
+        return Derivatives(*self._expand(parameters, items))
+
+    def _expand(self, parameters: FloatArray, items: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         size, k = parameters.shape
         work = partial(self._sum, parameters=parameters, items=items)
         sums = reduce(np.add, partial_sums(self.blocks, work, 4)) / self.total_weight
         hessians = sums[:, 1 + size :].reshape(k, size, size) + _LEAST_CURVATURE * np.eye(size)
-        return Derivatives(sums[:, 0], sums[:, 1 : 1 + size].T, hessians)
+        return sums[:, 0], sums[:, 1 : 1 + size].T, hessians
 
     def joint(self, free: FloatArray, _: IntArray) -> Derivatives:
         """Evaluate the deviance of all items, and the ridge, at free parameters (m, 1)."""
         parameters = self.untie(free)
         size, d = parameters.shape
-        values, gradients, hessians = self.of_items(parameters, np.arange(d))
+        values, gradients, hessians = self._expand(parameters, np.arange(d))
         if self.per_item == "intercept":
             hessian = np.diag(np.concatenate([hessians[:, 0, 0], np.zeros(size - 1)]))
             hessian[:d, d:] = hessians[:, 0, 1:]

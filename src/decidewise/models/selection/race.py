@@ -24,7 +24,7 @@ from decidewise.runtime.spread import spread_calls
 # simpler candidates come first.
 _STANDARD_ERRORS = 0.5
 # A quicker version decides a little worse, so only one that is far worse speaks against the candidate itself.
-_STANDARD_ERRORS_OF_PREVIEWS = 3.0
+_STANDARD_ERRORS_OF_PREVIEWS = 2.0
 # The share of the candidates on trial for whose full scores a budget of solver calls has to suffice.
 _SHARE_ADMITTED = 0.25
 

@@ -55,8 +55,9 @@ def reasons(names: Iterable[str], errors: Iterable[str]) -> list[str]:
 
 
 def _listed(names: Sequence[str], most: int = 4) -> str:
-    shown = ", ".join(map(repr, names[:most]))
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} others"
+    if len(names) <= most + 1:
+        return ", ".join(map(repr, names))
+    return f"{', '.join(map(repr, names[:most]))} and {len(names) - most} others"
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,15 @@ from sklearn.utils import _safe_indexing
 
 from decidewise.checks import is_per_item
 from decidewise.models.generalized_linear import GeneralizedLinear
+from decidewise.models.learners.floored import FlooredRegressor
 from decidewise.models.learners.smooth_features import SmoothFeatures
 from decidewise.models.selection.time_folds import Rows
 from decidewise.models.wise_regressor import WiseRegressor
 
 # Steps that look neither at the targets nor at the weights, so that they are the same for all candidates.
 _SHAREABLE = (StandardScaler, PolynomialFeatures, SmoothFeatures)
+# The learners of default candidates behind such steps, which see what the steps make and nothing else.
+_LEARNERS = (GeneralizedLinear, FlooredRegressor)
 # The bytes of features that are kept for other candidates.
 _MOST_BYTES = 2**26
 
@@ -44,7 +47,7 @@ def without_steps(path: Sequence[Any]) -> tuple[Steps | None, list[Any]]:
     if not all(isinstance(learner, Pipeline) for learner in learners) or not isinstance(path[0].scale, str):
         return None, list(path)
     *steps, (_, last) = learners[0].steps
-    if not isinstance(last, GeneralizedLinear) or not all(isinstance(step, _SHAREABLE) for _, step in steps):
+    if not isinstance(last, _LEARNERS) or not all(isinstance(step, _SHAREABLE) for _, step in steps):
         return None, list(path)
     bare = [copy(model) for model in path]
     for model, learner in zip(bare, learners, strict=True):
