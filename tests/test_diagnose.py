@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold, TimeSeriesSplit, cross_val_predict
 from decidewise import DecisionRegressor, OptimalityWarning, SolverError, WiseRegressor
 from decidewise.data import make_knapsack, make_shortest_path
 from decidewise.diagnose import Diagnosis, diagnose
-from decidewise.diagnose.advice import Verdict, call_of
+from decidewise.diagnose.advice import Grounds, call_of
 from decidewise.diagnose.measure import _spo_plus
 from decidewise.evaluate import Interval, normalized_regret
 from decidewise.models import default_candidates
@@ -99,7 +99,7 @@ class TestAdvice:
             ((None, None, None, none, False, 0.0), "Use another learner: 'it'"),
         ]
         for (gain, on_mean, on_forecast, spo_plus, log_link, exponent), beginning in begins:
-            advice, _ = Verdict("it", gain, on_mean, on_forecast, spo_plus, None, log_link, exponent, 70).advice()
+            advice, _ = Grounds("it", gain, on_mean, on_forecast, spo_plus, None, log_link, exponent, 70).advice()
             assert advice.startswith(beginning)
 
 

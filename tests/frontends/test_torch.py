@@ -309,6 +309,8 @@ def test_only_a_tensor_of_floats_is_a_prediction_and_any_array_of_numbers_are_co
     for bad in (costs.numpy(), costs.tolist(), None, costs.long()):
         with pytest.raises(TypeError, match=r"prediction must be a torch\.Tensor of floats"):
             module(bad, costs)
+    with pytest.raises(TypeError, match="a target comes after the costs"):
+        module(layer(X), module.prepare(costs))
     for bad in ("x", None, costs.numpy().astype(str)):
         with pytest.raises(ValueError, match="costs must be an array of real numbers"):
             module(layer(X), bad)

@@ -9,7 +9,7 @@ from decidewise.models import DecisionRegressor
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Grounds:
     """What the advice depends on: the gains, and what the best candidate is; see `Diagnosis`."""
 
     best_name: str

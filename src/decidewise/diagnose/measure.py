@@ -13,7 +13,7 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
 from decidewise.checks import FloatArray, as_features, as_integer, as_matrix, check_same_rows
-from decidewise.diagnose.advice import Verdict, call_of
+from decidewise.diagnose.advice import Grounds, call_of
 from decidewise.diagnose.diagnosis import Diagnosis
 from decidewise.evaluate import compare_regrets
 from decidewise.models import DecisionRegressor, FlooredRegressor, GeneralizedLinear, default_candidates
@@ -148,8 +148,8 @@ def diagnose(
         flips = _flips(problem, best, X, costs, held_out.rows, rng)
     gains = {field: found.get(name) for field, name in _GAINS.items()}
     exponent = getattr(best, "exponent", 0.0)
-    verdict = Verdict(best_name, log_link=log_link, exponent=exponent, n_training=_N_PASSES * len(X), **gains)
-    advice, chosen = verdict.advice()
+    grounds = Grounds(best_name, log_link=log_link, exponent=exponent, n_training=_N_PASSES * len(X), **gains)
+    advice, chosen = grounds.advice()
     return Diagnosis(
         least_squares=found.get("least squares"),
         training_mean=found.get("training mean"),

@@ -53,7 +53,7 @@ class OrderedRegrets:
     _n_units: int = 0
 
     def add(self, times: Raw, best: FloatArray, regrets: dict[str, FloatArray]) -> None:
-        """Add rows: times in order, optimal values, and regrets (b,) by name; a model that some rows lack is left out."""
+        """Add rows: times in order, optimal values, regrets (b,) by name; a model that some rows lack is left out."""
         if not len(times):
             return
         self._keep_names(regrets)
