@@ -89,7 +89,8 @@ def test_arrow_files_are_mapped_only_if_their_batches_are_large(compression, tab
     for most in (2**26, 1):
         monkeypatch.setattr("decidewise.streams.table_file._BATCH_BYTES", most)
         source = FileRows(tmp_path, **COLUMNS)
-        assert (source.files[0]._is_mapped, source.n_rows) == (most == 1, 3_000)
+        assert source.files[0]._is_mapped == (most == 1)
+        assert source.n_rows in (3_000, None)  # the oldest pyarrow does not count them
         found.append(parameters(WiseRegressor().fit_rows(source)))
     assert (found[0] == found[1]).all()
 

@@ -20,7 +20,7 @@ from decidewise.data.files import (
 )
 from decidewise.errors import InputError
 from decidewise.runtime.extras import require
-from decidewise.streams.table_file import open_arrow, what_changed
+from decidewise.streams.table_file import in_blocks, open_arrow, what_changed
 
 #: Bytes of numbers in one block, and of text that is parsed at once.
 _BLOCK_BYTES, _TEXT_BYTES = 2**22, 2**21
@@ -181,7 +181,7 @@ class FileBlocks:
         if kind == "parquet":
             from pyarrow import parquet  # noqa: PLC0415
 
-            with parquet.ParquetFile(path, pre_buffer=False) as file:  # otherwise it reads all of the file ahead
+            with parquet.ParquetFile(path, **in_blocks(parquet.read_metadata(path))) as file:
                 n_rows = max(1, file.metadata.num_rows)
                 for batch in file.iter_batches(self.block_rows, columns=list(self.names)):
                     yield pa.Table.from_batches([batch]), size * batch.num_rows // n_rows

@@ -160,9 +160,7 @@ class ParquetTable(TableFile):
         with parquet.ParquetFile(self.path) as file:
             self._metadata, schema = file.metadata, file.schema_arrow
         self.n_lines = self._metadata.num_rows
-        groups = [self._metadata.row_group(group) for group in range(self._metadata.num_row_groups)]
-        self._groups = [group.num_rows for group in groups]
-        self._has_large_groups = any(group.total_byte_size > _GROUP_BYTES for group in groups)
+        self._groups = [self._metadata.row_group(group).num_rows for group in range(self._metadata.num_row_groups)]
         return list(zip(schema.names, schema.types, strict=True))
 
     def _batches(self, numbers: Sequence[str], keys: Sequence[str], first_line: int, n_lines: int) -> Iterator[Any]:
@@ -175,13 +173,19 @@ class ParquetTable(TableFile):
         groups = list(range(group, len(self._groups)))
         if not groups:
             return
-        # Pre-buffered, it would read all of the file ahead; unbuffered, it holds a row group at a time.
-        options = {"pre_buffer": False, "buffer_size": _BUFFER_BYTES if self._has_large_groups else 0}
-        with parquet.ParquetFile(self.path, metadata=self._metadata, **options) as file:
+        with parquet.ParquetFile(self.path, **in_blocks(self._metadata)) as file:
             batches = file.iter_batches(n_lines, row_groups=groups, columns=_once(numbers, keys))
             # A thread that only decodes does not wait while the columns of a batch are made arrays.
             with closing(read_ahead(batches, 1)) as ahead:
                 yield from _after(ahead, first_line - before)
+
+
+def in_blocks(metadata: Any) -> dict[str, Any]:
+    """Return how to open a Parquet file so that reading some rows does not take the memory of many."""
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    is_large = any(group.total_byte_size > _GROUP_BYTES for group in groups)
+    # Pre-buffered, it would read all of the file ahead; unbuffered, it holds a row group at a time.
+    return {"metadata": metadata, "pre_buffer": False, "buffer_size": _BUFFER_BYTES if is_large else 0}
 
 
 class ArrowTable(TableFile):
