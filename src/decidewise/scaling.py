@@ -1,4 +1,4 @@
-"""Scale rows to norm 1, or to a largest absolute entry of 1."""
+"""Scale rows to norm 1, or to a largest absolute entry of 1; norms and standard deviations of any size."""
 
 from __future__ import annotations
 
@@ -29,6 +29,16 @@ def norms(rows: FloatArray) -> FloatArray:
             row = int(np.isinf(result).argmax())
             raise ValueError(f"row {row}: the norm of its costs is too large for float64. Scale all costs down.")
     return result
+
+
+def spread(values: FloatArray, *, ddof: int = 0) -> FloatArray:
+    """Return the standard deviation of each column, without intermediate overflow or underflow: (n, d) -> (d,).
+
+    >>> spread(np.array([[1e300, 3e-300], [3e300, 5e-300]]))
+    array([1.e+300, 1.e-300])
+    """
+    largest = _largest(values.T)
+    return np.std(values / largest.T, axis=0, ddof=ddof) * largest[:, 0]
 
 
 def unit_rows(rows: FloatArray) -> FloatArray:

@@ -190,6 +190,20 @@ def test_sick_data_is_noticed():
     assert "'x'" in found["drift of the features"].found
 
 
+@pytest.mark.parametrize("unit", [1e-250, 1e250])
+def test_findings_in_any_unit(unit):
+    samples = make_samples(noise=0.3)
+    samples.lines["x"][36:] += 9
+    samples.lines["leak"] = samples.costs[:, 1].copy()
+    expected = findings(samples)
+    samples = replace(samples, costs=samples.costs * unit)
+    for name in ("x", "y", "leak"):
+        samples.lines[name] = samples.lines[name] * unit
+    found = findings(samples)  # and warnings are errors
+    for topic in ("drift of the features", "drift of the costs", "heavy tails", "costs among the features"):
+        assert found[topic] == expected[topic]
+
+
 def test_gaps():
     days = make_samples().times
     assert as_gap("2", days) == np.timedelta64(2, "D")

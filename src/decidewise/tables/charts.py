@@ -7,6 +7,7 @@ import numpy as np
 from decidewise.checks import FloatArray
 from decidewise.report.chart import FLOOR, Axis, Chart, Mark, Panel, Series
 from decidewise.report.results import DEFAULT_MODE
+from decidewise.scaling import spread
 from decidewise.tables.comparison import TableComparison
 from decidewise.tables.headline import in_unit, number
 from decidewise.tables.savings import shown_key
@@ -78,7 +79,7 @@ def _calibration(model: str, predicted: FloatArray, realised: FloatArray) -> Pan
         Mark(
             float(predicted[part].mean()),
             float(realised[part].mean()),
-            float(1.96 * realised[part].std() / np.sqrt(len(part))),
+            float(1.96 * spread(realised[part, np.newaxis])[0] / np.sqrt(len(part))),
             f"{model}\npredicted {number(float(predicted[part].mean()))}\n"
             f"realised {number(float(realised[part].mean()))}\n{len(part):,} costs",
         )

@@ -75,9 +75,10 @@ def half_width(interval: Interval) -> float:
 def number(value: float) -> str:
     """Return a number to three digits, without an exponent where it is readable.
 
-    >>> number(1243.4), number(0.01234), number(-7.0), number(1e-9)
-    ('1,243', '0.0123', '-7', '1e-09')
+    >>> number(1243.4), number(0.01234), number(-7.0), number(-0.0), number(1e-9)
+    ('1,243', '0.0123', '-7', '0', '1e-09')
     """
+    value += 0.0  # no minus before a zero
     if value and not 1e-4 <= abs(value) < 1e12:
         return f"{value:.3g}"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

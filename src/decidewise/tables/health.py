@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.checks import FloatArray, listed
+from decidewise.scaling import unit_largest
 from decidewise.tables.comparison import TableComparison
 from decidewise.tables.headline import number
 
@@ -38,7 +39,8 @@ def health(result: TableComparison) -> list[Finding]:
     X, costs = samples.features(prepared), samples.costs
     assert costs is not None
     train, test = result.splits[0][0], result.rows
-    flat = X.reshape(-1, X.shape[-1])
+    flat = unit_largest(X.reshape(-1, X.shape[-1]).T).T  # so that no square is out of range
+    in_unit = costs / (np.abs(costs).max() or 1.0)
     per_sample = X.shape[1] if samples.per_item else 1
     lines = (train[:, np.newaxis] * per_sample + np.arange(per_sample)).ravel()
     later = (test[:, np.newaxis] * per_sample + np.arange(per_sample)).ravel()
@@ -47,12 +49,12 @@ def health(result: TableComparison) -> list[Finding]:
         *_gaps(result),
         _zeros(costs[train]),
         _outliers(costs[train], samples.cost_names, samples.keys[train]),
-        _tails(costs[train]),
+        _tails(in_unit[train]),
         _rows(len(lines), len(names)),
         *_collinear(flat[lines], names),
         _drift(flat[lines], flat[later], names, "features"),
-        _drift(costs[train], costs[test], samples.cost_names, "costs"),
-        *_leaks(flat[lines], costs[train], names, samples.per_item),
+        _drift(in_unit[train], in_unit[test], samples.cost_names, "costs"),
+        *_leaks(flat[lines], in_unit[train], names, samples.per_item),
     ]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from decidewise.checks import FloatArray
+from decidewise.scaling import spread
 from decidewise.tables.comparison import TableComparison
 
 _WEEKDAYS = np.array(["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"])
@@ -121,5 +122,5 @@ def _labels(result: TableComparison) -> dict[str, Any]:
 
 def _part(name: str, contributions: FloatArray, n_rows: int) -> Part:
     n = len(contributions)
-    error = float(contributions.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+    error = float(spread(contributions[:, np.newaxis], ddof=1)[0] / np.sqrt(n)) if n > 1 else float("nan")
     return Part(name, float(contributions.mean()), error, n_rows)
