@@ -49,9 +49,10 @@ class Dys(Loss):
     -----
     The gradient is `-α Π₀(1[z inside its bounds] ∘ 2(x - w))`, with `Π₀` the projection on the directions of the
     equations: the derivative of the last step alone ("Jacobian-free"), so a surrogate. It needs no solver, only two
-    products of matrices per step. The public code begins at random, stops when the whole batch has moved little, so
-    that a row depends on its batch, and takes the quadratic term at `z`; here every row is on its own. It is for linear
-    programs without a fast solver: where there is one, `SpoPlus` is cheaper and has an exact subgradient.
+    products of matrices per step, or sparse factors of the equations where the region is large. The public code begins
+    at random, stops when the whole batch has moved little, so that a row depends on its batch, and takes the quadratic
+    term at `z`; here every row is on its own. It is for linear programs without a fast solver: where there is one,
+    `SpoPlus` is cheaper and has an exact subgradient.
 
     Examples
     --------
