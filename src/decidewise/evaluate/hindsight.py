@@ -154,7 +154,8 @@ class Hindsight:
     def _warn_if_not_optimal(self, decisions: FloatArray, excess: FloatArray) -> None:
         below = np.flatnonzero(excess < 0)
         sizes = np.maximum(np.abs(self.costs[below] * decisions[below]).sum(axis=1), np.abs(self.best[below]))
-        nothing = NOTHING * (norms(self.costs[below]) + np.abs(self.best).mean())
+        mean = (np.abs(self.best) / len(self.best)).sum()  # whose sum alone might overflow
+        nothing = NOTHING * (norms(self.costs[below]) + mean)
         better = below[excess[below] < -OPTIMALITY_TOLERANCE * sizes - nothing]
         if len(better):
             # The message does not name the prediction, so that Python shows it once per row.

@@ -283,16 +283,16 @@ def _set_product(A, MA, K):  # type: ignore[no-untyped-def]
 
 @inner
 def _factorise(K):  # type: ignore[no-untyped-def]
-    """Replace the lower triangle by its Cholesky factor; return whether it has one."""
+    """Replace the lower triangle by its Cholesky factor, its diagonal inverted; return whether it has one."""
     for j in range(len(K)):
         for k in range(j + 1):
             total = K[j, k]
             for i in range(k):
                 total -= K[j, i] * K[k, i]
             if k < j:
-                K[j, k] = total / K[k, k]
+                K[j, k] = total * K[k, k]
             elif total > 0:
-                K[j, j] = np.sqrt(total)
+                K[j, j] = 1 / np.sqrt(total)
             else:
                 return False
     return True
@@ -300,14 +300,14 @@ def _factorise(K):  # type: ignore[no-untyped-def]
 
 @inner
 def _substitute(L, x):  # type: ignore[no-untyped-def]
-    """Replace `x` by the solution `y` of `L Lᵀ y = x`."""
+    """Replace `x` by the solution `y` of `L Lᵀ y = x`, where `L` is what `_factorise` leaves."""
     n = len(x)
     for i in range(n):
         total = x[i]
         for k in range(i):
             total -= L[i, k] * x[k]
-        x[i] = total / L[i, i]
+        x[i] = total * L[i, i]
     for i in range(n - 1, -1, -1):
-        x[i] = total = x[i] / L[i, i]
+        x[i] = total = x[i] * L[i, i]
         for k in range(i):
             x[k] -= L[i, k] * total

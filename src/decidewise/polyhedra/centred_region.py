@@ -189,7 +189,7 @@ def _barrier(s: FloatArray, kinds: IntArray, starts: IntArray) -> tuple[FloatArr
             S = matrices(part)
             if not np.linalg.eigvalsh(S)[0] > 0:
                 return None
-            inverse: FloatArray = np.linalg.inv(S)
+            inverse = np.asarray(np.linalg.inv(S), dtype=np.float64)
             shadow[first:end] = triangles(inverse)
             bent[first:end, first:end] = triangles(inverse @ matrices(np.eye(len(part))) @ inverse)
         else:
