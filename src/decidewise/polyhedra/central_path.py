@@ -20,12 +20,14 @@ from decidewise.polyhedra import exponential_cone, second_order_cone, semidefini
 from decidewise.runtime.kernels import kernel
 
 compiled, inner = kernel(error_model="numpy"), kernel(error_model="numpy", inner=True)
+# Functions with a single caller are inlined: a separate function is optimised by itself and again in its caller.
+inlined = kernel(error_model="numpy", inline="always")
 longest_in_second_order, set_second_order = second_order_cone.longest_step, second_order_cone.set_scaled
 correct_second_order, square_after = second_order_cone.correct, second_order_cone.square_after
 longest_in_exponential, exponential_scaling = exponential_cone.longest_step, exponential_cone.scaling
 exponential_correction = exponential_cone.correction
 longest_in_semidefinite, set_semidefinite = semidefinite_cone.longest_step, semidefinite_cone.set_scaled
-correct_semidefinite, size_of = semidefinite_cone.correct, semidefinite_cone.size_of
+correct_semidefinite = semidefinite_cone.correct
 shadow_of_slacks, shadow_of_duals = exponential_cone.shadow_of_slacks, exponential_cone.shadow_of_duals
 
 #: The kinds of cones.
@@ -43,29 +45,28 @@ _ROUNDING = 1e-6  # systems are refined where the error is smaller
 
 @compiled
 def follow(  # type: ignore[no-untyped-def]
-    costs, values, sizes, A, kinds, starts, centre, slack, shadow, degree, aim, accepted, points, slacks, duals, solved
-):
+    costs, values, sizes, A, kinds, starts, centre, slack, shadow, degree, aim, accepted, points, slacks, duals, solved,
+    frames, shadows, matrices,
+):  # fmt: skip
     """Solve rows (r, n), until error and residual are below `aim`, or `accepted` where it gets no further: `solved`.
 
     `values` are those of `u = 0`, and `sizes` the first `μ`. `slack` and `shadow` are `s` and `-∇f(s)` of the centre.
+    `shadows` is the work space of exponential cones, `matrices` that of semidefinite ones; `None` if there are no such
+    cones, whose part is then not compiled.
     """
     m, n = A.shape
     K, MA = np.empty((n, n)), np.empty((m, n))
     r, du, change = np.empty(n), np.empty(n), np.empty(n)
-    ds, dz, g, frame = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    shadows, work = np.empty((2, m)), np.empty((3, m))
-    largest = 0
-    for c in range(len(kinds)):
-        if kinds[c] == SEMIDEFINITE:
-            largest = max(largest, size_of(starts[c], starts[c + 1]))
-    matrices = np.empty((5, largest, largest))
+    ds, dz, g = np.empty(m), np.empty(m), np.empty(m)
     for row in range(len(costs)):
         q, u, s, z = costs[row], points[row], slacks[row], duals[row]
         for j in range(n):
             u[j] = centre[j]
         for i in range(m):
             s[i], z[i] = slack[i], sizes[row] * shadow[i]
-            shadows[0, i], shadows[1, i] = slack[i] / sizes[row], shadow[i]
+        if shadows is not None:
+            for i in range(m):
+                shadows[0, i], shadows[1, i] = slack[i] / sizes[row], shadow[i]
         length = 1.0
         for _ in range(_MOST_STEPS):
             gap, value, residual = 0.0, values[row], 0.0
@@ -84,7 +85,7 @@ def follow(  # type: ignore[no-untyped-def]
             if error <= aim:
                 break
             rounds = 1 if error > _ROUNDING else 2
-            if not _scale(s, z, A, kinds, starts, shadows, MA, frame, change, matrices):
+            if not _scale(s, z, A, kinds, starts, MA, change, frames, shadows, matrices):
                 break
             _set_product(A, MA, K)
             if not _factorise(K):
@@ -92,25 +93,16 @@ def follow(  # type: ignore[no-untyped-def]
             for i in range(m):
                 g[i] = -z[i]
             _move(A, MA, K, r, 1.0, g, rounds, du, ds, dz, change)
-            share = 1 - (1 - _longest_step(s, z, ds, dz, kinds, starts, matrices)) ** 3 if length > _SHORT else 0.0
-            _correct(
-                s,
-                z,
-                ds,
-                dz,
-                kinds,
-                starts,
-                shadows,
-                frame,
-                (1 - share) * gap / degree,
-                share * share,
-                g,
-                work,
-                matrices,
+            share = (
+                1 - (1 - _longest_step(s, z, ds, dz, kinds, starts, frames, shadows, matrices)) ** 3
+                if length > _SHORT
+                else 0.0
             )
+            target, weight = (1 - share) * gap / degree, share * share
+            _correct(s, z, ds, dz, kinds, starts, target, weight, g, frames, shadows, matrices)
             _move(A, MA, K, r, share, g, rounds, du, ds, dz, change)
-            length = _STEP_FRACTION * _longest_step(s, z, ds, dz, kinds, starts, matrices)
-            length = _stay_near(s, z, ds, dz, kinds, starts, degree, length, shadows)
+            length = _STEP_FRACTION * _longest_step(s, z, ds, dz, kinds, starts, frames, shadows, matrices)
+            length = _stay_near(s, z, ds, dz, kinds, starts, degree, length, frames, shadows)
             if not length > _SHORTEST:
                 break
             for j in range(n):
@@ -131,8 +123,8 @@ def times(rows, matrix):  # type: ignore[no-untyped-def]
     return products
 
 
-@inner
-def _scale(s, z, A, kinds, starts, shadows, MA, frame, along, matrices):  # type: ignore[no-untyped-def]
+@inlined
+def _scale(s, z, A, kinds, starts, MA, along, frames, shadows, matrices):  # type: ignore[no-untyped-def]
     """Set `MA` to `M A`; return whether there is an `M`, as rounding leaves one."""
     n = A.shape[1]
     for c in range(len(kinds)):
@@ -143,11 +135,12 @@ def _scale(s, z, A, kinds, starts, shadows, MA, frame, along, matrices):  # type
                 for j in range(n):
                     MA[i, j] = factor * A[i, j]
         elif kinds[c] == SECOND_ORDER:
-            set_second_order(s, z, A, first, end, MA, frame, along)
+            if frames is not None:
+                set_second_order(s, z, A, first, end, MA, frames[0], along)
         elif kinds[c] == SEMIDEFINITE:
-            if not set_semidefinite(s, z, A, first, end, MA, matrices):
+            if matrices is not None and not set_semidefinite(s, z, A, first, end, MA, matrices):
                 return False
-        else:
+        elif shadows is not None:
             m00, m01, m02, m11, m12, m22 = exponential_scaling(s, z, shadows, first)
             for j in range(n):
                 a0, a1, a2 = A[first, j], A[first + 1, j], A[first + 2, j]
@@ -183,8 +176,8 @@ def _move(A, MA, K, r, share, g, rounds, du, ds, dz, change):  # type: ignore[no
             dz[i] += up
 
 
-@inner
-def _correct(s, z, ds, dz, kinds, starts, shadows, frame, target, weight, g, work, matrices):  # type: ignore[no-untyped-def]
+@inlined
+def _correct(s, z, ds, dz, kinds, starts, target, weight, g, frames, shadows, matrices):  # type: ignore[no-untyped-def]
     """Set `g` to `-z - target ∇f(s)` and the weighted correction for what the step `ds`, `dz` is to second order."""
     for c in range(len(kinds)):
         first, end = starts[c], starts[c + 1]
@@ -192,10 +185,12 @@ def _correct(s, z, ds, dz, kinds, starts, shadows, frame, target, weight, g, wor
             for i in range(first, end):
                 g[i] = (target - weight * ds[i] * dz[i]) / s[i] - z[i]
         elif kinds[c] == SECOND_ORDER:
-            correct_second_order(s, z, ds, dz, first, end, frame, target, weight, g, work)
+            if frames is not None:
+                correct_second_order(s, z, ds, dz, first, end, frames[0], target, weight, g, frames[1:])
         elif kinds[c] == SEMIDEFINITE:
-            correct_semidefinite(s, z, ds, dz, first, end, target, weight, g, matrices)
-        else:
+            if matrices is not None:
+                correct_semidefinite(s, z, ds, dz, first, end, target, weight, g, matrices)
+        elif shadows is not None:
             second = exponential_correction(
                 s[first], s[first + 1], s[first + 2], ds[first], ds[first + 1], ds[first + 2], dz[first], dz[first + 1],
                 dz[first + 2],
@@ -205,7 +200,7 @@ def _correct(s, z, ds, dz, kinds, starts, shadows, frame, target, weight, g, wor
 
 
 @inner
-def _longest_step(s, z, ds, dz, kinds, starts, matrices):  # type: ignore[no-untyped-def]
+def _longest_step(s, z, ds, dz, kinds, starts, frames, shadows, matrices):  # type: ignore[no-untyped-def]
     """Return the longest step, at most 1, that stays in all cones."""
     length = 1.0
     for c in range(len(kinds)):
@@ -216,24 +211,26 @@ def _longest_step(s, z, ds, dz, kinds, starts, matrices):  # type: ignore[no-unt
                     length = min(length, -s[i] / ds[i])
                 if dz[i] < 0:
                     length = min(length, -z[i] / dz[i])
-        elif kinds[c] == SECOND_ORDER:
+        elif kinds[c] == SECOND_ORDER and frames is not None:
             length = min(length, longest_in_second_order(s, ds, first, end), longest_in_second_order(z, dz, first, end))
+    if shadows is None and matrices is None:
+        return length
     for c in range(len(kinds)):
-        if kinds[c] == EXPONENTIAL:
+        if kinds[c] == EXPONENTIAL and shadows is not None:
             i = starts[c]
             length = longest_in_exponential(s[i], s[i + 1], s[i + 2], ds[i], ds[i + 1], ds[i + 2], length)
             # The dual cone is the cone itself in other coordinates.
             length = longest_in_exponential(
                 z[i] - z[i + 1], -z[i], z[i + 2], dz[i] - dz[i + 1], -dz[i], dz[i + 2], length
             )
-        elif kinds[c] == SEMIDEFINITE:
+        elif kinds[c] == SEMIDEFINITE and matrices is not None:
             length = longest_in_semidefinite(s, ds, starts[c], starts[c + 1], length, matrices)
             length = longest_in_semidefinite(z, dz, starts[c], starts[c + 1], length, matrices)
     return length
 
 
-@inner
-def _stay_near(s, z, ds, dz, kinds, starts, degree, length, shadows):  # type: ignore[no-untyped-def]
+@inlined
+def _stay_near(s, z, ds, dz, kinds, starts, degree, length, frames, shadows):  # type: ignore[no-untyped-def]
     """Return a step that leaves no curved cone far from the path, where later steps would be short.
 
     It sets the `shadows` of exponential cones to those after the step: of duals, and of slacks.
@@ -246,13 +243,13 @@ def _stay_near(s, z, ds, dz, kinds, starts, degree, length, shadows):  # type: i
             mu = 0.0
             for k in range(len(s)):
                 mu += (s[k] + length * ds[k]) * (z[k] + length * dz[k]) / degree
-        if kinds[c] == SECOND_ORDER:
+        if kinds[c] == SECOND_ORDER and frames is not None:
             product = 0.0
             for k in range(i, end):
                 product += (s[k] + length * ds[k]) * (z[k] + length * dz[k])
             product /= square_after(s, ds, length, i, end) * square_after(z, dz, length, i, end)
             near = mu * product <= _FAR_SECOND_ORDER
-        elif kinds[c] == EXPONENTIAL:
+        elif kinds[c] == EXPONENTIAL and shadows is not None:
             r = shadow_of_duals(z[i] + length * dz[i], z[i + 1] + length * dz[i + 1], z[i + 2] + length * dz[i + 2])
             t = shadow_of_slacks(s[i] + length * ds[i], s[i + 1] + length * ds[i + 1], s[i + 2] + length * ds[i + 2])
             product = 0.0
@@ -266,7 +263,7 @@ def _stay_near(s, z, ds, dz, kinds, starts, degree, length, shadows):  # type: i
     return length
 
 
-@inner
+@inlined
 def _set_product(A, MA, K):  # type: ignore[no-untyped-def]
     """Set the lower triangle of `K` to `Aᵀ M A`."""
     m, n = A.shape
@@ -281,7 +278,7 @@ def _set_product(A, MA, K):  # type: ignore[no-untyped-def]
                     K[j, k] += entry * MA[i, k]
 
 
-@inner
+@inlined
 def _factorise(K):  # type: ignore[no-untyped-def]
     """Replace the lower triangle by its Cholesky factor, its diagonal inverted; return whether it has one."""
     for j in range(len(K)):
@@ -298,7 +295,7 @@ def _factorise(K):  # type: ignore[no-untyped-def]
     return True
 
 
-@inner
+@inlined
 def _substitute(L, x):  # type: ignore[no-untyped-def]
     """Replace `x` by the solution `y` of `L Lᵀ y = x`, where `L` is what `_factorise` leaves."""
     n = len(x)

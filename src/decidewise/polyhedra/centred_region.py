@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -115,12 +115,19 @@ class CentredRegion:
         solved = np.zeros(len(costs), dtype=bool)
         follow(
             inside, values, norms(times(inside, self.spread)), self.A, self.kinds, self.starts, self.centre, self.slack,
-            self.shadow, self.degree, aim, accepted, points, slacks, duals, solved,
+            self.shadow, self.degree, aim, accepted, points, slacks, duals, solved, *self._work_space(),
         )  # fmt: skip
         all_slacks, all_duals = np.zeros((2, len(costs), len(self.rows) + len(self.equations)))
         all_slacks[:, self.rows], all_duals[:, self.rows] = slacks, duals
         all_duals[:, self.equations] = times(costs, self.prices[0]) + times(duals, self.prices[1])
         return solved, self.origin + times(points, np.ascontiguousarray(self.basis.T)), all_slacks, all_duals
+
+    def _work_space(self) -> Iterator[FloatArray | None]:
+        """Yield what second-order, exponential and semidefinite cones work in; `None` for cones that there are not."""
+        m, sizes = len(self.b), np.diff(self.starts)
+        k = int(np.sqrt(2 * sizes[self.kinds == SEMIDEFINITE].max(initial=0)))  # of k (k + 1) / 2 rows
+        for kind, shape in (SECOND_ORDER, (4, m)), (EXPONENTIAL, (2, m)), (SEMIDEFINITE, (5, k, k)):
+            yield np.empty(shape) if kind in self.kinds else None
 
 
 def n_rows_of(kind: str, *size: Any) -> int:
