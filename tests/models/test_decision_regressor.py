@@ -417,7 +417,7 @@ def test_bad_input_is_named(data):
     bad[3, 1] = np.nan
     with pytest.raises(ValueError, match=r"costs must be finite; row 3, column 1 has NaN"):
         DecisionRegressor(train.problem).fit(train.X, bad)
-    with pytest.raises(ValueError, match=r"loss must be one of .*spo\+.*got 'spo'"):
+    with pytest.raises(ValueError, match=r"loss must be one of .*got 'spo'; the nearest of \d+ names are 'spo\+'"):
         DecisionRegressor(train.problem, "spo").fit(train.X, train.costs)
     with pytest.raises(ValueError, match=r"Cave needs linear constraints, and Ball has no polyhedron"):
         DecisionRegressor(Ball(40), "cave").fit(train.X, train.costs)

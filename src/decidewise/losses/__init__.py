@@ -6,6 +6,7 @@
 from inspect import signature
 from typing import Any
 
+from decidewise.checks import nearest_names
 from decidewise.losses.aimle import Aimle
 from decidewise.losses.base import Loss
 from decidewise.losses.cave import Cave, CaveHybrid, CavePlus
@@ -107,7 +108,8 @@ def as_loss(loss: str | Loss, **parameters: Any) -> Loss:
     if isinstance(loss, str) and loss in NOT_OFFERED and loss not in registry:
         raise ValueError(f"there is no loss {loss!r}: {NOT_OFFERED[loss]}")
     if not (isinstance(loss, str) and loss in registry):
-        raise ValueError(f"loss must be one of {', '.join(registry)}, or a Loss such as SpoPlus(); got {loss!r}.")
+        near = nearest_names(loss, registry) if isinstance(loss, str) else "."
+        raise ValueError(f"loss must be one of {', '.join(registry)}, or a Loss such as SpoPlus(); got {loss!r}{near}")
     known = signature(registry[loss])
     try:
         known.bind(**parameters)
