@@ -400,11 +400,14 @@ def test_bad_input_is_named(data):
         model.score(train.X, train.costs, sample_weight=np.ones(200))
 
 
-class Mistaken(TopK):
-    """A problem that maximises although its sense is "min"."""
+def mistaken():
+    """Return a problem that maximises although its sense is "min"; of a class that workers need not import."""
 
-    def minimize(self, costs):
-        return super().minimize(-costs)
+    class Mistaken(TopK):
+        def minimize(self, costs):
+            return super().minimize(-costs)
+
+    return Mistaken(5, 1)
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
@@ -413,7 +416,7 @@ def test_a_problem_with_the_wrong_sense_is_told_so_once(n_jobs):
     X = rng.normal(size=(40, 2))
     costs = np.exp(X @ rng.normal(size=(2, 5)))
     candidates = {"mean": DummyRegressor(), "least squares": LinearRegression(), "wise": WiseRegressor()}
-    model = WiseRegressorCV(Mistaken(5, 1), candidates, lags=(1,), random_state=0, n_jobs=n_jobs)
+    model = WiseRegressorCV(mistaken(), candidates, lags=(1,), random_state=0, n_jobs=n_jobs)
     with pytest.warns() as said:
         model.fit(X, costs)
     assert [(each.category, each.filename) for each in said] == [(OptimalityWarning, __file__)]
