@@ -25,7 +25,7 @@ WORK = """
 import contextlib, inspect, json, os, sys
 from time import process_time
 import numpy as np
-from decidewise import DecisionRegressor, GeneralizedLinear, WiseRegressor, WiseRegressorCV
+from decidewise import DecisionRegressor, GeneralizedLinear, WiseRegressor
 from decidewise.data import make_knapsack, make_portfolio, make_shortest_path, make_travelling_salesman
 from decidewise.losses import CavePlus, Pfy, SpoPlus
 from decidewise.problems import Assignment, Knapsack, ShortestPath, TopK
@@ -44,9 +44,6 @@ positive = np.exp(0.3 * X[:1_000, :10] @ rng.normal(size=(10, 190))) * rng.unifo
 pairs = rng.uniform(size=(200, 400))
 protocol = {"protocol": "paper"} if "protocol" in inspect.signature(DecisionRegressor).parameters else {}
 
-def choose(data):
-    return lambda: WiseRegressorCV(data.problem, random_state=0).fit(data.X, data.costs)
-
 def train(data, loss, rate):
     train, _ = data.split(200)
     start = {"init": "mse", "epochs": 100, "batch_size": 32, "learning_rate": rate, "random_state": 0}
@@ -64,9 +61,6 @@ lines = {
     "WISE, 100,000 × 50, 100 costs": lambda: WiseRegressor().fit(X, Y),
     "gamma, 1,000 × 10, 190 costs": lambda: GeneralizedLinear("gamma").fit(X[:1_000, :10], positive),
     "gamma, 1,000 × 50, 40 costs": lambda: GeneralizedLinear("gamma").fit(X[:1_000], positive[:, :40]),
-    "choice, shortest path, degree 2, 1,600 rows": choose(make_shortest_path(1_600, degree=2, seed=43)),
-    "choice, shortest path, degree 4, 1,600 rows": choose(make_shortest_path(1_600, degree=4, seed=43)),
-    "choice, knapsack, 1,000 rows": choose(packs[:1_000]),
     "SPO+, shortest path": train(path, SpoPlus(), 5e-3),
     "SPO+, knapsack": train(packs, SpoPlus(), 5e-3),
     "SPO+, portfolio": train(shares, SpoPlus(), 1e-3),
