@@ -17,7 +17,7 @@ from decidewise.data import make_shortest_path
 data = make_shortest_path(40_000, degree=4, seed=0)
 X, costs = (array.from_array(rows, chunks=(4_000, -1)) for rows in (data.X, data.costs))  # in practice, from files
 
-with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None):
+with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"):
     X, costs = X.persist(), costs.persist()  # one copy, on the workers
     model = distributed.fit(WiseRegressor(), X, costs)
     print(distributed.evaluate(model, data.problem, X, costs))

@@ -68,7 +68,7 @@ def workers_at(address: str, say: Callable[[str], None] | None = None) -> Iterat
 
     >>> from distributed import LocalCluster
     >>> from joblib import Parallel, delayed
-    >>> with LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
+    >>> with LocalCluster(n_workers=1, processes=False, dashboard_address="127.0.0.1:0") as cluster:
     ...     with workers_at(cluster.scheduler_address) as workers, workers.parallel_loops():
     ...         Parallel(n_jobs=-1)(delayed(pow)(2, k) for k in range(4))
     [1, 2, 4, 8]
