@@ -27,7 +27,7 @@ correct_second_order, square_after = second_order_cone.correct, second_order_con
 longest_in_exponential, exponential_scaling = exponential_cone.longest_step, exponential_cone.scaling
 exponential_correction = exponential_cone.correction
 longest_in_semidefinite, set_semidefinite = semidefinite_cone.longest_step, semidefinite_cone.set_scaled
-correct_semidefinite = semidefinite_cone.correct
+correct_semidefinite, LAST_SHARED = semidefinite_cone.correct, semidefinite_cone.LAST_SHARED
 shadow_of_slacks, shadow_of_duals = exponential_cone.shadow_of_slacks, exponential_cone.shadow_of_duals
 
 #: The kinds of cones.
@@ -126,7 +126,7 @@ def times(rows, matrix):  # type: ignore[no-untyped-def]
 @inlined
 def _scale(s, z, A, kinds, starts, MA, along, frames, shadows, matrices):  # type: ignore[no-untyped-def]
     """Set `MA` to `M A`; return whether there is an `M`, as rounding leaves one."""
-    n = A.shape[1]
+    n, inverse = A.shape[1], LAST_SHARED
     for c in range(len(kinds)):
         first, end = starts[c], starts[c + 1]
         if kinds[c] == LINEAR:
@@ -138,8 +138,10 @@ def _scale(s, z, A, kinds, starts, MA, along, frames, shadows, matrices):  # typ
             if frames is not None:
                 set_second_order(s, z, A, first, end, MA, frames[0], along)
         elif kinds[c] == SEMIDEFINITE:
-            if matrices is not None and not set_semidefinite(s, z, A, first, end, MA, matrices):
-                return False
+            if matrices is not None:
+                inverse += 1
+                if not set_semidefinite(s, z, A, first, end, MA, matrices, matrices[inverse]):
+                    return False
         elif shadows is not None:
             m00, m01, m02, m11, m12, m22 = exponential_scaling(s, z, shadows, first)
             for j in range(n):
@@ -179,6 +181,7 @@ def _move(A, MA, K, r, share, g, rounds, du, ds, dz, change):  # type: ignore[no
 @inlined
 def _correct(s, z, ds, dz, kinds, starts, target, weight, g, frames, shadows, matrices):  # type: ignore[no-untyped-def]
     """Set `g` to `-z - target ∇f(s)` and the weighted correction for what the step `ds`, `dz` is to second order."""
+    inverse = LAST_SHARED
     for c in range(len(kinds)):
         first, end = starts[c], starts[c + 1]
         if kinds[c] == LINEAR:
@@ -189,7 +192,8 @@ def _correct(s, z, ds, dz, kinds, starts, target, weight, g, frames, shadows, ma
                 correct_second_order(s, z, ds, dz, first, end, frames[0], target, weight, g, frames[1:])
         elif kinds[c] == SEMIDEFINITE:
             if matrices is not None:
-                correct_semidefinite(s, z, ds, dz, first, end, target, weight, g, matrices)
+                inverse += 1
+                correct_semidefinite(z, ds, dz, first, end, target, weight, g, matrices, matrices[inverse])
         elif shadows is not None:
             second = exponential_correction(
                 s[first], s[first + 1], s[first + 2], ds[first], ds[first + 1], ds[first + 2], dz[first], dz[first + 1],

@@ -15,7 +15,7 @@ from scipy.sparse import csc_array
 from decidewise.checks import FloatArray
 from decidewise.polyhedra.central_path import EXPONENTIAL, LINEAR, SECOND_ORDER, SEMIDEFINITE, follow, times
 from decidewise.polyhedra.exponential_cone import hessian, shadow_of_slacks
-from decidewise.polyhedra.semidefinite_cone import matrices, triangles
+from decidewise.polyhedra.semidefinite_cone import LAST_SHARED, matrices, triangles
 from decidewise.scaling import norms
 
 IntArray = npt.NDArray[np.int64]
@@ -125,8 +125,10 @@ class CentredRegion:
     def _work_space(self) -> Iterator[FloatArray | None]:
         """Yield what second-order, exponential and semidefinite cones work in; `None` for cones that there are not."""
         m, sizes = len(self.b), np.diff(self.starts)
-        k = int(np.sqrt(2 * sizes[self.kinds == SEMIDEFINITE].max(initial=0)))  # of k (k + 1) / 2 rows
-        for kind, shape in (SECOND_ORDER, (4, m)), (EXPONENTIAL, (2, m)), (SEMIDEFINITE, (5, k, k)):
+        semidefinite = sizes[self.kinds == SEMIDEFINITE]
+        k = int(np.sqrt(2 * semidefinite.max(initial=0)))  # of k (k + 1) / 2 rows
+        space = LAST_SHARED + 1 + len(semidefinite), k, k
+        for kind, shape in (SECOND_ORDER, (4, m)), (EXPONENTIAL, (2, m)), (SEMIDEFINITE, space):
             yield np.empty(shape) if kind in self.kinds else None
 
 

@@ -3,7 +3,8 @@
 A matrix is kept as its upper triangle by columns, in which what counts twice is times √2. The barrier is
 `f = -log det S`. The scaling is `M X = ½ (Z X S⁻¹ + S⁻¹ X Z)`, for which `M S = Z` (Helmberg, Rendl, Vanderbei &
 Wolkowicz, "An interior-point method for semidefinite programming", 1996): it needs no eigenvalues, and small matrices
-take little else than their products. A cone has the rows `first` to `end - 1`; `matrices` are work space.
+take little else than their products. A cone has the rows `first` to `end - 1`; `matrices` are work space, four of them
+for all cones and then the `inverse` of the slacks of each.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from decidewise.runtime.kernels import kernel
 
 inner = kernel(error_model="numpy", inner=True)
 
+#: The last of the matrices that all cones share; those after it are the inverses of each.
+LAST_SHARED = 3
 _HALVINGS = 7  # of the interval in which the longest step is sought, to a hundredth
 
 
@@ -25,30 +28,28 @@ def size_of(first, end):  # type: ignore[no-untyped-def]
 
 
 @inner
-def set_scaled(s, z, A, first, end, MA, matrices):  # type: ignore[no-untyped-def]
-    """Set these rows of `MA` to `M A`; return whether the slacks are positive definite."""
+def set_scaled(s, z, A, first, end, MA, matrices, inverse):  # type: ignore[no-untyped-def]
+    """Set these rows of `MA` to `M A`, and `inverse` to `S⁻¹`; return whether the slacks are positive definite."""
     k, n = size_of(first, end), A.shape[1]
-    Z, inverse, X = matrices[0], matrices[1], matrices[2]
-    if not _set_inverse(s, first, k, matrices):
+    if not _set_inverse(s, first, k, matrices, inverse):
         return False
+    Z, X = matrices[0], matrices[1]
     _unpack(z, first, k, Z)
     for j in range(n):
         _unpack(A[:, j], first, k, X)
         _set_symmetric_product(Z, X, inverse, k, matrices)
-        _pack(matrices[3], first, k, MA[:, j])
+        _pack(matrices[2], first, k, MA[:, j])
     return True
 
 
 @inner
-def correct(s, z, ds, dz, first, end, target, weight, g, matrices):  # type: ignore[no-untyped-def]
-    """Set `g` to `-z + target S⁻¹ - weight ½ (dZ dS S⁻¹ + S⁻¹ dS dZ)`."""
+def correct(z, ds, dz, first, end, target, weight, g, matrices, inverse):  # type: ignore[no-untyped-def]
+    """Set `g` to `-z + target S⁻¹ - weight ½ (dZ dS S⁻¹ + S⁻¹ dS dZ)`, with the `inverse` of the scaling."""
     k = size_of(first, end)
-    dZ, inverse, dS = matrices[0], matrices[1], matrices[2]
-    _set_inverse(s, first, k, matrices)
+    dZ, dS, product = matrices[0], matrices[1], matrices[2]
     _unpack(dz, first, k, dZ)
     _unpack(ds, first, k, dS)
     _set_symmetric_product(dZ, dS, inverse, k, matrices)
-    product = matrices[3]
     for i in range(k):
         for j in range(k):
             product[i, j] = target * inverse[i, j] - weight * product[i, j]
@@ -61,12 +62,12 @@ def correct(s, z, ds, dz, first, end, target, weight, g, matrices):  # type: ign
 def longest_step(s, ds, first, end, length, matrices):  # type: ignore[no-untyped-def]
     """Return a step, at most `length`, that keeps the matrix positive definite, and is nearly the longest."""
     k = size_of(first, end)
-    if _is_definite(s, ds, length, first, k, matrices[3]):
+    if _is_definite(s, ds, length, first, k, matrices[2]):
         return length
     short = 0.0
     for _ in range(_HALVINGS):
         middle = (short + length) / 2
-        if _is_definite(s, ds, middle, first, k, matrices[3]):
+        if _is_definite(s, ds, middle, first, k, matrices[2]):
             short = middle
         else:
             length = middle
@@ -95,12 +96,11 @@ def _is_definite(s, ds, length, first, k, L):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _set_inverse(s, first, k, matrices):  # type: ignore[no-untyped-def]
-    """Set the second of `matrices` to `S⁻¹`; return whether `S` is positive definite."""
-    inverse, L = matrices[1], matrices[3]
+def _set_inverse(s, first, k, matrices, inverse):  # type: ignore[no-untyped-def]
+    """Set `inverse` to `S⁻¹`; return whether `S` is positive definite."""
+    L, half = matrices[2], matrices[3]  # half of the inverse: L⁻¹
     if not _is_definite(s, s, 0.0, first, k, L):
         return False
-    half = matrices[4]  # L⁻¹
     for j in range(k):
         for i in range(j, k):
             total = 1.0 if i == j else 0.0
@@ -118,23 +118,23 @@ def _set_inverse(s, first, k, matrices):  # type: ignore[no-untyped-def]
 
 @inner
 def _set_symmetric_product(Z, X, inverse, k, matrices):  # type: ignore[no-untyped-def]
-    """Set the fourth of `matrices` to the symmetric part of `Z X S⁻¹`."""
-    out, half = matrices[3], matrices[4]
-    for i in range(k):
-        for j in range(k):
-            total = 0.0
-            for h in range(k):
-                total += Z[i, h] * X[h, j]
-            half[i, j] = total
-    for i in range(k):
-        for j in range(k):
-            total = 0.0
-            for h in range(k):
-                total += half[i, h] * inverse[h, j]
-            out[i, j] = total
+    """Set the third of `matrices` to the symmetric part of `Z X S⁻¹`."""
+    out, half = matrices[2], matrices[3]
+    _set_product(Z, X, k, half)
+    _set_product(half, inverse, k, out)
     for i in range(k):
         for j in range(i):
             out[i, j] = out[j, i] = (out[i, j] + out[j, i]) / 2
+
+
+@inner
+def _set_product(left, right, k, out):  # type: ignore[no-untyped-def]
+    for i in range(k):
+        for j in range(k):
+            total = 0.0
+            for h in range(k):
+                total += left[i, h] * right[h, j]
+            out[i, j] = total
 
 
 @inner
