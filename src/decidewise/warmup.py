@@ -30,7 +30,7 @@ from decidewise.problems import (
     VehicleRouting,
 )
 from decidewise.progress import watched
-from decidewise.runtime.compilation import announcer
+from decidewise.runtime.compilation import watch
 from decidewise.streams.column_matrix import ColumnMatrix
 
 
@@ -39,7 +39,7 @@ def warm_up() -> None:
     console = Console(stderr=True)
     begin = perf_counter()
     columns = TextColumn("Compiling {task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    announcer.silent = True
+    watch.silent = True
     try:
         with watched(*columns, console=console, transient=True) as progress:
             bar = progress.add_task("", total=len(tasks := _tasks()))
@@ -48,7 +48,7 @@ def warm_up() -> None:
                 work()
                 progress.advance(bar)
     finally:
-        announcer.silent = False
+        watch.silent = False
     console.print(f"All kernels are ready ({perf_counter() - begin:.1f} s).", highlight=False)
 
 

@@ -3,7 +3,7 @@
 A matrix is kept as its upper triangle by columns, in which what counts twice is times √2. The barrier is
 `f = -log det S`. The scaling is `M X = ½ (Z X S⁻¹ + S⁻¹ X Z)`, for which `M S = Z` (Helmberg, Rendl, Vanderbei &
 Wolkowicz, "An interior-point method for semidefinite programming", 1996): it needs no eigenvalues, and small matrices
-take little else than their products. A cone has the rows `first` to `end - 1`; `matrices` are work space, four of them
+take little else than their products. A cone has the rows `first` to `end - 1`; `matrices` are work space, three of them
 for all cones and then the `inverse` of the slacks of each.
 """
 
@@ -17,7 +17,7 @@ from decidewise.runtime.kernels import kernel
 inner = kernel(error_model="numpy", inner=True)
 
 #: The last of the matrices that all cones share; those after it are the inverses of each.
-LAST_SHARED = 3
+LAST_SHARED = 2
 _HALVINGS = 7  # of the interval in which the longest step is sought, to a hundredth
 
 
@@ -30,44 +30,53 @@ def size_of(first, end):  # type: ignore[no-untyped-def]
 @inner
 def set_scaled(s, z, A, first, end, MA, matrices, inverse):  # type: ignore[no-untyped-def]
     """Set these rows of `MA` to `M A`, and `inverse` to `S⁻¹`; return whether the slacks are positive definite."""
-    k, n = size_of(first, end), A.shape[1]
+    k, n, Z = size_of(first, end), A.shape[1], matrices[0]
     if not _set_inverse(s, first, k, matrices, inverse):
         return False
-    Z, X = matrices[0], matrices[1]
     _unpack(z, first, k, Z)
-    for j in range(n):
-        _unpack(A[:, j], first, k, X)
-        _set_symmetric_product(Z, X, inverse, k, matrices)
-        _pack(matrices[2], first, k, MA[:, j])
+    row = first
+    for j in range(k):
+        for i in range(j + 1):
+            for h in range(n):
+                MA[row, h] = 0.0
+            column = first
+            for q in range(k):
+                for p in range(q + 1):
+                    factor = _scaling(Z, inverse, i, j, p, q)
+                    for h in range(n):
+                        MA[row, h] += factor * A[column, h]
+                    column += 1
+            row += 1
     return True
 
 
 @inner
 def correct(z, ds, dz, first, end, target, weight, g, matrices, inverse):  # type: ignore[no-untyped-def]
     """Set `g` to `-z + target S⁻¹ - weight ½ (dZ dS S⁻¹ + S⁻¹ dS dZ)`, with the `inverse` of the scaling."""
-    k = size_of(first, end)
-    dZ, dS, product = matrices[0], matrices[1], matrices[2]
+    k, dZ = size_of(first, end), matrices[0]
     _unpack(dz, first, k, dZ)
-    _unpack(ds, first, k, dS)
-    _set_symmetric_product(dZ, dS, inverse, k, matrices)
-    for i in range(k):
-        for j in range(k):
-            product[i, j] = target * inverse[i, j] - weight * product[i, j]
-    _pack(product, first, k, g)
-    for i in range(first, end):
-        g[i] -= z[i]
+    row = first
+    for j in range(k):
+        for i in range(j + 1):
+            product, column = 0.0, first
+            for q in range(k):
+                for p in range(q + 1):
+                    product += _scaling(dZ, inverse, i, j, p, q) * ds[column]
+                    column += 1
+            g[row] = target * _twice(i, j) * inverse[i, j] - weight * product - z[row]
+            row += 1
 
 
 @inner
 def longest_step(s, ds, first, end, length, matrices):  # type: ignore[no-untyped-def]
     """Return a step, at most `length`, that keeps the matrix positive definite, and is nearly the longest."""
     k = size_of(first, end)
-    if _is_definite(s, ds, length, first, k, matrices[2]):
+    if _is_definite(s, ds, length, first, k, matrices[1]):
         return length
     short = 0.0
     for _ in range(_HALVINGS):
         middle = (short + length) / 2
-        if _is_definite(s, ds, middle, first, k, matrices[2]):
+        if _is_definite(s, ds, middle, first, k, matrices[1]):
             short = middle
         else:
             length = middle
@@ -98,7 +107,7 @@ def _is_definite(s, ds, length, first, k, L):  # type: ignore[no-untyped-def]
 @inner
 def _set_inverse(s, first, k, matrices, inverse):  # type: ignore[no-untyped-def]
     """Set `inverse` to `S⁻¹`; return whether `S` is positive definite."""
-    L, half = matrices[2], matrices[3]  # half of the inverse: L⁻¹
+    L, half = matrices[1], matrices[2]  # half of the inverse: L⁻¹
     if not _is_definite(s, s, 0.0, first, k, L):
         return False
     for j in range(k):
@@ -117,24 +126,16 @@ def _set_inverse(s, first, k, matrices, inverse):  # type: ignore[no-untyped-def
 
 
 @inner
-def _set_symmetric_product(Z, X, inverse, k, matrices):  # type: ignore[no-untyped-def]
-    """Set the third of `matrices` to the symmetric part of `Z X S⁻¹`."""
-    out, half = matrices[2], matrices[3]
-    _set_product(Z, X, k, half)
-    _set_product(half, inverse, k, out)
-    for i in range(k):
-        for j in range(i):
-            out[i, j] = out[j, i] = (out[i, j] + out[j, i]) / 2
+def _scaling(Z, inverse, i, j, p, q):  # type: ignore[no-untyped-def]
+    """Return the entry of `X ↦ ½ (Z X S⁻¹ + S⁻¹ X Z)` from `(p, q)` to `(i, j)` of the triangles."""
+    total = Z[i, p] * inverse[j, q] + inverse[i, p] * Z[j, q] + Z[i, q] * inverse[j, p] + inverse[i, q] * Z[j, p]
+    return 0.25 * _twice(i, j) * _twice(p, q) * total
 
 
 @inner
-def _set_product(left, right, k, out):  # type: ignore[no-untyped-def]
-    for i in range(k):
-        for j in range(k):
-            total = 0.0
-            for h in range(k):
-                total += left[i, h] * right[h, j]
-            out[i, j] = total
+def _twice(i, j):  # type: ignore[no-untyped-def]
+    """Return the factor of an entry in the triangle."""
+    return 1.0 if i == j else np.sqrt(2.0)
 
 
 @inner
@@ -145,17 +146,6 @@ def _unpack(triangle, first, k, matrix):  # type: ignore[no-untyped-def]
             matrix[i, j] = matrix[j, i] = root * triangle[entry]
             entry += 1
         matrix[j, j] = triangle[entry]
-        entry += 1
-
-
-@inner
-def _pack(matrix, first, k, triangle):  # type: ignore[no-untyped-def]
-    root, entry = np.sqrt(2.0), first
-    for j in range(k):
-        for i in range(j):
-            triangle[entry] = root * matrix[i, j]
-            entry += 1
-        triangle[entry] = matrix[j, j]
         entry += 1
 
 

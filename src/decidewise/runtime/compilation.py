@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -27,7 +28,7 @@ def dispatcher(function: FunctionType, options: Mapping[str, Any], stamp: str) -
     """Return a function that compiles `function` for the types of its arguments; it ignores code of another stamp."""
     made = njit(**options)(function)
     if made is not function:  # Numba returns the function itself if its JIT compiler is disabled
-        _register_announcer()
+        _register_watch()
         made.get_call_template = partial(_resolve, made.get_call_template)
         made._compiler._customize_flags = Flags
         try:
@@ -101,37 +102,52 @@ def _warn(reason: Exception) -> None:
 
 
 @cache
-def _register_announcer() -> None:
-    """Register the announcer, in the main process only: workers would repeat its messages."""
-    if parent_process() is None:
-        event.register("numba:compile", announcer)
+def _register_watch() -> None:
+    if parent_process() is not None:  # workers would repeat the messages of the main process
+        watch.silent = True
+    event.register("numba:compile", watch)
 
 
-class Announcer(event.Listener):
-    """Prints to standard error which module is compiled if that takes long; nested compilations count as one."""
+class Watch(event.Listener):
+    """Sees when a kernel of decidewise, with all kernels that it calls, is compiled.
+
+    If that takes long, it prints to standard error which module is compiled. Meanwhile no garbage is collected: Numba
+    makes many objects that live to the end, and looking through them again and again took a fifth of the time.
+    """
 
     def __init__(self) -> None:
-        self.silent = False  # set by callers that show the progress of compiling themselves
+        self.silent = False  # also set by callers that show the progress of compiling themselves
         self.depth = 0
         self.timer: threading.Timer | None = None
+        self.collected = False
 
     def on_start(self, event: Any) -> None:
-        """Start the timer of the message, if the function belongs to decidewise."""
+        """Start the timer of the message and pause the collector, if the outermost function belongs to decidewise."""
+        self.depth += 1
         module = event.data["dispatcher"].py_func.__module__ or ""
-        if self.depth == 0 and module.startswith("decidewise.") and not self.silent:
+        if self.depth > 1 or not module.startswith("decidewise."):
+            return
+        if gc.isenabled():
+            self.collected = True
+            gc.disable()
+        if not self.silent:
             self.timer = threading.Timer(PATIENCE, _print_message, [module.removeprefix("decidewise.")])
             self.timer.daemon = True
             self.timer.start()
-        self.depth += 1
 
     def on_end(self, event: Any) -> None:
-        """Cancel the timer when the outermost function is compiled."""
+        """Undo both when the outermost function is compiled."""
         self.depth -= 1
-        if self.depth == 0 and self.timer:
+        if self.depth > 0:
+            return
+        if self.collected:
+            self.collected = False
+            gc.enable()
+        if self.timer:
             self.timer.cancel()
 
 
-announcer = Announcer()
+watch = Watch()
 
 
 def _print_message(module: str) -> None:

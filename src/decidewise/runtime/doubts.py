@@ -45,7 +45,10 @@ def collected() -> Iterator[list[str]]:
 @contextmanager
 def said_once() -> Iterator[None]:
     """Say only the first doubt of this context, or of the function that this decorates."""
-    with collected() as messages:
-        yield
-    if messages:
-        doubt(messages[0], stacklevel=4)  # in the line that called the function
+    messages: list[str] = []
+    try:
+        with collected() as messages:
+            yield
+    finally:  # also where the work fails: the doubt may be the reason
+        if messages:
+            doubt(messages[0], stacklevel=4)  # in the line that called the function

@@ -1,0 +1,25 @@
+"""The warning about decisions that are not optimal, said once."""
+
+import pytest
+
+from decidewise.errors import OptimalityWarning
+from decidewise.runtime.doubts import doubt, said_once
+
+
+@said_once()
+def score(fails):
+    for number in range(3):
+        doubt(f"doubt {number}", stacklevel=1)
+    if fails:
+        raise ValueError("no model")
+
+
+def test_the_first_of_many_doubts_is_said():
+    with pytest.warns(OptimalityWarning, match="doubt 0") as warned:
+        score(fails=False)
+    assert [warning.filename for warning in warned] == [__file__]
+
+
+def test_a_doubt_is_said_also_when_the_work_fails():
+    with pytest.warns(OptimalityWarning, match="doubt 0"), pytest.raises(ValueError, match="no model"):
+        score(fails=True)
