@@ -29,7 +29,7 @@ from decidewise import (
     save_model,
 )
 from decidewise.model_file.container import _START, SIGNATURE
-from decidewise.models import AveragedRegressor, ClippedWise, GivenForecast, default_candidates
+from decidewise.models import AveragedRegressor, ClippedWise, CorrectedRegressor, GivenForecast, default_candidates
 from decidewise.problems import TopK
 from decidewise.tables.features import TableFeatures
 from decidewise.tables.table_model import TableModel
@@ -61,7 +61,7 @@ def models():
     linear = [GeneralizedLinear(), WiseRegressor(scale="iterated"), WiseRegressor(lifted=True), ClippedWise()]
     rows = [*linear, GivenForecast([0, 1, 2]), DecisionRegressor(TopK(3, 1), epochs=1), candidates["logarithms"]]
     rows += [make_pipeline(StandardScaler(), WiseRegressor()), AveragedRegressor([("a", linear[0]), ("b", linear[1])])]
-    rows += [WiseRegressor(boosted), RandomForestRegressor(2)]
+    rows += [WiseRegressor(boosted), WiseRegressor(CorrectedRegressor(linear[0], boosted)), RandomForestRegressor(2)]
     shared = [GeneralizedLinear("gamma"), WiseRegressor(lifted=True), GeneralizedLinear(per_item="coefficients")]
     yield from ((model.fit(X, costs), X[:3]) for model in rows)
     yield from ((model.fit(items, costs), items[:3]) for model in shared)

@@ -26,7 +26,7 @@ from decidewise import (
     save_model,
 )
 from decidewise.losses import Pfy
-from decidewise.models import AveragedRegressor, ClippedWise, GivenForecast, default_candidates
+from decidewise.models import AveragedRegressor, ClippedWise, CorrectedRegressor, GivenForecast, default_candidates
 from decidewise.problems import TopK
 
 RNG = np.random.default_rng(0)
@@ -65,9 +65,13 @@ PER_ITEM = {
     "forecast of items": GivenForecast(2),
     "spo tree shared": SpoTreeRegressor(PROBLEM, max_depth=2, n_thresholds=5, random_state=0),
     "spo+ shared": DecisionRegressor(PROBLEM, epochs=2, per_item="intercept", random_state=0),
+    "corrected": WiseRegressor(CorrectedRegressor(GeneralizedLinear(), Ridge())),
 }
 FOREIGN = {
     "lightgbm": WiseRegressor(LGBMRegressor(n_estimators=5, verbosity=-1, n_jobs=1)),
+    "corrected by trees": WiseRegressor(
+        CorrectedRegressor(GeneralizedLinear(), LGBMRegressor(n_estimators=5, verbosity=-1, n_jobs=1))
+    ),
     "forest": WiseRegressor(RandomForestRegressor(3, random_state=0)),
     "boosting on a loss": DecisionBoostingRegressor(PROBLEM, n_estimators=3, random_state=0),
     "boosting": WiseRegressor(HistGradientBoostingRegressor(max_iter=3)),

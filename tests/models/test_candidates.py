@@ -54,12 +54,13 @@ def test_frames_and_arrays_give_the_same_trees(steps):
 
 def test_without_lightgbm_the_trees_are_those_of_scikit_learn(steps, monkeypatch):
     X, costs, _ = steps
-    assert list(default_candidates(X, costs))[-2:] == ["trees", "wise trees"]
+    assert list(default_candidates(X, costs))[-3:] == ["trees", "wise trees", "least squares + trees"]
     monkeypatch.setattr("decidewise.models.candidates.find_spec", lambda name: None)
     few = default_candidates(X[:300], costs[:300])
     assert isinstance(few["trees"].estimator, HistGradientBoostingRegressor)
     assert "LightGBM is not installed" in few.notes["trees"]
-    assert few["trees"].fit(X[:300], costs[:300]).predict(X[:2]).shape == (2, 3)
+    for name in ("trees", "least squares + trees"):
+        assert few[name].fit(X[:300], costs[:300]).predict(X[:2]).shape == (2, 3)
 
 
 def test_a_forest_below_300_rows_and_no_trees_with_too_many_costs(steps):

@@ -67,6 +67,13 @@ def _floored(model: Any) -> None:
         _predictor(model.estimator_, "estimator_")
 
 
+def _corrected(model: Any) -> None:
+    for name in ("estimator", "correction"):
+        _predictor(getattr(model, name), name)
+        if hasattr(model, f"{name}_"):
+            _predictor(getattr(model, f"{name}_"), f"{name}_")
+
+
 def _averaged(model: Any) -> None:
     as_flag(model.directions, name="directions")
     _need(isinstance(model.estimators, list) and len(model.estimators) > 0, "estimators must be a list of models")
@@ -188,6 +195,7 @@ _CLASSES: dict[str, tuple[str, Check]] = {
     "WiseRegressor": ("decidewise.models", _wise),
     "ClippedWise": ("decidewise.models", _wise),
     "FlooredRegressor": ("decidewise.models", _floored),
+    "CorrectedRegressor": ("decidewise.models", _corrected),
     "AveragedRegressor": ("decidewise.models", _averaged),
     "GivenForecast": ("decidewise.models", _given_forecast),
     "SmoothFeatures": ("decidewise.models", _smooth_features),

@@ -4,6 +4,7 @@ from decidewise.models.decision_regressor import DecisionRegressor
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.learners.averaged import AveragedRegressor
 from decidewise.models.learners.clipped_wise import ClippedWise
+from decidewise.models.learners.corrected import CorrectedRegressor
 from decidewise.models.learners.floored import FlooredRegressor
 from decidewise.models.learners.given_forecast import GivenForecast
 from decidewise.models.learners.smooth_features import SmoothFeatures
@@ -19,6 +20,7 @@ __all__ = [
     "AveragedRegressor",
     "Candidates",
     "ClippedWise",
+    "CorrectedRegressor",
     "DecisionBoostingRegressor",
     "DecisionRegressor",
     "Epoch",

@@ -18,6 +18,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from decidewise.checks import FloatArray, as_matrix, check_items, check_same_rows, is_per_item
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.learners.clipped_wise import ClippedWise
+from decidewise.models.learners.corrected import CorrectedRegressor
 from decidewise.models.learners.floored import FlooredRegressor
 from decidewise.models.learners.given_forecast import GivenForecast
 from decidewise.models.learners.one_thread_boosting import OneThreadBoosting
@@ -114,9 +115,10 @@ def default_candidates(X: Any, costs: Any, *, lifted: bool = False, forecast: An
     - all of these with a ridge, up to one that shrinks the model to the mean;
     - quadratic features, if there are at most 200 of them and at least three rows for each;
     - smooth features, from 60 rows on and with at most 100 features;
-    - boosted trees from 300 rows on (LightGBM if it is installed), below that a random forest; at most 100 costs.
+    - boosted trees from 300 rows on (LightGBM if it is installed), below that a random forest; at most 100 costs;
+    - least squares corrected by boosted trees, on the same conditions.
 
-    The last three are first tried on one fold (`Candidates.leads`). `Candidates.notes` says why a family is there, or
+    The last four are first tried on one fold (`Candidates.leads`). `Candidates.notes` says why a family is there, or
     why not.
 
     Parameters
@@ -312,21 +314,41 @@ def _serve_trees(menu: Candidates, size: _Size) -> None:
         groups = [_variants({"trees": _boosted_trees(100, 0.1)}, ["trees"], (0.0, 1.0))]
         note, quick = f"boosted trees ({kind})", {"trees": _boosted_trees(20, 0.3)}
         menu.serve("trees", note, groups=groups, on_trial=True, previews=_variants(quick, quick, (0.0,)))
+        groups = [_corrected(100, 0.05)]
+        note = "smaller boosted trees on what least squares leave"
+        menu.serve("corrections", note, groups=groups, on_trial=True, previews=_corrected(20, 0.25))
 
 
 def _forest(n_trees: int) -> Any:
     return RandomForestRegressor(n_trees, min_samples_leaf=2, max_features=0.5, random_state=0)
 
 
-def _boosted_trees(n_trees: int, rate: float) -> Any:
+def _corrected(n_trees: int, rate: float) -> dict[str, Any]:
+    """Return least squares with small trees on what they leave; larger ones fit the noise of real prices."""
+    trees = _boosted_trees(n_trees, rate, n_leaves=7, smallest_leaf=40)
+    return {"least squares + trees": WiseRegressor(CorrectedRegressor(GeneralizedLinear(), trees), exponent=0.0)}
+
+
+def _boosted_trees(n_trees: int, rate: float, *, n_leaves: int = 15, smallest_leaf: int = 20) -> Any:
     if not find_spec("lightgbm"):
         return OneThreadBoosting(
-            max_iter=n_trees, learning_rate=rate, max_leaf_nodes=15, early_stopping=False, random_state=0
+            max_iter=n_trees,
+            learning_rate=rate,
+            max_leaf_nodes=n_leaves,
+            min_samples_leaf=smallest_leaf,
+            early_stopping=False,
+            random_state=0,
         )
     # Imported by name, since it is an optional dependency and known to be installed only here.
     lightgbm = import_module("lightgbm")
     return lightgbm.LGBMRegressor(
-        n_estimators=n_trees, learning_rate=rate, num_leaves=15, random_state=0, n_jobs=1, verbosity=-1
+        n_estimators=n_trees,
+        learning_rate=rate,
+        num_leaves=n_leaves,
+        min_child_samples=smallest_leaf,
+        random_state=0,
+        n_jobs=1,
+        verbosity=-1,
     )
 
 

@@ -3,15 +3,24 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_info
 
 from decidewise import GeneralizedLinear, WiseRegressor, WiseRegressorCV
-from decidewise.models import AveragedRegressor, ClippedWise, FlooredRegressor, GivenForecast, SmoothFeatures
+from decidewise.models import (
+    AveragedRegressor,
+    ClippedWise,
+    CorrectedRegressor,
+    FlooredRegressor,
+    GivenForecast,
+    SmoothFeatures,
+)
 from decidewise.models.learners.one_thread_boosting import OneThreadBoosting
 from decidewise.problems import TopK
 from decidewise.scaling import norms, unit_rows
@@ -21,7 +30,9 @@ X, COSTS = RNG.normal(size=(60, 3)), RNG.lognormal(size=(60, 4))
 
 
 @pytest.mark.filterwarnings("ignore:there is one cost only")
-@parametrize_with_checks([SmoothFeatures(10), ClippedWise()])
+@parametrize_with_checks(
+    [SmoothFeatures(10), ClippedWise(), CorrectedRegressor(LinearRegression(), DecisionTreeRegressor(max_depth=2))]
+)
 def test_scikit_learn(estimator, check):
     check(estimator)
 
@@ -73,6 +84,33 @@ def test_floored_targets_are_those_of_a_maximum():
     floors = 0.05 * np.abs(costs).mean(axis=0)
     expected = GeneralizedLinear("gamma").fit(X, np.maximum(costs, floors)).predict(X)
     np.testing.assert_allclose(FlooredRegressor(GeneralizedLinear("gamma")).fit(X, costs).predict(X), expected)
+
+
+class TestCorrectedRegressor:
+    def test_it_is_the_sum_of_two_fits_with_the_weights_that_it_gets(self):
+        y, weights = COSTS[:, 0], RNG.uniform(0.5, 2, len(X))
+        line, tree = LinearRegression(), DecisionTreeRegressor(max_depth=3, random_state=0)
+        model = CorrectedRegressor(line, tree).fit(X, y, weights)
+        first = LinearRegression().fit(X, y, weights).predict(X)
+        extended = np.column_stack([X, first])
+        second = clone(tree).fit(extended, y - first, weights).predict(extended)
+        np.testing.assert_allclose(model.predict(X), first + second)
+
+    def test_it_corrects_features_per_item_and_many_costs(self):
+        rng = np.random.default_rng(1)
+        items = rng.normal(size=(400, 3, 2))
+        costs = 5 + items[..., 0] + 2 * (np.abs(items[..., 1]) < 0.5)  # a step that no line sees
+        step = CorrectedRegressor(GeneralizedLinear(), DecisionTreeRegressor(max_leaf_nodes=3))
+        for features in (items, items.reshape(400, 6)):
+            line, both = (
+                WiseRegressor(learner, exponent=0.0).fit(features, costs).predict(features)
+                for learner in (GeneralizedLinear(), step)
+            )
+            assert ((both - costs) ** 2).mean() < 0.5 * ((line - costs) ** 2).mean()
+
+    def test_what_is_no_learner_is_named(self):
+        with pytest.raises(TypeError, match="correction must be a regressor"):
+            CorrectedRegressor(LinearRegression(), "trees").fit(X, COSTS[:, 0])
 
 
 def test_smooth_features_approximate_a_gaussian_kernel():

@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from decidewise import WiseRegressor, WiseRegressorCV
 from decidewise.data import make_shortest_path
-from decidewise.models import Candidates, ClippedWise, GeneralizedLinear
+from decidewise.models import Candidates, ClippedWise, GeneralizedLinear, TimeFolds
 from decidewise.models.selection.polish import polished
 from decidewise.models.selection.ridge_path import fit_path, ridge_paths
 from decidewise.problems import Ball, CountedProblem, TopK
@@ -81,6 +81,11 @@ class TestTrial:
         assert results["note"][1].startswith("dropped after a preview on one fold, with 1")
         assert results["n_solves"].tolist() == [100, 20, 0, 120]  # the preview of the last is counted too
         assert model.n_solves_ == problem.n_solves
+
+    def test_in_the_order_of_time_the_trial_is_on_the_last_fold_which_has_most_training_rows(self):
+        menu = on_trial({"bad": Upside(20)}, late={"wrong in the first stretches alone": Upside(80)})
+        model = self.fit(menu, cv=TimeFolds(4))
+        assert model.cv_results_["status"].tolist() == ["scored", "scored"]
 
     def test_without_anything_to_compare_with_all_are_scored(self):
         model = self.fit(on_trial({}, only={"only": Upside(), "other": Upside(3)}))

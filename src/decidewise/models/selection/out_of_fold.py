@@ -111,11 +111,15 @@ class OutOfFold:
         """Return the regret of each row for predictions (n, d) of all rows that needed no fit."""
         return self.truth.regret(predictions[self.rows] / self.unit)
 
-    def smallest_fold(self) -> tuple[Self, Self]:
-        """Return the fold with the fewest held-out rows, the first of several, and the other folds."""
-        smallest = min(range(len(self.splits)), key=lambda fold: len(self.splits[fold][1]))
-        others = self.splits[:smallest] + self.splits[smallest + 1 :]
-        return self._part(self.splits[smallest : smallest + 1]), self._part(others)
+    def trial_fold(self) -> tuple[Self, Self]:
+        """Return the fold for a trial, and the other folds: that with the most training rows, then the fewest held out.
+
+        Complex models need rows, and in the order of time the first fold has few.
+        """
+        sizes = [(-len(train), len(test)) for train, test in self.splits]
+        place = sizes.index(min(sizes))
+        others = self.splits[:place] + self.splits[place + 1 :]
+        return self._part(self.splits[place : place + 1]), self._part(others)
 
     def _part(self, splits: Splits) -> Self:
         places = np.searchsorted(self.rows, np.unique(np.concatenate([test for _, test in splits])))

@@ -131,7 +131,7 @@ def _try_out(
     best = min((each.regrets for each in outcomes.values() if each.regrets is not None), key=np.sum, default=None)
     if best is None or len(held_out.splits) == 1:
         return _run(held_out, _those(candidates, leads), n_jobs, deadline)
-    fold, others = held_out.smallest_fold()
+    fold, others = held_out.trial_fold()
     to_beat = best[np.searchsorted(held_out.rows, fold.rows)]
     previews = _run(fold, _previews(candidates, leads), n_jobs, deadline)
     tried = {

@@ -1,0 +1,73 @@
+"""A learner whose errors a second one predicts."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from decidewise.checks import FloatArray
+from decidewise.models.estimator.parameters import KnownParameters
+from decidewise.models.estimator.traits import as_regressor
+
+
+class CorrectedRegressor(MetaEstimatorMixin, RegressorMixin, KnownParameters):
+    """Fit a learner, and then another one to what the first leaves; the prediction is the sum of both.
+
+    Where costs follow a forecast or the costs of yesterday, trees need many splits for what a line says at once, and a
+    line misses what a few splits would add. Here trees get only the rest, with the prediction of the line as one more
+    feature.
+
+    Parameters
+    ----------
+    estimator : scikit-learn regressor
+        The first learner, such as `GeneralizedLinear()`.
+    correction : scikit-learn regressor
+        The second one, such as boosted trees. Both must take sample weights if `fit` gets some.
+
+    Attributes
+    ----------
+    estimator_, correction_ : the fitted learners
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, if the features have names
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> x = np.arange(8.0)
+    >>> model = CorrectedRegressor(LinearRegression(), DecisionTreeRegressor(max_depth=2))
+    >>> model.fit(x[:, None], 3 * x + (x > 5)).predict([[4.0]]).round(6)
+    array([12.])
+    """
+
+    estimator_: Any
+    correction_: Any
+
+    def __init__(self, estimator: Any, correction: Any) -> None:
+        self.estimator = estimator
+        self.correction = correction
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit features X (n, p) to targets y (n,)."""
+        for name in ("estimator", "correction"):
+            as_regressor(getattr(self, name), name=name)
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        self.estimator_ = clone(self.estimator).fit(X, y, **weights)
+        first = self._first(X)
+        self.correction_ = clone(self.correction).fit(np.column_stack([X, first]), y - first, **weights)
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return predictions (n,)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        first = self._first(X)
+        return first + np.asarray(self.correction_.predict(np.column_stack([X, first])))
+
+    def _first(self, X: FloatArray) -> FloatArray:
+        """Return the predictions (n,) of the first learner."""
+        return np.ravel(self.estimator_.predict(X))
