@@ -17,6 +17,7 @@ SMALL = {
     "lancer": {"n_test": 50, "seeds": (42,), "rates": (1e-2,)},
     "larger_than_memory": {"megabytes": 1, "times": 1, "limit": False},
     "reduction": {"workers": (1, 10)},
+    "rehearsal": {"only": ("restaurant",)},
     "scales": {"trials": 1, "n_test": 50, "data": Path("nowhere")},
     "rates": {"trials": 10, "sizes": (32, 64, 128)},
     "spo_plus": {"trials": 1, "rows": 60, "degrees": (1, 8)},
