@@ -3,13 +3,13 @@
 Run: `python speed/conic_program.py`. Target: at least 20 times as fast, to the same values. CVXPY ends in Clarabel, and
 so does ours where it does not follow the central path itself, as it does in small regions
 (`decidewise.polyhedra.central_path`); ours aims at 1e-10 where CVXPY's default is 1e-8. The lines "Clarabel by itself"
-have what Clarabel takes to solve the same rows with the same aim, for a region that is set up once: 0.06 to 0.17 ms in
-6 to 15 steps, of the 1.4 to 2.5 ms of CVXPY. Nobody who calls it gets beyond 10 to 23 times on one core.
+have what Clarabel takes to solve the same rows with the same aim, for a region that is set up once: nobody who calls
+it can be faster than this.
 
 Processor time counts no other processes of the machine; both sides take turns, with one thread for BLAS, since threads
-that wait count too. The lines "both cores"
-have `ParallelProblem` with two workers, by the clock on the wall: run them on a machine that does nothing else. Threads
-would do as well as processes, since Clarabel and kernels release Python's lock.
+that wait count too. The lines "both cores" have `ParallelProblem` with two workers, by the clock on the wall: run them
+on a machine that does nothing else. Threads would do as well as processes, since Clarabel and kernels release Python's
+lock.
 """
 
 from time import perf_counter, process_time

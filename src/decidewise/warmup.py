@@ -39,7 +39,7 @@ def warm_up() -> None:
     console = Console(stderr=True)
     begin = perf_counter()
     columns = TextColumn("Compiling {task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    watch.silent = True
+    silent_before, watch.silent = watch.silent, True
     try:
         with watched(*columns, console=console, transient=True) as progress:
             bar = progress.add_task("", total=len(tasks := _tasks()))
@@ -48,7 +48,7 @@ def warm_up() -> None:
                 work()
                 progress.advance(bar)
     finally:
-        watch.silent = False
+        watch.silent = silent_before
     console.print(f"All kernels are ready ({perf_counter() - begin:.1f} s).", highlight=False)
 
 

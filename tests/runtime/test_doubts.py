@@ -20,6 +20,7 @@ def test_the_first_of_many_doubts_is_said():
     assert [warning.filename for warning in warned] == [__file__]
 
 
-def test_a_doubt_is_said_also_when_the_work_fails():
-    with pytest.warns(OptimalityWarning, match="doubt 0"), pytest.raises(ValueError, match="no model"):
+def test_an_error_says_the_doubt():
+    with pytest.raises(ValueError, match="no model") as failed:
         score(fails=True)
+    assert failed.value.__notes__ == ["doubt 0"]

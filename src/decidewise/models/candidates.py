@@ -116,7 +116,7 @@ def default_candidates(X: Any, costs: Any, *, lifted: bool = False, forecast: An
     - quadratic features, if there are at most 200 of them and at least three rows for each;
     - smooth features, from 60 rows on and with at most 100 features;
     - boosted trees from 300 rows on (LightGBM if it is installed), below that a random forest; at most 100 costs;
-    - least squares corrected by boosted trees, on the same conditions.
+    - least squares corrected by boosted trees, from 300 rows on and with at most 100 costs.
 
     The last four are first tried on one fold (`Candidates.leads`). `Candidates.notes` says why a family is there, or
     why not.
@@ -300,6 +300,9 @@ def _serve_smooth(menu: Candidates, linear: Mapping[str, Any], size: _Size, *, l
 
 
 def _serve_trees(menu: Candidates, size: _Size) -> None:
+    if size.n_rows < _MIN_ROWS_FOR_BOOSTING or size.n_costs > _MAX_COSTS_FOR_TREES:
+        needs = f"{_MIN_ROWS_FOR_BOOSTING} rows and at most {_MAX_COSTS_FOR_TREES} costs"
+        menu.serve("corrections", f"left out: boosted trees need {needs}")
     if size.n_costs > _MAX_COSTS_FOR_TREES:
         note = f"left out: {size.n_costs} costs need as many sets of trees (at most {_MAX_COSTS_FOR_TREES})"
         menu.serve("trees", note)

@@ -54,8 +54,8 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
 
     `fit_files`, and `decidewise.distributed.fit`, choose by the same rule on rows that are not in memory, among the
     candidates that are sums over rows: the training mean, forecasts, and linear models with any exponent, deviance and
-    scale. Candidates with scaled, quadratic or smooth features, for outliers, and trees need all rows; they are listed
-    as not tried.
+    scale. Candidates with scaled, quadratic or smooth features, for outliers, trees and models that these correct
+    need all rows; they are listed as not tried.
 
     Parameters
     ----------

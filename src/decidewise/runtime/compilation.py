@@ -103,8 +103,6 @@ def _warn(reason: Exception) -> None:
 
 @cache
 def _register_watch() -> None:
-    if parent_process() is not None:  # workers would repeat the messages of the main process
-        watch.silent = True
     event.register("numba:compile", watch)
 
 
@@ -116,7 +114,7 @@ class Watch(event.Listener):
     """
 
     def __init__(self) -> None:
-        self.silent = False  # also set by callers that show the progress of compiling themselves
+        self.silent = False  # set by callers that show the progress of compiling themselves
         self.depth = 0
         self.timer: threading.Timer | None = None
         self.collected = False
@@ -130,7 +128,7 @@ class Watch(event.Listener):
         if gc.isenabled():
             self.collected = True
             gc.disable()
-        if not self.silent:
+        if not self.silent and parent_process() is None:  # workers would repeat the messages of the main process
             self.timer = threading.Timer(PATIENCE, _print_message, [module.removeprefix("decidewise.")])
             self.timer.daemon = True
             self.timer.start()

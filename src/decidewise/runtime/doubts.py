@@ -44,11 +44,14 @@ def collected() -> Iterator[list[str]]:
 
 @contextmanager
 def said_once() -> Iterator[None]:
-    """Say only the first doubt of this context, or of the function that this decorates."""
+    """Say only the first doubt of this context, or of the function that this decorates; an error gets it as a note."""
     messages: list[str] = []
     try:
         with collected() as messages:
             yield
-    finally:  # also where the work fails: the doubt may be the reason
+    except BaseException as error:
         if messages:
-            doubt(messages[0], stacklevel=4)  # in the line that called the function
+            error.add_note(messages[0])  # which may be the reason
+        raise
+    if messages:
+        doubt(messages[0], stacklevel=4)  # in the line that called the function
