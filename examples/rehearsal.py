@@ -70,7 +70,11 @@ def with_spo_plus_alone(choice: WiseRegressorCV) -> Any:
 
 
 def main(only: tuple[str, ...] = ()) -> None:
-    plan = with_data(read_plan(PLANS / "real.toml"), print)
+    plan = read_plan(PLANS / "real.toml")
+    if unknown := set(only) - {task.name for task in plan.problems}:
+        known = ", ".join(task.name for task in plan.problems)
+        raise SystemExit(f"no task is named {', '.join(sorted(unknown))}; there are {known}.")
+    plan = with_data(plan, print)
     tasks = [task for task in plan.problems if "file" in task.options and (not only or task.name in only)]
     if not tasks:
         print("No task of `make real` has its data on this machine; docs/real.md says where they are from.")

@@ -1,5 +1,6 @@
 # What the package offers; see `decidewise.runtime.lazy`.
-from decidewise.models.candidates import Candidates, default_candidates
+from decidewise.models.candidate_menu import Candidates
+from decidewise.models.candidates import default_candidates
 from decidewise.models.decision_regressor import DecisionRegressor
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.learners.averaged import AveragedRegressor

@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from decidewise.checks import FloatArray, as_matrix, check_items, check_same_rows, is_per_item
+from decidewise.models.candidate_menu import Candidates
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.learners.clipped_wise import ClippedWise
 from decidewise.models.learners.corrected import CorrectedRegressor
@@ -44,59 +45,6 @@ _SMOOTH = {1.0: (0.03, 0.3), 0.5: (0.3,)}
 _MIN_ROWS_FOR_BOOSTING = 300
 _MIN_ROWS_FOR_FOREST = 60
 _MAX_COSTS_FOR_TREES = 100
-
-
-class Candidates(dict[str, Any]):
-    """Candidates by name, from the simplest to the most complex: a dictionary that can be changed.
-
-    Attributes
-    ----------
-    notes : dict of str to str
-        For each family of models, why it is among the candidates or why not.
-    leads : dict of str to str
-        Candidates that are costly or rarely best, each with the lead of its family. They are first tried on one fold:
-        the lead, and the others if the lead is not clearly worse than the best so far.
-    previews : dict of str to estimator
-        For leads that take long, a quicker model of the same kind. It is tried before the lead, which is dropped if
-        this model is far worse than the best so far.
-
-    Examples
-    --------
-    >>> from decidewise import GeneralizedLinear
-    >>> candidates = Candidates({"least squares": GeneralizedLinear()})
-    >>> candidates["gamma"] = GeneralizedLinear("gamma")
-    >>> list(candidates)
-    ['least squares', 'gamma']
-    """
-
-    def __init__(self, candidates: Mapping[str, Any] | None = None) -> None:
-        super().__init__(candidates or {})
-        self.notes: dict[str, str] = {}
-        self.leads: dict[str, str] = {}
-        self.previews: dict[str, Any] = {}
-
-    def serve(
-        self,
-        family: str,
-        note: str,
-        *,
-        groups: Sequence[Mapping[str, Any]] = (),
-        on_trial: bool = False,
-        previews: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Add a family of models, with the reason; on trial, the first member of a group is the lead of the group."""
-        self.notes[family] = note
-        self.previews |= previews or {}
-        for group in groups:
-            self |= group
-            if on_trial:
-                self.leads |= dict.fromkeys(group, next(iter(group)))
-
-    def renewed(self, candidates: Mapping[str, Any]) -> Candidates:
-        """Return other candidates with the same notes, and the same candidates on trial as far as they are there."""
-        menu = Candidates(candidates)
-        menu.notes, menu.leads, menu.previews = dict(self.notes), dict(self.leads), dict(self.previews)
-        return menu
 
 
 def default_candidates(X: Any, costs: Any, *, lifted: bool = False, forecast: Any = None) -> Candidates:

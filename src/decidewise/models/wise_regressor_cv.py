@@ -23,7 +23,8 @@ from decidewise.checks import (
     is_per_item,
 )
 from decidewise.evaluate import check_in_units, normalized_regret
-from decidewise.models.candidates import Candidates, constant_names, default_candidates, given_forecasts
+from decidewise.models.candidate_menu import Candidates
+from decidewise.models.candidates import constant_names, default_candidates, given_forecasts
 from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.models.estimator.cost_names import read_cost_names
 from decidewise.models.estimator.features import read_features
