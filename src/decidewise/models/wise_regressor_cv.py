@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -37,8 +37,9 @@ from decidewise.models.selection.out_of_fold import OutOfFold
 from decidewise.models.selection.polish import polished
 from decidewise.models.selection.race import n_models_to_score, race
 from decidewise.models.selection.row_folds import RowFolds
-from decidewise.models.selection.scores import average_weights, choose, named, reasons, table
+from decidewise.models.selection.scores import choose, named, reasons, table
 from decidewise.models.selection.sums import fit_on_rows
+from decidewise.models.selection.weights import FittedWeights, average_weights, constant_share
 from decidewise.problems.base import Problem, as_problem, check_rows
 from decidewise.runtime.doubts import said_once
 from decidewise.streams.rows import RowSource
@@ -49,9 +50,10 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
 
     Every candidate is fitted on each fold, and its predictions decide the held-out rows. The candidate with the lowest
     regret is compared with each of the others row by row. Those whose regret exceeds the lowest by at most one standard
-    error of this difference cannot be told apart: they are fitted on all rows, and their predicted directions are
-    averaged. If it is not proven that they decide better than the training mean, this has a share in the average.
-    `docs/choosing.md` shows what both gain over choosing one of the candidates.
+    error of this difference cannot be told apart. The choice is a weighted average of predicted directions: half of the
+    weight is shared by these candidates alike, and half is fitted, so that the average of all candidates has the lowest
+    WISE loss on held-out rows. If it is not proven that they decide better than the training mean, this has a share in
+    the average. `docs/choosing.md` shows what each of these gains over choosing one of the candidates.
 
     `fit_files`, and `decidewise.distributed.fit`, choose by the same rule on rows that are not in memory, among the
     candidates that are sums over rows: the training mean, forecasts, and linear models with any exponent, deviance and
@@ -78,8 +80,8 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         `fit` gets times. `TimeFolds(5, gap=1, window=365)` holds out what comes later, with a gap and a rolling window.
         Rows that are never held out are not scored.
     rule : {"average", "one standard error", "minimum"}
-        What to do with the candidates within one standard error of the lowest regret: average them, take the first (the
-        simplest), or take that with the lowest regret. The average is drawn to the training mean, if this is among the
+        Average the candidates as above, or take a single one: the first (the simplest) within one standard error of the
+        lowest regret, or that with the lowest regret. The average is drawn to the training mean, if this is among the
         candidates, as far as the lowest regret is less than two standard errors below that of the mean.
     train_solves : int
         The largest number of solver calls for training: with enough of them, SPO+ is trained too, from the best linear
@@ -186,11 +188,14 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
             splits = folds(self.cv, X, costs, groups, rng, times=times)
             baselines = lagged(costs, self.lags, splits)
-            n_models = n_models_to_score(candidates, len(splits)) + len(baselines) + 2 * (self.train_solves > 0)
-            rows = affordable(splits, n_models, self.max_solves, rng)
+            n_models = n_models_to_score(candidates, len(splits)) + len(baselines)
+            # After the race SPO+ from two starts is scored, and the averages with equal and with fitted weights.
+            n_later = 2 * (self.train_solves > 0) + 2 * self._averages
+            rows = affordable(splits, n_models + n_later, self.max_solves, rng)
             held_out = OutOfFold.of(self.problem, X, costs, splits, rows)
             settings: dict[str, Any] = {"n_jobs": self.n_jobs, "max_seconds": self.max_seconds}
-            scores = race(held_out, candidates, max_solves=self.max_solves, baselines=baselines, **settings)
+            max_solves = None if self.max_solves is None else self.max_solves - n_later * len(rows)
+            scores = race(held_out, candidates, max_solves=max_solves, baselines=baselines, **settings)
             ranked = {name: candidates[name] for name in scores.ranked}
             trained, note = polished(
                 self.problem, ranked, splits, len(costs), self.train_solves, with_steps=not is_per_item(X)
@@ -199,8 +204,11 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
                 scores = scores.plus(race(held_out, trained, **settings))
             self.notes_ = {**candidates.notes, "SPO+": note}
             self.cv_results_ = scores.results
-            self.n_solves_ = scores.n_solves
-            self._decide(candidates)
+            fitted = FittedWeights({}, 0)
+            if self._averages:
+                fitted = held_out.fitted_weights(scores, constant_names(candidates))
+            self.n_solves_ = scores.n_solves + fitted.n_solves
+            self._decide(candidates, fitted.weights)
             self.best_estimator_ = self._combined({**candidates, **trained}).fit(X, costs)
         return self
 
@@ -225,19 +233,34 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         seed = check_random_state(self.random_state).randint(2**31)
         folds_of_rows = RowFolds(as_integer(self.cv, name="cv", minimum=2))
         choice = choose_on_rows(
-            self.problem, source, candidates, folds=folds_of_rows, max_solves=self.max_solves, seed=seed
+            self.problem,
+            source,
+            candidates,
+            folds=folds_of_rows,
+            max_solves=self.max_solves,
+            seed=seed,
+            averages=self._averages,
+            constant=constant_names(candidates),
         )
         self.notes_, self.cv_results_, self.n_solves_ = dict(candidates.notes), choice.results, choice.n_solves
-        self._decide(candidates)
+        self._decide(candidates, choice.fitted)
         self.best_estimator_ = fit_on_rows(self._combined(candidates), source)
 
-    def _decide(self, candidates: Candidates) -> None:
-        """Set what is chosen, from the results."""
+    @property
+    def _averages(self) -> bool:
+        return self.rule == "average"
+
+    def _decide(self, candidates: Candidates, fitted: Mapping[str, float]) -> None:
+        """Set what is chosen, from the results and from the fitted weights of the candidates."""
         self.best_index_ = choose(self.cv_results_, self.rule)
         self.best_name_ = str(self.cv_results_["candidate"][self.best_index_])
-        averages = self.rule == "average"
-        constant = constant_names(candidates)
-        self.weights_ = average_weights(self.cv_results_, constant) if averages else {self.best_name_: 1.0}
+        self.weights_ = {self.best_name_: 1.0}
+        if self._averages:
+            constant = constant_names(candidates)
+            self.weights_ = average_weights(self.cv_results_, fitted, constant)
+            simple, share = constant_share(self.cv_results_, constant)
+            if share > 0:
+                self.notes_[simple] = f"{100 * share:.0f} % of the average, which no candidate is proven to beat"
         self.members_ = list(self.weights_)
 
     def predict(self, X: Any) -> FloatArray:
@@ -258,13 +281,10 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         """Print the candidates as a table, with the lowest regret first, and why candidates failed."""
         check_is_fitted(self)
         console, results = Console(), self.cv_results_
-        console.print(table(results, self.members_))
+        console.print(table(results, self.weights_))
         chosen = self.best_name_
         if len(self.members_) > 1:
-            chosen = f"the average of {len(self.members_)} candidates within one standard error of {chosen}"
-            heaviest = max(self.weights_, key=self.weights_.__getitem__)
-            if (share := self.weights_[heaviest]) > 1.001 * min(self.weights_.values()):
-                chosen = f"{chosen}, with {100 * share:.0f} % of {heaviest}, which they are not proven to beat"
+            chosen = f"the average of {len(self.members_)} candidates with the weights in the table"
         lines = [f"Chosen: {chosen}, after {self.n_solves_:,} solver calls."]
         lines += [f"{family}: {note}." for family, note in self.notes_.items()]
         lines += reasons(results["candidate"], results["note"])
@@ -303,7 +323,7 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
     def _combined(self, candidates: dict[str, Any]) -> Any:
         """Return the unfitted model of the members: one of the candidates, or their average."""
         if len(self.members_) == 1:
-            return clone(candidates[self.best_name_])
+            return clone(candidates[self.members_[0]])
         members = [(name, candidates[name]) for name in self.members_]
         shares = list(self.weights_.values())
         weights = None if len(set(shares)) == 1 else shares

@@ -40,7 +40,7 @@ def test_default_candidates_score_as_in_memory_in_few_passes(data, rule):
     menu = default_candidates(data.X, data.costs)
     possible = {name: model for name, model in menu.items() if is_sum_over_rows(model)}
     assert len(possible) == 14
-    assert rows.n_passes < 30  # 65 fits of up to 15 passes each
+    assert rows.n_passes <= 30  # 65 fits of up to 15 passes each
     status = dict(zip(found.cv_results_["candidate"], found.cv_results_["status"], strict=True))
     assert {name for name, what in status.items() if what == "scored"} == set(possible)
     assert status["trees"] == status["directions"] == "not tried"
@@ -49,9 +49,10 @@ def test_default_candidates_score_as_in_memory_in_few_passes(data, rule):
     for key in ("regret", "standard_error", "difference", "difference_standard_error"):
         np.testing.assert_allclose(found.cv_results_[key][scored], expected.cv_results_[key], rtol=1e-9, atol=1e-9)
     assert found.members_ == expected.members_
-    np.testing.assert_allclose(found.predict(data.X), expected.predict(data.X), rtol=1e-9)
+    assert found.weights_ == pytest.approx(expected.weights_, rel=1e-6)
+    np.testing.assert_allclose(found.predict(data.X), expected.predict(data.X), rtol=1e-7)
     assert found.best_name_ in found.members_
-    assert found.n_solves_ == 15 * N
+    assert found.n_solves_ == (17 if rule == "average" else 15) * N
 
 
 def test_an_average_is_drawn_to_the_mean_as_in_memory(data):

@@ -1,9 +1,11 @@
 """Folds with half the rows tell the floor."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, RepeatedKFold
 
 from decidewise.models.selection.folds import affordable, folds
 from decidewise.models.selection.out_of_fold import OutOfFold
@@ -52,3 +54,28 @@ def test_folds_without_a_row_to_score_are_not_fitted():
 def test_fewer_than_two_rows_are_an_error():
     with pytest.raises(ValueError, match=r"1 rows can be scored, but a comparison needs at least two"):
         affordable([(np.arange(5), np.array([7]))], 1, None, np.random.default_rng(0))
+
+
+def test_parts_of_the_folds_give_what_all_folds_give():
+    rng = np.random.default_rng(0)
+    whole = held_out(
+        rng.normal(size=(40, 2)), rng.normal(1, 1, size=(40, 8)), RepeatedKFold(n_splits=4, n_repeats=2), rng
+    )
+    parts = whole.trial_fold()
+    together = whole.together((part, part.scored([LinearRegression()])[0]) for part in parts)
+    at_once = whole.scored([LinearRegression()])[0]
+    np.testing.assert_allclose(together.regrets, at_once.regrets)
+    np.testing.assert_allclose(together.predictions, at_once.predictions)
+
+
+def test_a_sample_of_the_predictions_is_kept():
+    rng = np.random.default_rng(0)
+    X, costs = rng.normal(size=(60, 2)), rng.normal(1, 1, size=(60, 8))
+    whole = held_out(X, costs, KFold(3), rng)
+    np.testing.assert_array_equal(whole.sample, np.arange(60))
+    few = replace(whole, sample=whole.rows[::7])
+    every, some = (rows.scored([LinearRegression()])[0].predictions for rows in (whole, few))
+    np.testing.assert_array_equal(some, every[::7])
+    np.testing.assert_allclose(np.linalg.norm(every, axis=1), 1)  # directions
+    large = OutOfFold.of(TopK(8, 2), np.zeros((50_000, 1)), np.ones((50_000, 8)), whole.splits, np.arange(50_000))
+    assert large.sample.size * 8 == 100_000

@@ -7,7 +7,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from decidewise import WiseRegressor, WiseRegressorCV
+from decidewise import WiseRegressor, WiseRegressorCV, normalized_regret
 from decidewise.data import make_shortest_path
 from decidewise.models import Candidates, ClippedWise, GeneralizedLinear, TimeFolds
 from decidewise.models.selection.polish import polished
@@ -163,8 +163,22 @@ class TestPolish:
         problem = CountedProblem(TopK(8, 2))
         few = [WiseRegressor(exponent=0), WiseRegressor()]
         model = WiseRegressorCV(problem, few, train_solves=100_000, random_state=0).fit(features, costs)
-        assert all(name.startswith("spo+") for name in model.members_)
+        assert model.best_name_.startswith("spo+")
+        assert sum(weight for name, weight in model.weights_.items() if name.startswith("spo+")) > 0.5
         assert problem.n_solves <= model.n_solves_ + 100_000
+
+    def test_weights_that_fit_the_costs_are_not_taken_where_they_decide_worse(self):
+        # Models fitted to the cubes predict them better than SPO+ does, and decide worse.
+        rng = np.random.default_rng(4)
+        features = rng.normal(size=(5300, 4))
+        costs = (features @ (rng.normal(size=(4, 8)) * np.array([1, 1, 0.3, 0.3, 2, 2, 1, 0.5]))) ** 3
+        few = [WiseRegressor(exponent=0), WiseRegressor()]
+        model = WiseRegressorCV(TopK(8, 2), few, train_solves=100_000, random_state=0)
+        model.fit(features[:300], costs[:300])
+        assert all(name.startswith("spo+") for name in model.members_)
+        alone = [clone(each).fit(features[:300], costs[:300]).predict(features[300:]) for each in few]
+        others = [normalized_regret(TopK(8, 2), prediction, costs[300:]) for prediction in alone]
+        assert -model.score(features[300:], costs[300:]) < 0.9 * min(others)
 
     def test_one_model_for_all_items_with_the_wrong_sign_is_turned_round(self):
         # The value of an item is a cubic of its feature: its slope is negative, but the best item has a large feature.

@@ -53,7 +53,7 @@ def test_plain_linear_and_log_linear_models_are_taken_as_they_are(data):
 
 def test_a_search_starts_at_what_it_has_chosen(data):
     train, test = data
-    search = WiseRegressorCV(train.problem, {"gamma": GAMMA, "wise": WiseRegressor()}, random_state=0)
+    search = WiseRegressorCV(train.problem, {"gamma": GAMMA, "wise": WiseRegressor()}, rule="minimum", random_state=0)
     search.fit(train.X, train.costs)
     assert search.best_name_ == "gamma"
     polished = started(train, search, link="log")

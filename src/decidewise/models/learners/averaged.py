@@ -60,6 +60,14 @@ class AveragedRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.weights = weights
         self.n_jobs = n_jobs
 
+    @classmethod
+    def of_fitted(cls, estimators: list[tuple[str, Any]], n_outputs: int, **settings: Any) -> Self:
+        """Return the average of models that are fitted already."""
+        average = cls(estimators, **settings)
+        average.estimators_ = [model for _, model in estimators]
+        average.n_outputs_ = n_outputs
+        return average
+
     def fit(self, X: Any, y: Any) -> Self:
         """Fit all models on features X (n, p) and costs y (n, d)."""
         self.shares  # noqa: B018  (bad weights are an error before anything is fitted)

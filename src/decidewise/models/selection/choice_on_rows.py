@@ -7,8 +7,8 @@ errors of their differences follow.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -18,10 +18,18 @@ import numpy as np
 
 from decidewise.checks import FloatArray
 from decidewise.evaluate import Hindsight, check_in_units
+from decidewise.models.learners.averaged import AveragedRegressor
 from decidewise.models.linear.units import cost_unit
 from decidewise.models.selection.row_folds import RowFolds, TrainingRows
 from decidewise.models.selection.scores import reasons
 from decidewise.models.selection.sums import fit_on_rows, is_sum_over_rows
+from decidewise.models.selection.weights import (
+    average_weights,
+    comparable,
+    fitted_weights,
+    places_to_fit,
+    weighted_products,
+)
 from decidewise.problems.base import Problem
 from decidewise.streams.rows import Rows, RowSource
 from decidewise.streams.together import pass_together
@@ -37,10 +45,13 @@ class ChoiceOnRows:
     results : dict of arrays
         As `WiseRegressorCV.cv_results_`.
     n_solves : int
+    fitted : dict of str to float
+        The weights with which the candidates predict best together.
     """
 
     results: dict[str, Any]
     n_solves: int
+    fitted: dict[str, float]
 
 
 def choose_on_rows(
@@ -51,6 +62,8 @@ def choose_on_rows(
     folds: RowFolds,
     max_solves: int | None,
     seed: int,
+    averages: bool,
+    constant: Sequence[str] = (),
 ) -> ChoiceOnRows:
     """Score candidates by their out-of-fold regret; those that are no sums over rows are not tried.
 
@@ -67,6 +80,10 @@ def choose_on_rows(
         large that more calls are most unlikely.
     seed : int
         Draws the rows to score.
+    averages : bool
+        Whether candidates will be averaged, and so need weights.
+    constant : sequence of str
+        Candidates that predict the same for every row, and get no fitted weight.
     """
     first = source.first()
     per_item = first.X.ndim == 3
@@ -91,17 +108,42 @@ def choose_on_rows(
         why = "\n".join(f"- {line}" for line in reasons(notes, notes.values()))
         raise ValueError(f"none of the {len(candidates)} candidates could be fitted and scored.\n{why}")
     n_models = len(models) + 1
+    n_averages = 2 if averages else 0
     share = 1.0
     if max_solves is not None:
-        affordable = max_solves / n_models
+        affordable = max_solves / (n_models + n_averages)
         if affordable < n_rows[0]:
             share = max(0.0, affordable - 3 * float(np.sqrt(affordable))) / float(n_rows[0])  # drawn one by one
     # Keeps squares of regrets in range. Only known costs have a unit that predictions must share.
     unit = cost_unit(first.costs, power=2.0)  # type: ignore[arg-type]
     work = OutOfFoldSums(problem, folds, tuple(models.values()), unit, share, seed)
-    sums = RegretsOnRows.of(source.reduce(work))
+    products, compared = source.reduce(work)
+    sums = RegretsOnRows.of(products)
     seconds = (perf_counter() - begin) / max(1, len(models))
-    return ChoiceOnRows(_results(candidates, list(models), notes, sums, seconds), n_models * sums.n_rows)
+    results = _results(candidates, list(models), notes, sums, seconds)
+    n_solves = n_models * sums.n_rows
+    if not averages:
+        return ChoiceOnRows(results, n_solves, {})
+    fitting = [str(results["candidate"][place]) for place in places_to_fit(results, constant)]
+    among = [*(list(models).index(name) for name in fitting), -1]
+    fitted = dict(zip(fitting, fitted_weights(compared[np.ix_(among, among)]), strict=True))
+    equal, mixed = average_weights(results), average_weights(results, fitted)
+    if mixed == equal:
+        return ChoiceOnRows(results, n_solves, {})
+    both = tuple(_averages(models, weights, problem) for weights in (equal, mixed))
+    of_both = RegretsOnRows.of(source.reduce(replace(work, models=both))[0])
+    worse = of_both.percent[1] - of_both.percent[0] > of_both.errors(minus=0)[1]
+    return ChoiceOnRows(results, n_solves + n_averages * of_both.n_rows, {} if worse else fitted)
+
+
+def _averages(models: Mapping[str, list[Any]], weights: Mapping[str, float], problem: Problem) -> list[Any]:
+    """Return the average of the models of each fold."""
+    settings = {"directions": not problem.has_known, "weights": list(weights.values())}
+    by_fold = zip(*(models[name] for name in weights), strict=True)
+    return [
+        AveragedRegressor.of_fitted(list(zip(weights, fitted, strict=True)), problem.n_costs, **settings)
+        for fitted in by_fold
+    ]
 
 
 def _fit_fold(model: Any, folds: RowFolds, fold: int, source: RowSource) -> Any:
@@ -140,8 +182,9 @@ class OutOfFoldSums:
     seed: int
 
     def __call__(self, rows: Rows) -> Sums:
-        """Return the products (c + 2, c + 2) of regrets, optimal values and ones."""
+        """Return the products (c + 2, c + 2) of regrets, best values and ones, and (c + 1, c + 1) of predictions."""
         regrets, best = np.zeros((len(self.models), 0)), np.zeros(0)
+        compared = np.zeros((len(self.models) + 1, len(self.models) + 1))
         problem = self.problem.in_unit(self.unit)
         in_units = self.unit if self.problem.has_known else 1.0
         scored = self._scored(rows)
@@ -151,13 +194,16 @@ class OutOfFoldSums:
                 continue
             X, costs = part.X[chosen], part.costs[chosen]  # type: ignore[index]  # the fits needed them
             truth = Hindsight.of(problem, costs / self.unit)
-            own = []
+            own, predictions = [], []
             for fits in self.models:
                 check_in_units(fits[fold], self.problem)
-                own.append(truth.regret(np.reshape(fits[fold].predict(X), costs.shape) / in_units))
+                prediction = np.reshape(fits[fold].predict(X), costs.shape)
+                own.append(truth.regret(prediction / in_units))
+                predictions.append(comparable(prediction, costs, in_units=self.problem.has_known))
+            compared += weighted_products(predictions, costs / self.unit)
             regrets, best = np.hstack([regrets, np.array(own)]), np.append(best, np.abs(truth.best))
         columns = np.vstack([regrets, best, np.ones(len(best))])
-        return (columns @ columns.T,)
+        return columns @ columns.T, compared
 
     def _scored(self, rows: Rows) -> Any:
         if self.share >= 1.0:
@@ -175,9 +221,8 @@ class RegretsOnRows:
     scale: float
 
     @classmethod
-    def of(cls, sums: Sums) -> RegretsOnRows:
+    def of(cls, products: FloatArray) -> RegretsOnRows:
         """Return the regrets; raise if they cannot be a percentage."""
-        products = sums[0]
         n_rows, scale = int(products[-1, -1]), float(products[-2, -1])
         if n_rows < 2:
             raise ValueError(f"{n_rows} rows could be scored; pass more rows, or a larger max_solves.")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,18 +15,42 @@ from sklearn.exceptions import ConvergenceWarning
 from decidewise.checks import FloatArray
 from decidewise.errors import TrainingWarning
 from decidewise.evaluate import Hindsight, check_in_units
+from decidewise.models.linear.blocks import one_library_thread
 from decidewise.models.linear.units import cost_unit
 from decidewise.models.selection.folds import Splits
 from decidewise.models.selection.ridge_path import fit_path
+from decidewise.models.selection.scores import CandidateScores, is_clearly_higher
 from decidewise.models.selection.shared_features import SharedFeatures, Steps, without_steps
 from decidewise.models.selection.time_folds import Rows
+from decidewise.models.selection.weights import (
+    FittedWeights,
+    average_weights,
+    comparable,
+    fitted_weights,
+    places_to_fit,
+    weighted_products,
+)
 from decidewise.problems.base import Problem
+from decidewise.scaling import norms
+
+# For the weights of an average, predictions of so many costs are kept of each model.
+_MAX_COSTS_KEPT = 100_000
 
 
 def problems_by_row(estimator: Any) -> dict[str, Problem]:
     """Return the problems among the parameters of an estimator that differ by row."""
     parameters = estimator.get_params(deep=True)
     return {name: value for name, value in parameters.items() if isinstance(value, Problem) and value.n_rows}
+
+
+class Scored(NamedTuple):
+    """How a model decides held-out rows: regrets (n,) of all rows, and comparable predictions (m, d) of a sample.
+
+    Both are averaged over the folds of each row.
+    """
+
+    regrets: FloatArray
+    predictions: FloatArray
 
 
 @dataclass(frozen=True)
@@ -47,6 +71,8 @@ class OutOfFold:
         The best decisions for these rows, with their costs in some unit.
     unit : float
         What predictions are divided by before they decide.
+    sample : ndarray of int, increasing
+        Those of the rows whose predictions are kept.
     """
 
     features: SharedFeatures
@@ -55,6 +81,7 @@ class OutOfFold:
     rows: Rows
     truth: Hindsight
     unit: float
+    sample: Rows
 
     @classmethod
     def of(cls, problem: Problem, X: Any, costs: FloatArray, splits: Splits, rows: Rows) -> Self:
@@ -64,8 +91,9 @@ class OutOfFold:
         # Keeps squares of regrets in range. The unit does not matter, since regrets are reported in percent.
         unit = cost_unit(costs[rows], power=2.0)
         truth = Hindsight.of(problem.take(rows).in_unit(unit), costs[rows] / unit)
+        every = max(1, -(-len(rows) * costs.shape[1] // _MAX_COSTS_KEPT))
         # Only known costs have a unit that predictions must share.
-        return cls(SharedFeatures(X), costs, kept, rows, truth, unit if problem.has_known else 1.0)
+        return cls(SharedFeatures(X), costs, kept, rows, truth, unit if problem.has_known else 1.0, rows[::every])
 
     @property
     def n_solves(self) -> int:
@@ -77,10 +105,10 @@ class OutOfFold:
 
         `on_fit` is called with each copy, once it is fitted.
         """
-        return self.regrets([estimator], on_fit=on_fit)[0]
+        return self.scored([estimator], on_fit=on_fit)[0].regrets
 
-    def regrets(self, path: Sequence[Any], *, on_fit: Callable[[Any], None] | None = None) -> list[FloatArray]:
-        """Return the regrets of several estimators that differ only in their ridge, and are fitted together."""
+    def scored(self, path: Sequence[Any], *, on_fit: Callable[[Any], None] | None = None) -> list[Scored]:
+        """Return how several estimators decide that differ only in their ridge, and are fitted together."""
         steps, bare = without_steps(path) if self.features.has_steps else (None, list(path))
         by_row = problems_by_row(bare[0])
 
@@ -93,9 +121,48 @@ class OutOfFold:
         predictions = zip(*(predict(train, test) for train, test in self.splits), strict=True)
         held, truth = self._held, self.truth.take(self._held)
         return [
-            np.bincount(held, truth.regret(np.concatenate(prediction) / self.unit)) / self.counts
-            for prediction in predictions
+            Scored(np.bincount(held, truth.regret(each / self.unit)) / self.counts, self._kept(each))
+            for each in map(np.concatenate, predictions)
         ]
+
+    def _kept(self, predictions: FloatArray) -> FloatArray:
+        """Return comparable predictions of the sample, from those of the held-out rows of all folds."""
+        rows = self.rows[self._held]
+        kept = np.isin(rows, self.sample)
+        rows, total = rows[kept], np.zeros((len(self.sample), predictions.shape[1]))
+        own = comparable(predictions[kept], self.costs[rows], in_units=self.truth.problem.has_known)
+        np.add.at(total, np.searchsorted(self.sample, rows), own)
+        return total / self._sample_counts[:, None]
+
+    def fitted_weights(self, scores: CandidateScores, constant: Iterable[str]) -> FittedWeights:
+        """Return the weights with which candidates scored on these rows predict best together.
+
+        Those named in `constant` predict the same for every row, and get none. There are no weights at all if the
+        average with them decides clearly worse than without: then some candidate predicts badly and decides well.
+        """
+        places, costs = places_to_fit(scores.results, constant), self.costs[self.sample]
+        predictions = [own for place in places if (own := scores.predictions[place]) is not None]
+        with one_library_thread():  # so that rounding does not depend on the number of threads
+            products = weighted_products(predictions, costs / cost_unit(costs, power=2.0))
+        fitted = dict(zip([scores.names[place] for place in places], fitted_weights(products), strict=True))
+        equal, mixed = average_weights(scores.results), average_weights(scores.results, fitted)
+        if mixed == equal:
+            return FittedWeights({}, 0)
+        truth = self.truth.take(np.searchsorted(self.rows, self.sample))
+        more = truth.regret(self._averaged(scores, mixed)) - truth.regret(self._averaged(scores, equal))
+        worse = is_clearly_higher(more, truth, standard_errors=1.0)
+        return FittedWeights({} if worse else fitted, 2 * len(self.sample))
+
+    def _averaged(self, scores: CandidateScores, weights: Mapping[str, float]) -> FloatArray:
+        """Return what an average of candidates predicts for the sample, in the unit in which it decides."""
+        predictions = dict(zip(scores.names, scores.predictions, strict=True))
+        total = sum((weight * np.asarray(predictions[name]) for name, weight in weights.items()), 0.0)
+        in_units = self.truth.problem.has_known
+        return np.asarray(total * (norms(self.costs[self.sample])[:, None] / self.unit if in_units else 1.0))
+
+    @property
+    def _sample_counts(self) -> npt.NDArray[np.intp]:
+        return self.counts[np.searchsorted(self.rows, self.sample)]
 
     @property
     def counts(self) -> npt.NDArray[np.intp]:
@@ -107,9 +174,10 @@ class OutOfFold:
         """The places among `rows` of the held-out rows of all folds, one fold after the other."""
         return np.searchsorted(self.rows, np.concatenate([test for _, test in self.splits]))
 
-    def regret_of_known(self, predictions: FloatArray) -> FloatArray:
-        """Return the regret of each row for predictions (n, d) of all rows that needed no fit."""
-        return self.truth.regret(predictions[self.rows] / self.unit)
+    def scored_as_known(self, predictions: FloatArray) -> Scored:
+        """Return how predictions (n, d) of all rows decide that needed no fit."""
+        own = comparable(predictions[self.sample], self.costs[self.sample], in_units=self.truth.problem.has_known)
+        return Scored(self.truth.regret(predictions[self.rows] / self.unit), own)
 
     def trial_fold(self) -> tuple[Self, Self]:
         """Return the fold for a trial, and the other folds: that with the most training rows, then the fewest held out.
@@ -123,14 +191,17 @@ class OutOfFold:
 
     def _part(self, splits: Splits) -> Self:
         places = np.searchsorted(self.rows, np.unique(np.concatenate([test for _, test in splits])))
-        return replace(self, splits=splits, rows=self.rows[places], truth=self.truth.take(places))
+        rows = self.rows[places]
+        sample = self.sample[np.isin(self.sample, rows)]
+        return replace(self, splits=splits, rows=rows, truth=self.truth.take(places), sample=sample)
 
-    def together(self, parts: Iterable[tuple[Self, FloatArray]]) -> FloatArray:
-        """Return the regret of each row, averaged over its folds, from the regrets of parts of the folds."""
-        total = np.zeros(len(self.rows))
-        for part, regrets in parts:
-            total[np.searchsorted(self.rows, part.rows)] += regrets * part.counts
-        return total / self.counts
+    def together(self, parts: Iterable[tuple[Self, Scored]]) -> Scored:
+        """Return how a model decides, averaged over the folds of each row, from parts of the folds."""
+        regrets, predictions = np.zeros(len(self.rows)), np.zeros((len(self.sample), self.costs.shape[1]))
+        for part, own in parts:
+            regrets[np.searchsorted(self.rows, part.rows)] += own.regrets * part.counts
+            predictions[np.searchsorted(self.sample, part.sample)] += own.predictions * part._sample_counts[:, None]
+        return Scored(regrets / self.counts, predictions / self._sample_counts[:, None])
 
     def halved(self, rng: np.random.Generator) -> Self:
         """Return the same rows with each fold twice, once with each half of its training rows."""

@@ -12,9 +12,9 @@ import numpy as np
 from decidewise.checks import FloatArray
 from decidewise.evaluate import Hindsight
 from decidewise.models.linear.blocks import one_library_thread
-from decidewise.models.selection.out_of_fold import OutOfFold
+from decidewise.models.selection.out_of_fold import OutOfFold, Scored
 from decidewise.models.selection.ridge_path import ridge_paths
-from decidewise.models.selection.scores import CandidateScores, ratio_errors, reasons
+from decidewise.models.selection.scores import CandidateScores, is_clearly_higher, reasons
 from decidewise.progress import tracked
 from decidewise.runtime.doubts import collected, doubt
 from decidewise.runtime.spread import spread_calls
@@ -31,18 +31,23 @@ _SHARE_ADMITTED = 0.25
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one candidate: its regrets (n,) if it was scored, and otherwise why not.
+    """What came of one candidate: how it decides if it was scored, and otherwise why not.
 
     `doubt` is a warning that the problem does not return optimal decisions. It comes back from the process that scored
     the candidate, since a warning there would not reach the caller.
     """
 
     status: str
-    regrets: FloatArray | None = None
+    scored: Scored | None = None
     note: str = ""
     seconds: float = 0.0
     n_solves: int = 0
     doubt: str = ""
+
+    @property
+    def regrets(self) -> FloatArray | None:
+        """The regrets (n,), if it was scored."""
+        return None if self.scored is None else self.scored.regrets
 
     @property
     def total(self) -> float:
@@ -98,7 +103,7 @@ def race(
         why = "\n".join(f"- {line}" for line in reasons(outcomes, [outcome.note for outcome in outcomes.values()]))
         raise ValueError(f"none of the {len(candidates)} candidates could be fitted and scored.\n{why}")
     known = {
-        name: Outcome("baseline", held_out.regret_of_known(prediction), n_solves=len(held_out.rows))
+        name: Outcome("baseline", held_out.scored_as_known(prediction), n_solves=len(held_out.rows))
         for name, prediction in (baselines or {}).items()
     }
     return assembled(held_out.truth, {name: outcomes[name] for name in candidates} | known)
@@ -115,6 +120,7 @@ def assembled(truth: Hindsight, outcomes: Mapping[str, Outcome]) -> CandidateSco
         tuple(outcome.note for outcome in outcomes.values()),
         tuple(outcome.seconds for outcome in outcomes.values()),
         tuple(outcome.n_solves for outcome in outcomes.values()),
+        tuple(None if outcome.scored is None else outcome.scored.predictions for outcome in outcomes.values()),
     )
 
 
@@ -157,8 +163,8 @@ def _try_out(
             found[name] = _dropped(tried[name], to_beat, fold, "one fold")
         else:
             found[name] = found[name].after(tried[name])
-            if (rest := found[name].regrets) is not None and (first := tried[name].regrets) is not None:
-                found[name] = replace(found[name], regrets=held_out.together([(fold, first), (others, rest)]))
+            if (rest := found[name].scored) is not None and (first := tried[name].scored) is not None:
+                found[name] = replace(found[name], scored=held_out.together([(fold, first), (others, rest)]))
     return found
 
 
@@ -176,8 +182,7 @@ def _is_promising(
 ) -> bool:
     if outcome.regrets is None:
         return False
-    worse = (outcome.regrets - to_beat)[None]
-    return bool(100 * worse.sum() / fold.truth.scale <= standard_errors * ratio_errors(worse, fold.truth)[0])
+    return not is_clearly_higher(outcome.regrets - to_beat, fold.truth, standard_errors=standard_errors)
 
 
 def _run(held_out: OutOfFold, candidates: Mapping[str, Any], n_jobs: int | None, deadline: float) -> dict[str, Outcome]:
@@ -201,14 +206,14 @@ def _score(held_out: OutOfFold, path: Sequence[Any], deadline: float) -> list[Ou
     try:
         # One thread, so that rounding does not depend on the number of jobs.
         with one_library_thread(), collected() as doubts:
-            regrets = held_out.regrets(path)
+            scored = held_out.scored(path)
     except Exception as reason:  # a user's learner may raise anything: report it in its row
         if len(path) > 1:  # some ridges of a path may still be possible
             return [outcome for each in path for outcome in _score(held_out, [each], deadline)]
         return [Outcome("failed", None, f"{type(reason).__name__}: {reason}", perf_counter() - begin)]
     seconds = (perf_counter() - begin) / len(path)
     first = doubts[0] if doubts else ""
-    return [Outcome("scored", row, "", seconds, held_out.n_solves, first) for row in regrets]
+    return [Outcome("scored", row, "", seconds, held_out.n_solves, first) for row in scored]
 
 
 def _leads(candidates: Mapping[str, Any]) -> dict[str, str]:

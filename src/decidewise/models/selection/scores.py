@@ -16,9 +16,6 @@ from decidewise.checks import FloatArray
 from decidewise.evaluate import Hindsight
 from decidewise.models.estimator.traits import as_regressor
 
-# A candidate is proven to decide better than the mean if the difference is this many standard errors.
-_PROVEN = 2.0
-
 
 def named(candidates: Any) -> dict[str, Any]:
     """Return candidates by name; candidates in a list are named by position and class.
@@ -81,6 +78,8 @@ class CandidateScores:
         The time that each candidate took.
     solves : tuple of int
         The solver calls for each candidate.
+    predictions : tuple of ndarray of shape (m, d), or None
+        Comparable predictions of a sample of the rows, for candidates that were scored.
     """
 
     truth: Hindsight
@@ -90,6 +89,7 @@ class CandidateScores:
     notes: tuple[str, ...]
     seconds: tuple[float, ...]
     solves: tuple[int, ...]
+    predictions: tuple[FloatArray | None, ...] = ()
 
     @property
     def n_solves(self) -> int:
@@ -137,6 +137,7 @@ class CandidateScores:
             self.notes + other.notes,
             self.seconds + other.seconds,
             self.solves + other.solves,
+            self.predictions + other.predictions,
         )
 
     def choose(self, rule: str) -> int:
@@ -158,9 +159,9 @@ class CandidateScores:
         return regrets
 
 
-def close(results: Mapping[str, Any]) -> npt.NDArray[np.intp]:
-    """Return the places of candidates whose regret exceeds the lowest by at most one standard error, in order."""
-    within = results["difference"] <= results["difference_standard_error"]
+def close(results: Mapping[str, Any], *, standard_errors: float = 1.0) -> npt.NDArray[np.intp]:
+    """Return the places of candidates whose regret exceeds the lowest by at most some standard errors, in order."""
+    within = results["difference"] <= standard_errors * results["difference_standard_error"]
     return np.flatnonzero(within & (results["status"] == "scored"))
 
 
@@ -170,31 +171,10 @@ def choose(results: Mapping[str, Any], rule: str) -> int:
     return int(places[0 if rule == "one standard error" else np.argmin(results["regret"][places])])
 
 
-def average_weights(results: Mapping[str, Any], constant: Iterable[str] = ()) -> dict[str, float]:
-    """Return the weights of an average of candidates, by name, from their results; they sum to one.
-
-    All candidates that are close have the same weight. Of those that predict the same for every row, named in
-    `constant`, the one with the lowest regret is what the others would be without their features. It gets a share of
-    its own, as far as they are not proven to decide better: all if it has the lowest regret of all candidates, nothing
-    if the lowest regret is lower by two standard errors of the difference, and in proportion in between.
-    """
-    names = results["candidate"]
-    places = close(results)
-    scored = [i for i in np.argsort(results["rank"]) if results["status"][i] == "scored"]
-    simple = [i for i in scored if names[i] in set(constant)][:1]
-    share = _not_proven(results, simple[0]) if simple else 0.0
-    found = {str(names[i]): (1 - share) / len(places) for i in places if share < 1}
-    for i in simple if share > 0 else ():
-        found[str(names[i])] = found.get(str(names[i]), 0.0) + share
-    return found
-
-
-def _not_proven(results: Mapping[str, Any], place: int) -> float:
-    """Return how far it is not proven that the lowest regret is below that of a candidate: from 1 to 0."""
-    difference, error = results["difference"][place], results["difference_standard_error"][place]
-    if place == choose(results, "minimum"):
-        return 1.0
-    return float(max(0.0, 1 - difference / (_PROVEN * error))) if error > 0 else float(difference <= 0)
+def is_clearly_higher(more: FloatArray, truth: Hindsight, *, standard_errors: float) -> bool:
+    """Whether regrets that differ by `more` (n,) are higher on average by more than some standard errors."""
+    error = ratio_errors(more[None], truth)[0]
+    return bool(100 * more.sum() / truth.scale > standard_errors * error)
 
 
 def ratio_errors(regrets: FloatArray, truth: Hindsight) -> FloatArray:
@@ -208,19 +188,20 @@ def ratio_errors(regrets: FloatArray, truth: Hindsight) -> FloatArray:
     return 100 * np.sqrt(regrets.shape[1]) * spread / truth.scale
 
 
-def table(results: Mapping[str, Any], chosen: Sequence[str]) -> Table:
-    """Return the results as a table, with the lowest regret first and the chosen candidates in bold."""
+def table(results: Mapping[str, Any], weights: Mapping[str, float]) -> Table:
+    """Return the results as a table, the lowest regret first, with the chosen candidates in bold and their weights."""
     shown = Table()
     shown.add_column("candidate")
-    for heading in ("regret %", "± s.e.", "over lowest", "± s.e.", "seconds"):
+    for heading in ("regret %", "± s.e.", "over", "± s.e.", "seconds", "weight %"):
         shown.add_column(heading, justify="right")
     keys = ("regret", "standard_error", "difference", "difference_standard_error", "seconds")
     for i in np.argsort(results["rank"]):
         status = results["status"][i]
         if status in ("scored", "baseline"):
             name = results["candidate"][i] + (" (baseline)" if status == "baseline" else "")
-            style = "bold" if results["candidate"][i] in chosen else None
-            shown.add_row(Text(name), *(f"{results[key][i]:.2f}" for key in keys), style=style)
+            weight = weights.get(results["candidate"][i])
+            cells = [*(f"{results[key][i]:.2f}" for key in keys), "" if weight is None else f"{100 * weight:.1f}"]
+            shown.add_row(Text(name), *cells, style=None if weight is None else "bold")
         elif status == "failed":
             shown.add_row(Text(results["candidate"][i]), "failed", style="dim")
     return shown

@@ -1,0 +1,129 @@
+"""The weights of an average of candidates, from their regrets and from their predictions of held-out rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import nnls
+
+from decidewise.checks import FloatArray
+from decidewise.models.selection.scores import choose, close
+from decidewise.scaling import norms, unit_rows
+
+# A candidate is proven to decide better than the mean if the difference is this many standard errors.
+_PROVEN = 2.0
+# The part of the average that has fitted weights. The rest has equal ones, which no noise can mislead.
+_FITTED = 0.5
+# Candidates get a fitted weight if their regret exceeds the lowest by at most this many standard errors.
+_STANDARD_ERRORS = 4.0
+# A member costs a fit, so fitted weights below this are dropped.
+_LEAST_WEIGHT = 0.02
+# Relative to the square of a prediction. It makes the weights of near copies unique.
+_RIDGE = 1e-5
+
+
+class FittedWeights(NamedTuple):
+    """Fitted weights by name, none if they decide clearly worse than equal ones, and the solver calls to tell."""
+
+    weights: dict[str, float]
+    n_solves: int
+
+
+def comparable(predictions: FloatArray, costs: FloatArray, *, in_units: bool) -> FloatArray:
+    """Return predictions (n, d) to compare with the directions of the costs: directions, or in units of their norms."""
+    if not in_units:
+        return unit_rows(predictions)
+    sizes = norms(costs)[:, None]
+    return np.divide(predictions, sizes, out=np.zeros_like(predictions), where=sizes > 0)
+
+
+def weighted_products(predictions: Sequence[FloatArray], costs: FloatArray) -> FloatArray:
+    """Return the products (k + 1, k + 1) of k comparable predictions and of the directions of the costs, the last.
+
+    Rows are weighted by the norms of their costs, as in WISE, so the products are sums over rows.
+    """
+    roots = np.sqrt(norms(costs))[:, None]
+    columns = np.stack([np.ravel(roots * each) for each in (*predictions, unit_rows(costs))])
+    return columns @ columns.T
+
+
+def fitted_weights(products: FloatArray) -> FloatArray:
+    """Return the weights (k,) of the combination of predictions with the lowest WISE loss, from `weighted_products`.
+
+    They are at least zero and sum to one; all are zero if no prediction has anything in common with the costs.
+
+    >>> directions = np.array([[0.6, 0.8], [0.8, 0.6]])
+    >>> fitted_weights(weighted_products([directions, -directions, directions[::-1]], 5 * directions))
+    array([1., 0., 0.])
+    """
+    weights = np.zeros(len(products) - 1)
+    sizes = np.sqrt(np.diag(products)[:-1])
+    usable = np.flatnonzero((sizes > 0) & np.isfinite(sizes))
+    if not len(usable):
+        return weights
+    gram = products[np.ix_(usable, usable)] / np.outer(sizes[usable], sizes[usable])
+    factor = cholesky(gram + _RIDGE * np.eye(len(usable)), lower=True)
+    right = solve_triangular(factor, products[usable, -1] / sizes[usable], lower=True)
+    weights[usable] = nnls(factor.T, right)[0] / sizes[usable]
+    weights[weights < _LEAST_WEIGHT * weights.sum()] = 0.0
+    return weights / max(weights.sum(), np.finfo(float).tiny)
+
+
+def places_to_fit(results: Mapping[str, Any], constant: Iterable[str]) -> list[int]:
+    """Return the places of the candidates that get a fitted weight: not far worse than the best, and with features."""
+    left_out = set(constant)
+    near = close(results, standard_errors=_STANDARD_ERRORS)
+    return [int(place) for place in near if results["candidate"][place] not in left_out]
+
+
+def average_weights(
+    results: Mapping[str, Any], fitted: Mapping[str, float] | None = None, constant: Iterable[str] = ()
+) -> dict[str, float]:
+    """Return the weights of an average of candidates, by name, from their results; they sum to one.
+
+    Half of the weight is shared equally by all candidates that are close, and half is fitted. Both are drawn to a
+    candidate without features by its `constant_share`.
+
+    Parameters
+    ----------
+    results : mapping
+        Of `CandidateScores`.
+    fitted : mapping of str to float, optional
+        Fitted weights, which sum to one. Without them, all of the weight is shared equally.
+    constant : iterable of str
+        Candidates that predict the same for every row.
+    """
+    names, places = [str(name) for name in results["candidate"]], close(results)
+    own = np.array([(fitted or {}).get(name, 0.0) for name in names])
+    weights = np.zeros(len(names))
+    weights[places] = 1 / len(places)
+    if own.any():
+        weights = (1 - _FITTED) * weights + _FITTED * own
+    simple, share = constant_share(results, constant)
+    weights *= 1 - share
+    if share > 0:
+        weights[names.index(simple)] += share
+    return {name: float(weight) for name, weight in zip(names, weights, strict=True) if weight > 0}
+
+
+def constant_share(results: Mapping[str, Any], constant: Iterable[str]) -> tuple[str, float]:
+    """Return the best of the candidates that predict the same for every row, and its share in an average.
+
+    It is what the others would be without their features. So it gets a share as far as these are not proven to decide
+    better: all if it has the lowest regret of all candidates, nothing if the lowest regret is lower by two standard
+    errors of the difference, and in proportion in between.
+    """
+    ranked = [i for i in np.argsort(results["rank"]) if results["status"][i] == "scored"]
+    simple = [i for i in ranked if results["candidate"][i] in set(constant)][:1]
+    if not simple:
+        return "", 0.0
+    place = simple[0]
+    difference, error = results["difference"][place], results["difference_standard_error"][place]
+    if place == choose(results, "minimum"):
+        share = 1.0
+    else:
+        share = float(max(0.0, 1 - difference / (_PROVEN * error))) if error > 0 else float(difference <= 0)
+    return str(results["candidate"][place]), share

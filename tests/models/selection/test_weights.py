@@ -1,0 +1,120 @@
+"""The weights of an average: equal ones, fitted ones, and the share of what ignores the features."""
+
+import numpy as np
+import pytest
+from scipy.optimize import lsq_linear
+
+from decidewise.evaluate import Hindsight
+from decidewise.models.selection.scores import CandidateScores
+from decidewise.models.selection.weights import (
+    average_weights,
+    comparable,
+    constant_share,
+    fitted_weights,
+    places_to_fit,
+    weighted_products,
+)
+from decidewise.problems import Ball
+from decidewise.scaling import unit_rows
+
+
+def scored(regrets):
+    k, n = regrets.shape
+    names = tuple(f"model {i}" for i in range(k))
+    truth = Hindsight(Ball(1), np.ones((n, 1)), np.ones(n))
+    return CandidateScores(truth, names, regrets, ("scored",) * k, ("",) * k, (0.0,) * k, (n,) * k)
+
+
+def drawn(seed, n=60, d=5, k=4):
+    """Return costs of very different sizes, and predictions that know something of them."""
+    rng = np.random.default_rng(seed)
+    costs = rng.normal(1, 1, (n, d)) * np.exp(rng.normal(size=(n, 1)))
+    noise = rng.normal(size=(k, n, d)) * np.arange(1, k + 1)[:, None, None]
+    return costs, [costs + 0.5 * np.linalg.norm(costs, axis=1, keepdims=True) * own for own in noise]
+
+
+@pytest.mark.parametrize("in_units", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_fitted_weights_have_the_lowest_wise_loss_of_all_that_are_at_least_zero(seed, in_units):
+    costs, predictions = drawn(seed)
+    found = fitted_weights(weighted_products([comparable(p, costs, in_units=in_units) for p in predictions], costs))
+    # The WISE loss of a row is the norm of its costs times the squared distance of the prediction to their direction.
+    sizes = np.linalg.norm(costs, axis=1, keepdims=True)
+    directions = [p / sizes if in_units else unit_rows(p) for p in predictions]
+    matrix = np.stack([np.ravel(np.sqrt(sizes) * p) for p in directions], axis=1)
+    best = lsq_linear(matrix, np.ravel(np.sqrt(sizes) * unit_rows(costs)), bounds=(0, np.inf), tol=1e-12).x
+    best[best < 0.02 * best.sum()] = 0
+    np.testing.assert_allclose(found, best / best.sum(), atol=1e-3)
+    assert found[0] == found.max()
+
+
+@pytest.mark.parametrize("factor", [1e-150, 1e150])
+def test_the_unit_of_costs_and_predictions_does_not_matter(factor):
+    costs, predictions = drawn(0)
+    usual = fitted_weights(weighted_products([comparable(p, costs, in_units=False) for p in predictions], costs))
+    scaled = [comparable(factor * p, factor * costs, in_units=False) for p in predictions]
+    np.testing.assert_allclose(fitted_weights(weighted_products(scaled, costs)), usual)
+    in_units = [comparable(factor * p, factor * costs, in_units=True) for p in predictions]
+    expected = [comparable(p, costs, in_units=True) for p in predictions]
+    np.testing.assert_allclose(in_units, expected)
+
+
+def test_near_copies_share_and_useless_predictions_get_nothing():
+    costs, (good, *_) = drawn(0)
+    predictions = [good, good * (1 + 1e-12), np.zeros_like(good), -costs, np.full_like(good, np.inf)]
+    with np.errstate(invalid="ignore"):
+        products = weighted_products([*(unit_rows(p) for p in predictions[:4]), predictions[4]], costs)
+    np.testing.assert_allclose(fitted_weights(products), [0.5, 0.5, 0, 0, 0], atol=1e-6)
+
+
+def test_without_a_useful_prediction_no_weight_is_fitted():
+    costs, _ = drawn(0)
+    assert not fitted_weights(weighted_products([unit_rows(-costs)], costs)).any()
+    assert not len(fitted_weights(weighted_products([], costs)))
+    assert not fitted_weights(weighted_products([unit_rows(costs)], np.zeros_like(costs))).any()
+
+
+def test_half_of_the_weight_is_equal_and_half_is_fitted():
+    signs = np.resize([1.0, -1.0], 400)
+    results = scored(np.vstack([np.full(400, 5.0), 5.01 + signs, 5.08 + signs, 9 + signs])).results
+    assert places_to_fit(results, ["model 1"]) == [0, 2]  # the last is far worse
+    assert average_weights(results) == pytest.approx({"model 0": 0.5, "model 1": 0.5})
+    found = average_weights(results, {"model 0": 0.2, "model 2": 0.8})
+    assert found == pytest.approx({"model 0": 0.35, "model 1": 0.25, "model 2": 0.4})
+    # What ignores the features draws both halves to it.
+    name, share = constant_share(results, ["model 2"])
+    assert name == "model 2"
+    assert 0 < share < 1
+    drawn_to_it = average_weights(results, {"model 0": 1.0}, ["model 2"])
+    assert drawn_to_it == pytest.approx(
+        {"model 0": 0.75 * (1 - share), "model 1": 0.25 * (1 - share), "model 2": share}
+    )
+
+
+@pytest.mark.parametrize(
+    ("standard_errors", "constant", "expected"),
+    [
+        (2.5, ["model 0"], {"model 1": 1.0}),
+        (1.5, ["model 0"], {"model 1": 0.75, "model 0": 0.25}),
+        (0.5, ["model 0"], {"model 0": 0.75 + 0.125, "model 1": 0.125}),  # which is close, and so has a weight anyway
+        (-0.5, ["model 0"], {"model 0": 1.0}),
+        (0.5, ["no such model"], {"model 0": 0.5, "model 1": 0.5}),
+        (1.5, [], {"model 1": 1.0}),
+    ],
+)
+def test_what_ignores_the_features_has_a_share_until_two_standard_errors_prove_another_better(
+    standard_errors, constant, expected
+):
+    n = 400
+    signs = np.resize([1.0, -1.0], n)
+    error = 1 / np.sqrt(n - 1)  # of the mean of the signs
+    results = scored(np.vstack([5 + signs + standard_errors * error, np.full(n, 5.0)])).results
+    found = average_weights(results, constant=constant)
+    assert found == pytest.approx(expected)
+
+
+def test_of_several_that_ignore_the_features_the_best_has_the_share():
+    signs = np.resize([1.0, -1.0], 400)
+    results = scored(np.vstack([9 + signs, 5.05 + signs, np.full(400, 5.0)])).results
+    found = average_weights(results, constant=["model 0", "model 1"])
+    assert list(found) == ["model 1", "model 2"]
