@@ -3,9 +3,10 @@
 `WiseRegressorCV` averages all candidates that cannot be told from the best: half of the weight is one vote for each of
 them, and half is fitted on the predictions of held-out rows. This script counts otherwise: votes alone, one vote for
 each family of models, more votes for candidates nearer to the best, the best alone, or weights that SPO+ trains on the
-predictions of held-out rows. It also leaves out least squares corrected by trees. The data are made: the paper's problems, batteries, and markets in the order of time with a
-forecast and yesterday's costs among the features of each item, as real tasks have them. What is printed is the regret
-on new rows, in percent above or below that of the default, averaged over all data sets.
+predictions of held-out rows. It also leaves out least squares corrected by trees. The data are made: the paper's
+problems, batteries, and markets in the order of time with a forecast and yesterday's costs among the features of each
+item, as real tasks have them. What is printed is the regret on new rows, in percent above or below that of the default,
+averaged over all data sets.
 
     python examples/votes.py [--seeds 6]
 """
