@@ -81,7 +81,7 @@ Average = Annotated[
     bool,
     typer.Option(
         "--average",
-        help="Average all models that cannot be told apart from the best; by default take the simplest of them.",
+        help="Average models, weighted by how they decide and predict; by default take the simplest of the best.",
         rich_help_panel=WORK,
     ),
 ]

@@ -15,6 +15,7 @@ from decidewise.errors import InputError
 from decidewise.evaluate import Comparison, Hindsight, Interval, compare_regrets
 from decidewise.evaluate.intervals import Bootstrap
 from decidewise.models import TimeFolds, WiseRegressorCV, default_candidates
+from decidewise.models.selection import scores
 from decidewise.models.selection.folds import Splits
 from decidewise.models.selection.sums import is_sum_over_rows
 from decidewise.models.selection.time_folds import Rows
@@ -145,7 +146,7 @@ def choose(
     gap : number or timedelta, optional
         Between training rows and later ones; see `TimeFolds`.
     average : bool
-        Average all models within one standard error of the best; by default take the simplest of them.
+        Average models as `WiseRegressorCV` does; by default take the simplest within one standard error of the best.
     max_solves, jobs, seed
         As for `WiseRegressorCV`.
     name : str, optional
@@ -184,7 +185,8 @@ def choose(
     estimators = dict(candidates)
     if len(search.members_) > 1:
         estimators[AVERAGE] = clone(search.best_estimator_)
-    chosen = AVERAGE if average and AVERAGE in estimators else search.members_[0]
+    simplest = search.cv_results_["candidate"][scores.choose(search.cv_results_, "one standard error")]
+    chosen = AVERAGE if average and AVERAGE in estimators else str(simplest)
     return Choice(chosen, search, estimators, prepared, perf_counter() - begin, _out_of_fold(search, chosen))
 
 
