@@ -58,7 +58,7 @@ def read_instance(text: str) -> Instance:
     )
 
 
-def schedule(instance: Instance) -> LinearProgram:
+def schedule(instance: Instance, *, periods: int = PERIODS) -> LinearProgram:
     """Return the problem of when to start each task, at a price per period: one variable per task and start.
 
     Examples
@@ -73,18 +73,18 @@ def schedule(instance: Instance) -> LinearProgram:
     """
     runs = []  # for each variable: the task, and the periods in which it runs
     for number, job in enumerate(instance.jobs):
-        last_start = min(job.latest, PERIODS) - job.duration
+        last_start = min(job.latest, periods) - job.duration
         runs += [(number, range(start, start + job.duration)) for start in range(job.earliest, last_start + 1)]
     started = np.zeros((len(instance.jobs), len(runs)))
-    running = np.zeros((PERIODS, len(runs)))
-    for variable, (number, periods) in enumerate(runs):
+    running = np.zeros((periods, len(runs)))
+    for variable, (number, times) in enumerate(runs):
         started[number, variable] = 1.0
-        running[periods, variable] = 1.0
+        running[times, variable] = 1.0
     of_run = np.array([number for number, _ in runs])
     power, usage = (np.array([getattr(job, name) for job in instance.jobs])[of_run] for name in ("power", "usage"))
     return LinearProgram(
         running * usage,
-        np.full(PERIODS, instance.capacity),
+        np.full(periods, instance.capacity),
         started,
         np.ones(len(instance.jobs)),
         lower=0,

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from decidewise import WiseRegressor, WiseRegressorCV, normalized_regret
 from decidewise.data import make_shortest_path
 from decidewise.models import Candidates, ClippedWise, GeneralizedLinear, TimeFolds
-from decidewise.models.selection.polish import polished
+from decidewise.models.selection.polish import n_starts, polished
 from decidewise.models.selection.ridge_path import fit_path, ridge_paths
 from decidewise.problems import Ball, CountedProblem, TopK
 
@@ -204,17 +204,34 @@ class TestPolish:
     def test_spo_plus_also_starts_from_the_model_that_items_share(self):
         # As above, but the best linear candidate has coefficients for each item: it is not the plain WISE fit.
         own = WiseRegressor(GeneralizedLinear(per_item="coefficients"))
-        trained, note = polished(TopK(50, 1), {"own": own}, [(np.arange(9), np.arange(9))], 9, 10**6)
-        assert list(trained) == ["spo+ from own", "spo+ from wise"]
-        assert note == "30 epochs of SPO+ from own and wise"
+        starts = ["own", "wise", "wise, own intercept", "wise iterated"]
+        trained, note = polished(TopK(50, 1), {"own": own}, [(np.arange(9), np.arange(9))], 9, 10**6, per_item=True)
+        assert list(trained) == [f"spo+ from {name}" for name in starts]
+        assert trained["spo+ from wise, own intercept"].per_item == "intercept"
+        assert len(trained) == n_starts(per_item=True)
+        assert note == "30 epochs of SPO+ from own; wise; wise, own intercept; wise iterated"
+
+    @pytest.mark.parametrize(
+        ("best", "others"),
+        [
+            (WiseRegressor(scale="unit"), ["wise, own intercept", "wise iterated"]),
+            (WiseRegressor(lifted=True), ["wise, own intercept", "wise iterated"]),
+            (WiseRegressor(scale="iterated"), ["wise", "wise, own intercept"]),
+            (WiseRegressor(exponent=0.5), ["wise", "wise, own intercept", "wise iterated"]),
+        ],
+    )
+    def test_no_start_is_trained_twice(self, best, others):
+        trained, _ = polished(TopK(5, 1), {"best": best}, [(np.arange(9), np.arange(9))], 9, 10**6, per_item=True)
+        assert list(trained) == [f"spo+ from {name}" for name in ("best", *others)]
 
     def test_training_starts_from_the_candidate_itself_and_from_the_best_alone_if_both_take_too_many_calls(self):
         candidates = {"clipped": ClippedWise(scale="iterated", clip=0.3), "wise": WiseRegressor()}
         splits = [(np.arange(9), np.arange(9))]
-        trained, _ = polished(TopK(5, 1), candidates, splits, 9, 10**6)
+        trained, _ = polished(TopK(5, 1), candidates, splits, 9, 10**6, per_item=False)
+        assert list(trained) == ["spo+ from clipped", "spo+ from wise"]
         start = trained["spo+ from clipped"].init
         assert (type(start), start.scale, start.clip) == (ClippedWise, "iterated", 0.3)
-        trained, note = polished(TopK(5, 1), candidates, splits, 9, 18 * (3 + 5))
+        trained, note = polished(TopK(5, 1), candidates, splits, 9, 18 * (3 + 5), per_item=False)
         assert list(trained) == ["spo+ from clipped"]
         assert note == "3 epochs of SPO+ from clipped"
 
