@@ -212,6 +212,17 @@ class TestPolish:
         assert note == "30 epochs of SPO+ from own; wise; wise, own intercept; wise iterated"
 
     @pytest.mark.parametrize(
+        ("train_solves", "n_starts", "epochs"),
+        [(5, 0, 0), (6, 1, 1), (12, 2, 1), (4 * 11, 2, 17), (2 * 35, 2, 30), (3 * 35, 3, 30), (4 * 35 - 1, 3, 30)],
+    )
+    def test_further_starts_do_not_take_epochs_from_the_first_two(self, train_solves, n_starts, epochs):
+        rows = np.arange(5)  # each epoch takes ten calls: on one fold of five rows, and on all five
+        own = WiseRegressor(GeneralizedLinear(per_item="coefficients"))
+        trained, _ = polished(TopK(5, 1), {"own": own}, [(rows, rows)], 5, 10 * train_solves, per_item=True)
+        assert len(trained) == n_starts
+        assert all(model.epochs == epochs for model in trained.values())
+
+    @pytest.mark.parametrize(
         ("best", "others"),
         [
             (WiseRegressor(scale="unit"), ["wise, own intercept", "wise iterated"]),

@@ -41,8 +41,8 @@ def polished(
     """Return candidates trained with SPO+ within a budget of solver calls, and a note on them.
 
     SPO+ starts from the best candidate that is linear behind its feature steps, and from plain WISE; with features per
-    item also from WISE with an intercept of each item's own, and with the iterated scale. If this takes too many solver
-    calls, the last of these are left out.
+    item also from WISE with an intercept of each item's own, and with the iterated scale. What takes too many solver
+    calls is left out, the last first. The first two starts may have fewer epochs instead, but not for the other two.
 
     Parameters
     ----------
@@ -63,8 +63,9 @@ def polished(
         if not any(_decides_like(parts, model) for parts in starts.values()):
             starts.setdefault(name, ([], model))
     n_trained = sum(len(train) for train, _ in splits) + n_rows  # from one start
-    least = (1 + _PASSES_BESIDE_EPOCHS) * n_trained
-    starts = dict(list(starts.items())[: train_solves // least])
+    least, most = ((epochs + _PASSES_BESIDE_EPOCHS) * n_trained for epochs in (1, _MAX_EPOCHS))
+    n_affordable = max(min(n_starts(per_item=False), train_solves // least), train_solves // most)
+    starts = dict(list(starts.items())[:n_affordable])
     if not starts:
         return (
             {},
