@@ -34,7 +34,7 @@ from decidewise.models.selection.choice_on_rows import choose_on_rows
 from decidewise.models.selection.folds import affordable, folds
 from decidewise.models.selection.lags import lagged
 from decidewise.models.selection.out_of_fold import OutOfFold
-from decidewise.models.selection.polish import n_starts, polished
+from decidewise.models.selection.polish import polished
 from decidewise.models.selection.race import n_models_to_score, race
 from decidewise.models.selection.row_folds import RowFolds
 from decidewise.models.selection.scores import choose, named, reasons, table
@@ -85,8 +85,7 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         candidates, as far as the lowest regret is less than two standard errors below that of the mean.
     train_solves : int
         The largest number of solver calls for training: with enough of them, SPO+ is trained too, from the best linear
-        candidate and from plain WISE; with features per item also from WISE with an intercept of each item's own and
-        with the iterated scale. By default none.
+        candidate and from plain WISE. By default none.
     max_solves : int, optional
         The largest number of solver calls for scoring. If scoring all held-out rows would take more, a random subset
         of them is scored, the same for all candidates. Every model is still fitted on all training rows of its folds.
@@ -190,9 +189,8 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
             splits = folds(self.cv, X, costs, groups, rng, times=times)
             baselines = lagged(costs, self.lags, splits)
             n_models = n_models_to_score(candidates, len(splits)) + len(baselines)
-            # After the race SPO+ is scored, and the averages with equal and with fitted weights.
-            n_trained = n_starts(per_item=is_per_item(X)) if self.train_solves else 0
-            n_later = n_trained + 2 * self._averages
+            # After the race SPO+ from two starts is scored, and the averages with equal and with fitted weights.
+            n_later = 2 * (self.train_solves > 0) + 2 * self._averages
             rows = affordable(splits, n_models + n_later, self.max_solves, rng)
             held_out = OutOfFold.of(self.problem, X, costs, splits, rows)
             settings: dict[str, Any] = {"n_jobs": self.n_jobs, "max_seconds": self.max_seconds}
@@ -200,7 +198,7 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
             scores = race(held_out, candidates, max_solves=max_solves, baselines=baselines, **settings)
             ranked = {name: candidates[name] for name in scores.ranked}
             trained, note = polished(
-                self.problem, ranked, splits, len(costs), self.train_solves, per_item=is_per_item(X)
+                self.problem, ranked, splits, len(costs), self.train_solves, with_steps=not is_per_item(X)
             )
             if trained:
                 scores = scores.plus(race(held_out, trained, **settings))

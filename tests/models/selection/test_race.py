@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from decidewise import WiseRegressor, WiseRegressorCV, normalized_regret
 from decidewise.data import make_shortest_path
 from decidewise.models import Candidates, ClippedWise, GeneralizedLinear, TimeFolds
-from decidewise.models.selection.polish import n_starts, polished
+from decidewise.models.selection.polish import polished
 from decidewise.models.selection.ridge_path import fit_path, ridge_paths
 from decidewise.problems import Ball, CountedProblem, TopK
 
@@ -204,45 +204,20 @@ class TestPolish:
     def test_spo_plus_also_starts_from_the_model_that_items_share(self):
         # As above, but the best linear candidate has coefficients for each item: it is not the plain WISE fit.
         own = WiseRegressor(GeneralizedLinear(per_item="coefficients"))
-        starts = ["own", "wise", "wise, own intercept", "wise iterated"]
-        trained, note = polished(TopK(50, 1), {"own": own}, [(np.arange(9), np.arange(9))], 9, 10**6, per_item=True)
-        assert list(trained) == [f"spo+ from {name}" for name in starts]
-        assert trained["spo+ from wise, own intercept"].per_item == "intercept"
-        assert len(trained) == n_starts(per_item=True)
-        assert note == "30 epochs of SPO+ from own; wise; wise, own intercept; wise iterated"
-
-    @pytest.mark.parametrize(
-        ("train_solves", "n_starts", "epochs"),
-        [(5, 0, 0), (6, 1, 1), (12, 2, 1), (4 * 11, 2, 17), (2 * 35, 2, 30), (3 * 35, 3, 30), (4 * 35 - 1, 3, 30)],
-    )
-    def test_further_starts_do_not_take_epochs_from_the_first_two(self, train_solves, n_starts, epochs):
-        rows = np.arange(5)  # each epoch takes ten calls: on one fold of five rows, and on all five
-        own = WiseRegressor(GeneralizedLinear(per_item="coefficients"))
-        trained, _ = polished(TopK(5, 1), {"own": own}, [(rows, rows)], 5, 10 * train_solves, per_item=True)
-        assert len(trained) == n_starts
-        assert all(model.epochs == epochs for model in trained.values())
-
-    @pytest.mark.parametrize(
-        ("best", "others"),
-        [
-            (WiseRegressor(scale="unit"), ["wise, own intercept", "wise iterated"]),
-            (WiseRegressor(lifted=True), ["wise, own intercept", "wise iterated"]),
-            (WiseRegressor(scale="iterated"), ["wise", "wise, own intercept"]),
-            (WiseRegressor(exponent=0.5), ["wise", "wise, own intercept", "wise iterated"]),
-        ],
-    )
-    def test_no_start_is_trained_twice(self, best, others):
-        trained, _ = polished(TopK(5, 1), {"best": best}, [(np.arange(9), np.arange(9))], 9, 10**6, per_item=True)
-        assert list(trained) == [f"spo+ from {name}" for name in ("best", *others)]
+        trained, note = polished(TopK(50, 1), {"own": own}, [(np.arange(9), np.arange(9))], 9, 10**6)
+        assert list(trained) == ["spo+ from own", "spo+ from wise"]
+        assert note == "30 epochs of SPO+ from own and wise"
+        # Whoever names it like plain WISE does not lose it.
+        trained, _ = polished(TopK(50, 1), {"wise": own}, [(np.arange(9), np.arange(9))], 9, 10**6)
+        assert trained["spo+ from wise"].per_item == "coefficients"
 
     def test_training_starts_from_the_candidate_itself_and_from_the_best_alone_if_both_take_too_many_calls(self):
         candidates = {"clipped": ClippedWise(scale="iterated", clip=0.3), "wise": WiseRegressor()}
         splits = [(np.arange(9), np.arange(9))]
-        trained, _ = polished(TopK(5, 1), candidates, splits, 9, 10**6, per_item=False)
-        assert list(trained) == ["spo+ from clipped", "spo+ from wise"]
+        trained, _ = polished(TopK(5, 1), candidates, splits, 9, 10**6)
         start = trained["spo+ from clipped"].init
         assert (type(start), start.scale, start.clip) == (ClippedWise, "iterated", 0.3)
-        trained, note = polished(TopK(5, 1), candidates, splits, 9, 18 * (3 + 5), per_item=False)
+        trained, note = polished(TopK(5, 1), candidates, splits, 9, 18 * (3 + 5))
         assert list(trained) == ["spo+ from clipped"]
         assert note == "3 epochs of SPO+ from clipped"
 

@@ -16,17 +16,6 @@ from decidewise.problems.base import Problem
 _MAX_EPOCHS = 30
 # Each row is also solved for its label, at the start of training and three times at its end.
 _PASSES_BESIDE_EPOCHS = 5
-# The starts beside the best candidate; with features per item also those of the second line.
-_PLAIN = {"wise": WiseRegressor(GeneralizedLinear())}
-_PER_ITEM = {
-    "wise, own intercept": WiseRegressor(GeneralizedLinear(per_item="intercept")),
-    "wise iterated": WiseRegressor(GeneralizedLinear(), scale="iterated"),
-}
-
-
-def n_starts(*, per_item: bool) -> int:
-    """Return from how many starts SPO+ is trained at the most."""
-    return 1 + len(_PLAIN) + per_item * len(_PER_ITEM)
 
 
 def polished(
@@ -36,44 +25,40 @@ def polished(
     n_rows: int,
     train_solves: int,
     *,
-    per_item: bool,
+    with_steps: bool = True,
 ) -> tuple[dict[str, Any], str]:
     """Return candidates trained with SPO+ within a budget of solver calls, and a note on them.
-
-    SPO+ starts from the best candidate that is linear behind its feature steps, and from plain WISE; with features per
-    item also from WISE with an intercept of each item's own, and with the iterated scale. What takes too many solver
-    calls is left out, the last first. The first two starts may have fewer epochs instead, but not for the other two.
 
     Parameters
     ----------
     ranked : dict of str to estimator
-        The candidates scored, the lowest regret first.
+        The candidates scored, the lowest regret first. SPO+ starts from the first of them that is linear behind its
+        feature steps, and from plain WISE.
     n_rows : int
         The number of rows of the last fit, on all rows.
     train_solves : int
         The largest number of solver calls for training, in all folds and on all rows together.
-    per_item : bool
-        Whether there are features per item. Candidates with feature steps, which do not take them, are then no starts.
+    with_steps : bool
+        Whether candidates with feature steps may be starts; such steps do not take features per item.
     """
     if not train_solves:
         return {}, "left out: train_solves=0 allows no solver calls for training"
-    linear = {name: parts for name, model in ranked.items() if (parts := linear_parts(model)) is not None}
-    starts = dict([(name, parts) for name, parts in linear.items() if not (per_item and parts[0])][:1])
-    for name, model in {**_PLAIN, **(_PER_ITEM if per_item else {})}.items():
-        if not any(_decides_like(parts, model) for parts in starts.values()):
-            starts.setdefault(name, ([], model))
+    starts = {name: parts for name, model in ranked.items() if (parts := linear_parts(model)) is not None}
+    starts = {name: parts for name, parts in starts.items() if with_steps or not parts[0]}
+    first = dict(list(starts.items())[:1])
+    if not any(_is_plain_wise(*parts) for parts in first.values()):
+        first.setdefault("wise", ([], WiseRegressor(GeneralizedLinear())))
     n_trained = sum(len(train) for train, _ in splits) + n_rows  # from one start
-    least, most = ((epochs + _PASSES_BESIDE_EPOCHS) * n_trained for epochs in (1, _MAX_EPOCHS))
-    n_affordable = max(min(n_starts(per_item=False), train_solves // least), train_solves // most)
-    starts = dict(list(starts.items())[:n_affordable])
-    if not starts:
+    least = (1 + _PASSES_BESIDE_EPOCHS) * n_trained
+    first = dict(list(first.items())[: train_solves // least])  # the best one alone, where both would take too many
+    epochs = min(_MAX_EPOCHS, train_solves // (max(1, len(first)) * n_trained) - _PASSES_BESIDE_EPOCHS)
+    if not first:
         return (
             {},
             f"left out: one epoch takes {least:,} solver calls for training, more than train_solves={train_solves:,}",
         )
-    epochs = min(_MAX_EPOCHS, train_solves // (len(starts) * n_trained) - _PASSES_BESIDE_EPOCHS)
-    models = {f"spo+ from {name}": _trained(problem, *parts, epochs) for name, parts in starts.items()}
-    return models, f"{epochs} epochs of SPO+ from {'; '.join(starts)}"
+    models = {f"spo+ from {name}": _trained(problem, *parts, epochs) for name, parts in first.items()}
+    return models, f"{epochs} epochs of SPO+ from {' and '.join(first)}"
 
 
 def linear_parts(candidate: Any) -> tuple[list[Any], WiseRegressor] | None:
@@ -85,11 +70,11 @@ def linear_parts(candidate: Any) -> tuple[list[Any], WiseRegressor] | None:
     return (steps, clone(candidate).set_params(estimator=last)) if isinstance(last, GeneralizedLinear) else None
 
 
-def _decides_like(parts: tuple[list[Any], WiseRegressor], model: WiseRegressor) -> bool:
-    """Whether a start, given by its feature steps and what is behind them, decides like a given model."""
-    steps, start = parts
-    same = clone(start).set_params(lifted=False, scale="mean" if start.scale == "unit" else start.scale)
-    return not steps and repr(same) == repr(model)
+def _is_plain_wise(steps: list[Any], start: WiseRegressor) -> bool:
+    learner = start.estimator
+    plain = learner.effective_link == "identity" and learner.alpha == 0 and learner.per_item == "none"
+    wise = type(start) is WiseRegressor and start.exponent == 1 and start.scale in ("unit", "mean")
+    return not steps and plain and wise
 
 
 def _trained(problem: Problem, steps: list[Any], start: WiseRegressor, epochs: int) -> Any:
