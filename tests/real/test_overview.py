@@ -53,6 +53,22 @@ def test_the_best_is_compared_window_by_window(overview):
     assert [task.beaten_by for task in overview.tasks] == [[], ["training mean"], []]
 
 
+def test_the_usual_rule_takes_the_standard_error_of_the_lowest_regret_itself(table, row):
+    at = {"plan": "real", "problem": "restaurant", "degree": None, "samples": 361, "floor": None}
+    regrets = {"WISE": (2.0, 8.0), "choice": (3.0, 9.5)}  # the difference has an error of 0.25, WISE itself one of 3
+    rows = [
+        row(**at, method=method, trial=trial, regret=regret)
+        for method, values in regrets.items()
+        for trial, regret in enumerate(values)
+    ]
+    overview = Overview.of(read_boards(pa.Table.from_pylist(table.to_pylist() + rows), None, CONVENTIONS))
+    task = next(task for task in overview.tasks if task.board.problem == "restaurant")
+    assert task.to_best == pytest.approx((1.25, 0.25))
+    assert task.best_error == pytest.approx(3.0)
+    assert task.best_regret == "5.00 ± 3.00"
+    assert (overview.n_near, overview.n_usual, len(overview.judged)) == (1, 2, 3)
+
+
 def test_a_difference_is_of_the_windows_that_both_have(overview):
     near, _, single = overview.tasks
     assert math.isnan(Difference.of(near.trials["WISE"], type(near.trials["WISE"])()).mean)
@@ -61,8 +77,9 @@ def test_a_difference_is_of_the_windows_that_both_have(overview):
 
 def test_the_result_in_words(overview):
     assert overview.headline == "1 of 2 tasks: the choice within one standard error of the best method"
-    first, second, third, *pairs = overview.sentences
+    first, usual, second, third, *pairs = overview.sentences
     assert "On 1 of 2 tasks" in first
+    assert "On 1 of 2 it is so" in usual
     assert second.endswith("above the training mean or the given forecast on 1 (Weekly portfolios (training mean)).")
     # The lowest regrets are 12, 90.5 and 4; the other methods did not run on all tasks.
     assert third.endswith("on average (and at most): choice 2.0 (4), training mean 97.2 (167).")
@@ -76,8 +93,8 @@ def test_tables(overview):
     assert lines[0] == "| task | training mean | least squares | WISE | trees | WISE trees | SPO+ | choice |"
     assert lines[2] == "| Storage, Nord Pool | 32.00 | **12.00** | 13.50 | – | – | – | 12.50 |"
     assert lines[4] == "| Bakery demand | 9.00 | – | – | 5.00 | 6.00 | failed | **4.00** |"
-    assert lines[8] == "| Storage, Nord Pool | least squares | +0.50 ± 0.50 | +1.50 ± 0.50 |  |  |"
-    assert lines[10] == "| Bakery demand | trees | −1.00 |  |  | +1.00 |"
+    assert lines[8] == "| Storage, Nord Pool | least squares | 12.00 ± 2.00 | +0.50 ± 0.50 | +1.50 ± 0.50 |  |  |"
+    assert lines[10] == "| Bakery demand | trees | 5.00 | −1.00 |  |  | +1.00 |"
     rows = list(csv.DictReader(io.StringIO(to_csv(overview))))
     assert rows[3] == {
         "task": "storage_NP", "method": "choice", "windows": "2", "regret_mean": "12.5", "regret_std": "3.53553",

@@ -3,6 +3,9 @@
 Methods are compared window by window, so that windows that are hard for all of them cancel. The standard error is that
 of the mean of these differences. With few windows it is itself uncertain, and the method with the lowest regret is
 found on the test rows, which favours it over the choice; the table says what it says no more exactly than that.
+
+The usual one-standard-error rule takes the standard error of the lowest regret itself, which is larger: windows that
+are hard for all methods count in it. Where the choice stands is told by both.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import StringIO
-from math import isfinite, nan
+from math import isfinite, nan, sqrt
 from typing import ClassVar
 
 from decidewise.real import METHODS
@@ -48,6 +51,18 @@ class Task:
     def to_best(self) -> Difference:
         """The choice minus the best of the others."""
         return self.difference(CHOICE, self.best)
+
+    @property
+    def best_error(self) -> float:
+        """The standard error of the best of the others itself; NaN with fewer than two windows."""
+        cell = self.trials.get(self.best, Trials())
+        return cell.regret.std / sqrt(len(cell.trials)) if len(cell.trials) > 1 else nan
+
+    @property
+    def best_regret(self) -> str:
+        """The regret of the best of the others, with its standard error, as text."""
+        mean = self.trials.get(self.best, Trials()).regret.mean
+        return str(Difference(mean, self.best_error)).removeprefix("+")
 
     @property
     def beaten_by(self) -> list[str]:
@@ -87,6 +102,11 @@ class Overview:
         return sum(task.to_best.verdict != "higher" for task in self.judged)
 
     @property
+    def n_usual(self) -> int:
+        """The number of tasks in which the choice is near the best by the usual one-standard-error rule."""
+        return sum(task.to_best.mean <= task.best_error for task in self.judged)
+
+    @property
     def headline(self) -> str:
         """The result in one line."""
         return f"{self.n_near} of {len(self.judged)} tasks: the choice within one standard error of the best method"
@@ -113,7 +133,9 @@ class Overview:
         where = f"on {len(beaten)} ({'; '.join(beaten)})" if beaten else "on none"
         found = [
             f"On {self.n_near} of {len(self.judged)} tasks the regret of the choice is at most one standard error "
-            "above the lowest of all other methods.",
+            "above the lowest of all other methods, by the standard error of this difference.",
+            f"On {self.n_usual} of {len(self.judged)} it is so by the standard error of the lowest regret itself: the "
+            "usual one-standard-error rule.",
             f"It is more than one standard error above the {' or the '.join(BASELINES)} {where}.",
         ]
         if excesses := self.excesses:
@@ -153,11 +175,12 @@ def _shown(cell: Trials, lowest: float) -> tuple[str, bool]:
 
 def to_markdown(overview: Overview) -> str:
     """Write two tables of one line per task: the mean regrets, the lowest in bold; differences with standard errors."""
-    regrets, differences = [["task", *overview.methods]], [["task", "best", *overview.difference_heads]]
+    regrets, differences = [["task", *overview.methods]], [["task", "best", "its regret", *overview.difference_heads]]
     for task in overview.tasks:
         title = markdown_text(task.board.problem_title)
         regrets.append([title, *(markdown_bold(text, lowest) for text, lowest in overview.regrets(task))])
-        differences.append([title, markdown_text(task.best), *map(str, overview.differences(task))])
+        best = markdown_text(task.best), task.best_regret
+        differences.append([title, *best, *map(str, overview.differences(task))])
     return markdown_table(regrets) + "\n" + markdown_table(differences)
 
 
