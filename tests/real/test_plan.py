@@ -106,4 +106,4 @@ def test_from_a_file_to_the_page(folder, tmp_path, monkeypatch):
     assert "Storage, Nord Pool" in page
     table = (tmp_path / "out" / "real" / "tables" / "overview.md").read_text()
     assert "| Storage, Nord Pool | **0.00** | **0.00** |" in table
-    assert "| Storage, Nord Pool | given forecast | +0.00 ± 0.00 |" in table
+    assert "| Storage, Nord Pool | given forecast | 0.00 ± 0.00 | +0.00 ± 0.00 |" in table
