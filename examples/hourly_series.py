@@ -40,7 +40,7 @@ from decidewise.real.windows import as_dataset, before, mean_before
 
 N_TRAIN, N_TEST, HOURS, SEED = 400, 240, 24, 77
 MOST_HOURS_MISSING = 4  # in a day; they are interpolated
-RULES = ("equal votes", "the best alone", "SPO+ if close")
+RULES = ("equal votes", "the best alone", "its SPO+ members")
 METHODS = {
     "SPO+": methods.spo_plus,
     "iterated": methods.iterated,

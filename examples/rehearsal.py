@@ -2,8 +2,8 @@
 
 A rule of the choice must not be decided by the test rows of `make real`. The training rows of the first window are no
 test rows of any window, so rules can be compared on them. This script tests on their last four stretches, each
-predicted from all rows before it, and prints the regret of every method; beside the choice also what it would be if
-it took SPO+ alone wherever SPO+ cannot be told from the best.
+predicted from all rows before it, and prints the regret of every method; beside the choice also what it would be with
+the members alone that SPO+ has trained, wherever it has such members.
 
     python examples/rehearsal.py [--only restaurant bakery]
 
@@ -33,7 +33,7 @@ from decidewise.real.available import with_data
 from decidewise.runtime.importable import resolve
 
 N_STRETCHES = 4
-CHOICE, SPO_PLUS_ALONE = "choice", "SPO+ if close"
+CHOICE, SPO_PLUS_ALONE = "choice", "its SPO+ members"
 
 
 def stretches(task: PlannedProblem) -> Iterator[tuple[Dataset, Dataset]]:

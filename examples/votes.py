@@ -90,16 +90,19 @@ DATA: dict[str, Callable[[int, int], Dataset]] = {
 
 
 def trained(choice: WiseRegressorCV, train: Dataset, start: np.ndarray) -> np.ndarray:
-    """Return the weights of the members that SPO+ finds: their predictions of held-out rows are features of items."""
+    """Return the weights that SPO+ finds for members with a start: their held-out predictions are features of items."""
     folds = list(FOLDS.split(train.X))
     held = np.concatenate([late for _, late in folds])
     size = np.linalg.norm(train.costs[held], axis=1).mean()
-    predicted = []
-    for _, model in choice.best_estimator_.estimators:
+    predicted, places = [], np.flatnonzero(start)
+    for place in places:
+        _, model = choice.best_estimator_.estimators[place]
         parts = [clone(model).fit(train.X[early], train.costs[early]).predict(train.X[late]) for early, late in folds]
         predicted.append(size * unit_rows(np.concatenate(parts)))
-    model = DecisionRegressor(train.problem, "spo+", init=np.append(0.0, start), epochs=30, random_state=0)
-    return np.maximum(model.fit(np.stack(predicted, axis=2), train.costs[held]).coef_, 0)
+    model = DecisionRegressor(train.problem, "spo+", init=np.append(0.0, start[places]), epochs=30, random_state=0)
+    weights = np.zeros(len(start))
+    weights[places] = np.maximum(model.fit(np.stack(predicted, axis=2), train.costs[held]).coef_, 0)
+    return weights if weights.any() else start
 
 
 def votes(choice: WiseRegressorCV, rule: str, train: Dataset) -> np.ndarray:
@@ -117,7 +120,7 @@ def votes(choice: WiseRegressorCV, rule: str, train: Dataset) -> np.ndarray:
     elif rule == "nearer ones count more":
         found = close * (1 - np.divide(gaps, errors, out=np.zeros_like(gaps), where=errors > 0))
     elif rule == "trained with SPO+":
-        found = close * trained(choice, train, close / close.sum())
+        found = trained(choice, train, close / close.sum())
     else:
         found = np.array([name == choice.best_name_ for name in names], dtype=float)
     _, share = constant_share(results, [MEAN])

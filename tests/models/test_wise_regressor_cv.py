@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from decidewise import GeneralizedLinear, OptimalityWarning, WiseRegressor, WiseRegressorCV
 from decidewise.data import make_knapsack, make_shortest_path
 from decidewise.evaluate import decision_regret, normalized_regret
-from decidewise.models import default_candidates
+from decidewise.models import TimeFolds, default_candidates
 from decidewise.problems import Ball, CountedProblem, TopK
 from decidewise.scaling import unit_rows
 
@@ -171,7 +171,7 @@ class TestChoice:
         expected = weights["expert"] * expert + weights.get("mean", 0.0)
         np.testing.assert_allclose(model.predict(self.X), expected)
         model.summary()
-        said = "% of the average, which no candidate is proven to beat"
+        said = "% of the average, since no candidate is proven to decide better"
         assert (said in capsys.readouterr().out) == bool(n_of_mean)
 
     def test_what_is_hard_for_all_does_not_blur_the_difference(self):
@@ -272,9 +272,20 @@ class TestBudget:
         train, _ = data
         with pytest.raises(ValueError, match=r"5 models take 12 for two rows, and max_solves=11"):
             WiseRegressorCV(train.problem, FEW, max_solves=11).fit(train.X, train.costs)
-        assert WiseRegressorCV(train.problem, FEW, max_solves=12).fit(train.X, train.costs).n_solves_ in (8, 12)
+        model = WiseRegressorCV(train.problem, FEW, max_solves=12, random_state=0).fit(train.X, train.costs)
+        assert model.n_solves_ == 12  # two rows: the best decisions, three candidates, and two averages
         with pytest.raises(ValueError, match=r"3 models take 8 for two rows, and max_solves=7"):
             WiseRegressorCV(train.problem, FEW, rule="minimum", max_solves=7).fit(train.X, train.costs)
+
+    @pytest.mark.parametrize("cv", [5, RepeatedKFold(n_splits=3, n_repeats=2, random_state=0), TimeFolds(4)])
+    @pytest.mark.parametrize("max_solves", [250, 700, 2000])
+    def test_the_default_candidates_keep_within_the_budget(self, data, cv, max_solves):
+        train = data[0][:120]
+        problem = CountedProblem(train.problem)
+        model = WiseRegressorCV(problem, cv=cv, max_solves=max_solves, train_solves=20_000, random_state=0)
+        model.fit(train.X, train.costs)
+        assert model.n_solves_ <= max_solves
+        assert problem.n_solves <= max_solves + 20_000
 
 
 class TestFailures:

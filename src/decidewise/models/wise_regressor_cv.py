@@ -51,9 +51,10 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
     Every candidate is fitted on each fold, and its predictions decide the held-out rows. The candidate with the lowest
     regret is compared with each of the others row by row. Those whose regret exceeds the lowest by at most one standard
     error of this difference cannot be told apart. The choice is a weighted average of predicted directions: half of the
-    weight is shared by these candidates alike, and half is fitted, so that the average of all candidates has the lowest
-    WISE loss on held-out rows. If it is not proven that they decide better than the training mean, this has a share in
-    the average. `docs/choosing.md` shows what each of these gains over choosing one of the candidates.
+    weight is shared by these candidates alike, and half is fitted, so that the average of all candidates within four
+    standard errors has the lowest WISE loss on held-out rows, unless it then decides clearly worse. If it is not proven
+    that they decide better than the training mean, this has a share in the average. `docs/choosing.md` shows what each
+    of these gains over choosing one of the candidates.
 
     `fit_files`, and `decidewise.distributed.fit`, choose by the same rule on rows that are not in memory, among the
     candidates that are sums over rows: the training mean, forecasts, and linear models with any exponent, deviance and
@@ -113,7 +114,8 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         "rank", "seconds", "n_solves", "status" ("scored", "baseline", "dropped" after a trial on one fold, "failed" or
         "not tried"), the reason if it was not scored ("note"), and this reason again if it failed ("error").
     notes_ : dict of str to str
-        For each family of the default candidates, why it was tried or why not.
+        For each family of the default candidates, why it was tried or why not; and if the training mean has a share in
+        the average, by its name, why it has.
     n_solves_ : int
         The number of solver calls for scoring.
     n_features_in_ : int
@@ -190,11 +192,12 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
             baselines = lagged(costs, self.lags, splits)
             n_models = n_models_to_score(candidates, len(splits)) + len(baselines)
             # After the race SPO+ from two starts is scored, and the averages with equal and with fitted weights.
-            n_later = 2 * (self.train_solves > 0) + 2 * self._averages
-            rows = affordable(splits, n_models + n_later, self.max_solves, rng)
+            n_trained, n_averages = 2 * (self.train_solves > 0), 2 * self._averages
+            rows = affordable(splits, n_models + n_trained + n_averages, self.max_solves, rng)
             held_out = OutOfFold.of(self.problem, X, costs, splits, rows)
             settings: dict[str, Any] = {"n_jobs": self.n_jobs, "max_seconds": self.max_seconds}
-            max_solves = None if self.max_solves is None else self.max_solves - n_later * len(rows)
+            n_later = n_trained * held_out.n_solves + n_averages * len(held_out.sample)
+            max_solves = None if self.max_solves is None else self.max_solves - n_later
             scores = race(held_out, candidates, max_solves=max_solves, baselines=baselines, **settings)
             ranked = {name: candidates[name] for name in scores.ranked}
             trained, note = polished(
@@ -260,7 +263,8 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
             self.weights_ = average_weights(self.cv_results_, fitted, constant)
             simple, share = constant_share(self.cv_results_, constant)
             if share > 0:
-                self.notes_[simple] = f"{100 * share:.0f} % of the average, which no candidate is proven to beat"
+                whole = f"{100 * self.weights_[simple]:.1f} % of the average"
+                self.notes_[simple] = f"{whole}, since no candidate is proven to decide better"
         self.members_ = list(self.weights_)
 
     def predict(self, X: Any) -> FloatArray:

@@ -4,12 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyRegressor
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold, RepeatedKFold
 
 from decidewise.models.selection.folds import affordable, folds
 from decidewise.models.selection.out_of_fold import OutOfFold
-from decidewise.problems import TopK
+from decidewise.models.selection.race import race
+from decidewise.problems import Knapsack, TopK
 
 
 def held_out(X, costs, cv, rng, max_solves=None):
@@ -79,3 +82,27 @@ def test_a_sample_of_the_predictions_is_kept():
     np.testing.assert_allclose(np.linalg.norm(every, axis=1), 1)  # directions
     large = OutOfFold.of(TopK(8, 2), np.zeros((50_000, 1)), np.ones((50_000, 8)), whole.splits, np.arange(50_000))
     assert large.sample.size * 8 == 100_000
+    assert (np.diff(large.sample) > 0).all()
+    weekdays = np.bincount(large.sample % 7) / large.sample.size  # no day of the week is left out
+    np.testing.assert_allclose(weekdays, 1 / 7, atol=0.01)
+
+
+def test_no_predictions_are_kept_if_that_would_be_few_rows():
+    rng = np.random.default_rng(0)
+    X, costs = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(40, 6_000))
+    wide = OutOfFold.of(TopK(6_000, 2), X, costs, [(np.arange(20), np.arange(20, 40))], np.arange(20, 40))
+    assert len(wide.sample) == 0
+    scores = race(wide, {"least squares": LinearRegression(), "mean": DummyRegressor()})
+    assert wide.fitted_weights(scores, ["mean"]) == ({}, 0)
+
+
+def test_weights_are_not_fitted_where_nothing_is_to_be_decided_in_the_sample():
+    # Nothing is worth packing in the rows of the sample, so its regrets are no percentage of anything.
+    rng = np.random.default_rng(0)
+    X, costs = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(40, 8))
+    costs[::2] = -np.abs(costs[::2])
+    problem, splits = Knapsack(np.ones((1, 8)), [2.0]), [(np.arange(20), np.arange(20, 40))]
+    rows = OutOfFold.of(problem, X, costs, splits, np.arange(20, 40))
+    rows = replace(rows, sample=rows.rows[::2])
+    scores = race(rows, {"least squares": LinearRegression(), "forest": RandomForestRegressor(5, random_state=0)})
+    assert rows.fitted_weights(scores, []) == ({}, 0)

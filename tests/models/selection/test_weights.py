@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import lsq_linear
+from scipy.optimize import lsq_linear, minimize
 
 from decidewise.evaluate import Hindsight
 from decidewise.models.selection.scores import CandidateScores
@@ -33,45 +33,81 @@ def drawn(seed, n=60, d=5, k=4):
     return costs, [costs + 0.5 * np.linalg.norm(costs, axis=1, keepdims=True) * own for own in noise]
 
 
-@pytest.mark.parametrize("in_units", [False, True])
+def weights_of(predictions, costs, *, in_units=False):
+    predictions = [comparable(prediction, in_units=in_units) for prediction in predictions]
+    return fitted_weights(weighted_products(predictions, costs, in_units=in_units), in_units=in_units)
+
+
 @pytest.mark.parametrize("seed", range(5))
-def test_fitted_weights_have_the_lowest_wise_loss_of_all_that_are_at_least_zero(seed, in_units):
+def test_fitted_weights_have_the_lowest_wise_loss_of_all_that_are_at_least_zero(seed):
     costs, predictions = drawn(seed)
-    found = fitted_weights(weighted_products([comparable(p, costs, in_units=in_units) for p in predictions], costs))
     # The WISE loss of a row is the norm of its costs times the squared distance of the prediction to their direction.
-    sizes = np.linalg.norm(costs, axis=1, keepdims=True)
-    directions = [p / sizes if in_units else unit_rows(p) for p in predictions]
-    matrix = np.stack([np.ravel(np.sqrt(sizes) * p) for p in directions], axis=1)
-    best = lsq_linear(matrix, np.ravel(np.sqrt(sizes) * unit_rows(costs)), bounds=(0, np.inf), tol=1e-12).x
+    roots = np.sqrt(np.linalg.norm(costs, axis=1, keepdims=True))
+    matrix = np.stack([np.ravel(roots * unit_rows(p)) for p in predictions], axis=1)
+    best = lsq_linear(matrix, np.ravel(roots * unit_rows(costs)), bounds=(0, np.inf), tol=1e-12).x
     best[best < 0.02 * best.sum()] = 0
+    found = weights_of(predictions, costs)
     np.testing.assert_allclose(found, best / best.sum(), atol=1e-3)
     assert found[0] == found.max()
 
 
-@pytest.mark.parametrize("factor", [1e-150, 1e150])
-def test_the_unit_of_costs_and_predictions_does_not_matter(factor):
+@pytest.mark.parametrize("seed", range(5))
+def test_in_units_they_have_the_lowest_squared_error_of_all_that_sum_to_one(seed):
+    costs, predictions = drawn(seed)
+    predictions[1] = 3 * costs  # the right direction and the wrong size
+    found = weights_of(predictions, costs, in_units=True)
+
+    def error(weights):
+        return np.sum((np.tensordot(weights, predictions, axes=1) - costs) ** 2)
+
+    best = minimize(
+        error,
+        np.full(4, 0.25),
+        bounds=[(0, 1)] * 4,
+        constraints={"type": "eq", "fun": lambda weights: weights.sum() - 1},
+        method="SLSQP",
+        options={"ftol": 1e-12},
+    )
+    assert found.sum() == pytest.approx(1)
+    assert error(found) <= 1.001 * best.fun
+
+
+def test_in_units_a_row_of_tiny_costs_does_not_decide():
     costs, predictions = drawn(0)
-    usual = fitted_weights(weighted_products([comparable(p, costs, in_units=False) for p in predictions], costs))
-    scaled = [comparable(factor * p, factor * costs, in_units=False) for p in predictions]
-    np.testing.assert_allclose(fitted_weights(weighted_products(scaled, costs)), usual)
-    in_units = [comparable(factor * p, factor * costs, in_units=True) for p in predictions]
-    expected = [comparable(p, costs, in_units=True) for p in predictions]
-    np.testing.assert_allclose(in_units, expected)
+    usual = weights_of(predictions, costs, in_units=True)
+    for size in (1e-2, 1e-6, 0.0):
+        costs[0] = size
+        np.testing.assert_allclose(weights_of(predictions, costs, in_units=True), usual, atol=0.05)
+    assert list(weights_of([2 * costs, costs], costs, in_units=True)) == [0, 1]
 
 
-def test_near_copies_share_and_useless_predictions_get_nothing():
+@pytest.mark.parametrize("factor", [1e-150, 1e150])
+def test_the_unit_of_predictions_does_not_matter_for_directions(factor):
+    costs, predictions = drawn(0)
+    np.testing.assert_allclose(weights_of([factor * p for p in predictions], costs), weights_of(predictions, costs))
+
+
+@pytest.mark.parametrize("in_units", [False, True])
+def test_near_copies_share_and_useless_predictions_get_nothing(in_units):
     costs, (good, *_) = drawn(0)
     predictions = [good, good * (1 + 1e-12), np.zeros_like(good), -costs, np.full_like(good, np.inf)]
     with np.errstate(invalid="ignore"):
-        products = weighted_products([*(unit_rows(p) for p in predictions[:4]), predictions[4]], costs)
-    np.testing.assert_allclose(fitted_weights(products), [0.5, 0.5, 0, 0, 0], atol=1e-6)
+        found = weights_of(predictions, costs, in_units=in_units)
+    if in_units:  # zeros shrink an average, which pays here
+        assert found[2] > 0
+        found = np.delete(found, 2) / (1 - found[2])
+    else:
+        assert found[2] == 0
+        found = np.delete(found, 2)
+    np.testing.assert_allclose(found, [0.5, 0.5, 0, 0], atol=1e-6)
 
 
 def test_without_a_useful_prediction_no_weight_is_fitted():
     costs, _ = drawn(0)
-    assert not fitted_weights(weighted_products([unit_rows(-costs)], costs)).any()
-    assert not len(fitted_weights(weighted_products([], costs)))
-    assert not fitted_weights(weighted_products([unit_rows(costs)], np.zeros_like(costs))).any()
+    assert not weights_of([-costs], costs).any()
+    assert not len(weights_of([], costs))
+    for in_units in (False, True):
+        assert not weights_of([costs], np.zeros_like(costs), in_units=in_units).any()
 
 
 def test_half_of_the_weight_is_equal_and_half_is_fitted():

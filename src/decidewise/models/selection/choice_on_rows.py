@@ -7,7 +7,7 @@ errors of their differences follow.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
@@ -34,6 +34,9 @@ from decidewise.problems.base import Problem
 from decidewise.streams.rows import Rows, RowSource
 from decidewise.streams.together import pass_together
 from decidewise.streams.tree import Sums
+
+# The predictions of all candidates are held at once, for so many costs.
+_COSTS_IN_A_PIECE = 200_000
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,7 @@ def choose_on_rows(
             share = max(0.0, affordable - 3 * float(np.sqrt(affordable))) / float(n_rows[0])  # drawn one by one
     # Keeps squares of regrets in range. Only known costs have a unit that predictions must share.
     unit = cost_unit(first.costs, power=2.0)  # type: ignore[arg-type]
-    work = OutOfFoldSums(problem, folds, tuple(models.values()), unit, share, seed)
+    work = OutOfFoldSums(problem, folds, tuple(models.values()), unit, share, seed, compares=averages)
     products, compared = source.reduce(work)
     sums = RegretsOnRows.of(products)
     seconds = (perf_counter() - begin) / max(1, len(models))
@@ -126,12 +129,13 @@ def choose_on_rows(
         return ChoiceOnRows(results, n_solves, {})
     fitting = [str(results["candidate"][place]) for place in places_to_fit(results, constant)]
     among = [*(list(models).index(name) for name in fitting), -1]
-    fitted = dict(zip(fitting, fitted_weights(compared[np.ix_(among, among)]), strict=True))
+    weights = fitted_weights(compared[np.ix_(among, among)], in_units=problem.has_known)
+    fitted = dict(zip(fitting, weights, strict=True))
     equal, mixed = average_weights(results), average_weights(results, fitted)
     if mixed == equal:
         return ChoiceOnRows(results, n_solves, {})
     both = tuple(_averages(models, weights, problem) for weights in (equal, mixed))
-    of_both = RegretsOnRows.of(source.reduce(replace(work, models=both))[0])
+    of_both = RegretsOnRows.of(source.reduce(replace(work, models=both, compares=False))[0])
     worse = of_both.percent[1] - of_both.percent[0] > of_both.errors(minus=0)[1]
     return ChoiceOnRows(results, n_solves + n_averages * of_both.n_rows, {} if worse else fitted)
 
@@ -172,6 +176,8 @@ class OutOfFoldSums:
         The share of the rows to score.
     seed : int
         Draws them.
+    compares : bool
+        Whether the predictions are compared, too, for the weights of an average.
     """
 
     problem: Problem
@@ -180,30 +186,37 @@ class OutOfFoldSums:
     unit: float
     share: float
     seed: int
+    compares: bool
 
     def __call__(self, rows: Rows) -> Sums:
         """Return the products (c + 2, c + 2) of regrets, best values and ones, and (c + 1, c + 1) of predictions."""
         regrets, best = np.zeros((len(self.models), 0)), np.zeros(0)
         compared = np.zeros((len(self.models) + 1, len(self.models) + 1))
         problem = self.problem.in_unit(self.unit)
-        in_units = self.unit if self.problem.has_known else 1.0
-        scored = self._scored(rows)
-        for fold, (place, part) in enumerate(self.folds.split(rows)):
-            chosen = np.flatnonzero(scored[place])
-            if not len(chosen):
-                continue
-            X, costs = part.X[chosen], part.costs[chosen]  # type: ignore[index]  # the fits needed them
+        in_units = self.problem.has_known
+        for fold, X, costs in self._pieces(rows):
             truth = Hindsight.of(problem, costs / self.unit)
             own, predictions = [], []
             for fits in self.models:
                 check_in_units(fits[fold], self.problem)
-                prediction = np.reshape(fits[fold].predict(X), costs.shape)
-                own.append(truth.regret(prediction / in_units))
-                predictions.append(comparable(prediction, costs, in_units=self.problem.has_known))
-            compared += weighted_products(predictions, costs / self.unit)
+                prediction = np.reshape(fits[fold].predict(X), costs.shape) / (self.unit if in_units else 1.0)
+                own.append(truth.regret(prediction))
+                if self.compares:
+                    predictions.append(comparable(prediction, in_units=in_units))
+            if self.compares:
+                compared += weighted_products(predictions, costs / self.unit, in_units=in_units)
             regrets, best = np.hstack([regrets, np.array(own)]), np.append(best, np.abs(truth.best))
         columns = np.vstack([regrets, best, np.ones(len(best))])
         return columns @ columns.T, compared
+
+    def _pieces(self, rows: Rows) -> Iterator[tuple[int, Any, FloatArray]]:
+        """Yield the rows to score in pieces, of which the predictions of all models fit into memory: fold, X, costs."""
+        scored = self._scored(rows)
+        for fold, (place, part) in enumerate(self.folds.split(rows)):
+            chosen = np.flatnonzero(scored[place])
+            n_pieces = -(-len(chosen) * self.problem.n_costs // _COSTS_IN_A_PIECE)
+            for piece in np.array_split(chosen, n_pieces) if n_pieces else ():
+                yield fold, part.X[piece], part.costs[piece]  # type: ignore[index]  # the fits needed them
 
     def _scored(self, rows: Rows) -> Any:
         if self.share >= 1.0:

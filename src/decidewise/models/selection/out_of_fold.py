@@ -31,16 +31,30 @@ from decidewise.models.selection.weights import (
     weighted_products,
 )
 from decidewise.problems.base import Problem
-from decidewise.scaling import norms
 
-# For the weights of an average, predictions of so many costs are kept of each model.
+# For the weights of an average, predictions of so many costs are kept of each model; none, if that is too few rows.
 _MAX_COSTS_KEPT = 100_000
+_MIN_ROWS_KEPT = 20
 
 
 def problems_by_row(estimator: Any) -> dict[str, Problem]:
     """Return the problems among the parameters of an estimator that differ by row."""
     parameters = estimator.get_params(deep=True)
     return {name: value for name, value in parameters.items() if isinstance(value, Problem) and value.n_rows}
+
+
+def _sample(rows: Rows, n_costs: int) -> Rows:
+    """Return the rows whose predictions are kept. They are drawn: every seventh row might be a Sunday."""
+    n_kept = _MAX_COSTS_KEPT // n_costs
+    if len(rows) <= n_kept:
+        return rows
+    return np.sort(np.random.default_rng(0).choice(rows, n_kept if n_kept >= _MIN_ROWS_KEPT else 0, replace=False))
+
+
+def _averaged(scores: CandidateScores, weights: Mapping[str, float]) -> FloatArray:
+    """Return what an average of candidates predicts for the sample."""
+    predictions = dict(zip(scores.names, scores.predictions, strict=True))
+    return np.asarray(sum((weight * np.asarray(predictions[name]) for name, weight in weights.items()), 0.0))
 
 
 class Scored(NamedTuple):
@@ -91,9 +105,9 @@ class OutOfFold:
         # Keeps squares of regrets in range. The unit does not matter, since regrets are reported in percent.
         unit = cost_unit(costs[rows], power=2.0)
         truth = Hindsight.of(problem.take(rows).in_unit(unit), costs[rows] / unit)
-        every = max(1, -(-len(rows) * costs.shape[1] // _MAX_COSTS_KEPT))
         # Only known costs have a unit that predictions must share.
-        return cls(SharedFeatures(X), costs, kept, rows, truth, unit if problem.has_known else 1.0, rows[::every])
+        shared = unit if problem.has_known else 1.0
+        return cls(SharedFeatures(X), costs, kept, rows, truth, shared, _sample(rows, costs.shape[1]))
 
     @property
     def n_solves(self) -> int:
@@ -130,7 +144,7 @@ class OutOfFold:
         rows = self.rows[self._held]
         kept = np.isin(rows, self.sample)
         rows, total = rows[kept], np.zeros((len(self.sample), predictions.shape[1]))
-        own = comparable(predictions[kept], self.costs[rows], in_units=self.truth.problem.has_known)
+        own = comparable(predictions[kept] / self.unit, in_units=self._in_units)
         np.add.at(total, np.searchsorted(self.sample, rows), own)
         return total / self._sample_counts[:, None]
 
@@ -140,25 +154,27 @@ class OutOfFold:
         Those named in `constant` predict the same for every row, and get none. There are no weights at all if the
         average with them decides clearly worse than without: then some candidate predicts badly and decides well.
         """
+        truth = self.truth.take(np.searchsorted(self.rows, self.sample))
+        if not truth.best.any():  # nothing to decide, or no sample
+            return FittedWeights({}, 0)
         places, costs = places_to_fit(scores.results, constant), self.costs[self.sample]
         predictions = [own for place in places if (own := scores.predictions[place]) is not None]
+        unit = self.unit if self._in_units else cost_unit(costs, power=2.0)
         with one_library_thread():  # so that rounding does not depend on the number of threads
-            products = weighted_products(predictions, costs / cost_unit(costs, power=2.0))
-        fitted = dict(zip([scores.names[place] for place in places], fitted_weights(products), strict=True))
+            products = weighted_products(predictions, costs / unit, in_units=self._in_units)
+        weights = fitted_weights(products, in_units=self._in_units)
+        fitted = dict(zip([scores.names[place] for place in places], weights, strict=True))
         equal, mixed = average_weights(scores.results), average_weights(scores.results, fitted)
         if mixed == equal:
             return FittedWeights({}, 0)
-        truth = self.truth.take(np.searchsorted(self.rows, self.sample))
-        more = truth.regret(self._averaged(scores, mixed)) - truth.regret(self._averaged(scores, equal))
+        more = truth.regret(_averaged(scores, mixed)) - truth.regret(_averaged(scores, equal))
         worse = is_clearly_higher(more, truth, standard_errors=1.0)
         return FittedWeights({} if worse else fitted, 2 * len(self.sample))
 
-    def _averaged(self, scores: CandidateScores, weights: Mapping[str, float]) -> FloatArray:
-        """Return what an average of candidates predicts for the sample, in the unit in which it decides."""
-        predictions = dict(zip(scores.names, scores.predictions, strict=True))
-        total = sum((weight * np.asarray(predictions[name]) for name, weight in weights.items()), 0.0)
-        in_units = self.truth.problem.has_known
-        return np.asarray(total * (norms(self.costs[self.sample])[:, None] / self.unit if in_units else 1.0))
+    @property
+    def _in_units(self) -> bool:
+        """Whether predictions must be in the units of the costs, since known costs are added to them."""
+        return self.truth.problem.has_known
 
     @property
     def _sample_counts(self) -> npt.NDArray[np.intp]:
@@ -176,7 +192,7 @@ class OutOfFold:
 
     def scored_as_known(self, predictions: FloatArray) -> Scored:
         """Return how predictions (n, d) of all rows decide that needed no fit."""
-        own = comparable(predictions[self.sample], self.costs[self.sample], in_units=self.truth.problem.has_known)
+        own = comparable(predictions[self.sample] / self.unit, in_units=self._in_units)
         return Scored(self.truth.regret(predictions[self.rows] / self.unit), own)
 
     def trial_fold(self) -> tuple[Self, Self]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter, time
@@ -57,6 +58,9 @@ class Outcome:
     def after(self, trial: Outcome) -> Outcome:
         """Return this outcome with the time and the solver calls of the trial before it."""
         return replace(self, seconds=self.seconds + trial.seconds, n_solves=self.n_solves + trial.n_solves)
+
+
+_UNAFFORDABLE = Outcome("not tried", note="max_solves were spent")
 
 
 def n_models_to_score(candidates: Mapping[str, Any], n_folds: int) -> float:
@@ -135,30 +139,37 @@ def _try_out(
 ) -> dict[str, Outcome]:
     """Score the candidates on trial that are not clearly worse on one fold than the best so far."""
     best = min((each.regrets for each in outcomes.values() if each.regrets is not None), key=np.sum, default=None)
+    left = sys.maxsize if max_solves is None else max(0, max_solves)
     if best is None or len(held_out.splits) == 1:
-        return _run(held_out, _those(candidates, leads), n_jobs, deadline)
+        found = _run(held_out, _those(candidates, list(leads)[: left // held_out.n_solves]), n_jobs, deadline)
+        return {name: found.get(name, _UNAFFORDABLE) for name in leads}
     fold, others = held_out.trial_fold()
     to_beat = best[np.searchsorted(held_out.rows, fold.rows)]
-    previews = _run(fold, _previews(candidates, leads), n_jobs, deadline)
+
+    def tried_on_fold(some: Mapping[str, Any]) -> dict[str, Outcome]:
+        nonlocal left
+        names = list(some)[: left // fold.n_solves]
+        left -= len(names) * fold.n_solves
+        return _run(fold, _those(some, names), n_jobs, deadline)
+
+    previews = tried_on_fold(_previews(candidates, leads))
     tried = {
         name: _dropped(preview, to_beat, fold, "a preview on one fold")
         for name, preview in previews.items()
         if preview.regrets is not None and not _is_promising(preview, to_beat, fold, _STANDARD_ERRORS_OF_PREVIEWS)
     }
-    for name, outcome in _run(fold, _those(candidates, set(leads.values()) - set(tried)), n_jobs, deadline).items():
+    for name, outcome in tried_on_fold(_those(candidates, set(leads.values()) - set(tried))).items():
         tried[name] = outcome.after(previews[name]) if name in previews else outcome
     promising = {name for name, outcome in tried.items() if _is_promising(outcome, to_beat, fold)}
-    tried |= _run(
-        fold, _those(candidates, [k for k in leads if k not in tried and leads[k] in promising]), n_jobs, deadline
-    )
+    tried |= tried_on_fold(_those(candidates, [k for k in leads if k not in tried and leads[k] in promising]))
     admitted = [name for name, outcome in tried.items() if _is_promising(outcome, to_beat, fold)]
-    if max_solves is not None:
-        left = max_solves - sum(outcome.n_solves for outcome in tried.values())
-        admitted = sorted(admitted, key=lambda name: tried[name].total)[: max(0, left // others.n_solves)]
+    admitted = sorted(admitted, key=lambda name: tried[name].total)[: left // others.n_solves]
     found = _run(others, _those(candidates, admitted), n_jobs, deadline)
     for name in leads:
-        if name not in tried:
+        if name not in tried and leads[name] in tried and leads[name] not in promising:
             found[name] = Outcome("dropped", None, f"not tried, since {leads[name]!r} was not good enough on one fold")
+        elif name not in tried:
+            found[name] = _UNAFFORDABLE
         elif name not in found:
             found[name] = _dropped(tried[name], to_beat, fold, "one fold")
         else:

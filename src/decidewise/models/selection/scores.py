@@ -71,7 +71,7 @@ class CandidateScores:
         NaN for a candidate that was not scored.
     statuses : tuple of str
         What came of each candidate: "scored"; "baseline", scored too, but not to be chosen; "dropped" after a trial on
-        one fold; "failed"; or "not tried" for lack of time.
+        one fold; "failed"; or "not tried" for lack of time or of solver calls.
     notes : tuple of str
         Why each candidate was not scored; empty if it was.
     seconds : tuple of float

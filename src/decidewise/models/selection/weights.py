@@ -23,6 +23,8 @@ _STANDARD_ERRORS = 4.0
 _LEAST_WEIGHT = 0.02
 # Relative to the square of a prediction. It makes the weights of near copies unique.
 _RIDGE = 1e-5
+# Relative to the square of the costs: a smaller squared error cannot be told from rounding.
+_LEAST_ERROR = 1e-12
 
 
 class FittedWeights(NamedTuple):
@@ -32,42 +34,47 @@ class FittedWeights(NamedTuple):
     n_solves: int
 
 
-def comparable(predictions: FloatArray, costs: FloatArray, *, in_units: bool) -> FloatArray:
-    """Return predictions (n, d) to compare with the directions of the costs: directions, or in units of their norms."""
-    if not in_units:
-        return unit_rows(predictions)
-    sizes = norms(costs)[:, None]
-    return np.divide(predictions, sizes, out=np.zeros_like(predictions), where=sizes > 0)
+def comparable(predictions: FloatArray, *, in_units: bool) -> FloatArray:
+    """Return predictions (n, d) that can be averaged: in the units of the costs as they are, otherwise directions."""
+    return predictions if in_units else unit_rows(predictions)
 
 
-def weighted_products(predictions: Sequence[FloatArray], costs: FloatArray) -> FloatArray:
-    """Return the products (k + 1, k + 1) of k comparable predictions and of the directions of the costs, the last.
+def weighted_products(predictions: Sequence[FloatArray], costs: FloatArray, *, in_units: bool) -> FloatArray:
+    """Return the products (k + 1, k + 1) of k comparable predictions and of what they predict, the last.
 
-    Rows are weighted by the norms of their costs, as in WISE, so the products are sums over rows.
+    That is the direction of the costs, with rows weighted by the norms of their costs, as in WISE; in units, it is the
+    costs themselves. The products are sums over rows.
     """
-    roots = np.sqrt(norms(costs))[:, None]
-    columns = np.stack([np.ravel(roots * each) for each in (*predictions, unit_rows(costs))])
+    roots = np.ones((len(costs), 1)) if in_units else np.sqrt(norms(costs))[:, None]
+    columns = np.stack([np.ravel(roots * each) for each in (*predictions, comparable(costs, in_units=in_units))])
     return columns @ columns.T
 
 
-def fitted_weights(products: FloatArray) -> FloatArray:
-    """Return the weights (k,) of the combination of predictions with the lowest WISE loss, from `weighted_products`.
+def fitted_weights(products: FloatArray, *, in_units: bool) -> FloatArray:
+    """Return the weights (k,) of the average of predictions with the lowest loss, from `weighted_products`.
 
-    They are at least zero and sum to one; all are zero if no prediction has anything in common with the costs.
+    The loss is that of WISE, in which only the direction of the average counts; in units, it is the squared error. The
+    weights are at least zero and sum to one; all are zero if no prediction has anything in common with the costs.
 
     >>> directions = np.array([[0.6, 0.8], [0.8, 0.6]])
-    >>> fitted_weights(weighted_products([directions, -directions, directions[::-1]], 5 * directions))
+    >>> products = weighted_products([directions, -directions, directions[::-1]], 5 * directions, in_units=False)
+    >>> fitted_weights(products, in_units=False)
     array([1., 0., 0.])
     """
-    weights = np.zeros(len(products) - 1)
-    sizes = np.sqrt(np.diag(products)[:-1])
-    usable = np.flatnonzero((sizes > 0) & np.isfinite(sizes))
-    if not len(usable):
+    weights, square = np.zeros(len(products) - 1), products[-1, -1]
+    squares = np.diag(products)[:-1]
+    usable = np.flatnonzero(np.isfinite(squares) & ((squares > 0) | in_units))
+    if not len(usable) or square == 0:
         return weights
-    gram = products[np.ix_(usable, usable)] / np.outer(sizes[usable], sizes[usable])
-    factor = cholesky(gram + _RIDGE * np.eye(len(usable)), lower=True)
-    right = solve_triangular(factor, products[usable, -1] / sizes[usable], lower=True)
-    weights[usable] = nnls(factor.T, right)[0] / sizes[usable]
+    gram, right = products[np.ix_(usable, usable)], products[usable, -1]
+    if in_units:
+        # With weights that sum to one, the error of an average is the average of the errors. Where its square is
+        # lowest, the slope is the same for all that have a weight: any slope will do, as the sum is set to one below.
+        gram = gram - right[:, None] - right + (1 + _LEAST_ERROR * np.eye(len(usable))) * square
+        right = np.ones(len(usable))
+    sizes = np.sqrt(np.diag(gram))
+    factor = cholesky(gram / np.outer(sizes, sizes) + _RIDGE * np.eye(len(usable)), lower=True)
+    weights[usable] = nnls(factor.T, solve_triangular(factor, right / sizes, lower=True))[0] / sizes
     weights[weights < _LEAST_WEIGHT * weights.sum()] = 0.0
     return weights / max(weights.sum(), np.finfo(float).tiny)
 
