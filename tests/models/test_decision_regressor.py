@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from decidewise import DecisionRegressor, DivergenceError, WiseRegressor
+from decidewise import DecisionRegressor, DivergenceError, GeneralizedLinear, WiseRegressor, WiseRegressorCV
 from decidewise.data import make_knapsack, make_shortest_path
 from decidewise.evaluate import normalized_regret
 from decidewise.losses import Cave, Loss, Pfy, SpoPlus, Target, registry
@@ -409,6 +409,21 @@ def test_a_fitted_model_can_be_pickled(data):
     np.testing.assert_array_equal(pickle.load(stored).predict(test.X), model.predict(test.X))  # noqa: S301
 
 
+@pytest.mark.parametrize("deviance", ["poisson", "squared"])
+def test_a_log_link_trains_on_a_few_costs_of_zero_if_its_start_admits_them(data, deviance):
+    train, test = data
+    costs = train.costs.copy()
+    costs[3, 1] = costs[5, 2] = 0.0
+    start = WiseRegressor(GeneralizedLinear(deviance, link="log"))
+    model = DecisionRegressor(train.problem, "spo+", init=start, link="log", epochs=5, random_state=0)
+    assert -model.fit(train.X, costs).score(test.X, test.costs) < 25
+    with pytest.raises(ValueError, match=r"gamma deviance .* needs positive targets; row 3, column 1 is zero"):
+        DecisionRegressor(train.problem, "spo+", link="log").fit(train.X, costs)
+    # In a choice, SPO+ starts from such a model where it is the best.
+    choice = WiseRegressorCV(train.problem, {"log": start}, train_solves=100_000, random_state=0).fit(train.X, costs)
+    assert list(choice.cv_results_["status"]) == ["scored"] * 3
+
+
 def test_bad_input_is_named(data):
     train, _ = data
     with pytest.raises(ValueError, match=r"ShortestPath needs 40 columns of costs"):
@@ -421,7 +436,7 @@ def test_bad_input_is_named(data):
         DecisionRegressor(train.problem, "spo").fit(train.X, train.costs)
     with pytest.raises(ValueError, match=r"Cave needs linear constraints, and Ball has no polyhedron"):
         DecisionRegressor(Ball(40), "cave").fit(train.X, train.costs)
-    with pytest.raises(ValueError, match=r'link="log" predicts positive costs only; row 0, column 0 has -'):
+    with pytest.raises(ValueError, match=r'link="log" predicts positive costs only; column \d+ has the mean -'):
         DecisionRegressor(train.problem, link="log").fit(train.X, -train.costs)
     for wrong in ({"epochs": 0}, {"batch_size": 0}, {"learning_rate": -1.0}, {"link": "probit"}):
         with pytest.raises(ValueError, match=next(iter(wrong))):

@@ -274,14 +274,15 @@ class DecisionRegressor(ScoredByRegret):
                 "where every cost has its own coefficients anyway."
             )
         if self.link == "log":
-            if costs.min() <= 0:
-                row, column = np.argwhere(costs <= 0)[0]
-                raise ValueError(
-                    f'link="log" predicts positive costs only; row {row}, column {column} has '
-                    f'{costs[row, column]:g}. Use link="identity".'
-                )
+            # A few costs at or below zero do no harm: the start says if it cannot be fitted to them.
             with np.errstate(over="ignore"):
-                check_means(costs.mean(axis=0))
+                means = costs.mean(axis=0)
+            if means.min() <= 0:
+                raise ValueError(
+                    f'link="log" predicts positive costs only; column {means.argmin()} has the mean {means.min():g}. '
+                    'Use link="identity".'
+                )
+            check_means(means)
         return X, costs
 
     def _units(self, X: FloatArray, costs: FloatArray, loss: Loss) -> Units:

@@ -36,7 +36,7 @@ from decidewise.streams.together import pass_together
 from decidewise.streams.tree import Sums
 
 # The predictions of all candidates are held at once, for so many costs.
-_COSTS_IN_A_PIECE = 200_000
+_COSTS_IN_A_PIECE = 100_000
 
 
 @dataclass(frozen=True)
