@@ -4,8 +4,8 @@ Methods are compared window by window, so that windows that are hard for all of 
 of the mean of these differences. With few windows it is itself uncertain, and the method with the lowest regret is
 found on the test rows, which favours it over the choice; the table says what it says no more exactly than that.
 
-The usual one-standard-error rule takes the standard error of the lowest regret itself, which is larger: windows that
-are hard for all methods count in it. Where the choice stands is told by both.
+The usual one-standard-error rule takes the standard error of the lowest regret itself, which is mostly larger: windows
+that are hard for all methods count in it. Where the choice stands is told by both.
 """
 
 from __future__ import annotations
