@@ -132,7 +132,7 @@ RACES = [
     ("knapsack", "pfy", Pfy(n_samples=3), 100),
     ("portfolio", "pfy", Pfy(n_samples=3), 20),
     ("shortest path", "cave+", CavePlus(), 5),
-    ("knapsack", "cave+", CavePlus(), 5),
+    ("knapsack", "cave+", CavePlus(relaxed=False), 5),
 ]
 
 

@@ -208,7 +208,6 @@ FRACTIONS = {
 FLAGS = {
     "unambiguous": lambda value: evaluate.decision_regret(TOP, COSTS, COSTS, unambiguous=value),
     "variance_reduction": loss("dpo", "variance_reduction"),
-    "relaxed": loss("cave", "relaxed"),
     "factor_noise": generator(data.make_portfolio, "factor_noise"),
 }
 SEEDS = {
@@ -220,6 +219,8 @@ CHOICES = {
     "sense": lambda value: ShortestPath(2, 2, sense=value),
     "sense of Knapsack": lambda value: Knapsack([1.0], 1.0, sense=value),
     "mode": loss("pg", "mode"),
+    "relaxed": loss("cave", "relaxed"),
+    "standardize": loss("sfge", "standardize"),
     "loss": as_loss,
     "noise of portfolios": generator(data.make_portfolio, "noise"),
 }

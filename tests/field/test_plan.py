@@ -2,14 +2,19 @@
 
 import json
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from decidewise import DecisionRegressor
 from decidewise.cli import app
+from decidewise.data import make_shortest_path
 from decidewise.experiments import Store, cells_of_all, read_plan
 from decidewise.field import PLANS, TITLES
+from decidewise.field.methods import linear
 from decidewise.field.ranges import OF_LOSS
-from decidewise.losses import registry
+from decidewise.losses import Pg, Sfge, registry
+from decidewise.problems import CountedProblem
 from decidewise.runtime.importable import resolve
 
 NAMES = ("field", "quick", "published")
@@ -35,6 +40,25 @@ def test_every_method_has_the_same_budget(name):
         assert len(budgets) == 1
         for method in problem.methods:
             resolve(method.model)
+
+
+def test_methods_start_and_run_as_their_authors_do():
+    data = make_shortest_path(60, degree=4, seed=0)
+    problem = CountedProblem(data.problem)
+    plan = {method.name: method.parameters for method in read_plan(PLANS / "quick.toml").problems[0].methods}
+
+    def built(name, **values):
+        return linear(problem, random_state=0, **plan[name]).build(problem, learning_rate=0.01, **values)
+
+    model = built("PG from SPO+", h=0.1).fit(data.X, data.costs)
+
+    counted = problem.n_solves
+    start = built("SPO+").fit(data.X, data.costs)
+    expected = DecisionRegressor(problem, Pg(0.1), init=start, epochs=5, learning_rate=0.01, random_state=0)
+    np.testing.assert_array_equal(model.predict(data.X), expected.fit(data.X, data.costs).predict(data.X))
+    assert problem.n_solves == 2 * counted  # the solves of the start are counted
+    assert built("SFGE as published", sigma=0.5).loss == Sfge(1, 0.5, "batch")
+    assert built("SFGE per row", sigma=0.5).loss == Sfge(sigma=0.5)
 
 
 def test_ranges_are_of_parameters_that_the_losses_have():

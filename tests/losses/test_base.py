@@ -51,7 +51,7 @@ class TestLabels:
     def test_a_relaxation_is_solved_by_the_problem_itself(self, name, monkeypatch):
         problem = Knapsack([[3.0, 4.0, 5.0]], [7.0])
         costs = np.random.default_rng(0).uniform(1, 2, size=(300, 3))
-        loss = registry[name](relaxed=True) if name == "cave" else registry[name]()
+        loss = registry[name]()
         before = loss.prepare(problem, costs)
         rows, relax = [], problem.minimize_relaxation
         monkeypatch.setattr(problem, "minimize_relaxation", lambda part: rows.append(len(part)) or relax(part))

@@ -40,7 +40,7 @@ def test_value_is_the_distance_to_the_normal_cone_of_brute_force(problem):
     )
     sides = np.concatenate([polyhedron.b_eq, -polyhedron.b_eq, polyhedron.b_ub, polyhedron.upper, -polyhedron.lower])
 
-    values, _ = Cave().value_and_grad(prediction, Cave().prepare(problem, costs), None)
+    values, _ = Cave().value_and_grad(prediction, Cave(relaxed=False).prepare(problem, costs), None)
 
     for value, point, decision in zip(values, sign * prediction, problem.solve(costs), strict=True):
         normals = rows[sides - rows @ decision < 1e-9]
@@ -141,12 +141,13 @@ def test_hybrid_is_plus_or_the_mixture_row_by_row():
     np.testing.assert_array_equal(always, plus)
 
 
-def test_the_true_costs_lie_in_the_relaxed_cones_of_a_problem_in_integers():
+@pytest.mark.parametrize("relaxed", ["auto", True])
+def test_the_true_costs_lie_in_the_relaxed_cones_of_a_problem_in_integers(relaxed):
     problem = PROBLEMS[-1]
     _, costs = draw(problem)
 
-    relaxed, _ = Cave().value_and_grad(costs, Cave(relaxed=True).prepare(problem, costs), None)
-    integer, _ = Cave().value_and_grad(costs, Cave().prepare(problem, costs), None)
+    relaxed, _ = Cave().value_and_grad(costs, Cave(relaxed=relaxed).prepare(problem, costs), None)
+    integer, _ = Cave().value_and_grad(costs, Cave(relaxed=False).prepare(problem, costs), None)
 
     np.testing.assert_allclose(relaxed, 0, atol=1e-12)
     assert integer.max() > 0.01
@@ -196,7 +197,7 @@ def test_bad_parameters_are_refused(make, message):
 
 def test_rows_against_subtours_bring_the_costs_into_the_cone_of_their_tour():
     data = make_travelling_salesman(60, n_nodes=20, degree=4, seed=0)
-    target = Cave().prepare(data.problem, data.costs)
+    target = Cave(relaxed=False).prepare(data.problem, data.costs)
     plain = NormalCones(data.problem.polyhedron)
     points = -data.costs
 

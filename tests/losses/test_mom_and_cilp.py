@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import nnls
+from scipy.optimize import linprog, nnls
 
-from decidewise.losses import Cilp, Lava, Mom
+from decidewise.losses import Cilp, Mom
 from decidewise.polyhedra.cones import NormalCones
-from decidewise.problems import Assignment, Knapsack, ShortestPath, TopK
+from decidewise.problems import Assignment, Knapsack, LinearProgram, ShortestPath, TopK
 
 PROBLEMS = [ShortestPath(3, 3), Assignment(3), TopK(6, 2, sense="min")]
 on_every_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: type(problem).__name__)
@@ -39,16 +39,33 @@ def test_mom_sums_the_shortfall_of_every_swap():
         np.testing.assert_allclose(slope, expected, atol=1e-9)
 
 
-def test_mom_measures_fractional_edges_by_their_largest_entry():
-    knapsack = Knapsack([[2.0, 3.0]], [4.0])
-    loss = Mom(threshold=1.0)
-    target = loss.prepare(knapsack, [[2.0, 6.0]])
+WEIGHTS = np.random.default_rng(1).uniform(3, 8, (2, 16))
+COVER = LinearProgram(-WEIGHTS, [-20.0, -30.0])  # without upper bounds: some edges have no end
 
-    edges = target.edges.differences.toarray()
 
-    np.testing.assert_allclose(np.abs(edges).max(axis=1), 1.0)
-    differences = Lava().prepare(knapsack, [[2.0, 6.0]]).edges.differences.toarray()
-    np.testing.assert_allclose(edges, differences / np.abs(differences).max(axis=1, keepdims=True))
+@pytest.mark.parametrize("problem", [Knapsack(WEIGHTS, [20.0, 20.0]), COVER], ids=["knapsack", "cover"])
+def test_mom_sums_the_shortfall_of_every_reduced_cost(problem):
+    prediction, costs = draw(problem, n=20)
+    sign = -1 if problem.sense == "max" else 1
+    region = problem.polyhedron
+    rows = np.vstack([region.A_ub.toarray(), np.eye(16)[np.isfinite(region.upper)]])
+    standard = np.hstack([rows, np.eye(len(rows))])  # with a slack for every row
+
+    values, gradient = Mom(0.7).value_and_grad(prediction, Mom(0.7).prepare(problem, costs), None)
+
+    for p, c, value, slope in zip(prediction, costs, values, gradient, strict=True):
+        sides = np.append(region.b_ub, region.upper[np.isfinite(region.upper)])
+        x = linprog(sign * c, rows, sides).x
+        basic = np.append(x, sides - rows @ x) > 1e-9
+        assert basic.sum() == len(rows)  # one basis only, so that the reduced costs are those of the paper
+        tableau = np.linalg.solve(standard[:, basic], standard[:, ~basic])
+        extended = np.append(sign * p, np.zeros(len(rows)))
+        short = 0.7 - (extended[~basic] - extended[basic] @ tableau)
+        assert value == pytest.approx(np.maximum(short, 0).sum(), abs=1e-9)
+        expected = np.zeros(len(extended))
+        expected[~basic] -= short > 0
+        expected[basic] += tableau @ (short > 0)
+        np.testing.assert_allclose(slope, sign * expected[:16], atol=1e-9)
 
 
 @on_every_problem

@@ -72,6 +72,20 @@ def test_sfge_divides_the_gradient_of_dpo_by_the_spread_of_each_row():
     np.testing.assert_allclose(gradient, 49 / 50 * theirs / regrets.std(axis=0)[:, None])
 
 
+def test_sfge_as_published_standardises_one_sample_a_row_over_the_batch():
+    problem = TopK(5, 2, sense="min")
+    prediction, costs = draw(problem, n=20)
+    loss = Sfge(n_samples=1, sigma=0.7, standardize="batch")
+
+    values, gradient = loss.value_and_grad(prediction, loss.prepare(problem, costs), np.random.default_rng(3))
+
+    noise = np.random.default_rng(3).standard_normal((20, 5))
+    regrets = (costs * (problem.solve(prediction + 0.7 * noise) - problem.solve(costs))).sum(axis=1)
+    np.testing.assert_allclose(values, regrets, atol=1e-12)
+    score = noise / 0.7  # the gradient of the log density of the sample in the prediction
+    np.testing.assert_allclose(gradient, ((regrets - regrets.mean()) / regrets.std())[:, None] * score)
+
+
 def test_sfge_does_not_divide_by_zero():
     loss = Sfge(sigma=1e-6)
     _, gradient = loss.value_and_grad([[9.0, 1.0]], loss.prepare(TopK(2, 1), [[1.0, 2.0]]), np.random.default_rng(0))

@@ -39,11 +39,11 @@ def knapsack():
 @pytest.mark.parametrize(
     ("loss", "options"),
     [
-        (Cave(), {"max_iter": 200}),
-        (CavePlus(), {"max_iter": 3}),
-        (CavePlus(max_iter=2), {"max_iter": 2}),
-        (CaveHybrid(solve_ratio=0.0), {"solve_ratio": 0.0}),
-        (CaveHybrid(solve_ratio=0.0, inner_ratio=0.5), {"solve_ratio": 0.0, "inner_ratio": 0.5}),
+        (Cave(relaxed=False), {"max_iter": 200}),
+        (CavePlus(relaxed=False), {"max_iter": 3}),
+        (CavePlus(max_iter=2, relaxed=False), {"max_iter": 2}),
+        (CaveHybrid(solve_ratio=0.0, relaxed=False), {"solve_ratio": 0.0}),
+        (CaveHybrid(solve_ratio=0.0, inner_ratio=0.5, relaxed=False), {"solve_ratio": 0.0, "inner_ratio": 0.5}),
     ],
 )
 def test_values_and_gradients(make, noise, loss, options):

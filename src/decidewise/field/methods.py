@@ -8,8 +8,8 @@ forest, so that a plan can give both to every method alike; a method without the
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Self
 
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import RandomForestRegressor
@@ -35,26 +35,46 @@ from decidewise.problems.base import Problem
 _SPO_DEPTH, _SPO_THRESHOLDS = 6, 5
 
 
+class AfterSpoPlus(DecisionRegressor):
+    """Trains SPO+ first, with the same options, and starts there. Both call one problem, which counts all solves."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train twice on features X and costs y."""
+        options = self.get_params(deep=False)
+        self.init = DecisionRegressor(**options | {"loss": "spo+"}).fit(X, y)
+        return super().fit(X, y)
+
+
 def linear(
-    problem: Problem, *, random_state: int, loss: str, tries: int, epochs: int, init: str = "torch", **search: Any
+    problem: Problem,
+    *,
+    random_state: int,
+    loss: str,
+    tries: int,
+    epochs: int,
+    init: str = "torch",
+    options: Mapping[str, Any] | None = None,
+    **search: Any,
 ) -> TunedRegressor:
-    """Train a linear model by Adam on a registered loss.
+    """Train a linear model by Adam on a registered loss; `options` are parameters of the loss that are not searched.
 
     By default from a random start, so that each loss stands for itself: the library's own default, the WISE fit, would
-    lend the quality of WISE to all of them.
+    lend the quality of WISE to all of them. `init="spo+"` trains SPO+ from a random start first, at the same rate and
+    for as many epochs.
     """
 
     def build(rows: Problem, *, learning_rate: float, **own: Any) -> DecisionRegressor:
-        return DecisionRegressor(
+        regressor, start = (AfterSpoPlus, "torch") if init == "spo+" else (DecisionRegressor, init)
+        return regressor(
             rows,
-            as_loss(loss, **own),
-            init=init,
+            as_loss(loss, **(options or {}), **own),
+            init=start,
             epochs=epochs,
             learning_rate=learning_rate,
             random_state=random_state,
         )
 
-    made = as_loss(loss)
+    made = as_loss(loss, **(options or {}))
     ranges = {"learning_rate": LEARNING_RATE, **OF_LOSS.get(loss, {})}
     return TunedRegressor(
         problem,

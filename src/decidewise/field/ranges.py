@@ -65,6 +65,7 @@ OF_LOSS: Mapping[str, Mapping[str, Range]] = {
     "intopt": {"mu": Range(0.01, 1.0, "the barrier: the default 0.1, both ways alike; below, Newton steps fail")},
     "dys": {"gamma": Range(1e-4, 0.1, "the curvature: the published 5e-4, and more, which smooths")},
     "cilp": {"margin": _MARGIN},
+    "mom": {"threshold": _MARGIN},
     "lava": {"threshold": Range(0.01, 1.0, "the published 0.1, both ways alike")},
     "one-sided": {"rho": Range(0.01, 1.0, "the share of the plain square: the default 0.1, both ways alike")},
     "ltr-pairwise": {"margin": Range(0.01, 1.0, "in typical costs; its default, no margin, is the limit below")},

@@ -6,19 +6,20 @@ projection for `q`; if `-p` is outside the cone, that lies on the boundary, so t
 `CavePlus` and `CaveHybrid` take a point further inside (Tang & Khalil, "CaVE: A Cone-Aligned Approach for Fast
 Predict-then-optimize with Binary Linear Programs", 2024).
 
-For an integer problem the cone is spanned by the normals of the constraints that bind at the integer optimum: those of
-the linear relaxation and those that `polyhedron_at` adds. It need not contain minus the true costs. With `relaxed=True`
-it is the cone at an optimum of the relaxation, which does.
+For an integer problem the cone is by default that at an optimum of the linear relaxation, which contains minus the true
+costs. With `relaxed=False`, as in the paper, it is spanned by the normals of the constraints that bind at the integer
+optimum: those of the relaxation and those that `polyhedron_at` adds. It need not contain minus the true costs.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_flag, as_integer, as_number
+from decidewise.checks import FloatArray, as_choice, as_integer, as_number
 from decidewise.losses.base import Loss
 from decidewise.losses.target import SHARED, DecisionTarget, row_dot, solve_labels
 from decidewise.polyhedra.cones import IntArray, NormalCones
@@ -38,18 +39,19 @@ class ConeTarget(DecisionTarget):
 class ConeLoss(Loss):
     """What losses of the normal cone share: its label, the cone at the optimal decision of each row."""
 
-    relaxed: bool = field(default=False, kw_only=True)
+    relaxed: bool | Literal["auto"] = field(default="auto", kw_only=True)
 
     target_type = ConeTarget
     solves = False
     needs_polyhedron = True
 
     def __post_init__(self) -> None:
-        as_flag(self.relaxed, name="relaxed")
+        as_choice(self.relaxed, name="relaxed", choices=("auto", True, False))
 
     def label(self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator) -> ConeTarget:
         """Solve every row once and find the constraints that bind there."""
-        if self.relaxed:
+        relaxed = problem.is_integer if self.relaxed == "auto" else self.relaxed
+        if relaxed:
             decisions = solve_labels(problem, costs, relaxed=True)
             polyhedron = problem.polyhedron
         else:
@@ -89,8 +91,8 @@ class Cave(_ConeAligned):
 
     Parameters
     ----------
-    relaxed : bool
-        For an integer problem, take the optimum of its linear relaxation.
+    relaxed : {"auto", True, False}
+        Whether to take the cone at an optimum of the linear relaxation; "auto" does so if the problem is integer.
 
     Examples
     --------
@@ -119,8 +121,8 @@ class CavePlus(_ConeAligned):
     ----------
     max_iter : int
         The number of steps. Keep it small; for the exact projection use `Cave`.
-    relaxed : bool
-        For an integer problem, take the optimum of its linear relaxation.
+    relaxed : {"auto", True, False}
+        Whether to take the cone at an optimum of the linear relaxation; "auto" does so if the problem is integer.
     """
 
     max_iter: int = 3
@@ -150,8 +152,8 @@ class CaveHybrid(_ConeAligned):
         The weight of the mean normal in the mixture.
     max_iter : int
         The number of interior-point steps.
-    relaxed : bool
-        For an integer problem, take the optimum of its linear relaxation.
+    relaxed : {"auto", True, False}
+        Whether to take the cone at an optimum of the linear relaxation; "auto" does so if the problem is integer.
     """
 
     solve_ratio: float = 0.3

@@ -27,8 +27,8 @@ class Cilp(ConeLoss):
     margin : float
         How far inside the cone predictions should be, as a multiple of the sum of the normals as the constraints have
         them. With 0 the boundary is enough, and so is a prediction of zero.
-    relaxed : bool
-        For an integer problem, take the cone at the optimum of its linear relaxation.
+    relaxed : {"auto", True, False}
+        Whether to take the cone at an optimum of the linear relaxation; "auto" does so if the problem is integer.
 
     Notes
     -----

@@ -76,15 +76,14 @@ class Lava(Loss):
         _, first, vertex = np.unique(decisions.round(9), axis=0, return_index=True, return_inverse=True)
         cones = NormalCones(problem.polyhedron, tolerance=1e-7)
         differences = [
-            _sparse(self.scaled(decisions[row] - adjacent_vertices(cones, decisions[row], self.max_neighbors)))
-            for row in tracked(first, "Finding adjacent vertices")
+            _sparse(self.differences(cones, decisions[row])) for row in tracked(first, "Finding adjacent vertices")
         ]
         starts = np.cumsum([0, *(edges.shape[0] for edges in differences)])
         return EdgeTarget(problem, costs, vertex.ravel(), Edges(csr_array(vstack(differences, format="csr")), starts))
 
-    def scaled(self, differences: FloatArray) -> FloatArray:
-        """Return the differences `w - v` (k, d) as they are; `Mom` scales them."""
-        return differences
+    def differences(self, cones: NormalCones, vertex: FloatArray) -> FloatArray:
+        """Return `w - v` (k, d) for all neighbours `v` of the vertex `w` (d,)."""
+        return vertex - adjacent_vertices(cones, vertex, self.max_neighbors)
 
     def evaluate(
         self, prediction: FloatArray, target: EdgeTarget, rng: np.random.Generator
@@ -97,8 +96,9 @@ class Lava(Loss):
 
 
 def _sparse(differences: FloatArray) -> csr_array:
-    """Return the differences as sparse rows; entries below 1e-9 are rounding and become zero."""
-    return csr_array(np.where(np.abs(differences) < 1e-9, 0, differences))
+    """Return the differences as sparse rows; entries below 1e-9 of the largest are rounding and become zero."""
+    size = np.abs(differences)
+    return csr_array(np.where(size < 1e-9 * size.max(axis=1, keepdims=True), 0, differences))
 
 
 @kernel

@@ -12,29 +12,30 @@ import numpy as np
 
 from decidewise.checks import FloatArray
 from decidewise.losses.lava import EdgeTarget, Lava
-from decidewise.scaling import unit_largest
+from decidewise.polyhedra.adjacent_vertices import edge_directions
+from decidewise.polyhedra.cones import NormalCones
 
 
 @dataclass(frozen=True)
 class Mom(Lava):
     """The sum over edges `η` of the optimal vertex of `max(0, threshold - p·η)`; it needs no solver in training.
 
-    An edge `η` leads towards a neighbour, and its largest entry is 1. At a vertex of a non-degenerate program in
-    standard form whose variables move by 0 or 1, `p·η` is the reduced cost of the variable that enters, as in the
-    paper; at degenerate vertices the paper's bases depend on the solver, and the edges do not.
+    The edge `η` leaves a constraint by one unit, as that constraint is written, so `p·η` is the reduced cost of the
+    slack that enters the basis (of the variable, for a bound). At degenerate vertices an edge leaves several
+    constraints at once, and the paper's bases depend on the solver; here the slack that grows fastest grows by one.
 
     Parameters
     ----------
     threshold : float
         The margin, in units of the prediction.
     max_neighbors : int
-        The largest number of neighbours to use per vertex.
+        The largest number of edges to use per vertex.
 
     Notes
     -----
-    These are the edges of LAVA on another scale. The value is convex in `p`, never negative, and 0 if every edge costs
-    at least the margin, which makes the vertex the only optimal one. For an integer problem, vertices and edges are
-    those of its linear relaxation.
+    These are the edges of LAVA on another scale, and those that have no end. The value is convex in `p`, never
+    negative, and 0 if every edge costs at least the margin, which makes the vertex the only optimal one. For an integer
+    problem, vertices and edges are those of its linear relaxation.
 
     Examples
     --------
@@ -47,9 +48,13 @@ class Mom(Lava):
 
     threshold: float = 1.0
 
-    def scaled(self, differences: FloatArray) -> FloatArray:
-        """Return the differences (k, d) with a largest absolute entry of 1."""
-        return unit_largest(differences)
+    def differences(self, cones: NormalCones, vertex: FloatArray) -> FloatArray:
+        """Return `-η` (k, d) for all edges of the vertex (d,)."""
+        directions = edge_directions(cones, vertex, self.max_neighbors)
+        binding = cones.binding(vertex[None])[0]
+        left = np.abs(binding) == 1
+        slacks = (cones.normals[left] @ -directions.T).T * binding[left]
+        return -directions / slacks.max(axis=1, keepdims=True, initial=0.0)
 
     def evaluate(
         self, prediction: FloatArray, target: EdgeTarget, rng: np.random.Generator

@@ -1,4 +1,4 @@
-"""SFGE, score-function gradient estimation: the regret of decisions for noisy predictions, standardised per row.
+"""SFGE, score-function gradient estimation: the regret of decisions for noisy predictions, standardised.
 
 Silvestri, Berden, Mandi, Mahmutoğulları, Mulamba, De Filippo, Guns & Lombardi, "Score Function Gradient Estimation to
 Widen the Applicability of Decision-Focused Learning", 2023.
@@ -7,10 +7,11 @@ Widen the Applicability of Decision-Focused Learning", 2023.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_integer, as_positive
+from decidewise.checks import FloatArray, as_choice, as_integer, as_positive
 from decidewise.losses.base import Loss
 from decidewise.losses.target import DecisionTarget
 
@@ -19,20 +20,26 @@ from decidewise.losses.target import DecisionTarget
 class Sfge(Loss):
     """The regret `mean_s r_s`, `r_s = c·z*(p + σξ_s) - c·w`, with the score-function gradient of standardised regrets.
 
-    The gradient is `mean_s (r_s - mean r) / std r · ξ_s / σ`, and 0 where all samples have the same regret.
+    The gradient is `mean_s (r_s - m) / d · ξ_s / σ`, and 0 where `d = 0`. By default `m` and `d` are the mean and the
+    standard deviation of the row's own samples, a variant of ours; its authors take those of the whole batch.
 
     Parameters
     ----------
     n_samples : int
-        Solves per row, all in one batch; at least 2.
+        Solves per row, all in one batch; at least 2 to standardise per row. The authors draw 1.
     sigma : float
         The standard deviation `σ` of the noise, in the units of the prediction. The paper also learns it; here it is
         given, so that a model stays one prediction per cost.
+    standardize : {"row", "batch"}
+        The regrets that `m` and `d` are taken of. `Sfge(n_samples=1, standardize="batch")` is the published form, in
+        which the gradient of a row depends on the other rows of its batch.
 
     Notes
     -----
     DPO with its score function is the same estimate without the division by the standard deviation, and unbiased for
-    the smoothed regret. Dividing gives all rows about the same weight, whatever their costs.
+    the smoothed regret. Dividing per row gives all rows about the same weight, whatever their costs, and the mean of a
+    row is a better baseline for it than that of the batch: it had less regret wherever we compared the two
+    ([the table of the field](field.md)).
 
     Examples
     --------
@@ -46,12 +53,14 @@ class Sfge(Loss):
 
     n_samples: int = 10
     sigma: float = 1.0
+    standardize: Literal["row", "batch"] = "row"
 
     gradient = "surrogate"
     random = True
 
     def __post_init__(self) -> None:
-        as_integer(self.n_samples, name="n_samples", minimum=2)
+        as_choice(self.standardize, name="standardize", choices=("row", "batch"))
+        as_integer(self.n_samples, name="n_samples", minimum=2 if self.standardize == "row" else 1)
         as_positive(self.sigma, name="sigma")
 
     def evaluate(
@@ -61,6 +70,7 @@ class Sfge(Loss):
         noise = target.predicted_only(rng.standard_normal((self.n_samples, *prediction.shape)))
         sampled = target.minimize(prediction + self.sigma * noise)
         regrets = np.einsum("ij,sij->si", target.costs, sampled) - target.values
-        spread = regrets.std(axis=0)
-        standard = (regrets - regrets.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        together = 0 if self.standardize == "row" else None
+        spread = regrets.std(axis=together)
+        standard = (regrets - regrets.mean(axis=together)) / np.where(spread > 0, spread, 1.0)
         return regrets.mean(axis=0), np.einsum("si,sij->ij", standard, noise) / (self.n_samples * self.sigma)

@@ -48,6 +48,14 @@ def adjacent_vertices(cones: NormalCones, vertex: FloatArray, max_neighbors: int
            [-1.,  1.,  0.],
            [ 1.,  1.,  0.]])
     """
+    directions = edge_directions(cones, vertex, max_neighbors)
+    lengths = _edge_lengths(cones, vertex, directions)
+    bounded = np.isfinite(lengths)  # an unbounded edge has no vertex at its end
+    return vertex + lengths[bounded, None] * directions[bounded]
+
+
+def edge_directions(cones: NormalCones, vertex: FloatArray, max_edges: int) -> FloatArray:
+    """Return the directions (k, d) of the edges that leave `vertex` (d,), bounded or not, each of them once."""
     binding = cones.binding(vertex[None])[0]
     normals = (binding[:, None] * cones.generators)[(np.abs(binding) == 1) & cones.generators.any(axis=1)]
     if normals.shape[1] == 0:
@@ -57,10 +65,7 @@ def adjacent_vertices(cones: NormalCones, vertex: FloatArray, max_neighbors: int
             f"the decision is not a vertex of the polyhedron: {len(normals)} binding constraints leave it free to move "
             "both ways. Solve the problem by a method that ends at vertices, such as the simplex method."
         )
-    directions = extreme_rays(normals, max_neighbors) @ cones.directions.T
-    lengths = _edge_lengths(cones, vertex, directions)
-    bounded = np.isfinite(lengths)  # an unbounded edge has no vertex at its end
-    return vertex + lengths[bounded, None] * directions[bounded]
+    return extreme_rays(normals, max_edges) @ cones.directions.T
 
 
 def extreme_rays(normals: FloatArray, max_rays: int) -> FloatArray:

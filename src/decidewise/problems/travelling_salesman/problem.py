@@ -43,7 +43,7 @@ class TravellingSalesman(Problem):
     points on a grid, or the longest tour of 50 points anywhere in the plane, may not be found in time.
 
     `polyhedron` has only the constraints of two edges at each node; `polyhedron_at` adds constraints against subtours.
-    (Losses on the linear relaxation, LAVA and CaVE with `relaxed=True`, use `polyhedron`.)
+    (Losses on the linear relaxation, LAVA and CaVE by default, use `polyhedron`.)
 
     Parameters
     ----------
