@@ -57,8 +57,8 @@ build: $(VENV)/.test  ## Build the source distribution and the wheel, and test t
 	$(BIN)/python -m hatchling build
 	$(BIN)/python .ci/try_wheel.py dist/*.whl
 
-fuzz: $(VENV)/.test  ## Try many more random instances and bad inputs than `make test` does (about ten minutes)
-	FUZZ_ROUNDS=300 $(BIN)/pytest -q -n auto tests/problems/test_fuzz.py
+fuzz: $(VENV)/.test  ## Try many more random instances and bad inputs than `make test` does (about ten minutes; MIXED_ROWS=160000 tries a million rows of mixed-integer programs)
+	FUZZ_ROUNDS=300 FUZZ_MIXED_ROWS=$(or $(MIXED_ROWS),10000) $(BIN)/pytest -q -n auto tests/problems/test_fuzz.py
 	FUZZ_ROUNDS=50 $(BIN)/pytest -q -n auto tests/model_file/test_fuzz.py
 
 chromium:  # the browser for the tests of the report's page; if it cannot be installed, these tests are skipped

@@ -19,6 +19,8 @@ from decidewise.diagnose import diagnose
 from decidewise.errors import (
     CalibrationWarning,
     DivergenceError,
+    FeasibilityWarning,
+    InfeasibleError,
     InputError,
     OptimalityWarning,
     SolverError,
@@ -44,7 +46,9 @@ __all__ = [
     "DecisionBoostingRegressor",
     "DecisionRegressor",
     "DivergenceError",
+    "FeasibilityWarning",
     "GeneralizedLinear",
+    "InfeasibleError",
     "InputError",
     "Loss",
     "ModelSummary",

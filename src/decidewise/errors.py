@@ -50,11 +50,18 @@ class SolverError(RuntimeError):
 
     def at(self, row: int) -> SolverError:
         """Return the same error with another row number: the row in the whole batch, if only a part was solved."""
-        return SolverError(self.message, row=row)
+        return type(self)(self.message, row=row)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By default an exception is unpickled from its positional arguments, which do not include the row.
-        return partial(SolverError, row=self.row), (self.message,)
+        return partial(type(self), row=self.row), (self.message,)
+
+
+class InfeasibleError(SolverError):
+    """A row has no decision that keeps all constraints.
+
+    Look for the constraint of row `row` that was added last, or for a bound that is too tight.
+    """
 
 
 class TimeLimitReached(Exception):  # noqa: N818  (not an error: the caller asked for the limit)
@@ -77,6 +84,13 @@ class OptimalityWarning(UserWarning):
 
     Mend the solver of the problem, or tighten its gap: regrets are too low until then.
     `decidewise.testing.check_problem` shows a row on which it fails.
+    """
+
+
+class FeasibilityWarning(UserWarning):
+    """No decision keeps all constraints exactly, but one misses them by less than rounding: 1e-7 of a constraint.
+
+    Write the numbers of the constraint that it names with more digits, or leave some room in it.
     """
 
 

@@ -1,6 +1,7 @@
 """Random instances of every problem against enumeration in exact arithmetic.
 
-`make fuzz` runs many more of them: the environment variable FUZZ_ROUNDS says how many of each kind.
+`make fuzz` runs many more of them: the environment variable FUZZ_ROUNDS says how many of each kind, and FUZZ_MIXED_ROWS
+how many rows of each kind of mixed-integer programs.
 """
 
 import itertools
@@ -29,6 +30,7 @@ from decidewise.problems import (
 from decidewise.problems.knapsack import problem as knapsack
 
 ROUNDS = int(os.environ.get("FUZZ_ROUNDS", "2"))
+MIXED_ROWS = int(os.environ.get("FUZZ_MIXED_ROWS", "600"))
 N_ROWS = 8
 
 #: Costs in which equal decisions are exactly equal, so that the rule for ties decides.
@@ -374,6 +376,122 @@ def test_linear_programs_with_whole_vertices(family, kind, sense):
         for row, answer in zip(costs, program.solve(costs), strict=True):
             np.testing.assert_allclose(answer, answer.round(), atol=1e-9)
             check_row(program, decisions, row, answer.round(), ties=False)
+
+
+class MixedProgram:
+    """A small program in whole numbers, all or some, with all its points that can be optimal.
+
+    Numbers are halves, tenths or whole, so that no constraint is missed by less than 1e-4 unless by rounding. Some
+    programs have no point; some variables have no bound but those that constraints imply.
+    """
+
+    def __init__(self, rng, n_free):
+        n_whole = int(rng.integers(1, 5))
+        self.n, m = n_whole + n_free, int(rng.integers(0, 4))
+        self.whole = rng.permutation(self.n) < n_whole
+        self.unit = rng.choice([1.0, 0.5, 0.1])
+        self.lower = rng.integers(-6, 4, size=self.n) / 2
+        self.upper = self.lower + rng.integers(0, 8, size=self.n) / 2
+        inside = np.where(self.whole, np.ceil(self.lower), self.lower + rng.integers(0, 3, size=self.n) / 2)
+        A, A_eq = (rng.integers(-3, 6, size=(k, self.n)) * self.unit for k in (m, int(rng.integers(0, 2))))
+        b = A @ inside + self.unit * rng.integers(-1, 3, size=m)
+        b_eq = A_eq @ inside + (rng.random() < 0.1) * self.unit
+        self.reach = np.stack([self.lower, self.upper])
+        opened = rng.random(self.n) < 0.3
+        partners = np.flatnonzero(self.whole & ~opened)
+        for j in np.flatnonzero(opened):  # bounds as constraints of one variable, or of two
+            beside = partners[:1] if rng.random() < 0.5 else []
+            room = np.abs([self.lower[beside], self.upper[beside]]).max(initial=0.0)
+            partners = partners[len(beside) :]
+            for sign, side in ((1.0, self.upper[j]), (-1.0, -self.lower[j])):
+                row, factor = np.zeros(self.n), float(rng.integers(1, 4))
+                row[j], row[beside] = sign * factor, 1.0
+                A, b = np.vstack([A, row]), np.append(b, factor * (side + room))
+            self.lower[j], self.upper[j] = -np.inf, np.inf
+            self.reach[:, j] += [-2 * room, 2 * room]
+        self.scales = np.where(A.any(axis=1) & (rng.random() < 0.2), 10.0 ** rng.integers(-9, 10, size=len(b)), 1.0)
+        self.A_ub, self.b_ub, self.A_eq, self.b_eq = self.scales[:, None] * A, b, A_eq, b_eq
+        # All lines and the sides of them: constraints first, equalities twice, then bounds.
+        unit = np.eye(self.n)
+        self.rows = np.vstack([A, A_eq, -A_eq, unit, -unit])
+        self.sides = np.concatenate([b, b_eq, -b_eq, self.upper, -self.lower])
+
+    def shifted(self, by):
+        """Return the sides of the same program with those of inequalities further out by a number each."""
+        sides = self.sides.copy()
+        sides[: len(by)] += by
+        return sides
+
+    def points(self, sides):
+        """Return every choice of whole numbers with every corner that it leaves to the others: (p, n)."""
+        rows, sides = self.rows[np.isfinite(sides)], sides[np.isfinite(sides)]
+        grids = np.meshgrid(*(np.arange(np.floor(a) - 1, np.ceil(b) + 2) for a, b in self.reach.T[self.whole]))
+        chosen = np.stack([grid.ravel() for grid in grids], axis=1)
+        rest = sides - chosen @ rows[:, self.whole].T
+        free = rows[:, ~self.whole]
+        found = []
+        for pair in itertools.combinations(range(len(rows)), free.shape[1]):
+            corner = free[list(pair)]
+            if free.shape[1] == 0 or abs(np.linalg.det(corner)) > 1e-9:
+                points = np.empty((len(chosen), self.n))
+                points[:, self.whole] = chosen
+                points[:, ~self.whole] = np.linalg.solve(corner, rest[:, list(pair)].T).T if free.shape[1] else 0
+                found.append(points[(points @ rows.T <= sides + 1e-7).all(axis=1)])
+        return np.vstack([np.empty((0, self.n)), *found])
+
+
+def mixed_program(rng, n_free, n_rows, sense, *, by_row):
+    """Return a problem or None if its constructor says that it is empty, and the points of each row of costs."""
+    draw = MixedProgram(rng, n_free)
+    steps = draw.unit * rng.integers(-1, 2, size=(n_rows, len(draw.b_ub))) if by_row else np.zeros((1, len(draw.b_ub)))
+    sides = [draw.shifted(step) for step in steps]
+    b_ub = draw.scales * (draw.b_ub + steps)
+    points = [draw.points(side) for side in sides]
+    try:
+        problem = LinearProgram(
+            draw.A_ub, b_ub if by_row else b_ub[0], draw.A_eq, draw.b_eq, draw.lower, draw.upper,
+            integrality=draw.whole, sense=sense, on_error="nan",
+        )  # fmt: skip
+    except ValueError as error:
+        assert "the region is empty" in str(error)  # noqa: PT017  (most constructors succeed)
+        assert not any(len(some) for some in points), "a program with points is called empty"
+        return None, points
+    return problem, points
+
+
+@pytest.mark.parametrize("sense", ["min", "max"])
+@pytest.mark.parametrize("by_row", [False, True], ids=["one region", "by row"])
+@pytest.mark.parametrize("n_free", [0, 1, 2], ids=["whole", "one free", "two free"])
+def test_mixed_programs_against_all_their_points(n_free, by_row, sense):
+    rng = np.random.default_rng([n_free, by_row, sense == "min"])
+    n_rows, left = (8, MIXED_ROWS // 16) if by_row else (max(50, MIXED_ROWS // 500), MIXED_ROWS)
+    while left > 0:
+        left -= n_rows
+        problem, points = mixed_program(rng, n_free, n_rows, sense, by_row=by_row)
+        if problem is None:
+            continue
+        kind = rng.choice(["whole", "normal", "decimal"])
+        costs = COSTS[kind](rng, (n_rows, problem.n_costs))
+        answers = problem.solve(costs)
+        for row, answer in enumerate(answers) if by_row else [(slice(None), answers)]:
+            every = points[row if by_row else 0]
+            check_mixed(problem, every, np.atleast_2d(costs[row]), np.atleast_2d(answer))
+
+
+def check_mixed(problem, points, costs, answers):
+    """Compare answers with the best of all points of their region; NaN where there is none."""
+    if not len(points):
+        assert np.isnan(answers).all(), f"{answers[0]} where there is no point"
+        return
+    assert np.isfinite(answers).all(), "no answer where there are points"
+    signed = costs if problem.sense == "min" else -costs
+    best = (signed @ points.T).min(axis=1)
+    gaps = (signed * answers).sum(axis=1) - best
+    assert np.abs(gaps).max() <= 1e-7 * (1 + np.abs(best).max())
+    whole = answers[:, problem._whole]
+    np.testing.assert_array_equal(whole, whole.round())
+    # A whole part of some point, and the rest within the region: the value says which one is best there.
+    assert (np.abs(whole[:, None] - points[None][:, :, problem._whole]) < 1e-9).all(axis=2).any(axis=1).all()
 
 
 @pytest.mark.parametrize("kind", ["ordinary", "one priced out", "some priced out", "small", "huge"])

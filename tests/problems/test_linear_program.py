@@ -8,8 +8,9 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array
 from sklearn.base import clone
 
-from decidewise import DecisionRegressor, SolverError
-from decidewise.polyhedra import highs
+from decidewise import DecisionRegressor, FeasibilityWarning, SolverError
+from decidewise.polyhedra import highs, vertices
+from decidewise.polyhedra.vertex_walks import VertexWalks
 from decidewise.problems import LinearProgram, ParallelProblem
 from decidewise.testing import check_problem
 from decidewise.testing.requirements import pickled
@@ -173,6 +174,92 @@ def test_a_row_without_whole_numbers_is_named_among_rows_whose_vertices_are_whol
 def test_a_mixed_program_that_the_presolve_of_highs_1_14_gets_wrong():
     problem = LinearProgram([[2.0, 1.0]], [10.0], lower=[0, 1], upper=[4, 5], integrality=[1, 0], sense="max")
     np.testing.assert_allclose(problem.solve([3.0, 0.5]), [4, 2])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "costs", "best"),
+    [
+        ({"A_ub": [[4, -2]], "b_ub": [7], "lower": [1.5, 0], "upper": 3}, [9, 1], [2, 1]),
+        ({"A_ub": [[4, -2], [-2, 0]], "b_ub": [7, -3], "upper": 3}, [9, 1], [2, 1]),
+        ({"A_ub": [[4, -2]], "b_ub": [7], "lower": [[1.5, 0]], "upper": 3}, [9, 1], [2, 1]),
+        ({"A_ub": [[0.1, 0.0]], "b_ub": [0.3], "upper": [9.0, 2.9999999999]}, [-1, -1], [3, 3]),
+    ],
+    ids=["bounds", "a constraint of one variable", "by row", "nearly whole bounds"],
+)
+def test_bounds_of_whole_numbers_that_are_not_whole(arguments, costs, best):
+    problem = LinearProgram(**arguments, integrality=1)
+    np.testing.assert_array_equal(problem.solve([np.array(costs, float)]), [best])
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-10, 1e-7, 1.0, 1e9])
+@pytest.mark.parametrize("what", ["region", "constraints", "variables", "one variable"])
+def test_small_and_large_units_change_nothing(what, unit):
+    """Small entries used to vanish, a matrix of them alone ended the process, and a small region had a large error."""
+    rng = np.random.default_rng(0)
+    A, costs = rng.uniform(0.1, 1, size=(4, 6)), -rng.uniform(0.5, 1.5, size=(9, 6))
+    b, upper = A @ rng.uniform(0.2, 1, size=6), np.ones(6)
+    expected = LinearProgram(A, b, upper=upper).solve(costs)
+    columns = np.where(np.arange(6) < {"variables": 6, "one variable": 1}.get(what, 0), unit, 1.0)
+    rows, size = unit if what == "constraints" else 1.0, unit if what == "region" else 1.0
+    program = LinearProgram(rows * A / columns, rows * b * size, upper=upper * columns * size)
+    found = program.solve(costs / columns) / (columns * size)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    by_row = program.by_row(upper=np.tile(program._region.upper, (9, 1)))
+    np.testing.assert_allclose(by_row.solve(costs / columns) / (columns * size), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_a_small_entry_of_a_variable_that_reaches_far_counts():
+    program = LinearProgram([[5e-10, 1.0]], [1.0], upper=[1e10, 1], sense="max")
+    np.testing.assert_allclose(program.solve([1e-9, 1e-3]), [2e9, 0])
+
+
+def transport(decimals, **options):
+    """Six supplies of a sixth and seven demands of a seventh, written with so many decimals."""
+    supply, demand = np.full(6, 1 / 6).round(decimals), np.full(7, 1 / 7).round(decimals)
+    A = np.vstack([np.kron(np.eye(6), np.ones(7)), np.kron(np.ones(6), np.eye(7))])
+    names = [f"{what} {k}" for what, count in (("supply", 6), ("demand", 7)) for k in range(count)]
+    return LinearProgram.from_milp(
+        np.zeros(42), constraints=(A, *[np.concatenate([supply, demand])] * 2), constraint_names=names, **options
+    )
+
+
+@pytest.mark.parametrize("by_row", [False, True])
+def test_constraints_that_contradict_each_other_by_rounding_are_kept_up_to_it(by_row):
+    costs = np.arange(42.0) % 5
+    program = transport(8)
+    if by_row:
+        program = program.by_row(b_eq=np.tile(program._region.b_eq, (2, 1)))
+    with pytest.warns(FeasibilityWarning, match=r"constraint '(supply|demand) \d' is missed by [1-6]e-08 of its size"):
+        found = program.solve(np.tile(costs, (2, 1)))
+    np.testing.assert_allclose(found @ costs, transport(15).solve(costs) @ costs, atol=1e-6)
+    with pytest.raises(ValueError, match="the region is empty: no decision keeps all constraints"):
+        transport(6)
+
+
+def test_whole_numbers_that_contradict_a_constraint_by_rounding_are_kept_up_to_it():
+    program = LinearProgram(A_eq=[[0.33333333, 0.33333333, 1.0]], b_eq=[3.0], upper=[9, 9, 0], integrality=[1, 1, 0])
+    with pytest.warns(FeasibilityWarning, match="constraint 0 of A_eq is missed by"):
+        np.testing.assert_array_equal(program.solve([1.0, 3.0, 0.0]), [9, 0, 0])
+
+
+@pytest.mark.parametrize("by_row", [False, True])
+@pytest.mark.parametrize("integrality", [None, [1, 0, 1, 0, 1, 0]], ids=["vertices", "whole numbers"])
+@pytest.mark.parametrize("fault", ["breaks a bound", "costs more"])
+def test_a_wrong_answer_of_highs_is_solved_again(monkeypatch, fault, integrality, by_row):
+    monkeypatch.setattr(VertexWalks, "fits", staticmethod(lambda program, most_rows=0: False))
+    rng = np.random.default_rng(3)
+    A, costs = rng.uniform(1, 3, size=(2, 6)), -rng.uniform(1, 2, size=(4, 6))
+    sides = np.tile([5.0, 4.5], (4, 1)) if by_row else [5.0, 4.5]
+    program = LinearProgram(A, sides, upper=1, integrality=integrality)
+    expected = program.solve(costs)
+    worker = highs._Integers if integrality else vertices.Vertices
+    solve, again = worker.solve, worker.solve_again
+    other = np.full(6, 2.0) if fault == "breaks a bound" else np.zeros(6)
+    monkeypatch.setattr(worker, "solve", lambda self, *row: (other, solve(self, *row)[1]))
+    np.testing.assert_allclose(program.solve(costs), expected, atol=1e-9)
+    monkeypatch.setattr(worker, "solve_again", lambda self, *row: (other, again(self, *row)[1]))
+    with pytest.raises(SolverError, match=r"row 0: HiGHS returned a decision that breaks a constraint, or that costs"):
+        program.solve(costs)
 
 
 def test_names_patterns_and_order():

@@ -8,19 +8,24 @@ starts anew for every row.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from decidewise.checks import FloatArray
-from decidewise.errors import SolverError
+from decidewise.errors import InfeasibleError, SolverError
+from decidewise.polyhedra.loosened import ROUNDING
 from decidewise.polyhedra.one_by_one import OneByOne
 from decidewise.polyhedra.polyhedron import Polyhedron
-from decidewise.polyhedra.program import Program
+from decidewise.polyhedra.program import FEASIBLE, Highs, Program
+from decidewise.polyhedra.scale import Scale
 from decidewise.polyhedra.settled_vertex import IntArray
 from decidewise.polyhedra.vertices import Vertices
+from decidewise.scaling import unit_largest
 
 #: Costs are huge if they are this many times as large as the next smaller one; what replaces them is smaller.
 _GAP, _CAP = 1e3, 1e2
@@ -28,6 +33,10 @@ _GAP, _CAP = 1e3, 1e2
 _LENGTH = 1e3
 #: How far from a whole number a variable of a vertex is whole: the error that the tolerances of its solver leave.
 _WHOLE = 1e-9
+#: How far above its bound a value may be, as a part of what is added up.
+_UNPROVED = 1e-7
+#: With how many points of other rows a point in whole numbers is compared.
+_MOST_KNOWN = 256
 
 
 def relaxed_vertices(polyhedron: Polyhedron, costs: FloatArray) -> FloatArray:
@@ -73,7 +82,10 @@ class Solver:
     keep_going : bool
         Whether a row that fails becomes NaN. Otherwise it is a `SolverError`.
     by_row : bool
-        Whether every row of costs has bounds of its own, which `minimize` is given.
+        Whether every row of costs has bounds of its own, which `minimize` is given. Those of `program` are the widest.
+    row_name : callable, optional
+        Returns the name of a variable or, counted from n, of a constraint, for the warning where constraints contradict
+        each other by rounding alone. Without it there is no warning.
     """
 
     program: Program
@@ -81,13 +93,37 @@ class Solver:
     gap: float = 0.0
     keep_going: bool = False
     by_row: bool = False
+    row_name: Callable[[int], str] | None = None
     _idle: list[OneByOne] = field(default_factory=list, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_idle": []}  # HiGHS stays in its process
 
+    @cached_property
+    def _scale(self) -> Scale:
+        return Scale.of(self.program)
+
+    @cached_property
+    def _unit(self) -> FloatArray:
+        return np.ones(1) if self.by_row else self._scale.unit(self.program)
+
+    @cached_property
+    def _scaled(self) -> Program:
+        """The program in units that suit HiGHS."""
+        return self._scale.scaled(self.program, self._unit)
+
     def minimize(self, costs: FloatArray, bounds: Program | None = None) -> FloatArray:
         """Return an optimal point for each row of costs, (r, n) -> (r, n), if `by_row` within the bounds of the row."""
+        scale, unit = self._scale, self._unit
+        if bounds is not None:
+            bounds = replace(bounds, integrality=self.program.integrality)
+            unit = scale.unit(bounds)
+            bounds = scale.scaled(bounds, unit)
+        if not scale.is_trivial:
+            costs = unit_largest(costs) * scale.columns
+        return self._minimize_scaled(costs, bounds) * (scale.columns * unit)
+
+    def _minimize_scaled(self, costs: FloatArray, bounds: Program | None) -> FloatArray:
         points, rows = np.empty(costs.shape), np.arange(len(costs))
         if (is_wide := _is_wide(costs)).any():
             done = self._minimize_capped(costs, bounds, points, rows[is_wide])
@@ -117,7 +153,7 @@ class Solver:
             capped = np.abs(row_costs) > largest
             within = bounds and bounds.take(rows[tried])
             found = self._minimize(np.where(capped, np.copysign(_CAP * largest, row_costs), row_costs), within, True)
-            program = within or self.program
+            program = within or self._scaled
             cheapest = np.where(row_costs > 0, program.lower, program.upper)
             with np.errstate(invalid="ignore"):
                 is_free = np.abs(found - cheapest) <= 1e-9 * (1.0 + np.abs(found))
@@ -133,7 +169,12 @@ class Solver:
         if self._idle:
             worker = self._idle.pop()
         else:
-            worker = Vertices(self) if self.program.integrality is None else _Integers(self)
+            options: dict[str, Any] = {"time_limit": self.time_limit, "by_row": self.by_row, "row_name": self.row_name}
+            worker = (
+                Vertices(self._scaled, self._scale.columns, **options)
+                if self.program.integrality is None
+                else _Integers(self._scaled, self._scale.columns, gap=self.gap, **options)
+            )
         points = worker.minimize(costs, bounds, keep_going)
         self._idle.append(worker)
         return points
@@ -157,27 +198,87 @@ class _Integers(OneByOne):
     of the time. The rule for ties does not look at where the search began, so an answer depends on its row alone.
     """
 
-    def __init__(self, owner: Solver) -> None:
-        super().__init__(owner, mip_rel_gap=owner.gap, mip_abs_gap=0.0)
-        relaxation = replace(owner.program, integrality=None)
-        self.relaxed = Vertices(Solver(relaxation, owner.time_limit, by_row=owner.by_row))
+    def __init__(self, program: Program, units: FloatArray, *, gap: float, **options: Any) -> None:
+        self.gap, self.units = gap, units
+        self.whole = np.empty((0, len(units)))  # some points of the rows that need no branching
+        self.settings: dict[str, Any] = {
+            "mip_rel_gap": gap,
+            "mip_abs_gap": 0.0,
+            "mip_feasibility_tolerance": FEASIBLE,
+            # In small programs this heuristic takes 25 times as long as all the rest; in large ones it gains nothing.
+            "mip_heuristic_run_feasibility_jump": False,
+        }
+        super().__init__(program, **options, **self.settings)
+        self.relaxed = Vertices(replace(program, integrality=None), units, **(options | {"row_name": None}))
         if self.highs.solver.version().startswith("1.14."):
             # Its presolve calls decisions optimal that are not (ERGO-Code/HiGHS#2957), in programs of two variables.
             self.highs.solver.setOptionValue("presolve", "off")
 
     def minimize(self, costs: FloatArray, bounds: Program | None, keep_going: bool) -> FloatArray:
         points = self.relaxed.minimize(costs, bounds, keep_going=True)
-        whole = rounded(points, self.owner.program)
-        broken = np.flatnonzero(~(np.abs(points - whole) <= _WHOLE).all(axis=1))  # NaN where there is no vertex
+        whole = rounded(points, self.program)
+        is_whole = np.all(np.abs(points - whole) <= _WHOLE, axis=1)  # NaN where there is no vertex
+        moved = np.flatnonzero(is_whole & ((points != whole).any(axis=1) | self.relaxed.is_loose))
+        program = self.program if bounds is None else bounds.take(moved)
+        is_whole[moved[program.violated(program.values(whole[moved])).any(axis=1)]] = False
+        broken = np.flatnonzero(~is_whole)
+        self.whole = whole[is_whole][:_MOST_KNOWN]
         try:
             whole[broken] = super().minimize(costs[broken], bounds and bounds.take(broken), keep_going)
         except SolverError as error:
             raise error.at(int(broken[error.row])) from error
         return whole
 
-    def solve(self, unit: FloatArray, row: int) -> FloatArray:
+    def solve(self, unit: FloatArray, row: int) -> tuple[FloatArray, float]:
+        """Return the point for one row (n,), and the bound on its value."""
         self.highs.solver.clearSolver()
-        if not self.highs.run(_LENGTH * unit):
-            raise self.highs.error(row)
-        point = np.array(self.highs.solver.getSolution().col_value)
-        return rounded(point, self.owner.program)
+        if self.highs.run(_LENGTH * unit):
+            return self.read(self.highs)
+        error = self.highs.error(row)
+        if not isinstance(error, InfeasibleError):
+            raise error
+        # Constraints may contradict each other by rounding alone: whole numbers from a wider region may do.
+        room = [ROUNDING * (1.0 + np.abs(side)) for side in (self.bounds.row_lower, self.bounds.row_upper)]
+        wider = replace(
+            self.bounds, row_lower=self.bounds.row_lower - room[0], row_upper=self.bounds.row_upper + room[1]
+        )
+        try:
+            return self.solve_within(wider, unit, row)
+        except InfeasibleError:
+            raise error from None
+
+    def solve_again(self, unit: FloatArray, row: int) -> tuple[FloatArray, float]:
+        """Return the same by the other presolve, with the rest of the variables solved for once more."""
+        return self.solve_within(self.bounds, unit, row)
+
+    def solve_within(self, program: Program, unit: FloatArray, row: int) -> tuple[FloatArray, float]:
+        """Take the whole numbers of a solution of a program, and solve for the rest within the bounds that hold."""
+        highs = Highs(program, time_limit=self.time_limit, presolve="on", **self.settings)
+        if not highs.run(_LENGTH * unit):
+            raise highs.error(row)
+        point, bound = self.read(highs)
+        whole, bounds = np.asarray(self.program.integrality), replace(self.bounds, integrality=None)
+        fixed = replace(bounds, lower=np.where(whole, point, bounds.lower), upper=np.where(whole, point, bounds.upper))
+        rest = Vertices(fixed, self.units, time_limit=self.time_limit, row_name=self.row_name)
+        point = rest.minimize(unit[np.newaxis], None, keep_going=False)[0]
+        if rest.bounds is not fixed:  # loosened
+            self.loosened[row] = replace(self.bounds, row_lower=rest.bounds.row_lower, row_upper=rest.bounds.row_upper)
+        return rounded(point, self.program), bound
+
+    def read(self, highs: Highs) -> tuple[FloatArray, float]:
+        """Return the point of a run, and the bound on its value."""
+        point = np.array(highs.solver.getSolution().col_value)
+        return rounded(point, self.program), highs.solver.getInfo().mip_dual_bound / _LENGTH
+
+    def unproved(
+        self, units: FloatArray, values: FloatArray, proofs: FloatArray, program: Program
+    ) -> npt.NDArray[np.bool_]:
+        """Return where the value is above its bound, or above that of another point, by more than the gap allowed."""
+        points = values[:, : units.shape[1]]
+        terms = units * points
+        own = terms.sum(axis=1)
+        allowed = _UNPROVED * (1.0 + np.abs(terms).sum(axis=1)) + self.gap * np.abs(own)
+        if not self.by_row:
+            known = np.vstack([points[~program.violated(values).any(axis=1)], self.whole])[:_MOST_KNOWN]
+            proofs = np.minimum(proofs, (units @ known.T).min(axis=1, initial=np.inf))
+        return np.asarray(~(own - proofs <= allowed))

@@ -10,12 +10,16 @@ import numpy.typing as npt
 from scipy.sparse import csc_array, vstack
 
 from decidewise.checks import FloatArray
-from decidewise.errors import SolverError
+from decidewise.errors import InfeasibleError, SolverError
 from decidewise.polyhedra.polyhedron import Polyhedron
 from decidewise.runtime.batches import check_time, seconds_left
 
 if TYPE_CHECKING:
     import highspy
+
+#: How far beyond a bound or a constraint an answer may be, in units of what is added up there, or of 1 if that is more.
+FEASIBLE = 1e-9
+_SIDES = ("row_lower", "row_upper", "lower", "upper")
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,8 @@ class Program:
     lower, upper : ndarray of shape (n,)
         Where bounds differ by row of costs, all four have one more axis in front, of length r; then `take` chooses.
     integrality : ndarray of shape (n,), optional
-        True for a variable in whole numbers; None if there is none.
+        True for a variable in whole numbers; None if there is none. Their bounds are rounded inwards, and 2.9999999999
+        means 3: HiGHS without presolve branches wrongly between bounds that are not whole.
     """
 
     A: csc_array
@@ -39,6 +44,13 @@ class Program:
     lower: FloatArray
     upper: FloatArray
     integrality: npt.NDArray[np.bool_] | None = None
+
+    def __post_init__(self) -> None:
+        if self.integrality is not None:
+            for name, towards, sign in (("lower", np.ceil, -1.0), ("upper", np.floor, 1.0)):
+                bound = getattr(self, name)
+                near = sign * FEASIBLE * (1.0 + np.where(np.isfinite(bound), np.abs(bound), 0.0))
+                object.__setattr__(self, name, np.where(self.integrality, towards(bound + near), bound))
 
     @classmethod
     def of(cls, polyhedron: Polyhedron, integrality: npt.NDArray[np.bool_] | None = None) -> Program:
@@ -61,10 +73,44 @@ class Program:
 
     def take(self, rows: Any) -> Program:
         """Return the program of some rows, or of one, where bounds differ by row."""
-        return replace(
-            self,
-            **{name: getattr(self, name)[rows] for name in ("row_lower", "row_upper", "lower", "upper")},
-        )
+        return replace(self, **{name: getattr(self, name)[rows] for name in _SIDES})
+
+    @property
+    def widest(self) -> Program:
+        """The program within the widest bounds of all rows, where bounds differ by row."""
+        lowest = {name: getattr(self, name).min(axis=0) for name in ("row_lower", "lower")}
+        return replace(self, **lowest, **{name: getattr(self, name).max(axis=0) for name in ("row_upper", "upper")})
+
+    @property
+    def all_lower(self) -> FloatArray:
+        """The lower bounds of variables, then of rows: (..., n + m)."""
+        return np.concatenate([self.lower, self.row_lower], axis=-1)
+
+    @property
+    def all_upper(self) -> FloatArray:
+        """The upper bounds of variables, then of rows: (..., n + m)."""
+        return np.concatenate([self.upper, self.row_upper], axis=-1)
+
+    def put(self, rows: dict[int, Program]) -> Program:
+        """Return the program with the bounds of some rows replaced, where bounds differ by row."""
+        sides = {name: getattr(self, name).copy() for name in _SIDES}
+        for row, program in rows.items():
+            for name, side in sides.items():
+                side[row] = getattr(program, name)
+        return replace(self, **sides)
+
+    def values(self, points: FloatArray) -> FloatArray:
+        """Return the values of variables, then of rows: (r, n) -> (r, n + m)."""
+        return np.concatenate([points, (self.A @ points.T).T], axis=1)
+
+    def violated(self, values: FloatArray, tolerance: float = FEASIBLE) -> npt.NDArray[np.bool_]:
+        """Return which bounds the values of variables, then of rows, break by more than the tolerance: (r, n + m)."""
+        beyond = np.maximum(self.all_lower - values, values - self.all_upper)
+        broken: npt.NDArray[np.bool_] = ~(beyond <= tolerance * (1.0 + np.abs(values)))
+        if broken.any():  # where terms cancel, rounding leaves more than their sum tells
+            sizes = np.abs(values[:, : self.A.shape[1]])
+            broken = ~(beyond <= tolerance * (1.0 + np.concatenate([sizes, (abs(self.A) @ sizes.T).T], axis=1)))
+        return broken
 
 
 class Highs:
@@ -86,11 +132,18 @@ class Highs:
 
         self.time_limit = np.inf if time_limit is None else time_limit
         self.solver = highspy.Highs()
-        for option, value in {"output_flag": False, "threads": 1, **options}.items():
+        # Entries below 1e-12 are rounding; by default HiGHS drops those up to 1e-9, which are not.
+        fixed = {"output_flag": False, "threads": 1, "small_matrix_value": 1e-12}
+        for option, value in (fixed | options).items():
             self.solver.setOptionValue(option, value)
-        self.solver.passModel(_as_highs(program))
+        self._failed = highspy.HighsStatus.kError
+        if self.solver.passModel(_as_highs(program)) == self._failed:
+            raise ValueError(
+                "HiGHS cannot take the program: a constraint has factors too far apart, or above 1e15. Choose units in "
+                "which its factors are nearer to each other."
+            )
         self._rows, self._columns = (np.arange(k, dtype=np.int32) for k in program.A.shape)
-        self._optimal = highspy.HighsModelStatus.kOptimal
+        self._optimal, self._infeasible = highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible
 
     def run(self, costs: FloatArray) -> bool:
         """Minimise `costs·w` from where the solver stands; return whether it found an optimum."""
@@ -99,8 +152,8 @@ class Highs:
         limit = min(self.time_limit, seconds_left())
         if np.isfinite(limit):  # HiGHS counts the seconds of all runs
             self.solver.setOptionValue("time_limit", self.solver.getRunTime() + limit)
-        self.solver.run()
-        return bool(self.solver.getModelStatus() == self._optimal)
+        status = self.solver.run()
+        return bool(status != self._failed and self.solver.getModelStatus() == self._optimal)
 
     def set_bounds(self, program: Program) -> None:
         """Give all columns and rows the bounds of a program, of which nothing else counts."""
@@ -112,7 +165,8 @@ class Highs:
         check_time()  # if it was the deadline of the caller that stopped the run, say so instead
         status = self.solver.modelStatusToString(self.solver.getModelStatus())
         advice = _ADVICE.get(status, "The numbers may be hard on it: bring rows and costs to similar sizes.")
-        return SolverError(f"HiGHS ended with status {status!r}. {advice}", row=row)
+        kind = InfeasibleError if self.solver.getModelStatus() == self._infeasible else SolverError
+        return kind(f"HiGHS ended with status {status!r}. {advice}", row=row)
 
 
 _ADVICE = {

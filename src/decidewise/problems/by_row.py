@@ -39,6 +39,20 @@ def as_numbers(values: Any, *, name: str, **bounds: Any) -> Any:
     return values
 
 
+def as_levels(values: Any, *, name: str, at_most: Any) -> Any:
+    """Return levels from zero to a limit as `as_numbers` does; what rounding took beyond an end is at that end.
+
+    >>> as_levels(-4.4e-16, name="initial", at_most=2.0)
+    0.0
+    """
+    levels, room = np.asarray(values), 1e-12 * np.asarray(at_most)
+    if levels.dtype.kind == "f" and np.shape(at_most) in ((), levels.shape):
+        is_near = (levels >= -room) & (levels <= at_most + room)
+        values = np.where(is_near, np.clip(levels, 0.0, at_most), levels)
+        values = values if levels.ndim else float(values)
+    return as_numbers(values, name=name, at_least=0, at_most=at_most)
+
+
 def spread(**values: tuple[Any, int]) -> tuple[int | None, list[Any]]:
     """Return the number of rows, None if nothing differs by row, and all values: if any has rows, with as many rows.
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from decidewise.checks import FloatArray, as_array, as_number, as_positive, as_vector
-from decidewise.errors import SolverError
+from decidewise.errors import InfeasibleError, SolverError
 from decidewise.polyhedra import Polyhedron
 from decidewise.polyhedra.highs import Solver
 from decidewise.problems.base import Sense
@@ -50,11 +50,15 @@ class LinearProgram(PolyhedralProblem):
     side, so that an answer depends on its row alone, also where costs are many decades apart. In one of up to 1,000
     that holds where costs are more than seven decades apart, and such a row takes longer. In all other rows, and in
     larger programs, costs are tied if they differ by less than about 1e-9 of the length of the row: a decision is then
-    optimal for costs that differ from its own by so little. Costs of 1e15 that forbid variables leave the choice among
+    optimal for costs that differ from its own by so little, and its last digits, up to 1e-9, may depend on the rows
+    before it. Costs of 1e15 that forbid variables leave the choice among
     the others exact where some decision pays none of them. With variables in whole numbers this vertex of the linear
     relaxation is the decision if it is whole. If not, HiGHS solves the row from the beginning, and ties go to the
     decision that it finds first; there, costs that forbid should stay below 1e6 times the others where every decision
     pays some of them.
+
+    Tolerances: a decision breaks no constraint by more than 1e-9 of what is added up there, or of 1 if that is more.
+    Where no decision does so, but one by 1e-7, it is taken with a `FeasibilityWarning` that names the constraint.
 
     Parameters
     ----------
@@ -163,6 +167,7 @@ class LinearProgram(PolyhedralProblem):
             gap=0.0 if gap is None else as_number(gap, name="gap", at_least=0),
             keep_going=self.on_error == "nan",
             by_row=self._bounds is not None,
+            row_name=self._row_name,
         )
         self._check_not_empty()
 
@@ -333,7 +338,20 @@ class LinearProgram(PolyhedralProblem):
         relaxed = Solver(self._program(relaxed=True))
         try:
             relaxed.minimize(np.zeros((1, self.n_variables)))
-        except SolverError as error:
-            if "Infeasible" in str(error):
-                raise ValueError(EMPTY) from error
-            # A solver that stumbles without costs may not stumble with them, and says so where it does.
+        except InfeasibleError as error:
+            raise ValueError(EMPTY) from error
+        except SolverError:
+            pass  # a solver that stumbles without costs may not stumble with them, and says so where it does
+
+    def _row_name(self, place: int) -> str:
+        """Return the name of a variable or, counted from their number, of a constraint of the program."""
+        if place < self.n_variables:
+            return f"variable {self.names[place]!r}"
+        place -= self.n_variables
+        several = np.flatnonzero(np.diff(self._region.A_ub.indptr) != 1)  # one of one variable is a bound
+        names, kind = [*self._side_names.above, *self._side_names.below], "A_ub"
+        if place < len(several):
+            place = int(several[place])
+        else:
+            names, kind, place = self._side_names.equal, "A_eq", place - len(several)
+        return f"constraint {names[place]!r}" if names else f"constraint {place} of {kind}"

@@ -48,8 +48,8 @@ class PolyhedralProblem(MappedProblem):
         self.B_S = float(np.linalg.norm(abs(self._map) @ (size.max(axis=0) if size.ndim == 2 else size)))
 
     def _program(self, *, relaxed: bool = False) -> Program:
-        """Return the program, or that of the first row, with its whole numbers unless `relaxed`."""
-        program = Program.of(self._region) if self._bounds is None else self._bounds.take(0)
+        """Return the program, or one as wide as that of all rows, with its whole numbers unless `relaxed`."""
+        program = Program.of(self._region) if self._bounds is None else self._bounds.widest
         return replace(program, integrality=None if relaxed else self._whole)
 
     def take(self, rows: Any) -> Self:

@@ -16,6 +16,9 @@ from decidewise.problems.linear_program import LinearProgram
 from decidewise.runtime.batches import check_time
 from decidewise.scaling import unit_rows
 
+#: How far beyond a constraint an answer of Gurobi may be, in units of what is added up there: its own limit is 1e-9.
+_FEASIBLE = 1e-8
+
 
 def from_gurobi(
     model: Any, variables: Any = None, *, solver: Literal["highs", "gurobi"] = "highs", **options: Any
@@ -148,13 +151,21 @@ class GurobiSolver(Solver):
                 text = advice.get(model.Status, "Bound the variables, or bring rows and costs to similar sizes.")
                 raise SolverError(f"Gurobi ended with status {model.Status}. {text}", row=row)
         self._idle.append((model, variables))
+        solved = np.flatnonzero(~np.isnan(points[:, 0]))
+        broken = solved[self.program.violated(self.program.values(points[solved]), _FEASIBLE).any(axis=1)]
+        if len(broken) and not self.keep_going:
+            raise SolverError(
+                "Gurobi returned a decision that breaks a constraint. Bring rows to similar sizes.", row=int(broken[0])
+            )
+        points[broken] = np.nan
         return points
 
     def _load(self) -> tuple[Any, Any]:
         import gurobipy  # noqa: PLC0415
 
         program = self.program
-        quiet = gurobipy.Env(params={"OutputFlag": 0, "Threads": 1, "MIPGap": self.gap, "MIPGapAbs": 0})
+        tolerances = {"FeasibilityTol": 1e-9, "IntFeasTol": 1e-9, "MIPGap": self.gap, "MIPGapAbs": 0}
+        quiet = gurobipy.Env(params={"OutputFlag": 0, "Threads": 1, **tolerances})
         model = gurobipy.Model(env=quiet)
         if self.time_limit is not None:
             model.Params.TimeLimit = self.time_limit

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from decidewise.checks import FloatArray, as_array, as_matrix, as_vector
 from decidewise.polyhedra import Polyhedron
 from decidewise.problems.base import Problem, Sense, as_n_costs
-from decidewise.problems.by_row import as_numbers, spread, take_rows
+from decidewise.problems.by_row import as_levels, as_numbers, spread, take_rows
 from decidewise.problems.rounding.ties import EPS, safe_unit
 from decidewise.problems.stock.marginal_values import length_above, merge_offers
 from decidewise.runtime.batches import in_parts
@@ -110,8 +110,8 @@ class Inventory(Problem):
             demand=(demand, 1),
             capacity=(capacity, 0),
             limit=(np.inf if limit is None else as_numbers(limit, name="limit", at_least=0), 0),
-            initial=(as_numbers(initial, name="initial", at_least=0, at_most=capacity), 0),
-            final=(as_numbers(final, name="final", at_least=0, at_most=capacity), 0),
+            initial=(as_levels(initial, name="initial", at_most=capacity), 0),
+            final=(as_levels(final, name="final", at_most=capacity), 0),
         )
         self.has_known = bool(self.holding.any())
         self._find_limits()

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from decidewise.checks import FloatArray, as_integer
 from decidewise.polyhedra import Polyhedron
 from decidewise.problems.base import Problem, Sense, as_n_costs
-from decidewise.problems.by_row import as_numbers, spread, take_rows
+from decidewise.problems.by_row import as_levels, as_numbers, spread, take_rows
 from decidewise.problems.rounding.ties import EPS, safe_unit
 from decidewise.problems.stock.marginal_values import length_above, merge_offers
 from decidewise.runtime.batches import in_parts
@@ -100,8 +100,8 @@ class Storage(Problem):
             power=(power, 0),
             energy=(energy, 0),
             efficiency=(as_numbers(efficiency, name="efficiency", above=0, at_most=1), 0),
-            initial=(as_numbers(initial, name="initial", at_least=0, at_most=energy), 0),
-            final=(as_numbers(final, name="final", at_least=0, at_most=energy), 0),
+            initial=(as_levels(initial, name="initial", at_most=energy), 0),
+            final=(as_levels(final, name="final", at_most=energy), 0),
         )
         reached = self.initial + self.n_costs * self.efficiency * self.power
         short = np.flatnonzero(self.final > reached * (1 + EPS))
