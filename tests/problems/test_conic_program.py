@@ -130,13 +130,14 @@ def test_the_smallest_eigenvalue():
 
 def test_a_matrix_of_no_full_rank():
     """Without an interior: `X e = 0` beside a trace of 1, so that the best is the smallest eigenvalue across `e`."""
-    places, twice = triangle(4)
-    sums = np.zeros((4, len(twice)))
+    places, (rows, columns) = np.zeros((4, 4), dtype=int), np.triu_indices(4)
+    places[rows, columns] = places[columns, rows] = np.arange(10)
+    twice, sums = np.where(rows == columns, 1.0, 2.0), np.zeros((4, 10))
     for row in range(4):
         sums[row, places[row]] += 1
     region = {"A_eq": np.vstack([sums, twice == 1]), "b_eq": [0, 0, 0, 0, 1.0]}
-    problem = ConicProgram(**region, cones=Semidefinite.of_variables(places, len(twice)), **FREE)
-    rows = costs(10, len(twice), seed=2)
+    problem = ConicProgram(**region, cones=Semidefinite.of_variables(places, 10), **FREE)
+    rows = costs(10, 10, seed=2)
     across = np.linalg.qr(np.column_stack([np.ones(4), np.eye(4)[:, :3]]))[0][:, 1:]
     expected = np.linalg.eigvalsh(across.T @ rows[:, places] @ across)[:, 0]
     np.testing.assert_allclose((rows * twice * problem.solve(rows * twice)).sum(axis=1), expected, atol=1e-7)
