@@ -1,6 +1,8 @@
 """`decidewise problems`: the list, one kind, and the check of a file."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,6 +67,26 @@ def test_the_example_of_every_kind_can_be_checked(name, tmp_path, monkeypatch):
     assert kinds()[name].summary in text
     for argument in described["arguments"]:
         assert argument["name"] in text
+
+
+def test_without_docstrings(tmp_path):
+    """`python -OO` knows the same kinds, arguments and examples; only what is said about them is missing."""
+    code = (
+        "import sys\nfrom decidewise.cli import app\n"
+        "def run(*words):\n    'Run a command.'\n    app(words, standalone_mode=False)\n"
+        "run('problems')\nrun('problems', 'knapsack')\nrun('problems', 'knapsack', '--json')\n"
+        "run('problems', '--check', sys.argv[1])\nsys.exit('docstrings are there' if run.__doc__ else 0)"
+    )
+    path = tmp_path / "problem.toml"
+    path.write_text(run("knapsack", "--example"))
+    done = subprocess.run([sys.executable, "-OO", "-c", code, path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"problem.toml, for example:\n\n{path.read_text()}" in done.stdout
+    described = json.loads(done.stdout[done.stdout.index("\n{") : done.stdout.index("\n}") + 2])
+    usual = json.loads(run("knapsack", "--json"))
+    for key in ("name", "default", "required"):
+        assert [row[key] for row in described["arguments"]] == [row[key] for row in usual["arguments"]]
+    assert described["arguments"][2]["type"] == "Sense"
 
 
 def test_the_page_of_problems_has_every_class():

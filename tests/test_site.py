@@ -40,6 +40,9 @@ def test_every_public_name_is_in_the_reference(pages):
     front = pages.package_page("decidewise", "")
     public = [name for name in decidewise.__all__ if callable(getattr(decidewise, name))]
     assert [name for name in public if f"   {name}\n" not in front and f".{name}\n" not in front] == []
+    for name, place in pages.shown_elsewhere("decidewise").items():
+        package = import_module("decidewise." + place[1:].rpartition(".")[0])
+        assert getattr(package, name) is getattr(decidewise, name), place  # not another of the same name
 
 
 def test_every_public_name_has_an_example(pages):

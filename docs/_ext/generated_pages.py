@@ -89,8 +89,14 @@ def shown_elsewhere(package: str) -> dict[str, str]:
     """Return where names of the front door have their page: what a subpackage offers is shown there."""
     if package != "decidewise":
         return {}
-    others = [(other, getattr(importlib.import_module(other), "__all__", [])) for other in list(PACKAGES)[1:]]
-    return {key: f"~{other.removeprefix('decidewise.')}.{key}" for other, names in others for key in names}
+    front = importlib.import_module(package)
+    others = [importlib.import_module(other) for other in list(PACKAGES)[1:]]
+    return {
+        key: f"~{other.__name__.removeprefix('decidewise.')}.{key}"
+        for other in others
+        for key in public_names(front)
+        if key in getattr(other, "__all__", []) and getattr(other, key) is getattr(front, key)
+    }
 
 
 def documented(name: str) -> list[str]:

@@ -7,10 +7,12 @@ from time import perf_counter
 import numpy as np
 import pytest
 from scipy.optimize import brentq
+from scipy.sparse import csc_array
 from sklearn.base import clone
 
 from decidewise import DecisionRegressor, SolverError
 from decidewise.errors import TimeLimitReached
+from decidewise.polyhedra.conic import ConicRegion
 from decidewise.problems import (
     Ball,
     ConicProgram,
@@ -124,6 +126,52 @@ def test_the_smallest_eigenvalue():
         cones=Semidefinite(-np.eye(5)[:, :, None], rows[0][places]), sense="max", **FREE
     )
     np.testing.assert_allclose(inequality.solve([1.0]), eigenvalues[0, :1], atol=1e-8)
+
+
+def test_a_matrix_of_no_full_rank():
+    """Without an interior: `X e = 0` beside a trace of 1, so that the best is the smallest eigenvalue across `e`."""
+    places, (rows, columns) = np.zeros((4, 4), dtype=int), np.triu_indices(4)
+    places[rows, columns] = places[columns, rows] = np.arange(10)
+    twice, sums = np.where(rows == columns, 1.0, 2.0), np.zeros((4, 10))
+    for row in range(4):
+        sums[row, places[row]] += 1
+    region = {"A_eq": np.vstack([sums, twice == 1]), "b_eq": [0, 0, 0, 0, 1.0]}
+    problem = ConicProgram(**region, cones=Semidefinite.of_variables(places, 10), **FREE)
+    rows = costs(10, 10, seed=2)
+    across = np.linalg.qr(np.column_stack([np.ones(4), np.eye(4)[:, :3]]))[0][:, 1:]
+    expected = np.linalg.eigvalsh(across.T @ rows[:, places] @ across)[:, 0]
+    np.testing.assert_allclose((rows * twice * problem.solve(rows * twice)).sum(axis=1), expected, atol=1e-7)
+
+
+def test_an_answer_keeps_its_constraints_or_there_is_none():
+    """Of ellipsoids with axes from 1 to 1e9, in which a solver measures what breaks by the largest variables."""
+    rng = np.random.default_rng(1)
+    axes, rows = np.linalg.qr(rng.normal(size=(5, 5)))[0], rng.normal(size=(40, 5))
+    ellipsoid = {"cones": SecondOrder(axes @ np.diag(np.logspace(0, -9, 5)) @ axes.T, d=1.0), **FREE}
+    found = ConicProgram(**ellipsoid, on_error="nan").solve(rows)
+    kept = ~np.isnan(found).any(axis=1)
+    assert 5 < kept.sum() < 40
+    assert np.linalg.norm(found[kept] @ ellipsoid["cones"].A.T, axis=1).max() <= 1 + 2e-6
+    with pytest.raises(SolverError, match=rf"row {np.flatnonzero(~kept)[0]}: Clarabel"):
+        ConicProgram(**ellipsoid).solve(rows)
+
+
+@pytest.mark.parametrize(
+    ("kind", "inside", "outside"),
+    [
+        (("ZeroConeT", 2), [0.0, 1e-7], [0.0, 1e-5]),
+        (("NonnegativeConeT", 2), [0.0, -1e-7], [1.0, -1e-5]),
+        (("SecondOrderConeT", 3), [5.0, 3.0, 4.0], [4.9999, 3.0, 4.0]),
+        (("PSDTriangleConeT", 2), [1.0, np.sqrt(2), 1.0], [1.0, np.sqrt(2), 0.9999]),
+        (("ExponentialConeT",), [0.0, 1.0, 1.0], [1e-4, 1.0, 1.0]),
+        (("PowerConeT", 0.5), [4.0, 1.0, -2.0], [4.0, 1.0, 2.0001]),
+        (("GenPowerConeT", [0.5, 0.5], 1), [4.0, 1.0, -2.0], [-1e-4, 1.0, 0.0]),
+    ],
+)
+def test_which_points_lie_in_a_cone(kind, inside, outside):
+    m = len(inside)
+    region = ConicRegion(csc_array(-np.eye(m)), np.ones(m), (kind,))  # of slacks 1 + w
+    assert region.holds(np.array([inside, outside, np.full(m, np.nan)]) - 1).tolist() == [True, False, False]
 
 
 def test_entropy():

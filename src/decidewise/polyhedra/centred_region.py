@@ -73,7 +73,8 @@ class CentredRegion:
     def of(cls, A: csc_array, b: FloatArray, cones: Sequence[Any], point: FloatArray) -> CentredRegion | None:
         """Return the region `{w : b - A w in K}`, given a point inside.
 
-        There is none if it is large, flat or unbounded, or has cones of other kinds.
+        There is none if it is large, flat or unbounded, or has cones of other kinds. What is almost flat may also be a
+        `LinAlgError`.
         """
         names = [kind for kind, *_ in cones]
         m, n = A.shape
@@ -136,7 +137,9 @@ def n_rows_of(kind: str, *size: Any) -> int:
     """Return how many rows a cone has."""
     if kind == "PSDTriangleConeT":
         return int(size[0] * (size[0] + 1) // 2)
-    return int(size[0]) if size else 3
+    if kind == "GenPowerConeT":
+        return len(size[0]) + int(size[1])
+    return 3 if kind in ("ExponentialConeT", "PowerConeT") else int(size[0])
 
 
 def _solutions(E: FloatArray, e: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
@@ -165,13 +168,10 @@ def _centre(
         if barrier is None:
             return None
         shadow, bent = barrier
-        try:
-            factor = np.linalg.cholesky(A.T @ bent @ A)
-        except np.linalg.LinAlgError:
-            return None
+        factor = np.linalg.cholesky(A.T @ bent @ A)
         slope = np.linalg.solve(factor, A.T @ shadow)
         step, decrement = -np.linalg.solve(factor.T, slope), float(np.linalg.norm(slope))
-        if not decrement > _DECREMENT:
+        if decrement <= _DECREMENT:
             return u, s, shadow, np.linalg.inv(factor).T
         u = u + step / (1 + decrement if decrement > _WHOLE else 1)
     return None

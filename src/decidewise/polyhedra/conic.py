@@ -19,7 +19,8 @@ from scipy.sparse import csc_array
 
 from decidewise.checks import FloatArray
 from decidewise.errors import SolverError
-from decidewise.polyhedra.centred_region import CentredRegion
+from decidewise.polyhedra.centred_region import CentredRegion, n_rows_of
+from decidewise.polyhedra.semidefinite_cone import matrices
 from decidewise.runtime.batches import check_time, in_thread
 from decidewise.scaling import unit_rows
 
@@ -29,6 +30,8 @@ Kind = tuple[Any, ...]
 #: What Clarabel aims at and what is accepted if it gets no further, for feasibility and for the gap, relative to the
 #: values that they compare; one attempt after another.
 _ATTEMPTS = ((1e-10, 1e-9), (1e-9, 1e-8), (1e-8, 1e-6))
+#: By how much, relative to its size, an answer may break a constraint.
+_TOLERANCE = 1e-6
 #: The bits of a cost that count: multiplying a row by a number changes the last ones of 53.
 _BITS = 40
 #: Up to this much work a step, a row takes milliseconds at most, so that interrupts can wait for its end.
@@ -56,8 +59,34 @@ class ConicRegion:
     @property
     def is_small(self) -> bool:
         """Whether a step of Clarabel takes less than about a tenth of a millisecond."""
-        matrices = sum(kind[1] ** 3 for kind in self.cones if kind[0] == "PSDTriangleConeT")
-        return bool(self.A.nnz + matrices <= _LITTLE_WORK)
+        cubes = sum(kind[1] ** 3 for kind in self.cones if kind[0] == "PSDTriangleConeT")
+        return bool(self.A.nnz + cubes <= _LITTLE_WORK)
+
+    @cached_property
+    def _columns(self) -> tuple[Any, Any]:
+        """`Aᵀ` and its absolute values, which are multiplied faster if they are dense and small."""
+        columns = self.A.T.toarray() if self.is_small else self.A.T
+        return columns, abs(columns)
+
+    def holds(self, points: FloatArray) -> npt.NDArray[np.bool_]:
+        """Return which points (r, n) keep all constraints but for `_TOLERANCE`, relative to their sizes: (r,).
+
+        That is the size of the two sides of a constraint, `b` and the slacks. Where `b` is zero, the largest `b` counts
+        in its place; and a linear row is as large as its largest terms, too.
+        """
+        slacks, terms = self.b - points @ self._columns[0], np.abs(points) @ self._columns[1]
+        largest = np.abs(self.b).max(initial=0.0)
+        held, first = np.ones(len(points), dtype=bool), 0
+        for kind, *arguments in self.cones:
+            rows = slice(first, first + n_rows_of(kind, *arguments))
+            first, s, b = rows.stop, slacks[:, rows], np.abs(self.b[rows])
+            if kind in ("ZeroConeT", "NonnegativeConeT"):
+                allowed = _TOLERANCE * np.maximum(np.where(b > 0, b, largest), terms[:, rows])
+                held &= ((np.abs(s) if kind == "ZeroConeT" else -s) <= allowed).all(axis=1)
+            else:
+                sizes = np.maximum(b.max() or largest, np.abs(s).max(axis=1))
+                held &= _is_near(kind, arguments, s.T, _TOLERANCE * sizes)
+        return held
 
 
 @dataclass(frozen=True)
@@ -117,12 +146,23 @@ class ConicSolver:
                 part = slice(start, start + _PART)
                 check_time()
                 solved[part], points[part], slacks[part], duals[part] = self._centred.solve(units[part], *_ATTEMPTS[0])
-            left = np.flatnonzero(~solved)
+            left = np.flatnonzero(~(solved & self.region.holds(points)))
         if len(left):
             clock = _Clock(np.inf if self.time_limit is None else self.time_limit)
             # Clarabel would print an interrupt and go on; another thread gets none.
             in_thread(lambda: self._minimize(left, solutions, clock), clock.stop)
+            self._check_held(left, solutions)
         return solutions
+
+    def _check_held(self, rows: npt.NDArray[np.int64], solutions: ConicSolutions) -> None:
+        """Refuse points of Clarabel, which measures by the largest variables, that do not keep a constraint."""
+        broken = rows[~self.region.holds(solutions.points[rows]) & ~np.isnan(solutions.points[rows]).any(axis=1)]
+        if len(broken) and not self.keep_going:
+            raise SolverError(
+                f"Clarabel's answer breaks a constraint by more than {_TOLERANCE:g} of its size. {_HARD}",
+                row=int(broken[0]),
+            )
+        solutions.points[broken] = solutions.slacks[broken] = solutions.duals[broken] = np.nan
 
     def is_empty(self) -> bool:
         """Return whether no point lies in the region, as far as Clarabel can tell."""
@@ -140,7 +180,10 @@ class ConicSolver:
     def _centred(self) -> CentredRegion | None:
         status, point = self._any_point
         region = self.region
-        return CentredRegion.of(region.A, region.b, region.cones, point) if status in _ANSWERS else None
+        try:
+            return CentredRegion.of(region.A, region.b, region.cones, point) if status in _ANSWERS else None
+        except np.linalg.LinAlgError:
+            return None
 
     def _minimize(self, rows: npt.NDArray[np.int64], solutions: ConicSolutions, clock: _Clock) -> None:
         """Solve some rows by Clarabel, in place."""
@@ -229,6 +272,23 @@ class _Clarabel:
         self.solver.update(q=costs)
         outcome = self.solver.solve()
         return str(outcome.status), outcome.x, outcome.s, outcome.z
+
+
+def _is_near(kind: str, arguments: list[Any], s: FloatArray, allowed: FloatArray) -> npt.NDArray[np.bool_]:
+    """Return which slacks (m, r) lie in a cone, once they are moved into it by what is allowed (r,)."""
+    if kind == "SecondOrderConeT":
+        return np.asarray(np.linalg.norm(s[1:], axis=0) <= s[0] + allowed)
+    if kind == "PSDTriangleConeT":
+        bad = ~np.isfinite(s).all(axis=0)
+        return np.asarray(~bad & (np.linalg.eigvalsh(matrices(np.where(bad, 0.0, s).T))[:, 0] >= -allowed))
+    with np.errstate(invalid="ignore", divide="ignore"):  # of points outside
+        if kind == "ExponentialConeT":
+            x, y, z = s[0] - allowed, s[1] + allowed, s[2] + allowed
+            return np.asarray((y > 0) & (z > 0) & (y * np.log(z / y) >= x))
+        exponents = np.array(arguments[0] if kind == "GenPowerConeT" else (arguments[0], 1 - arguments[0]))
+        k = len(exponents)
+        product = np.prod((s[:k] + allowed) ** exponents[:, None], axis=0)
+        return np.asarray((s[:k] + allowed >= 0).all(axis=0) & (np.linalg.norm(s[k:], axis=0) <= product + allowed))
 
 
 def _rounded(rows: FloatArray) -> FloatArray:

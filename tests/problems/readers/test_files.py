@@ -106,12 +106,6 @@ def test_costs_by_name_in_any_order(tmp_path):
         ("plan.mps", PLAN.replace("WORK       10.0", "WORK       -9.0"), "plan.mps: the region is empty"),
         (
             "plan.mps",
-            PLAN.replace("ENDATA", "QCMATRIX WORK\n    stock stock 1.0\nENDATA"),
-            "Quadratic rows not supported",
-        ),
-        ("plan.mps", PLAN.replace("ENDATA", "SOS\n S1 s\n    price_a 1\n    stock 2\nENDATA"), "SOS not supported"),
-        (
-            "plan.mps",
             PLAN.replace("stock ", "name  ").replace("  stock", "  name"),
             "plan.mps, line 17: HiGHS takes the name 'name' as that of a section. Rename it",
         ),
@@ -126,11 +120,6 @@ def test_costs_by_name_in_any_order(tmp_path):
             "NAME P\nROWS\n N cost\n L  a b\nCOLUMNS\n x  a  1.0  cost  1.0\nRHS\n s  a  4.0\nENDATA\n",
             "HiGHS cannot read plan.mps: a name has spaces, .* ignored. Write names without spaces",
         ),
-        (
-            "plan.mps",
-            PLAN.replace("ENDATA", "INDICATORS\n IF WORK price_a 1\nENDATA"),
-            "INDICATORS section. Write them with a large constant, or .* from_function",
-        ),
         ("plan.lp", "this is not\nan lp file 12 ~~ >>\n", "plan.lp must start with the sense .*; got 'this'"),
         ("plan.lp", "", "plan.lp must start with the sense .*; got nothing"),
         ("plan.lp", "x + y\nst\n x + y >= 3\nend\n", "must start with the sense of its objective"),
@@ -142,7 +131,6 @@ def test_costs_by_name_in_any_order(tmp_path):
         ("plan.lp", "min\n x\nst\n c1: y <= 2\n x + y - 1 >= 3\nend\n", "line 5: the number 1 is on the left"),
         ("plan.lp", "min\n x\nst\n \\ twice\n 4 + 2 x >= 3\nend\n", "line 5: the number 4 is on the left"),
         ("plan.lp", "min\n x\nst\n c1: 1 <= x + y <= 3\nend\n", "line 4: the number 1 .* as two constraints"),
-        ("plan.lp", "min x st c1: x + [ x * y ] <= 3 end", "Quadratic constraints not supported .* from_cvxpy"),
         ("plan.lp", "min\n obj: x\nst\n c: nan x + y >= 3\nend\n", "plan.lp has NaN"),
         (
             "plan.mps",
@@ -155,12 +143,6 @@ def test_costs_by_name_in_any_order(tmp_path):
             "only in a comment that it maximises",
         ),
         ("plan.lp", "max\n obj: x[0] + x[1]\nst\n c1: x[0] + x[1] <= 4\nend\n", r"names such as x\[0\].*Write an .mps"),
-        ("plan.lp", "min\n obj: x + [ x^2 ]/2\nst\n c1: x + y <= 4\nend\n", "plan.lp has a quadratic objective"),
-        (
-            "plan.lp",
-            "min\n obj: x\nst\n c1: x + y >= 1\nbounds\n x <= 5\nsemi\n x\nend\n",
-            "plan.lp has a semi-continuous variable, x. Write it",
-        ),
         ("plan.txt", PLAN, r"'plan.txt' must end in .mps, .lp"),
         ("plan.mps", PLAN.replace("price_a", "a").replace("price_b", "b"), "no variable matches costs='price_"),
     ],

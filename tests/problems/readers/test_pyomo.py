@@ -32,6 +32,7 @@ def test_decisions_are_worth_what_pyomo_says():
     lifted = pickled(problem).minimize_lifted(np.column_stack([-costs, np.ones(6)]))
 
     assert problem.sense == "max"
+    assert problem.constraint_names == ["work", "least", "equal"]  # one for a constraint with two sides
     solver = pyo.SolverFactory("appsi_highs")
     solver.highs_options = {"presolve": "off"}
     for row, values in zip(costs, lifted, strict=True):

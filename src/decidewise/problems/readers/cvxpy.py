@@ -52,8 +52,9 @@ def from_cvxpy(problem: Any, parameter: Any, **options: Any) -> LinearProgram | 
     others = _check_parameters(problem, parameter)
     data = _compiled(problem)
     program = data["param_prob"]
-    n = len(data["c"])
     places = _places(program, parameter)
+    _check_objective(program, parameter, places)
+    n = len(data["c"])
     # The costs of all variables, and below them the constant, are linear in (parameters, 1).
     objective = csr_array(program.q)
     rest = np.zeros(objective.shape[1])
@@ -75,7 +76,7 @@ def from_cvxpy(problem: Any, parameter: Any, **options: Any) -> LinearProgram | 
         "costs": csr_array(amounts), "known": base, "offset": float(known[-1]), "names": names,
         "sense": "max" if sign < 0 else "min",
     }  # fmt: skip
-    cones = _cones(data["dims"])
+    cones = _cones(data["dims"], A.shape[0])
     equal, linear = data["dims"].zero, data["dims"].zero + data["dims"].nonneg
     arguments |= {
         "A_ub": A[equal:linear], "b_ub": b[equal:linear], "A_eq": A[:equal], "b_eq": b[:equal], "lower": lower,
@@ -130,16 +131,29 @@ def _compiled(problem: Any) -> dict[str, Any]:
                 "Replace the norms and squares by linear constraints, or solve it row by row by from_function."
             ) from reason
         data = problem.get_problem_data(cvxpy.CLARABEL)[0]
-    if data["param_prob"].P is not None:
+    return dict(data)
+
+
+def _check_objective(program: Any, parameter: Any, places: Any) -> None:
+    """Refuse an objective that is not linear in the parameter, for whose present value the program would stay."""
+    for rows in (program.A, program.lb_tensor, program.ub_tensor):
+        if rows is not None and csc_array(rows)[:, places].count_nonzero():
+            raise ValueError(
+                f"the objective is not linear in the parameter {parameter.name()!r}. Write it as "
+                "parameter @ expression plus what does not depend on it, or solve it row by row by from_function."
+            )
+    if program.P is not None:
         raise ValueError(
             "the objective is quadratic, and it must be linear in the variables: its costs are predicted. Bound the "
             "quadratic part by a constraint, or set the parameter and solve row by row by from_function."
         )
-    return dict(data)
 
 
-def _cones(dims: Any) -> tuple[Kind, ...]:
+def _cones(dims: Any, n_rows: int) -> tuple[Kind, ...]:
     """Return the cones of the rows after the linear ones, in the order that CVXPY writes them for Clarabel."""
+    sizes = [*dims.soc, *(k * (k + 1) // 2 for k in dims.psd), *(1 + len(exponents) for exponents in dims.pnd)]
+    if dims.zero + dims.nonneg + sum(sizes) + 3 * (dims.exp + len(dims.p3d)) != n_rows:
+        raise ValueError(f"the problem has cones of a kind that is not known here: {dims}")
     return (
         *(("SecondOrderConeT", size) for size in dims.soc),
         *(("PSDTriangleConeT", size) for size in dims.psd),

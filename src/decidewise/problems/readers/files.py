@@ -21,18 +21,12 @@ from decidewise.problems.linear_program import LinearProgram
 from decidewise.problems.mapped_problem.arguments import Costs
 from decidewise.problems.readers.lp import check_lp
 from decidewise.problems.readers.mps import check_mps
+from decidewise.problems.readers.refused import refused
 
 if TYPE_CHECKING:
     import highspy
 
 _SUFFIXES = (".mps", ".lp", ".mps.gz", ".lp.gz")
-_OTHER_WAY = "or solve the problem by a function of your own: from_function."
-#: What to do instead, for each thing that HiGHS says it cannot read.
-_ADVICE = {
-    "INDICATORS": f"Write them with a large constant, {_OTHER_WAY}",
-    "SOS": f"Write them with binary variables, {_OTHER_WAY}",
-    "Quadratic": f"Write the problem with CVXPY, for from_cvxpy, {_OTHER_WAY}",
-}
 
 
 def read_problem(
@@ -180,13 +174,8 @@ def _reason(path: Path, text: str, remarks: list[str]) -> str:
         return (
             ": names such as x[0], which Gurobi writes, are not allowed in its .lp files. Write an .mps file instead."
         )
-    if kind == "LP" and "->" in text:
-        return f": it has indicator constraints (->). {_ADVICE['INDICATORS']}"
     told = [remark for remark in remarks if not remark.startswith("Parser error reading")]
     said = f": {'; '.join(' '.join(remark.split()).rstrip('.') for remark in told[:2])}." if told else "."
-    for feature, advice in _ADVICE.items():
-        if feature in said:
-            return f"{said} {advice}"
     return f"{said} Is it a complete {kind} file, without spaces in names?"
 
 
@@ -194,18 +183,12 @@ def _check(model: highspy.HighsModel, path: Path) -> None:
     """Refuse what a linear program cannot say."""
     lp = model.lp_
     if model.hessian_.dim_:
-        raise InputError(
-            f"{path.name} has a quadratic objective, and only linear ones can have predicted costs. Bound the "
-            f"quadratic part by a constraint, with from_cvxpy, {_OTHER_WAY}"
-        )
+        raise InputError(refused(path.name, "a quadratic objective"))
     if lp.num_col_ == 0:
         raise InputError(f"{path.name} has no variables. Is it complete?")
     kinds = np.array([int(kind) for kind in lp.integrality_])
     if np.any(kinds > 1):
-        raise InputError(
-            f"{path.name} has a semi-continuous variable, {_name(lp, int(np.argmax(kinds > 1)))}. Write it with a "
-            "binary one that switches it on."
-        )
+        raise InputError(refused(path.name, f"a semi-continuous variable, {_name(lp, int(np.argmax(kinds > 1)))}"))
     lower, upper = np.array(lp.col_lower_), np.array(lp.col_upper_)
     crossed = np.flatnonzero((upper < 0) & (lower == 0))
     if len(crossed):

@@ -13,11 +13,26 @@ from decidewise.errors import SolverError
 from decidewise.polyhedra.highs import Solver, rounded
 from decidewise.polyhedra.program import Program
 from decidewise.problems.linear_program import LinearProgram
+from decidewise.problems.readers.refused import refused
 from decidewise.runtime.batches import check_time
 from decidewise.scaling import unit_rows
 
 #: How far beyond a constraint an answer of Gurobi may be, in units of what is added up there: its own limit is 1e-9.
 _FEASIBLE = 1e-8
+#: The counts and flags of a model that are of what is translated, or change no solution.
+_TRANSLATED = {
+    *("NumVars", "NumConstrs", "NumNZs", "NumIntVars", "NumBinVars", "IsMIP", "NumObj", "NumObjPasses", "NumStart")
+}
+#: All others, in words.
+_REFUSED = {
+    **dict.fromkeys(("IsQP", "NumQNZs"), "a quadratic objective"),
+    **dict.fromkeys(("IsQCP", "NumQConstrs", "NumQCNZs"), "quadratic constraints"),
+    "NumSOS": "special ordered sets",
+    "NumGenConstrs": "general constraints",
+    "NumPWLObjVars": "piecewise linear costs",
+    "IsMultiObj": "several objectives",
+    "NumScenarios": "several scenarios",
+}
 
 
 def from_gurobi(
@@ -58,12 +73,15 @@ def from_gurobi(
     model.update()
     _check(model)
     columns, rows = model.getVars(), model.getConstrs()
-    sense, side = np.array(model.getAttr("Sense", rows)), np.array(model.getAttr("RHS", rows), dtype=float)
-    names = model.getAttr("VarName", columns)
+    sense, side = np.array(model.getAttr("Sense", rows)), _infinite(model.getAttr("RHS", rows))
+    names, kinds = model.getAttr("VarName", columns), np.array(model.getAttr("VType", columns))
+    lower, upper = (_infinite(model.getAttr(bound, columns)) for bound in ("LB", "UB"))
     problem = LinearProgram.from_milp(
         np.array(model.getAttr("Obj", columns)),
-        integrality=[kind in "BI" for kind in model.getAttr("VType", columns)],
-        bounds=Bounds(*(_infinite(model.getAttr(bound, columns)) for bound in ("LB", "UB"))),
+        integrality=kinds != "C",
+        bounds=Bounds(
+            np.where(kinds == "B", np.maximum(lower, 0), lower), np.where(kinds == "B", np.minimum(upper, 1), upper)
+        ),
         constraints=LinearConstraint(
             model.getA(), np.where(sense == "<", -np.inf, side), np.where(sense == ">", np.inf, side)
         ),
@@ -80,22 +98,15 @@ def from_gurobi(
 
 
 def _check(model: Any) -> None:
-    """Refuse what a linear program cannot say."""
-    refused = {
-        "a quadratic objective": model.IsQP,
-        "quadratic constraints": model.IsQCP,
-        "special ordered sets": model.NumSOS,
-        "general constraints": model.NumGenConstrs,
-        "piecewise linear costs": model.NumPWLObjVars,
-        "several objectives": model.NumObj > 1,
-        "semi-continuous variables": any(kind in "SN" for kind in model.getAttr("VType", model.getVars())),
-    }
-    found = [what for what, is_there in refused.items() if is_there]
+    """Refuse whatever the model counts that is not translated."""
+    import gurobipy  # noqa: PLC0415  (an extra)
+
+    counts = [name for name in dir(gurobipy.GRB.Attr) if name.startswith(("Num", "Is")) and name not in _TRANSLATED]
+    found = [_REFUSED.get(name, name) for name in counts if model.getAttr(name)]
+    if not {*model.getAttr("VType", model.getVars())} <= {*"CBI"}:
+        found.append("semi-continuous variables")
     if found:
-        raise ValueError(
-            f"the Gurobi model has {' and '.join(found)}, and only linear programs, also in whole numbers, can be "
-            "taken over. Write the model linearly, or solve it by a function of your own: from_function."
-        )
+        raise ValueError(refused("the Gurobi model", " and ".join(dict.fromkeys(found))))
     if model.NumVars == 0:
         raise ValueError("the Gurobi model has no variables.")
 
@@ -120,9 +131,9 @@ def _places(variables: Any, columns: list[Any]) -> Any:
 
 
 def _infinite(bounds: Any) -> FloatArray:
-    """Return bounds with Gurobi's infinity, 1e100, as ours."""
+    """Return bounds with what is infinite for Gurobi, from 1e20 on, as ours."""
     values = np.array(bounds, dtype=float)
-    return np.where(np.abs(values) >= 1e100, np.copysign(np.inf, values), values)
+    return np.where(np.abs(values) >= 1e20, np.copysign(np.inf, values), values)
 
 
 @dataclass

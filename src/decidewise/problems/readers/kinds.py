@@ -1,4 +1,6 @@
-"""The kinds of problems that a file can describe, found in their constructors and in the docstrings of these.
+"""The kinds of problems that a file can describe: the signatures of their constructors, and an example of each.
+
+What is said about them comes from docstrings; without these, under `python -OO`, files are read all the same.
 
 A kind is a public problem by its name in lower case, `knapsack` for `Knapsack`, or another of its constructors,
 `shortest_path.from_edges`; and `file` and `python`, see `decidewise.problems.readers.problem_file`.
@@ -6,14 +8,14 @@ A kind is a public problem by its name in lower case, `knapsack` for `Knapsack`,
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from doctest import DocTestParser
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 import decidewise.problems
@@ -29,7 +31,7 @@ class Argument:
     ----------
     name : str
     type : str
-        As the docstring has it, such as "array-like of shape (m,)".
+        As the docstring has it, such as "array-like of shape (m,)", and otherwise the annotation.
     text : str
         What the docstring says about it.
     default : Any
@@ -78,7 +80,9 @@ class Kind:
         """All arguments, by name."""
         described = _section(self.build, "Parameters")
         parameters = inspect.signature(self.build).parameters.values()
-        return {p.name: Argument(p.name, *described.get(p.name, ("", "")), p.default) for p in parameters}
+        return {
+            p.name: Argument(p.name, *described.get(p.name, (str(p.annotation), "")), p.default) for p in parameters
+        }
 
     @property
     def size(self) -> str:
@@ -116,16 +120,17 @@ class Kind:
 def built_in() -> dict[str, Kind]:
     """Return the kinds of all public problems, by name."""
     kinds = {}
+    examples = tomllib.loads(Path(__file__).with_name("examples.toml").read_text(encoding="utf-8"))
     for name in decidewise.problems.__all__:
         cls = getattr(decidewise.problems, name)
         if not (isinstance(cls, type) and issubclass(cls, Problem)) or issubclass(cls, Wrapper) or cls is Problem:
             continue
         kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
-        kinds[kind] = Kind(kind, cls, cls, _example(cls, name))
+        kinds[kind] = Kind(kind, cls, cls, examples[kind])
         for method, found in vars(cls).items():
             if isinstance(found, classmethod) and not method.startswith("_") and _takes_names_alone(found.__func__):
-                build = getattr(cls, method)
-                kinds[f"{kind}.{method}"] = Kind(f"{kind}.{method}", build, cls, _example(build, f"{name}.{method}"))
+                full = f"{kind}.{method}"
+                kinds[full] = Kind(full, getattr(cls, method), cls, examples[full])
     return kinds
 
 
@@ -157,20 +162,6 @@ def _section(documented: Any, title: str) -> dict[str, tuple[str, str]]:
     ):
         entries |= {name.strip(): (kind, " ".join(text.split())) for name in names.split(",")}
     return entries
-
-
-def _example(build: Callable[..., Problem], name: str) -> dict[str, Any]:
-    """Return the arguments of the first call in the docstring that is written in literals, or none."""
-    for example in DocTestParser().get_examples(inspect.cleandoc(build.__doc__ or "")):
-        for call in ast.walk(ast.parse(example.source)):
-            if isinstance(call, ast.Call) and ast.unparse(call.func) == name:
-                try:
-                    args = [ast.literal_eval(arg) for arg in call.args]
-                    keywords = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
-                except ValueError:
-                    continue
-                return dict(inspect.signature(build).bind(*args, **keywords).arguments)
-    return {}
 
 
 def _toml(value: Any) -> str:

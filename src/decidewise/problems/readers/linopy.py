@@ -9,6 +9,11 @@ from scipy.optimize import Bounds, LinearConstraint
 from scipy.sparse import csr_array
 
 from decidewise.problems.linear_program import LinearProgram
+from decidewise.problems.readers.refused import refused
+
+#: What linopy keeps of a variable beside its bounds, and of a constraint, as far as it is translated.
+_OF_VARIABLES = {"name", "label_range", "binary", "integer", "semi_continuous"}
+_OF_CONSTRAINTS = {"labels", "coeffs", "vars", "sign", "rhs", "dual", "scaling"}
 
 
 def from_linopy(model: Any, variables: Any = None, **options: Any) -> LinearProgram:
@@ -39,17 +44,12 @@ def from_linopy(model: Any, variables: Any = None, **options: Any) -> LinearProg
     """
     if not hasattr(model, "matrices") or not hasattr(model, "objective"):
         raise TypeError(f"from_linopy needs a linopy.Model; got {type(model).__name__}.")
-    if not model.objective.is_linear:
-        raise ValueError("the linopy model has a quadratic objective. Only linear ones can have predicted costs here.")
     matrices = model.matrices
+    _check(model, matrices)
     n = len(matrices.vlabels)
     sense, side = np.asarray(matrices.sense), np.asarray(matrices.b, dtype=float)
     kinds = np.asarray(matrices.vtypes)
     binary = kinds == "B"
-    if np.isin(kinds, ("S", "N")).any():
-        raise ValueError(
-            "the linopy model has semi-continuous variables. Write them with binary ones that switch them on."
-        )
     return LinearProgram.from_milp(
         np.asarray(matrices.c, dtype=float),
         integrality=binary | (kinds == "I"),
@@ -68,6 +68,23 @@ def from_linopy(model: Any, variables: Any = None, **options: Any) -> LinearProg
         sense=model.objective.sense,
         **options,
     )
+
+
+def _check(model: Any, matrices: Any) -> None:
+    """Refuse whatever a part of the model has that is not translated."""
+    if not model.objective.is_linear:
+        raise ValueError(refused("the linopy model", "a quadratic objective"))
+    if not {*np.unique(matrices.vtypes)} <= {*"CBI"}:
+        raise ValueError(refused("the linopy model", "semi-continuous variables"))
+    has = [(f"variable {name!r}", {*part.attrs} - _OF_VARIABLES) for name, part in model.variables.items()]
+    has += [(f"constraint {name!r}", {*part.data} - _OF_CONSTRAINTS) for name, part in model.constraints.items()]
+    for part, found in has:
+        if found:
+            advice = " SOS constraints can be written linearly by model.apply_sos_reformulation()."
+            raise ValueError(refused(f"the {part} of the linopy model", ", ".join(sorted(found))) + advice)
+    parts = (*model.variables.data.values(), *model.constraints.data.values(), model.objective)
+    if any(np.any(part.scaling != 1) for part in parts):
+        raise ValueError("the linopy model has scaling factors, by which its matrices are multiplied. Leave them out.")
 
 
 def _places(variables: Any, labels: Any) -> Any:

@@ -12,12 +12,25 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from decidewise.errors import InputError
+from decidewise.problems.readers.refused import refused
 
 _SENSES = {"min", "minimum", "minimize", "max", "maximum", "maximize"}
 _CONSTRAINTS = {"st", "st.", "s.t.", "subject to", "such that"}
 _OTHERS = {
     *("bound", "bounds", "gen", "general", "generals", "int", "integer", "integers", "bin", "binary", "binaries"),
     *("semi", "semis", "sos", "sos1", "sos2", "end"),
+}
+#: What stands in a line of its own, or on the left of something else, where a file has more than a linear program.
+_REFUSED = {
+    r"^\s*sos\d?\s*$": "special ordered sets",
+    r"->": "indicator constraints",
+    r"\[[^\]]*[*^]": "quadratic terms",
+    r"^\s*general constraints?\s*$": "general constraints",
+    r"^\s*pwlobj\s*$": "piecewise linear costs",
+    r"^\s*scenario\s+\w+\s*$": "several scenarios",
+    r"^\s*lazy constraints?\s*$": "lazy constraints",
+    r"^\s*user cuts?\s*$": "user cuts",
+    r"\bmulti-objectives\s*$": "several objectives",
 }
 _TOKEN = re.compile(
     r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)|(?P<relation>[<>=]+)|(?P<colon>:)|(?P<sign>[+-])"
@@ -48,6 +61,9 @@ def check_lp(text: str, name: str) -> None:
     if re.search(r"(?<![\w.])nan(?![\w.])", text, flags=re.IGNORECASE):
         raise InputError(f"{name} has NaN, which is not a number.")
     text = re.sub(r"\\.*", "", text)  # comments
+    for pattern, part in _REFUSED.items():
+        if found := re.search(pattern, text, flags=re.IGNORECASE | re.MULTILINE):
+            raise InputError(refused(name, f"{part} (line {1 + text.count(chr(10), 0, found.end())})"))
     tokens = [_Token(str(match.lastgroup), match.group(), match.start()) for match in _TOKEN.finditer(text)]
     if not tokens or tokens[0].text.lower() not in _SENSES:
         got = repr(tokens[0].text) if tokens else "nothing"

@@ -1,7 +1,8 @@
 """Mistakes in an MPS file that HiGHS does not report.
 
 It takes `4,5` as 4 and `four` as 0, leaves out an entry of NaN, adds a variable where a bound names one that is not
-there, and leaves out what follows a name that is also that of a section. Comments at the end of a line confuse it.
+there, and leaves out a third entry in a line, and what follows a name that is also that of a section. Comments at the
+end of a line confuse it.
 """
 
 from __future__ import annotations
@@ -11,11 +12,19 @@ from collections.abc import Iterator
 
 from decidewise.checks import nearest_names
 from decidewise.errors import InputError
+from decidewise.problems.readers.refused import refused
 
-_SECTIONS = {
-    *("NAME", "OBJSENSE", "OBJSENS", "OBJNAME", "ROWS", "LAZYCONS", "USERCUTS", "COLUMNS", "RHS", "RANGES", "BOUNDS"),
-    *("QUADOBJ", "QMATRIX", "QSECTION", "QCMATRIX", "CSECTION", "SOS", "SOS1", "SOS2", "SETS", "INDICATORS", "GENCONS"),
-    "ENDATA",
+_TRANSLATED = ("NAME", "OBJSENSE", "OBJSENS", "ROWS", "LAZYCONS", "COLUMNS", "RHS", "RANGES", "BOUNDS", "ENDATA")
+_REFUSED = {
+    **dict.fromkeys(("QUADOBJ", "QMATRIX"), "a quadratic objective"),
+    **dict.fromkeys(("QSECTION", "QCMATRIX"), "quadratic terms"),
+    **dict.fromkeys(("SOS", "SOS1", "SOS2", "SETS"), "special ordered sets"),
+    "CSECTION": "cones",
+    "INDICATORS": "indicator constraints",
+    "GENCONS": "general constraints",
+    "PWLOBJ": "piecewise linear costs",
+    "SCENARIOS": "several scenarios",
+    "USERCUTS": "user cuts",
 }
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eEdD][+-]?\d+)?|inf(?:inity)?)", re.IGNORECASE)
 _COMMENT = re.compile(r"(?<=\S)[ \t]+[$*].*")
@@ -35,7 +44,8 @@ def check_mps(text: str, name: str) -> str:
     """
     plain = _COMMENT.sub("", text)
     lines = list(_data_lines(plain))
-    irregular = {section for _, section, fields in lines if len(fields) not in _WIDTHS.get(section, (len(fields),))}
+    _check_translated(lines, text.splitlines(), name)
+    irregular = {section for _, section, fields in lines if not _is_regular(section, fields)}
     if irregular & {"ROWS", "COLUMNS"}:
         return text
     columns: dict[str, int] = {}
@@ -58,6 +68,23 @@ def check_mps(text: str, name: str) -> str:
     return text if irregular else plain
 
 
+def _check_translated(lines: list[tuple[int, str, list[str]]], whole: list[str], name: str) -> None:
+    """Refuse sections that are not translated, and lines of which HiGHS reads a part, with comments or without."""
+    for number, section, fields in lines:
+        if section and section not in _TRANSLATED:
+            raise InputError(refused(name, f"{_REFUSED.get(section, f'a section {section}')} (line {number})"))
+        if section == "ROWS" and len(fields) == 6:  # with priority, weight and tolerances, as Gurobi writes it
+            raise InputError(refused(name, f"several objectives (line {number})"))
+        line = whole[number - 1]
+        if any(_is_regular(section, words) for words in (fields, line.split())) or section == "ROWS":
+            continue
+        if fields[0] not in _WITHOUT_NUMBER and not _NUMBER.fullmatch(line[24:36].strip()):  # as in fixed columns
+            raise InputError(
+                f"{name}, line {number}: HiGHS would leave out a part of these {len(fields)} words. Write one name and "
+                "one number per line, and names without spaces."
+            )
+
+
 def _check_bound(fields: list[str], columns: dict[str, int], place: str) -> None:
     if fields[0] in _WITHOUT_NUMBER:
         variable = fields[2] if fields[1] not in columns or fields[2] in columns else fields[1]
@@ -76,6 +103,10 @@ def _check_numbers(numbers: list[str], place: str) -> None:
             raise InputError(f"{place}: {number!r} is not a number.")
 
 
+def _is_regular(section: str, fields: list[str]) -> bool:
+    return len(fields) in _WIDTHS.get(section, (len(fields),))
+
+
 def _data_lines(text: str) -> Iterator[tuple[int, str, list[str]]]:
     """Yield the number, the section and the fields of each line with data."""
     section = ""
@@ -83,8 +114,10 @@ def _data_lines(text: str) -> Iterator[tuple[int, str, list[str]]]:
         fields = line.split()
         if not fields or line[0] == "*":
             continue
-        if not line[0].isspace() and fields[0].upper() in _SECTIONS:
-            section = fields[0].upper()
+        word = fields[0].upper()
+        is_alone = len(fields) == 1 and section and not section.startswith("OBJSENS")
+        if not line[0].isspace() and (word in _TRANSLATED or word in _REFUSED or is_alone):
+            section = word
             fields = fields[1:] if section.startswith("OBJSENS") else []
         if fields:
             yield number, section, fields

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint
+from scipy.sparse import csr_array
 
 from decidewise.problems.linear_program import LinearProgram
+from decidewise.problems.readers.refused import refused
 
 
 def from_pyomo(model: Any, variables: Any = None, **options: Any) -> LinearProgram:
@@ -41,17 +43,24 @@ def from_pyomo(model: Any, variables: Any = None, **options: Any) -> LinearProgr
     form = _written(model)
     lower = [-np.inf if column.lb is None else column.lb for column in form.columns]
     upper = [np.inf if column.ub is None else column.ub for column in form.columns]
-    side = np.array(form.rhs, dtype=float)
-    kinds = np.array([row.bound_type for row in form.rows])
     names = [column.name for column in form.columns]
+    kinds = np.array([row.bound_type for row in form.rows], dtype=int)
+    side = np.array(form.rhs, dtype=float)
+    above, below = np.where(kinds < 0, np.inf, side), np.where(kinds > 0, -np.inf, side)
+    # A constraint with two sides comes as two rows, one after the other.
+    constraints = [row.constraint for row in form.rows]
+    is_first = [one is not other for one, other in zip(constraints, [None, *constraints], strict=False)]
+    first = np.flatnonzero(is_first)
     return LinearProgram.from_milp(
         form.c.toarray()[0],
-        integrality=[column.is_integer() or column.is_binary() for column in form.columns],
+        integrality=[column.is_integer() for column in form.columns],
         bounds=Bounds(lower, upper),
-        constraints=LinearConstraint(form.A, np.where(kinds > 0, -np.inf, side), np.where(kinds < 0, np.inf, side)),
+        constraints=LinearConstraint(
+            csr_array(form.A)[first], np.maximum.reduceat(below, first), np.minimum.reduceat(above, first)
+        ),
         costs=_names(variables, names),
         names=names,
-        constraint_names=[row.constraint.name for row in form.rows],
+        constraint_names=[constraints[k].name for k in first],
         offset=float(form.c_offset[0]),
         sense="min" if int(form.objectives[0].sense) > 0 else "max",
         **options,
@@ -59,23 +68,38 @@ def from_pyomo(model: Any, variables: Any = None, **options: Any) -> LinearProgr
 
 
 def _written(model: Any) -> Any:
-    """Return Pyomo's standard form, with the rows and the sense of the model."""
+    """Return Pyomo's standard form, with the rows and the sense of the model.
+
+    Pyomo itself refuses constraints that are not in this form, and takes variables as they are.
+    """
     from pyomo.core import Objective  # noqa: PLC0415  (an extra)
-    from pyomo.core.base.PyomoModel import Model  # noqa: PLC0415
+    from pyomo.core.base.block import BlockData  # noqa: PLC0415
     from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler  # noqa: PLC0415
 
+    if not isinstance(model, BlockData):
+        raise TypeError(f"from_pyomo needs a model of pyomo.environ, not of pyomo.kernel; got {type(model).__name__}.")
+    if not model.is_constructed():
+        raise ValueError("the Pyomo model is abstract. Pass what its create_instance returns.")
     n_objectives = len(list(model.component_data_objects(Objective, active=True)))
     if n_objectives != 1:
         raise ValueError(f"the Pyomo model must have one active objective; it has {n_objectives}.")
-    if isinstance(model, Model) and not model.is_constructed():
-        raise ValueError("the Pyomo model is abstract. Pass what its create_instance returns.")
     try:
-        return LinearStandardFormCompiler().write(model, mixed_form=True, set_sense=None)
+        form = LinearStandardFormCompiler().write(model, mixed_form=True, set_sense=None)
     except Exception as reason:  # Pyomo has no one type for what it cannot write linearly
         raise ValueError(
-            f"the Pyomo model cannot be written as a linear program: {reason} Write it linearly, or solve it by a "
-            "function of your own: from_function."
+            f"the Pyomo model cannot be written as a linear program: {' '.join(str(reason).split())} Write it "
+            "linearly, let one of Pyomo's transformations do so, or solve it by a function of your own: from_function."
         ) from reason
+    for part in model.component_objects():
+        if hasattr(part, "get_discretization_info") and not part.get_discretization_info():
+            raise ValueError(
+                f"the Pyomo model has a ContinuousSet, {part.name}, without a discretization. Apply one, such as "
+                "TransformationFactory('dae.finite_difference')."
+            )
+    for column in form.columns:
+        if not (column.is_continuous() or column.is_integer()):
+            raise ValueError(refused("the Pyomo model", f"a variable {column.name!r} of the domain {column.domain}"))
+    return form
 
 
 def _names(variables: Any, known: list[str]) -> Any:
