@@ -110,7 +110,7 @@ def fit_in_blocks(
     what = {"sampled": n_sampled, "gap": gap, **settings}
     kept = KeptChoice(None if checkpoint is None else Checkpoint.at(checkpoint, identity(blocks, file, what)))
     part = kept.part(lambda: random_part(blocks, n_sampled, np.random.default_rng(settings.get("seed", 0))))
-    samples = part.read(options, file)
+    samples = part.read(options, file, as_listed=blocks.items())
     choosing: dict[str, Any] = {"categories": options.categories, "in_blocks": True}
     choice = kept.choice(
         samples, choosing, lambda: choose(samples, gap=as_gap(gap, samples.times), jobs=jobs, **choosing, **settings)

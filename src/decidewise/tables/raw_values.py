@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Mapping
 from decimal import Decimal
 from numbers import Real
@@ -14,14 +13,13 @@ import numpy.typing as npt
 
 from decidewise.checks import FloatArray
 from decidewise.errors import InputError
+from decidewise.streams.keys import as_moment
 
 Raw = npt.NDArray[Any]
 #: The share of a text column that must be numbers for the rest of it to be an error, not names.
 _MOSTLY = 0.5
 #: Stands for the number of a row in the message of an `InRowError`.
 _ROW = "\0"
-#: A date as text, as CSV readers recognise it: a day, perhaps with a time of day, perhaps with a zone.
-_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(?P<zone>Z|[+-]\d\d:?\d\d)?)?")
 _TYPES = {np.ndarray: "a list", list: "a list", dict: "a struct", bytes: "bytes"}
 
 
@@ -66,7 +64,7 @@ def check_column(name: str, values: Raw) -> None:
 def as_dates(values: Raw, name: str) -> npt.NDArray[np.datetime64]:
     """Return a column of dates in microseconds, with NaT for gaps; times with a zone are in UTC.
 
-    Text like 2026-01-31 counts as a date here.
+    Text like 2026-01-31 or 1/31/2026 1:00 PM counts as a date here.
     """
     if values.dtype.kind == "M":
         return values.astype("datetime64[us]")
@@ -82,8 +80,8 @@ def as_dates(values: Raw, name: str) -> npt.NDArray[np.datetime64]:
 
 def _without_zone(date: Any) -> Any:
     """Return a date as it is, in UTC if it has a zone."""
-    if isinstance(date, str) and (found := _DATE.fullmatch(date)) and found["zone"]:
-        date = datetime.datetime.fromisoformat(date)
+    if isinstance(date, str):
+        return as_moment(date) or date
     return date.astimezone(datetime.UTC).replace(tzinfo=None) if getattr(date, "tzinfo", None) else date
 
 
@@ -96,13 +94,7 @@ def are_dates(values: Raw) -> bool:
     if values.dtype.kind not in "OU":
         return values.dtype.kind == "M"
     known = [value for value in values.tolist() if not is_gap(value)]
-    if not known or not all(isinstance(value, str) and _DATE.fullmatch(value) for value in known):
-        return False
-    try:
-        as_dates(values, "")
-    except InputError:  # such as 2026-13-01
-        return False
-    return True
+    return bool(known) and all(isinstance(value, str) and as_moment(value) is not None for value in known)
 
 
 def is_gap(value: Any) -> bool:

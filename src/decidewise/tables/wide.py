@@ -9,6 +9,8 @@ import numpy as np
 
 from decidewise.checks import FloatArray, listed, nearest_names
 from decidewise.errors import InputError
+from decidewise.problems import Problem
+from decidewise.streams.keys import own_order
 from decidewise.tables.options import Names
 from decidewise.tables.raw_values import as_numbers
 from decidewise.tables.reader import TableReader
@@ -132,6 +134,18 @@ class WideReader(TableReader):
                     "per sample; if this one has a line per item, name the column of the items by --items."
                 )
         return keys, name
+
+    def problem(self) -> Problem | None:
+        """Return the problem of the samples; raise if a pattern selects costs in another order than time's."""
+        problem = super().problem()
+        if problem is not None and problem.in_time and self.like is None and list(self.cost_names) != self.columns:
+            order = own_order(np.array(self.cost_names))
+            if order is not None and (order != np.arange(len(order))).any():
+                raise InputError(
+                    f"--costs: {problem!r} takes the order of its costs for that of time, and the table has "
+                    f"{listed(self.columns)} in another order. Name each column, in the order of time."
+                )
+        return problem
 
     def by_row(self, name: str) -> Raw:
         """Return a column with one entry per sample."""
