@@ -10,6 +10,7 @@ import pytest
 
 from decidewise.errors import InputError
 from decidewise.tables.features import TableFeatures
+from decidewise.tables.unfamiliar import Unfamiliar
 
 DAYS = np.datetime64("2024-01-01") + np.arange(800)  # a Monday
 
@@ -35,9 +36,17 @@ def test_names_are_compared_with_the_most_frequent_one():
     assert fitted.feature_names_ == ("k = c",)  # "a" was seen once
     np.testing.assert_array_equal(fitted.transform({"k": np.array(["c", "a", "new"])})[:, 0], [1, 0, 0])
     assert "1 rare name" in fitted.notes_[0]
-    assert fitted.new_names(fitted.unseen({"k": np.array(["c", "new"])})) == [
-        "'k': 'new' not seen in training, treated as 'b'."
-    ]
+    unfamiliar = Unfamiliar.of(fitted, {"k": np.array(["c", "new"])})
+    assert unfamiliar.sentences(fitted) == ["'k': 'new' not seen in training, treated as 'b'."]
+
+
+def test_numbers_far_out_of_the_range_of_training_are_said():
+    fitted = prepared({"x": [0.0, 12.4, np.nan], "y": [1.0, 2.0, 3.0]})
+    unfamiliar = Unfamiliar()
+    for x in ([13.0, np.nan, 24.7], [12_400.0, 30.0], [-9999.0]):
+        unfamiliar.add(Unfamiliar.of(fitted, {"x": np.array(x), "y": np.full(len(x), 2.5)}))
+    said = "'x': 3 values far out of the range of training (0 to 12.4): -9999 to 12400. Is the unit the same?"
+    assert unfamiliar.sentences(fitted) == [said]
 
 
 def test_one_hot_equals_that_of_pandas():

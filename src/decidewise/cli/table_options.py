@@ -80,7 +80,9 @@ Categories = Annotated[
     list[str] | None, typer.Option(help="Columns of numbers that are names.", rich_help_panel=_TABLE)
 ]
 Unit = Annotated[str | None, typer.Option(help="The unit of the costs, such as EUR.", rich_help_panel=_TABLE)]
-Separator = Annotated[str | None, typer.Option(help="Of columns; by default a comma.", rich_help_panel=_TEXT)]
+Separator = Annotated[
+    str | None, typer.Option(help="Of columns; by default as in the first line.", rich_help_panel=_TEXT)
+]
 Decimal = Annotated[str, typer.Option(help="The decimal point.", rich_help_panel=_TEXT)]
 Encoding = Annotated[str, typer.Option(help="Such as latin-1.", rich_help_panel=_TEXT)]
 Gap = Annotated[

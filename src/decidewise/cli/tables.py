@@ -191,13 +191,15 @@ def _show(result: TableComparison, *, quiet: bool) -> None:
     from rich.console import Console  # noqa: PLC0415
 
     from decidewise.tables.headline import headline, how_measured  # noqa: PLC0415
+    from decidewise.tables.health import alarms  # noqa: PLC0415
 
     if not quiet:
         for note in (*result.samples.notes, *result.choice.prepared.notes_):
             typer.echo(note)
     Console().print(_table(result))
     if not quiet:
-        typer.echo(how_measured(result))
+        for line in (how_measured(result), *alarms(result)):
+            typer.echo(line)
     typer.secho(headline(result), bold=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from numbers import Real
@@ -20,6 +21,10 @@ Raw = npt.NDArray[Any]
 _MOSTLY = 0.5
 #: Stands for the number of a row in the message of an `InRowError`.
 _ROW = "\0"
+#: A number with thousands separators, a decimal comma, a currency or a percent sign.
+_SIGN = "(?:[€$£¥%]|EUR|USD|GBP|CHF|JPY)"
+_WRITTEN = re.compile(rf"[+-]?{_SIGN}?\s*[+-]?([0-9]{{1,3}}([\s,.'’][0-9]{{3}})+|[0-9]+)([.,][0-9]+)?\s*{_SIGN}?")
+_HOW = "Write numbers like 1234.5, without thousands separators and signs; a decimal comma is --decimal ','."
 _TYPES = {np.ndarray: "a list", list: "a list", dict: "a struct", bytes: "bytes"}
 
 
@@ -111,7 +116,8 @@ def _number(value: Any, name: str, row: int) -> float:
         return float("nan")
     if isinstance(value, str) and _is_number(value):  # in a column of numbers, as a spreadsheet writes some of them
         return float(value)
-    raise InRowError(f"column {name!r} must be numbers; row {_ROW} has {str(value)[:60]!r}.", row)
+    how = f" {_HOW}" if isinstance(value, str) and _WRITTEN.fullmatch(value.strip()) else ""
+    raise InRowError(f"column {name!r} must be numbers; row {_ROW} has {str(value)[:60]!r}.{how}", row)
 
 
 def _described(values: Raw) -> str:
@@ -174,12 +180,20 @@ def kind_of(name: str, values: Raw) -> str:
 
 def _text_or_digits(name: str, values: Raw, found: Mapping[str, int]) -> str:
     """Return what a column of text holds; text among numbers is most likely an error of the table."""
-    if "digits" not in found:
-        return "dates" if are_dates(values) else "names"
+    if are_dates(values):
+        return "dates"
     known = [(row, value) for row, value in enumerate(values.tolist(), start=1) if not is_gap(value)]
     words = [(row, value) for row, value in known if not _is_number(value)]
-    if not words:
+    if "digits" in found and not words:
         return "numbers"
+    written = [(row, value) for row, value in words if _WRITTEN.fullmatch(value.strip())]
+    if written and len(words) - len(written) < _MOSTLY * len(known):
+        row, value = written[0]
+        raise InRowError(
+            f"column {name!r} has numbers as text, such as {value[:60]!r} in row {_ROW} ({len(written):,} such rows). "
+            f"{_HOW} If they are names, pass --categories {name!r}.",
+            row,
+        )
     if len(words) < _MOSTLY * len(known):
         row, value = words[0]
         raise InRowError(

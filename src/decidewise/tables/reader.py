@@ -14,10 +14,12 @@ from decidewise.data.columns import NamedColumns
 from decidewise.errors import InputError
 from decidewise.problems import KnownCosts, Problem, ProblemFile
 from decidewise.tables.date_parts import in_words, with_date_parts
+from decidewise.tables.oddities import oddities
 from decidewise.tables.options import Names, TableOptions
 from decidewise.tables.raw_values import InRowError, are_dates, as_dates, as_numbers, check_column
 from decidewise.tables.samples import Raw, TableSamples
 
+ONE_LINE_PER_ITEM = "If the table has one line per item, name the keys of both: --rows and --items."
 NO_COSTS = "no row of the table has costs; models learn from realised costs."
 
 
@@ -63,6 +65,7 @@ class TableReader(ABC):
             if samples.times is not None:
                 order = order[np.argsort(samples.times[order], kind="stable")]
             samples = samples.take(order)
+            self.notes += oddities(samples) if self.needed is None else ()
         return replace(samples, unit=self.options.unit, notes=tuple(self.notes))
 
     cost_names: Names
@@ -200,7 +203,8 @@ class TableReader(ABC):
         if problem.n_costs != len(self.cost_names):
             raise InputError(
                 f"the table has {len(self.cost_names)} costs, {listed(self.cost_names)}, and the problem of "
-                f"{self.file.path} has {problem.n_costs}. --costs must select one column for each."
+                f"{self.file.path} has {problem.n_costs}. --costs must select one column for each. "
+                f"{'' if self.options.items else ONE_LINE_PER_ITEM}".rstrip()
             )
         if not self.options.known:
             return problem
