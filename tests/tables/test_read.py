@@ -203,6 +203,19 @@ def test_keys_that_are_dates_are_the_time_unless_rows_are_shuffled():
     assert "Rows are shuffled, although 'day' has dates: --time 'day'" in read(WIDE).notes[0]
 
 
+def test_marks_of_gaps_and_changes_of_unit_are_said():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(1, 9, 60)
+    table = {"day": np.arange(60), "fine": x, "share": np.arange(60) % 2, "tail": rng.lognormal(0, 2, 60)}
+    table |= {"mark": np.where(np.arange(60) % 20 == 3, -9999.0, x), "unit": x * np.where(np.arange(60) < 30, 1, 1000)}
+    table |= {"cost_a": x + 1, "cost_b": np.where(np.arange(60) > 57, 999_999.0, x)}
+    notes = read(table, rows="day").notes
+    assert [note.partition(":")[0] for note in notes] == ["'mark'", "'unit'", "the costs"]
+    assert "-9999 occurs 3 times, far from all other values" in notes[0]
+    assert "before day 30 and " in notes[1]
+    assert "999999 occurs 2 times" in notes[2]
+
+
 def test_times_that_exclude_each_other_or_are_none():
     with pytest.raises(InputError, match="--time must be a name; got ''"):
         TableOptions.of({}, time="")

@@ -222,8 +222,9 @@ class TableReader(ABC):
         costs = samples.costs[~none]
         if none.all() and whole:
             raise InputError(NO_COSTS)
-        if none.any():
+        if none.any() and whole:
             self.notes.append(f"{int(none.sum()):,} of {len(none):,} rows have no costs yet, and are left out.")
+        if none.any():
             samples = samples.take(~none)
         self.finite(costs, "costs", samples)
         return samples
