@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -62,7 +62,7 @@ class FittedTable:
             "cost_names": list(samples.cost_names),
             "rows": self.n_rows,
             "problem": problem,
-            "table": options.as_dict(),
+            "table": self.model.options,
             "notes": list(choice.prepared.notes_),
         }
         if len(samples) == self.n_rows:
@@ -115,6 +115,7 @@ def fit_in_blocks(
     samples = part.read(options, file, as_listed=blocks.items(), whole=False)
     if not len(samples):
         raise InputError(NO_COSTS)
+    blocks = replace(blocks, options=samples.timed(options))
     choosing: dict[str, Any] = {"categories": options.categories, "in_blocks": True}
     choice = kept.choice(
         samples, choosing, lambda: choose(samples, gap=as_gap(gap, samples.times), jobs=jobs, **choosing, **settings)

@@ -170,9 +170,9 @@ class TableReader(ABC):
         return times
 
     def _keys_in_time(self) -> str | None:
-        """Return the column of the keys if they are dates, unless rows are in no order, or held out by groups."""
+        """Return the column of the keys of training rows if they are dates, unless they are shuffled, or in groups."""
         options = self.options
-        if options.shuffle or options.groups:
+        if options.shuffle or options.groups or self.needed is not None:
             return None
         if options.rows in self.table.names and are_dates(self.raw(options.rows)):
             self.notes.append(
@@ -180,7 +180,7 @@ class TableReader(ABC):
                 "--shuffle tests on random rows."
             )
             return options.rows
-        dated = [name for name in self.given if self.needed is None and are_dates(self.raw(name))]
+        dated = [name for name in self.given if are_dates(self.raw(name))]
         if dated:
             self.notes.append(
                 f"Rows are shuffled, although {dated[0]!r} has dates: --time {dated[0]!r} tests on what came later."
