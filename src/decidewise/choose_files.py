@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_integer, as_number, listed
+from decidewise.checks import FloatArray, as_integer, as_number
+from decidewise.data.tables import check_columns_in_time, check_items_in_time
 from decidewise.decide_files import StreamedRegret, problem_of, regret_sums
 from decidewise.evaluate import Hindsight
 from decidewise.models.generalized_linear import GeneralizedLinear
@@ -25,7 +26,6 @@ from decidewise.models.wise_regressor import WiseRegressor
 from decidewise.problems.base import Problem, as_problem
 from decidewise.runtime.library_threads import one_library_thread
 from decidewise.streams.files import FileRows
-from decidewise.streams.keys import own_order
 from decidewise.streams.rows import Rows, RowSource
 from decidewise.streams.tree import Sums
 
@@ -119,12 +119,11 @@ def choose_files(
         block_rows=block_rows,
     )
     source.description = "choose_files"
-    names = source.columns.item_names
-    if items is not None and as_problem(problem).in_time and own_order(np.array(names)) is None:
-        raise ValueError(
-            f"{problem!r} takes the order of its costs for that of time, and {items!r} has names, {listed(names)}, "
-            "which have no order of their own. Number them in the order of time."
-        )
+    as_problem(problem)
+    if items is None:
+        check_columns_in_time(problem, source.columns.costs, costs)
+    else:
+        check_items_in_time(problem, items, source.columns.item_names, "Number them in the order of time.")
     return choose_rows(problem, source, exponents, alphas, folds=folds, rows_together=rows_together)
 
 

@@ -79,6 +79,11 @@ def test_periods_of_a_store_are_in_the_order_of_time(long):
         read(named, battery)
     order = ["day", "evening", "night"]
     assert list(read(named, battery, item_order=order).cost_names) == order
+    wide = {"x": [1.0], "c_2": [1.0], "c_10": [2.0], "c_1": [3.0]}
+    with pytest.raises(ValueError, match="the table has 'c_2', 'c_10', 'c_1' in another order"):
+        read_table(wide, problem=battery, features="x", costs="c_*")
+    columns = ["c_1", "c_2", "c_10"]
+    assert read_table(wide, problem=battery, features="x", costs=columns).costs.tolist() == [[3.0, 1.0, 2.0]]
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "arrow", "feather", "polars", "arrow table", "dictionary"])

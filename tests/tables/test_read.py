@@ -186,7 +186,7 @@ def test_a_store_needs_the_order_of_its_periods(tmp_path):
         read(LONG, file, rows="day", items="item")
     assert read(LONG, file, rows="day", items="item", item_order=["b", "a"]).cost_names == ("b", "a")
     wide = {"x": [1.0, 2.0], "cost_10": [1.0, 2.0], "cost_9": [3.0, 4.0]}
-    with pytest.raises(InputError, match="has 'cost_10', 'cost_9' in another order"):
+    with pytest.raises(ValueError, match="has 'cost_10', 'cost_9' in another order"):
         read(wide, file)
     named = TableOptions(costs=("cost_9", "cost_10"))
     assert read_samples(NamedColumns.of(wide), named, file).costs[0].tolist() == [3.0, 1.0]

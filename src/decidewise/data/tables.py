@@ -84,7 +84,8 @@ def read_table(
     if items is None:
         return _read_wide(table, problem, costs, features, rows, item_order)
     layout = LongLayout.of(table, rows, items, None if item_order is None else [str(item) for item in item_order])
-    check_in_time(problem, layout, "item_order")
+    if not layout.is_ordered:
+        check_items_in_time(problem, items, layout.items, "Pass them in the order of time: item_order.")
     cost = table.one(costs, argument="costs")
     names = _names_of_features(table, features)
     _check_width(problem, len(layout.items), f"the column {items!r} has {len(layout.items)} items")
@@ -155,6 +156,7 @@ def _read_wide(
         raise ValueError("item_order is for long tables; list the columns of the costs in their order instead.")
     columns = table.matching(costs, argument="costs")
     _check_width(problem, len(columns), f"costs={costs!r} selects {len(columns)} columns, {listed(columns)}")
+    check_columns_in_time(problem, columns, costs)
     keys = _row_keys(table, rows)
     items = pattern_parts(columns, costs) if isinstance(features, Mapping) else tuple(columns)
     X, names, items = _wide_features(table, features, items)
@@ -294,12 +296,23 @@ class LongLayout:
         return f"{self.titles[0]} {self.rows[row]}, {self.titles[1]} {self.items[item]}"
 
 
-def check_in_time(problem: Problem | None, layout: LongLayout, argument: str) -> None:
-    """Raise if the order of the items is not known, and the problem takes it for that of time."""
-    if problem is not None and problem.in_time and not layout.is_ordered:
+def check_items_in_time(problem: Problem, title: str, items: Sequence[str], how: str) -> None:
+    """Raise if items have no order of their own, and the problem takes theirs for that of time."""
+    if problem.in_time and own_order(np.array(items)) is None:
         raise ValueError(
-            f"{problem!r} takes the order of its costs for that of time, and {layout.titles[1]!r} has names, "
-            f"{listed(layout.items)}, which have no order of their own. Name them in the order of time: {argument}."
+            f"{problem!r} takes the order of its costs for that of time, and {title!r} has names, {listed(items)}, "
+            f"which have no order of their own. {how}"
+        )
+
+
+def check_columns_in_time(problem: Problem, columns: Sequence[str], pattern: Any) -> None:
+    """Raise if a pattern selects columns in another order than their own, and the problem takes it for that of time."""
+    parts = pattern_parts(columns, pattern)
+    order = own_order(np.array(parts)) if problem.in_time and parts != tuple(columns) else None
+    if order is not None and (order != np.arange(len(order))).any():
+        raise ValueError(
+            f"{problem!r} takes the order of its costs for that of time, and the table has {listed(columns)} in "
+            "another order. Name each of these columns, in the order of time."
         )
 
 

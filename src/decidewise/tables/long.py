@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from decidewise.checks import FloatArray, listed, nearest_names
-from decidewise.data.tables import LongLayout, check_in_time
+from decidewise.data.tables import LongLayout, check_items_in_time
 from decidewise.errors import InputError
 from decidewise.problems import Problem
 from decidewise.streams.keys import own_order
@@ -81,11 +81,14 @@ class LongReader(TableReader):
     def problem(self) -> Problem | None:
         """Return the problem of the samples; raise if its costs must be in an order that is not known."""
         problem = super().problem()
-        check_in_time(problem, self.layout, "--item-order first,second,...")
         if not self.layout.is_ordered:
+            title = self.layout.titles[1]
+            if problem is not None:
+                how = "Name them in the order of time: --item-order first,second,..."
+                check_items_in_time(problem, title, self.cost_names, how)
             self.notes.append(
-                f"The costs are in the order in which the table lists {self.layout.titles[1]!r} first: "
-                f"{listed(self.cost_names)}. --item-order names another."
+                f"The costs are in the order in which the table lists {title!r} first: {listed(self.cost_names)}. "
+                "--item-order names another."
             )
         return problem
 

@@ -40,13 +40,15 @@ def marks(values: FloatArray) -> Iterator[tuple[float, int]]:
     >>> list(marks(np.array([*np.arange(50.0), -9999.0, -9999.0, 80.0])))
     [(-9999.0, 2)]
     """
-    distinct, counts = np.unique(values[np.isfinite(values)], return_counts=True)
-    if len(distinct) < _FEWEST_VALUES:
-        return
-    width = distinct[-2] - distinct[1]
-    for end, next_to_it in ((0, 1), (-1, -2)):
-        if counts[end] > 1 and abs(distinct[end] - distinct[next_to_it]) > width:
-            yield float(distinct[end]), int(counts[end])
+    known = values[np.isfinite(values)]
+    for end in (known, -known):  # a mark is the lowest of these
+        mark = end.min(initial=np.inf)
+        rest = end[end > mark]
+        n = len(end) - len(rest)
+        if n > 1 and len(rest) > 1:
+            width = rest[rest < rest.max()].max(initial=rest.min()) - rest.min()  # without a mark at the other end
+            if rest.min() - mark > width and len(np.unique(rest)) >= _FEWEST_VALUES:
+                yield float(mark if end is known else -mark), n
 
 
 def change_of_unit(by_row: FloatArray) -> tuple[int, float, float] | None:
@@ -55,9 +57,7 @@ def change_of_unit(by_row: FloatArray) -> tuple[int, float, float] | None:
     >>> change_of_unit(np.concatenate([np.arange(1.0, 9.0), 1000 * np.arange(1.0, 9.0)])[:, np.newaxis])
     (8, 4.5, 4500.0)
     """
-    sizes = np.zeros(len(by_row))
-    some = np.isfinite(by_row).any(axis=1)
-    sizes[some] = np.nanmedian(np.abs(by_row[some]), axis=1)
+    sizes = np.nansum(np.abs(by_row) / by_row.shape[1], axis=1)
     rows = np.flatnonzero((sizes > 0) & np.isfinite(sizes))
     n = len(rows)
     if n < 2 * _FEWEST_ROWS:
@@ -71,4 +71,4 @@ def change_of_unit(by_row: FloatArray) -> tuple[int, float, float] | None:
     low, high = sorted((before, after), key=np.median)
     if np.median(high) - np.median(low) < _SMALLEST or np.quantile(low, 1 - _OVERLAP) > np.quantile(high, _OVERLAP):
         return None
-    return int(rows[place]), float(10 ** np.median(before)), float(10 ** np.median(after))
+    return int(rows[place]), float(np.median(sizes[rows[:place]])), float(np.median(sizes[rows[place:]]))

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from decidewise.checks import FloatArray, listed, nearest_names
+from decidewise.data.tables import check_columns_in_time
 from decidewise.errors import InputError
 from decidewise.problems import Problem
-from decidewise.streams.keys import own_order
 from decidewise.tables.options import Names
 from decidewise.tables.raw_values import as_numbers
 from decidewise.tables.reader import ONE_LINE_PER_ITEM, TableReader
@@ -158,13 +158,8 @@ class WideReader(TableReader):
     def problem(self) -> Problem | None:
         """Return the problem of the samples; raise if a pattern selects costs in another order than time's."""
         problem = super().problem()
-        if problem is not None and problem.in_time and self.like is None and list(self.cost_names) != self.columns:
-            order = own_order(np.array(self.cost_names))
-            if order is not None and (order != np.arange(len(order))).any():
-                raise InputError(
-                    f"--costs: {problem!r} takes the order of its costs for that of time, and the table has "
-                    f"{listed(self.columns)} in another order. Name each column, in the order of time."
-                )
+        if problem is not None and self.like is None:
+            check_columns_in_time(problem, self.columns, self.pattern[0] if len(self.pattern) == 1 else self.pattern)
         return problem
 
     def by_row(self, name: str) -> Raw:
