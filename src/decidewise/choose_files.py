@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from decidewise.checks import FloatArray, as_integer, as_number
+from decidewise.data.tables import check_columns_in_time, check_items_in_time
 from decidewise.decide_files import StreamedRegret, problem_of, regret_sums
 from decidewise.evaluate import Hindsight
 from decidewise.models.generalized_linear import GeneralizedLinear
@@ -118,6 +119,11 @@ def choose_files(
         block_rows=block_rows,
     )
     source.description = "choose_files"
+    as_problem(problem)
+    if items is None:
+        check_columns_in_time(problem, source.columns.costs, costs)
+    else:
+        check_items_in_time(problem, items, source.columns.item_names, "Number them in the order of time.")
     return choose_rows(problem, source, exponents, alphas, folds=folds, rows_together=rows_together)
 
 

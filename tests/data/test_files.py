@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from decidewise.data import read_table
+from decidewise.data.file_blocks import FileBlocks
 from decidewise.data.files import read_files
 from decidewise.data.write_table import write_table
 from decidewise.errors import InputError
@@ -17,11 +18,33 @@ TEXT = "day,größe,cost\n2026-01-01,a,1.5\n2026-01-02,,2.5\n"
 
 def test_a_table_of_a_spreadsheet_of_another_country(tmp_path):
     (tmp_path / "t.csv").write_bytes(TEXT.replace(",", ";").replace(".", ",").encode("latin-1"))
-    table = read_files(tmp_path / "t.csv", separator=";", decimal=",", encoding="latin-1")
+    table = read_files(tmp_path / "t.csv", decimal=",", encoding="latin-1")
     assert table.column_names == ["day", "größe", "cost"]
     assert table["cost"].to_pylist() == [1.5, 2.5]
     assert table["größe"].to_pylist() == ["a", None]
     assert pa.types.is_date(table.schema.field("day").type)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz"])
+def test_what_separates_columns_is_seen_in_the_first_line(tmp_path, name, separator):
+    text = "day,größe; in cm,cost\n1,a,2\n".replace(",", separator) if separator != ";" else "a;b, c;d\n1;a;2\n"
+    content = text.encode()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    assert [column.to_pylist() for column in read_files(tmp_path / name).columns] == [[1], ["a"], [2]]
+    [block] = FileBlocks(tmp_path / name)
+    assert block.table.num_columns == 3
+
+
+def test_text_is_no_formula_of_a_spreadsheet(tmp_path):
+    texts = ["=1+1", "+cmd", "-2", "@sum(a)", "\tx", "a=b", "-1e3", "-1e3x"]
+    write_table([{"=day": texts, "x": -np.arange(8.0)}], tmp_path / "t.csv")
+    table = read_files(tmp_path / "t.csv")
+    safe = ["'=1+1", "'+cmd", "-2", "'@sum(a)", "'\tx", "a=b", "-1e3", "'-1e3x"]
+    assert (table.column_names, table["'=day"].to_pylist()) == (["'=day", "x"], safe)
+    assert table["x"].to_pylist() == [-float(k) for k in range(8)]
+    write_table([{"=day": texts}], tmp_path / "t.parquet")
+    assert read_files(tmp_path / "t.parquet")["=day"].to_pylist() == texts
 
 
 def test_utf_16_if_it_is_named(tmp_path):

@@ -11,14 +11,14 @@ from pyarrow import csv, feather, parquet
 from decidewise import GeneralizedLinear, WiseRegressor
 from decidewise.data import Dataset, read_features, read_table
 from decidewise.data import columns as columns_module
-from decidewise.problems import TopK
+from decidewise.problems import Storage, TopK
 
-DAYS, HOURS = ["2024-01-02", "2024-01-01", "2024-01-03"], ["9", "8", "10"]
+DAYS, HOURS = ["2024-01-02", "2024-01-01", "2024-01-03"], ["8", "9", "10"]
 
 
 @pytest.fixture
 def long():
-    """Lines in order, as a frame; day 0 lists the hours in the order 9, 8, 10."""
+    """Lines in order, as a frame."""
     rng = np.random.default_rng(0)
     pairs = pd.MultiIndex.from_product([DAYS, [int(hour) for hour in HOURS]], names=["day", "hour"]).to_frame(
         index=False
@@ -42,12 +42,48 @@ def test_a_long_table_is_read_by_keys_in_whatever_order_its_lines_come(long, pro
     assert (list(data.row_names), data.cost_names, data.feature_names) == (DAYS, tuple(HOURS), ("x_load", "x_wind"))
     np.testing.assert_array_equal(data.costs, long["price"].to_numpy().reshape(3, 3))
     np.testing.assert_array_equal(data.X, long[["x_load", "x_wind"]].to_numpy().reshape(3, 3, 2))
-    # Lines in another order: the first sample gives the order of the items, unless it is given.
     shuffled = long.sample(frac=1, random_state=0)
-    again = read(shuffled, problem, item_order=[9, 8, 10])
-    place = [list(again.row_names).index(day) for day in DAYS]
-    np.testing.assert_array_equal(again.costs[place], data.costs)
-    np.testing.assert_array_equal(again.X[place], data.X)
+    for options, order in (({}, [0, 1, 2]), ({"item_order": [9, 8, 10]}, [1, 0, 2])):
+        again = read(shuffled, problem, **options)
+        place = [list(again.row_names).index(day) for day in DAYS]
+        np.testing.assert_array_equal(again.costs[place], data.costs[:, order])
+        np.testing.assert_array_equal(again.X[place], data.X[:, order])
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ([10, 9, 8], ["8", "9", "10"]),
+        ([1.5, -2.0, 0.5], ["-2.0", "0.5", "1.5"]),
+        (["10", "9", "8.5"], ["8.5", "9", "10"]),
+        (["h10", "h9", "h8"], ["h8", "h9", "h10"]),
+        (["13:00", "01:00", "09:30"], ["01:00", "09:30", "13:00"]),
+        (["1/2/2026 1:00 PM", "1/2/2026 12:30 AM", "1/10/2026 1:00 AM"], [1, 0, 2]),
+        (["2026-01-01T00:00+01:00", "2025-12-31T22:00Z", "2026-01-01 00:00"], [1, 0, 2]),
+        (["south", "east", "north"], ["south", "east", "north"]),
+        (["a1", "b2", "a3"], ["a1", "b2", "a3"]),
+    ],
+)
+def test_keys_of_items_are_in_their_own_order(long, problem, keys, expected):
+    table = long.assign(hour=np.tile(np.array(keys), 3)).sort_values("day", ascending=False)
+    names = [keys[entry] if isinstance(entry, int) else entry for entry in expected]
+    assert list(read(table, problem).cost_names) == names
+
+
+def test_periods_of_a_store_are_in_the_order_of_time(long):
+    battery = Storage(3, power=1.0, energy=1.0)
+    named = long.assign(hour=np.tile(["night", "day", "evening"], 3))
+    with pytest.raises(
+        ValueError, match="'hour' has names, 'night', 'day', 'evening', which have no order of their own"
+    ):
+        read(named, battery)
+    order = ["day", "evening", "night"]
+    assert list(read(named, battery, item_order=order).cost_names) == order
+    wide = {"x": [1.0], "c_2": [1.0], "c_10": [2.0], "c_1": [3.0]}
+    with pytest.raises(ValueError, match="the table has 'c_2', 'c_10', 'c_1' in another order"):
+        read_table(wide, problem=battery, features="x", costs="c_*")
+    columns = ["c_1", "c_2", "c_10"]
+    assert read_table(wide, problem=battery, features="x", costs=columns).costs.tolist() == [[3.0, 1.0, 2.0]]
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "arrow", "feather", "polars", "arrow table", "dictionary"])
@@ -110,7 +146,7 @@ def test_new_rows_are_read_in_the_order_of_the_training_items(long, problem):
     np.testing.assert_array_equal(X[::-1], train.X)
     model = WiseRegressor(GeneralizedLinear(per_item="intercept")).fit(train.X, train.costs)
     assert model.predict(X).shape == (3, 3)
-    with pytest.raises(ValueError, match=r"hour '11' is not among the 3 known items, '9', '8', '10'"):
+    with pytest.raises(ValueError, match=r"hour '11' is not among the 3 known items, '8', '9', '10'"):
         read_features(new.assign(hour=new["hour"] + (new["hour"] == 10)), train, rows="day", items="hour")
     with pytest.raises(ValueError, match="day 2024-01-03, hour 10 is missing in the table"):
         read_features(new.iloc[1:], train, rows="day", items="hour")
@@ -137,11 +173,11 @@ def spoilt(long, column, value):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda t: t.drop(index=4), "day 2024-01-01, hour 8 is missing in the table .1 such pairs"),
+        (lambda t: t.drop(index=4), "day 2024-01-01, hour 9 is missing in the table .1 such pairs"),
         (lambda t: t.iloc[[0, 1, 2, 3, 4, 5, 5, 7, 8]], "day 2024-01-01, hour 10 is more than once"),
-        (lambda t: t.drop(index=0), "day 2024-01-02, hour 9 is missing"),
-        (lambda t: spoilt(t, "price", np.nan), "day 2024-01-01, hour 8, column 'price' has no value, or NaN"),
-        (lambda t: spoilt(t, "x_wind", np.inf), "day 2024-01-01, hour 8, column 'x_wind' has .inf"),
+        (lambda t: t.drop(index=0), "day 2024-01-02, hour 8 is missing"),
+        (lambda t: spoilt(t, "price", np.nan), "day 2024-01-01, hour 9, column 'price' has no value, or NaN"),
+        (lambda t: spoilt(t, "x_wind", np.inf), "day 2024-01-01, hour 9, column 'x_wind' has .inf"),
         (lambda t: spoilt(t, "day", None), "column 'day' has no key in row 4"),
         (lambda t: t.rename(columns={"price": "prize"}), "no column 'price'. Do you mean 'prize'"),
         (lambda t: t[t["hour"] > 8], "the column 'hour' has 2 items, and TopK has 3 costs"),

@@ -138,6 +138,9 @@ class OfTables:
     def predict_samples(self, samples):
         return MODEL.predict(samples.X)
 
+    def warnings(self, samples):
+        return [f"{len(samples.X)} values far out of range."]
+
     def decide_samples(self, samples):
         decisions = decide(MODEL, samples.problem, samples.X)
         return SimpleNamespace(decisions=decisions, objective=decisions.sum(axis=1))
@@ -149,13 +152,16 @@ def test_models_of_tables_get_the_whole_table(served, top_two):
         found = client.post("/decide", {"rows": rows}).json
         np.testing.assert_array_equal(found["decisions"], decide(MODEL, top_two.build(), X[:3]))
         assert found["rows"] == ["2026-01-01", "2026-01-02", "2026-01-03"]
+        assert found["warnings"] == ["3 values far out of range."]
         found = client.post("/predict", {"rows": rows}).json
         np.testing.assert_array_equal(found["costs"], MODEL.predict(X[:3]))
         described = client.get("/openapi.json").json["paths"]["/predict"]["post"]["requestBody"]["content"]
         record = described["application/json"]["schema"]["properties"]["rows"]["items"]
         assert record["required"] == ["day", "hour", "heat", "wind"]
         assert "reads tables" in client.post("/predict", {"X": X.tolist()}).json["error"]
-        assert read_arrow(client.post("/predict", {"rows": rows}, accept=ARROW))["row"] == found["rows"]
+        reply = client.post("/predict", {"rows": rows}, accept=ARROW)
+        assert read_arrow(reply)["row"] == found["rows"]
+        assert pa.ipc.open_stream(reply.content).schema.metadata[b"warnings"].decode() == found["warnings"][0]
 
 
 BODIES = {
@@ -396,6 +402,8 @@ def test_the_command_serves_until_it_is_stopped(tmp_path, top_two):
         (["model.dw", "--problem", "none.toml"], "cannot read the problem none.toml"),
         (["model.dw", "--token", "a\nb"], "the token must be printable"),
         (["model.dw", "--host", "no such host"], "."),
+        (["model.dw", "--max-megabytes", "inf"], "--max-megabytes must be a number above 0; got --max-megabytes=inf"),
+        (["model.dw", "--seconds", "inf"], "seconds must be a number above 0"),
     ],
 )
 def test_bad_commands_are_one_line(arguments, words, tmp_path, monkeypatch):

@@ -159,6 +159,21 @@ def test_new_names_are_said_and_decided(folder, model, tmp_path):
     assert "'kind': 'never' not seen in training" in result.stderr
 
 
+def test_numbers_far_out_of_range_are_said_by_commands_and_the_server(folder, model, tmp_path):
+    from decidewise.server.bodies import Body  # noqa: PLC0415
+    from decidewise.server.service import Service  # noqa: PLC0415
+
+    (tmp_path / "new.csv").write_text("x,kind,day\n5000,u,2026-03-01\n")
+    said = "'x': 1 value far out of the range of training ("
+    for call in (["predict"], ["predict", "--stream"], ["decide", "-p", folder / "problem.toml", "--json"]):
+        result = run(call[0], model, tmp_path / "new.csv", *call[1:])
+        assert result.stderr.startswith(said)
+    assert "warning" not in result.stdout
+    columns = {"x": np.array([5000.0]), "kind": np.array(["u"]), "day": np.array(["2026-03-01"])}
+    [warning] = Service(load_model(model), read_model_summary(model)).predict(Body(1, None, columns)).warnings
+    assert warning.startswith(said)
+
+
 def test_the_server_answers_as_the_command_does(folder, model):
     """A model file of `fit` behind HTTP: rows by name, as JSON brings them."""
     from decidewise.server.bodies import Body  # noqa: PLC0415

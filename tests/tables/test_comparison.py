@@ -12,7 +12,7 @@ from decidewise.problems import KnownCosts, TopK
 from decidewise.tables import comparison
 from decidewise.tables.comparison import choose, compare_table, share_saved
 from decidewise.tables.headline import headline
-from decidewise.tables.health import health
+from decidewise.tables.health import alarms, health
 from decidewise.tables.held_out import as_gap, hold_out
 from decidewise.tables.samples import TableSamples
 from decidewise.tables.savings import by_item, by_kind_of_row, extreme_rows
@@ -188,6 +188,21 @@ def test_sick_data_is_noticed():
     assert "'leak'" in found["costs among the features"].found
     assert "'a' of 2026-01-04" in found["outliers"].found
     assert "'x'" in found["drift of the features"].found
+
+
+def test_what_makes_a_result_doubtful_is_said_with_it():
+    samples = make_samples(noise=0.3)
+    samples.lines["x"][36:] += 9
+    samples.lines["spike"] = np.where(np.arange(N) == 3, 1e6, samples.lines["y"])  # a shared outlier is no leak
+    samples.costs[3, 0] = 1e6
+    found = compare_table(samples)
+    assert not headline(found).startswith("Leak?")
+    said = " ".join(alarms(found))
+    assert "Look at outliers: 3 costs" in said
+    assert "Look at drift of the features: the mean of 'x' moved" in said
+    samples.lines["hint"] = 3 + 1.19 * samples.costs[:, 1]
+    leaked = headline(compare_table(samples))
+    assert leaked.startswith("Leak? 'hint' all but equals a cost of the same row. Unless known when deciding")
 
 
 @pytest.mark.parametrize("unit", [1e-250, 1e250])

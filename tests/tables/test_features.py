@@ -10,6 +10,8 @@ import pytest
 
 from decidewise.errors import InputError
 from decidewise.tables.features import TableFeatures
+from decidewise.tables.raw_values import as_numbers
+from decidewise.tables.unfamiliar import Unfamiliar
 
 DAYS = np.datetime64("2024-01-01") + np.arange(800)  # a Monday
 
@@ -35,9 +37,17 @@ def test_names_are_compared_with_the_most_frequent_one():
     assert fitted.feature_names_ == ("k = c",)  # "a" was seen once
     np.testing.assert_array_equal(fitted.transform({"k": np.array(["c", "a", "new"])})[:, 0], [1, 0, 0])
     assert "1 rare name" in fitted.notes_[0]
-    assert fitted.new_names(fitted.unseen({"k": np.array(["c", "new"])})) == [
-        "'k': 'new' not seen in training, treated as 'b'."
-    ]
+    unfamiliar = Unfamiliar.of(fitted, {"k": np.array(["c", "new"])})
+    assert unfamiliar.sentences(fitted) == ["'k': 'new' not seen in training, treated as 'b'."]
+
+
+def test_numbers_far_out_of_the_range_of_training_are_said():
+    fitted = prepared({"x": [0.0, 12.4, np.nan], "y": [1.0, 2.0, 3.0]})
+    unfamiliar = Unfamiliar()
+    for x in ([13.0, np.nan, 24.7], [12_400.0, 30.0], [-9999.0]):
+        unfamiliar.add(Unfamiliar.of(fitted, {"x": np.array(x), "y": np.full(len(x), 2.5)}))
+    said = "'x': 3 values far out of the range of training (0 to 12.4): -9999 to 12400. Is the unit the same?"
+    assert unfamiliar.sentences(fitted) == [said]
 
 
 def test_one_hot_equals_that_of_pandas():
@@ -54,6 +64,29 @@ def test_many_names_are_cut_off_and_said():
     fitted = prepared({"k": np.repeat([f"n{i:03d}" for i in range(100)], 3)})
     assert len(fitted.feature_names_) == 30
     assert "69 rare names" in fitted.notes_[0]
+
+
+def test_almost_as_many_names_as_rows_are_left_out_unless_they_are_wanted():
+    values = np.array([f"n{row % 60}" for row in range(100)])
+    with pytest.raises(InputError, match="left out, since it has 60 names in 100 rows; --categories 'k' keeps"):
+        prepared({"k": values})
+    assert len(prepared({"k": values}, categories=["k"]).feature_names_) == 30
+
+
+@pytest.mark.parametrize(
+    "text", ["85,239", "€ 12.5", "1 234,5", "1.234.567", "12,5", "$1,200.50", "-3,000", "12 EUR", "7 %", "1\u202f234"]
+)
+def test_numbers_with_separators_or_a_currency_are_no_names(text):
+    for values in ([text] * 3 + [""] + ["5"] * 3, [text, "85,240", "85,241", "n.a."]):
+        with pytest.raises(InputError, match=r"column 'x' has numbers as text, such as .* in row 1 .*--categories 'x'"):
+            prepared({"x": np.array(values, dtype=object)})
+    with pytest.raises(InputError, match=r"Write numbers like 1234.5, without thousands separators"):
+        as_numbers(np.array([1.0, text], dtype=object), "x")
+
+
+@pytest.mark.parametrize("text", ["SKU 123", "1,23,4", "12:30", "3 apples", "A1", "2026-01"])
+def test_names_with_digits_are_names(text):
+    assert prepared({"x": [text, text, "b", "b", "b"]}).feature_names_ == (f"x = {text}",)
 
 
 def test_gaps_among_names_are_a_name():
@@ -167,7 +200,19 @@ def test_what_is_fitted_is_json():
 
 
 @pytest.mark.parametrize(
-    "change", [{"fill": "1"}, {"kind": "names"}, {"kind": "code"}, {"more": 1}, {"gaps": 1}, {"name": 3}]
+    "change",
+    [
+        {"fill": "1"},
+        {"kind": "names"},
+        {"kind": "code"},
+        {"more": 1},
+        {"gaps": 1},
+        {"name": 3},
+        {"low": 3.0},
+        {"high": np.inf},
+        {"low": np.nan},
+        {"high": 2},
+    ],
 )
 def test_what_a_file_may_have_made_of_it_is_refused(change):
     fitted = prepared({"x": [1.0, np.nan, 2.0]})

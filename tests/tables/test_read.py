@@ -117,7 +117,7 @@ def test_rows_without_any_costs_are_left_out_and_said():
     table = WIDE | {"cost_a": [np.nan, 1.5, 2.5], "cost_b": [np.nan, 11.0, 22.0]}
     samples = read(table)
     assert len(samples) == 2
-    assert samples.notes == ("1 of 3 rows have no costs yet, and are left out.",)
+    assert samples.notes[-1] == "1 of 3 rows have no costs yet, and are left out."
 
 
 def test_new_rows_keep_their_order_and_need_no_costs():
@@ -129,8 +129,9 @@ def test_new_rows_keep_their_order_and_need_no_costs():
 
 def test_taking_rows_takes_their_items_too():
     samples = read(LONG, rows="day", items="item").take([1])
-    np.testing.assert_array_equal(samples.lines["load"], [12.0, 11.0])  # items in the order of the first sample
+    np.testing.assert_array_equal(samples.lines["load"], [22.0, 21.0])  # items in the order of the first sample
     assert samples.cost_names == ("b", "a")
+    assert samples.notes[0].startswith("The costs are in the order in which the table lists 'item' first: 'b', 'a'.")
 
 
 def test_options_of_a_command_come_before_those_of_the_file():
@@ -152,5 +153,73 @@ def test_days_and_hours_of_a_column_of_times():
     table = {"time": times[::-1], "x": np.arange(48.0), "cost": np.arange(100.0, 148.0)}
     samples = read(table, rows="time.date", items="time.hour", time="time.date")
     assert (samples.title, samples.costs.shape, list(samples.lines)) == ("day", (2, 24), ["time", "x"])
-    assert samples.cost_names[:2] == ("23", "22")  # the order of the first sample
-    np.testing.assert_array_equal(samples.costs[0], np.arange(124.0, 148.0))
+    assert samples.cost_names == tuple(map(str, range(24)))
+    np.testing.assert_array_equal(samples.costs[0], np.arange(147.0, 123.0, -1))
+
+
+@pytest.mark.parametrize("keys", ["numbers", "dates", "names"])
+def test_shuffled_lines_of_a_long_table_change_nothing(keys):
+    rng = np.random.default_rng(0)
+    days = np.repeat(np.arange(12), 11)
+    made = {
+        "numbers": days,
+        "dates": np.datetime64("2026-01-01") + days,
+        "names": np.array([f"d{day}" for day in days]),
+    }
+    table = {"day": made[keys], "hour": np.tile(np.arange(11).astype(str), 12), "x": rng.normal(size=132)}
+    table["cost"] = rng.normal(size=132)
+    order = rng.permutation(132)
+    found = [read(some, rows="day", items="hour") for some in (table, {k: v[order] for k, v in table.items()})]
+    for part in ("costs", "keys", "times"):
+        np.testing.assert_array_equal(getattr(found[0], part), getattr(found[1], part))
+    np.testing.assert_array_equal(found[0].lines["x"], found[1].lines["x"])
+    assert found[0].cost_names == found[1].cost_names == tuple(map(str, range(11)))
+    np.testing.assert_array_equal(found[0].costs, table["cost"].reshape(12, 11))
+
+
+STORE = 'kind = "storage"\nperiods = 2\npower = 1\nenergy = 1\n'
+
+
+def test_a_store_needs_the_order_of_its_periods(tmp_path):
+    file = problem(tmp_path, STORE)
+    with pytest.raises(ValueError, match="--item-order first,second"):
+        read(LONG, file, rows="day", items="item")
+    assert read(LONG, file, rows="day", items="item", item_order=["b", "a"]).cost_names == ("b", "a")
+    wide = {"x": [1.0, 2.0], "cost_10": [1.0, 2.0], "cost_9": [3.0, 4.0]}
+    with pytest.raises(ValueError, match="has 'cost_10', 'cost_9' in another order"):
+        read(wide, file)
+    named = TableOptions(costs=("cost_9", "cost_10"))
+    assert read_samples(NamedColumns.of(wide), named, file).costs[0].tolist() == [3.0, 1.0]
+
+
+def test_keys_that_are_dates_are_the_time_unless_rows_are_shuffled():
+    day = np.array(["2026-01-03", "2026-01-01", "2026-01-02"])
+    samples = read(WIDE | {"day": day}, rows="day")
+    assert samples.costs[:, 0].tolist() == [1.5, 2.5, 3.5]
+    assert "in the order of 'day', which has dates" in samples.notes[0]
+    assert read(WIDE, rows="day", groups="k").times is None
+    shuffled = read(WIDE, rows="day", shuffle=True)
+    assert (shuffled.times, shuffled.notes) == (None, ())
+    assert "Rows are shuffled, although 'day' has dates: --time 'day'" in read(WIDE).notes[0]
+
+
+def test_marks_of_gaps_and_changes_of_unit_are_said():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(1, 9, 60)
+    table = {"day": np.arange(60), "fine": x, "share": np.arange(60) % 2, "tail": rng.lognormal(0, 2, 60)}
+    table |= {"mark": np.where(np.arange(60) % 20 == 3, -9999.0, x), "unit": x * np.where(np.arange(60) < 30, 1, 1000)}
+    table |= {"cost_a": x + 1, "cost_b": np.where(np.arange(60) > 57, 999_999.0, x)}
+    notes = read(table, rows="day").notes
+    assert [note.partition(":")[0] for note in notes] == ["'mark'", "'unit'", "the costs"]
+    assert "-9999 occurs 3 times, far from all other values" in notes[0]
+    assert "before day 30 and " in notes[1]
+    assert "999999 occurs 2 times" in notes[2]
+
+
+def test_times_that_exclude_each_other_or_are_none():
+    with pytest.raises(InputError, match="--time must be a name; got ''"):
+        TableOptions.of({}, time="")
+    with pytest.raises(InputError, match="shuffle and time exclude each other"):
+        TableOptions.of({}, time="day", shuffle=True)
+    assert TableOptions.of({"time": "day"}, shuffle=True).as_dict() == {"shuffle": True}
+    assert TableOptions.of({"shuffle": True}, time="day").as_dict() == {"time": "day"}

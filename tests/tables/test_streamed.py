@@ -17,6 +17,7 @@ from decidewise.cli import app
 from decidewise.data import file_blocks
 from decidewise.data.file_blocks import FileBlocks
 from decidewise.data.files import read_files
+from decidewise.streams.files import FileRows
 from decidewise.tables import comparison, fitting, ordered_regrets, streamed
 from decidewise.tables.ordered_regrets import OrderedRegrets
 
@@ -320,6 +321,38 @@ def test_a_long_table_that_is_not_sorted_says_so(folder, tmp_path, small_blocks)
     assert "must have the lines of each 'day' next to each other, in one file" in run(*call, "--stream", code=2).stderr
     assert not (tmp_path / "d.csv").exists()
     run(*call, "--no-stream")
+
+
+def test_items_are_in_one_order_however_a_table_is_read(folder, tmp_path, small_blocks):
+    """Names as the first sample lists them, numbers in their own order; a part of the rows need not have the first."""
+    _, long = tables()
+    order = np.concatenate([3 * day + np.roll([2, 0, 1], day % 3) for day in range(N)])
+    named = long.take(order)
+    numbered = named.set_column(
+        1, "item", pa.array([{"a": 10, "b": 2, "c": 1}[item.as_py()] for item in named["item"]])
+    )
+    for table, expected in ((named, ["c", "a", "b"]), (numbered, ["1", "2", "10"])):
+        csv.write_csv(table, tmp_path / "long.csv")
+        for how in (["--no-stream"], ["--stream", "--sample", 100]):
+            call = (
+                "fit",
+                tmp_path / "long.csv",
+                "-p",
+                folder / "long.toml",
+                "--model",
+                "wise",
+                "--out",
+                tmp_path / "m.dw",
+            )
+            said = run(*call, *how).stdout
+            assert ("in the order in which the table lists 'item' first: 'c', 'a', 'b'." in said) == (
+                expected[0] == "c"
+            )
+            assert "Rows are in the order of 'day'" in said
+            model = load_model(tmp_path / "m.dw")
+            assert (model.cost_names, model.options["time"]) == (expected, "day")
+        rows = FileRows(tmp_path / "long.csv", features="x", costs="cost", rows="day", items="item")
+        assert list(rows.columns.item_names) == expected
 
 
 def test_ctrl_c_leaves_nothing(folder, tmp_path, small_blocks, monkeypatch):

@@ -26,9 +26,11 @@ def fit(
     features: opt.Features = None,
     rows: opt.Rows = None,
     items: opt.Items = None,
+    item_order: opt.ItemOrder = None,
     forecast: opt.Forecast = None,
     known: opt.Known = None,
     time: opt.Time = None,
+    shuffle: opt.Shuffle = False,
     groups: opt.Groups = None,
     categories: opt.Categories = None,
     unit: opt.Unit = None,
@@ -70,8 +72,9 @@ def fit(
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
     opt.check_writable(out)
     given = {
-        "costs": costs, "features": features, "rows": rows, "items": items, "forecast": forecast, "known": known,
-        "time": time, "groups": groups, "categories": categories, "unit": unit,
+        "costs": costs, "features": features, "rows": rows, "items": items, "item_order": item_order,
+        "forecast": forecast, "known": known, "time": time, "shuffle": shuffle, "groups": groups,
+        "categories": categories, "unit": unit,
     }  # fmt: skip
     text = {"separator": separator, "decimal": decimal, "encoding": encoding}
     settings: dict[str, Any] = {"gap": gap, "average": average, "max_solves": max_solves, "seed": seed, "name": model}

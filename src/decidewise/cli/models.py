@@ -233,10 +233,10 @@ def _write_new(
     """Write what becomes of new rows, and say on standard error what they had that training rows had not."""
     from decidewise.data.write_table import write_blocks, write_table  # noqa: PLC0415
     from decidewise.progress import silenced  # noqa: PLC0415
-    from decidewise.tables.streamed import add_names  # noqa: PLC0415
+    from decidewise.tables.unfamiliar import Unfamiliar  # noqa: PLC0415
 
     doing, done = what
-    unseen: dict[str, set[str]] = {}
+    unfamiliar = Unfamiliar()
     n_rows = 0
 
     def blocks() -> Generator[dict[str, Any], None, None]:
@@ -244,7 +244,7 @@ def _write_new(
         with closing(new.results(work, doing, in_blocks=in_blocks, spread=spread)) as results:
             for block in results:
                 n_rows += block.n_rows
-                add_names(unseen, block.unseen)
+                unfamiliar.add(block.unfamiliar)
                 yield block.columns
 
     on_screen = out is None and sys.stdout.isatty()  # where a bar would be among the rows
@@ -258,12 +258,13 @@ def _write_new(
             else:
                 write_blocks(columns, _Screen(), kind)
                 sys.stdout.flush()
-    notes = new.model.features.new_names(unseen)
+    notes = unfamiliar.sentences(new.model.features)
     if getattr(new.model.estimator, "predicts_directions", False):
         notes.append("This model predicts directions: decisions are meant, not the sizes of predicted costs.")
     if json and out is not None:
         print_json({"file": out, "rows": n_rows, "notes": notes})
-    if quiet or json:
+        return
+    if quiet:
         return
     for note in notes:
         typer.echo(note, err=True)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from decidewise.cli import table_options as opt
+from decidewise.cli.errors import as_input_errors
 from decidewise.errors import InputError
 
 
@@ -45,12 +46,15 @@ def serve(
     decidewise serve model.dw --problem problem.toml
     DECIDEWISE_TOKEN=secret decidewise serve model.dw -p problem.toml --host 0.0.0.0 --port 8080
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
+    from decidewise.checks import as_positive  # noqa: PLC0415
     from decidewise.server import Limits, serve  # noqa: PLC0415
 
     if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token and token):
         raise InputError("the token must be printable ASCII without spaces at its ends.")
     some = {} if jobs is None else {"jobs": jobs}
-    limits = Limits(max_bytes=int(max_megabytes * 2**20), max_rows=max_rows, seconds=seconds, **some)
+    with as_input_errors():
+        max_bytes = int(as_positive(max_megabytes, name="--max-megabytes") * 2**20)
+        limits = Limits(max_bytes=max_bytes, max_rows=max_rows, seconds=seconds, **some)
     serve(
         model,
         problem,

@@ -52,6 +52,13 @@ Rows = Annotated[str | None, typer.Option(help="Column of the key of each sample
 Items = Annotated[
     str | None, typer.Option(help="Column of the key of each item: the table is long.", rich_help_panel=_TABLE)
 ]
+ItemOrder = Annotated[
+    str | None,
+    typer.Option(
+        help="The items in the order of the problem, as FIRST,SECOND,...; by default numbers and dates in their own.",
+        rich_help_panel=_TABLE,
+    ),
+]
 Forecast = Annotated[
     list[str] | None, typer.Option(help="Columns of a forecast of the costs that you have.", rich_help_panel=_TABLE)
 ]
@@ -60,14 +67,22 @@ Known = Annotated[
 ]
 Time = Annotated[
     str | None,
-    typer.Option(help="Column of the time: train on the past, test on what follows.", rich_help_panel=_TABLE),
+    typer.Option(
+        help="Column of the time: train on the past, test on what follows; by default --rows if it has dates.",
+        rich_help_panel=_TABLE,
+    ),
+]
+Shuffle = Annotated[
+    bool, typer.Option("--shuffle", help="Rows are in no order, although they have dates.", rich_help_panel=_TABLE)
 ]
 Groups = Annotated[str | None, typer.Option(help="Column of groups to hold out whole.", rich_help_panel=_TABLE)]
 Categories = Annotated[
     list[str] | None, typer.Option(help="Columns of numbers that are names.", rich_help_panel=_TABLE)
 ]
 Unit = Annotated[str | None, typer.Option(help="The unit of the costs, such as EUR.", rich_help_panel=_TABLE)]
-Separator = Annotated[str | None, typer.Option(help="Of columns; by default a comma.", rich_help_panel=_TEXT)]
+Separator = Annotated[
+    str | None, typer.Option(help="Of columns; by default as in the first line.", rich_help_panel=_TEXT)
+]
 Decimal = Annotated[str, typer.Option(help="The decimal point.", rich_help_panel=_TEXT)]
 Encoding = Annotated[str, typer.Option(help="Such as latin-1.", rich_help_panel=_TEXT)]
 Gap = Annotated[
@@ -121,10 +136,13 @@ def options_of(problem: Path, given: dict[str, Any]) -> tuple[TableOptions, Prob
     from decidewise.tables.options import TableOptions  # noqa: PLC0415
 
     file = ProblemFile.read(problem)
+    if given.get("item_order") is not None:
+        given = given | {"item_order": [name.strip() for name in given["item_order"].split(",")]}
     try:
-        return TableOptions.of(file.table, **given), file
+        TableOptions.of(file.table)
     except InputError as error:
         raise InputError(f"{problem}: {error}") from error
+    return TableOptions.of(file.table, **given), file
 
 
 def read(
@@ -154,7 +172,7 @@ def read_part(blocks: TableBlocks, file: ProblemFile, sample: int | None, seed: 
     from decidewise.tables.blocks import random_part  # noqa: PLC0415
 
     part = random_part(blocks, sample or N_SAMPLED, np.random.default_rng(seed))
-    return part.read(blocks.options, file), part
+    return part.read(blocks.options, file, as_listed=blocks.items()), part
 
 
 def blocks_of(data: str, options: TableOptions, text: dict[str, Any]) -> TableBlocks:

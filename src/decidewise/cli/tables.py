@@ -44,9 +44,11 @@ def compare(
     features: opt.Features = None,
     rows: opt.Rows = None,
     items: opt.Items = None,
+    item_order: opt.ItemOrder = None,
     forecast: opt.Forecast = None,
     known: opt.Known = None,
     time: opt.Time = None,
+    shuffle: opt.Shuffle = False,
     groups: opt.Groups = None,
     categories: opt.Categories = None,
     unit: opt.Unit = None,
@@ -77,8 +79,9 @@ def compare(
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
     opt.check_writable(out)
     given = {
-        "costs": costs, "features": features, "rows": rows, "items": items, "forecast": forecast, "known": known,
-        "time": time, "groups": groups, "categories": categories, "unit": unit,
+        "costs": costs, "features": features, "rows": rows, "items": items, "item_order": item_order,
+        "forecast": forecast, "known": known, "time": time, "shuffle": shuffle, "groups": groups,
+        "categories": categories, "unit": unit,
     }  # fmt: skip
     text = {"separator": separator, "decimal": decimal, "encoding": encoding}
     with opt.working(f"Comparing models on {data}", quiet=quiet or json):
@@ -122,9 +125,11 @@ def diagnose(
     features: opt.Features = None,
     rows: opt.Rows = None,
     items: opt.Items = None,
+    item_order: opt.ItemOrder = None,
     forecast: opt.Forecast = None,
     known: opt.Known = None,
     time: opt.Time = None,
+    shuffle: opt.Shuffle = False,
     groups: opt.Groups = None,
     categories: opt.Categories = None,
     unit: opt.Unit = None,
@@ -147,8 +152,9 @@ def diagnose(
     decidewise diagnose history.csv --problem problem.toml
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
     given = {
-        "costs": costs, "features": features, "rows": rows, "items": items, "forecast": forecast, "known": known,
-        "time": time, "groups": groups, "categories": categories, "unit": unit,
+        "costs": costs, "features": features, "rows": rows, "items": items, "item_order": item_order,
+        "forecast": forecast, "known": known, "time": time, "shuffle": shuffle, "groups": groups,
+        "categories": categories, "unit": unit,
     }  # fmt: skip
     text = {"separator": separator, "decimal": decimal, "encoding": encoding}
     with opt.working(f"Diagnosing {data}", quiet=quiet or json):
@@ -185,13 +191,15 @@ def _show(result: TableComparison, *, quiet: bool) -> None:
     from rich.console import Console  # noqa: PLC0415
 
     from decidewise.tables.headline import headline, how_measured  # noqa: PLC0415
+    from decidewise.tables.health import alarms  # noqa: PLC0415
 
     if not quiet:
         for note in (*result.samples.notes, *result.choice.prepared.notes_):
             typer.echo(note)
     Console().print(_table(result))
     if not quiet:
-        typer.echo(how_measured(result))
+        for line in (how_measured(result), *alarms(result)):
+            typer.echo(line)
     typer.secho(headline(result), bold=True)
 
 

@@ -160,7 +160,7 @@ class FileBlocks:
         check_text(path, self.separator, self.decimal, self.encoding)
         with self._open_text(path) as file:
             schema = file.schema
-        check_text_columns(path, schema, separator_of(path, self.separator))
+        check_text_columns(path, schema)
         if not self._types:
             self._types = {name: self._loose(schema.field(place)) for place, name in enumerate(schema.names)}
         return list(schema.names)
@@ -214,7 +214,9 @@ class FileBlocks:
         return csv.open_csv(
             source,
             read_options=csv.ReadOptions(encoding=self.encoding, block_size=_TEXT_BYTES, use_threads=False),
-            parse_options=csv.ParseOptions(delimiter=separator_of(path, self.separator), newlines_in_values=True),
+            parse_options=csv.ParseOptions(
+                delimiter=separator_of(path, self.separator, self.encoding), newlines_in_values=True
+            ),
             convert_options=csv.ConvertOptions(
                 strings_can_be_null=True, decimal_point=self.decimal, column_types=types or {}
             ),

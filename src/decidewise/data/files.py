@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import gzip
+import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -28,7 +30,9 @@ KINDS = {
 }
 FORMATS = ".csv, .tsv, .parquet or .arrow"
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", codecs.BOM_UTF32_LE: "utf-32"}
-_SEPARATORS = (";", "\t", "|", ",")
+_SEPARATORS = (",", ";", "\t", "|")
+#: Bytes of a text file by which its encoding and its separator are checked.
+_HEAD_BYTES = 4096
 
 
 def read_files(source: str | Path, *, separator: str | None = None, decimal: str = ".", encoding: str = "utf-8") -> Any:
@@ -42,7 +46,7 @@ def read_files(source: str | Path, *, separator: str | None = None, decimal: str
         A file whose name ends in `.csv`, `.tsv` (both also `.gz`), `.parquet`, `.pq`, `.arrow`, `.feather` or `.ipc`;
         a folder of such files; or a pattern such as `"history/2026-*.csv"`.
     separator, decimal, encoding : str
-        Of text files. By default a comma (in `.tsv` a tab), a point, and UTF-8.
+        Of text files. By default what separates most names in the first line, a point, and UTF-8.
 
     Raises
     ------
@@ -140,8 +144,7 @@ def _read_text(path: Path, separator: str | None, decimal: str, encoding: str, b
     import pyarrow as pa  # noqa: PLC0415
     from pyarrow import csv  # noqa: PLC0415
 
-    check_text(path, separator, decimal, encoding)
-    given = separator_of(path, separator)
+    given = check_text(path, separator, decimal, encoding)
     with path.open("rb") as file:
         source: Any = pa.PythonFile(_Counted(file, bar), mode="r")
         table = csv.read_csv(
@@ -150,7 +153,7 @@ def _read_text(path: Path, separator: str | None, decimal: str, encoding: str, b
             parse_options=csv.ParseOptions(delimiter=given, newlines_in_values=True),
             convert_options=csv.ConvertOptions(strings_can_be_null=True, decimal_point=decimal),
         )
-    check_text_columns(path, table.schema, given)
+    check_text_columns(path, table.schema)
     return table
 
 
@@ -169,13 +172,22 @@ class _Counted:
         self.closed = True
 
 
-def separator_of(path: Path, given: str | None) -> str:
-    """Return what separates the columns of a text file."""
-    return given or ("\t" if ".tsv" in path.suffixes else ",")
+def separator_of(path: Path, given: str | None, encoding: str) -> str:
+    """Return what separates the columns of a text file: as given, or what its first line has most of."""
+    if given:
+        return given
+    with (
+        (gzip.open if path.name.lower().endswith(".gz") else open)(path, "rb") as file,
+        suppress(OSError, EOFError, zlib.error),
+    ):
+        lines = file.read(_HEAD_BYTES).decode(encoding, errors="ignore").splitlines()
+        usual = "\t" if ".tsv" in path.suffixes else ","
+        return max((usual, *_SEPARATORS), key=lines[0].count) if lines else usual
+    return ","
 
 
-def check_text_columns(path: Path, schema: Any, separator: str) -> None:
-    """Raise if the columns of a text file show that its encoding or its separator is another one."""
+def check_text_columns(path: Path, schema: Any) -> None:
+    """Raise if the columns of a text file show that its encoding is another one."""
     import pyarrow as pa  # noqa: PLC0415
 
     garbled = [name for name, kind in zip(schema.names, schema.types, strict=True) if pa.types.is_binary(kind)]
@@ -184,30 +196,24 @@ def check_text_columns(path: Path, schema: Any, separator: str) -> None:
             f"{path.name} is not in UTF-8: column {garbled[0]!r} has bytes that are no letters. Name its encoding, "
             "such as --encoding latin-1."
         )
-    if len(schema.names) == 1:
-        found = [other for other in _SEPARATORS if other != separator and other in schema.names[0]]
-        if found:
-            raise InputError(
-                f"{path.name} has a single column, {schema.names[0][:60]!r}; it looks as if its columns are "
-                f"separated by {found[0]!r}: pass --separator {found[0]!r}."
-            )
 
 
-def check_text(path: Path, separator: str | None, decimal: str, encoding: str) -> None:
-    """Raise if options are no options, or if the file is visibly not text, or in another encoding."""
+def check_text(path: Path, separator: str | None, decimal: str, encoding: str) -> str:
+    """Return what separates columns; raise if options are no options, or if the file is not text in this encoding."""
     for name, character in (("separator", separator), ("decimal", decimal)):
         if character is not None and (len(character) != 1 or not character.isascii()):
             raise InputError(f"the {name} must be a single ASCII character; got {character!r}.")
-    if decimal == (separator or ","):
-        raise InputError(f"the decimal point and the separator are both {decimal!r}: pass --separator as well.")
     try:
         codecs.lookup(encoding)
     except LookupError as reason:
         raise InputError(f"there is no encoding {encoding!r}; utf-8, latin-1 and utf-16 are common.") from reason
+    found = separator_of(path, separator, encoding)
+    if decimal == found:
+        raise InputError(f"the decimal point and the separator are both {decimal!r}: pass --separator as well.")
     with path.open("rb") as file:
-        head = file.read(4096)
+        head = file.read(_HEAD_BYTES)
     if path.name.lower().endswith(".gz"):
-        return
+        return found
     mark = next((name for bytes_, name in _MARKS.items() if head.startswith(bytes_)), None)
     if mark and codecs.lookup(encoding).name == "utf-8":
         raise InputError(f"{path.name} is in {mark.upper()}: pass --encoding {mark}.")
@@ -220,6 +226,7 @@ def check_text(path: Path, separator: str | None, decimal: str, encoding: str) -
             f"{path.name} is not in {encoding.upper()}: its first line has bytes that are no letters. Name its "
             "encoding, such as --encoding latin-1."
         ) from reason
+    return found
 
 
 def check_same_columns(first: Path, names: Sequence[str], path: Path, others: Sequence[str]) -> None:

@@ -13,6 +13,7 @@ from decidewise.data.columns import NamedColumns
 from decidewise.data.dataset import Dataset
 from decidewise.problems.base import Problem, as_problem
 from decidewise.streams.columns import item_columns, pattern_parts
+from decidewise.streams.keys import own_order
 
 Names = tuple[str, ...]
 
@@ -53,8 +54,9 @@ def read_table(
     items : str, optional
         The column of item keys; it makes the table long.
     item_order : sequence, optional
-        The items of a long table in the order of the problem's costs. By default they are in the order in which the
-        first sample lists them. In all other samples, items are found by key, in whatever order they come.
+        The items of a long table in the order of the problem's costs. By default numbers, dates and names that differ
+        by a number are in their own order, and other names in the order in which the first sample lists them; a problem
+        whose costs are those of consecutive periods needs it for such names. Lines may come in any order.
 
     Returns
     -------
@@ -82,6 +84,8 @@ def read_table(
     if items is None:
         return _read_wide(table, problem, costs, features, rows, item_order)
     layout = LongLayout.of(table, rows, items, None if item_order is None else [str(item) for item in item_order])
+    if not layout.is_ordered:
+        check_items_in_time(problem, items, layout.items, "Pass them in the order of time: item_order.")
     cost = table.one(costs, argument="costs")
     names = _names_of_features(table, features)
     _check_width(problem, len(layout.items), f"the column {items!r} has {len(layout.items)} items")
@@ -152,6 +156,7 @@ def _read_wide(
         raise ValueError("item_order is for long tables; list the columns of the costs in their order instead.")
     columns = table.matching(costs, argument="costs")
     _check_width(problem, len(columns), f"costs={costs!r} selects {len(columns)} columns, {listed(columns)}")
+    check_columns_in_time(problem, columns, costs)
     keys = _row_keys(table, rows)
     items = pattern_parts(columns, costs) if isinstance(features, Mapping) else tuple(columns)
     X, names, items = _wide_features(table, features, items)
@@ -219,23 +224,40 @@ def _refuse(value: float, where: str, n_such: int) -> None:
 class LongLayout:
     """Where each line of a long table goes: its sample and its item, by key."""
 
-    def __init__(self, rows: npt.NDArray[Any], items: Names, place: npt.NDArray[np.int64], titles: Names) -> None:
+    def __init__(
+        self, rows: npt.NDArray[Any], items: Names, place: npt.NDArray[np.int64], titles: Names, is_ordered: bool
+    ) -> None:
         self.rows, self.items, self.place, self.titles = rows, items, place, titles
+        #: Whether the order of the items was given, or is their own; otherwise it is that of the first sample.
+        self.is_ordered = is_ordered
 
     @classmethod
-    def of(cls, table: NamedColumns, rows: str | None, items: str, order: list[str] | None) -> LongLayout:
-        """Find samples and items; raise if a pair is missing or doubled, or an item is not in the given order."""
+    def of(
+        cls,
+        table: NamedColumns,
+        rows: str | None,
+        items: str,
+        order: list[str] | None,
+        as_listed: Sequence[str] | None = None,
+    ) -> LongLayout:
+        """Find samples and items; raise if a pair is missing or doubled, or an item is not in the given order.
+
+        Without an order, items that have none of their own are `as_listed`, by default by the first sample.
+        """
         if rows is None:
             raise ValueError("a long table needs the column of the sample keys as well: pass rows=...")
         titles = (table.one(rows, argument="rows"), table.one(items, argument="items"))
         row_keys, row_of = _factorize(table.keys(titles[0]))
         item_keys, item_of = _factorize(table.keys(titles[1]))
         names = [str(key) for key in item_keys]
-        if order is None:
+        own = own_order(item_keys) if order is None else None
+        if own is not None:
+            order = [names[item] for item in own]
+        wanted = order or as_listed
+        if not wanted:
             # The order of the first sample; items that it lacks come last, and the error about them names this sample.
             in_first, _ = _factorize(item_of[row_of == 0])
-            order = [names[item] for item in (*in_first, *np.setdiff1d(np.arange(len(names)), in_first))]
-        wanted = order
+            wanted = [names[item] for item in (*in_first, *np.setdiff1d(np.arange(len(names)), in_first))]
         unknown = [name for name in names if name not in set(wanted)]
         if unknown:
             raise ValueError(
@@ -245,7 +267,7 @@ class LongLayout:
         position = {name: place for place, name in enumerate(wanted)}
         place = row_of * len(wanted) + np.array([position[name] for name in names])[item_of]
         counts = np.bincount(place, minlength=len(row_keys) * len(wanted))
-        layout = cls(row_keys, tuple(wanted), place, titles)
+        layout = cls(row_keys, tuple(wanted), place, titles, order is not None)
         for wrong, what in ((counts > 1, "more than once"), (counts == 0, "missing")):
             if wrong.any():
                 pair = layout._named(int(wrong.argmax()))
@@ -272,6 +294,26 @@ class LongLayout:
     def _named(self, place: int) -> str:
         row, item = divmod(place, len(self.items))
         return f"{self.titles[0]} {self.rows[row]}, {self.titles[1]} {self.items[item]}"
+
+
+def check_items_in_time(problem: Problem, title: str, items: Sequence[str], how: str) -> None:
+    """Raise if items have no order of their own, and the problem takes theirs for that of time."""
+    if problem.in_time and own_order(np.array(items)) is None:
+        raise ValueError(
+            f"{problem!r} takes the order of its costs for that of time, and {title!r} has names, {listed(items)}, "
+            f"which have no order of their own. {how}"
+        )
+
+
+def check_columns_in_time(problem: Problem, columns: Sequence[str], pattern: Any) -> None:
+    """Raise if a pattern selects columns in another order than their own, and the problem takes it for that of time."""
+    parts = pattern_parts(columns, pattern)
+    order = own_order(np.array(parts)) if problem.in_time and parts != tuple(columns) else None
+    if order is not None and (order != np.arange(len(order))).any():
+        raise ValueError(
+            f"{problem!r} takes the order of its costs for that of time, and the table has {listed(columns)} in "
+            "another order. Name each of these columns, in the order of time."
+        )
 
 
 def _factorize(keys: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:

@@ -11,6 +11,8 @@ from decidewise.errors import InputError
 from decidewise.runtime.extras import require
 from decidewise.runtime.files import whole_file
 
+_NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+
 
 def write_table(blocks: Iterable[Mapping[str, Any]], out: Path) -> None:
     r"""Write columns, block after block, to one file; nothing is written if a block cannot be made.
@@ -45,6 +47,8 @@ def write_blocks(blocks: Iterable[Mapping[str, Any]], file: Any, kind: str) -> N
     try:
         for columns in blocks:
             table = pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
+            if KINDS[kind] == "text":
+                table = _without_formulas(table)
             if writer is None:
                 schema, writer = table.schema, _writer(sink, table.schema, kind)
             writer.write_table(table.cast(schema))
@@ -52,6 +56,22 @@ def write_blocks(blocks: Iterable[Mapping[str, Any]], file: Any, kind: str) -> N
         if writer is not None:
             writer.close()
         sink.close()
+
+
+def _without_formulas(table: Any) -> Any:
+    """Return a table whose text a spreadsheet does not compute: an apostrophe before what begins like a formula."""
+    import pyarrow as pa  # noqa: PLC0415 - an optional dependency
+    from pyarrow import compute  # noqa: PLC0415
+
+    def safe(texts: Any) -> Any:
+        numbers = compute.match_substring_regex(texts, rf"^{_NUMBER}$")
+        formulas = compute.and_not(compute.match_substring_regex(texts, "^[=+\\-@\t\r]"), numbers)
+        return compute.if_else(formulas, compute.binary_join_element_wise("'", texts, ""), texts)
+
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            table = table.set_column(place, field.name, safe(table.column(place)))
+    return table.rename_columns(safe(pa.array(table.column_names)).to_pylist())
 
 
 def _writer(sink: Any, schema: Any, kind: str) -> Any:

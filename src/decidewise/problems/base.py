@@ -118,6 +118,8 @@ class Problem(ABC):
     keeps_state: bool = False
     #: Whether the objective has a known part beside the predicted costs; then `minimize_lifted` must be written.
     has_known: bool = False
+    #: Whether the costs of a row are those of consecutive periods, so that another order is another problem.
+    in_time: bool = False
     #: Whether `derivative` is written: the region is curved, so that its decisions change smoothly with the costs.
     has_derivative: bool = False
     #: Whether this is the lifted view of a problem with known costs, whose last cost is that of the known part.

@@ -179,12 +179,14 @@ def _response(answer: Answer, names: tuple[str, ...], *, as_arrow: bool) -> Resp
         columns |= {f"{prefix}_{name}": column for name, column in zip(names, answer.values.T, strict=True)}
         if decides:
             columns["predicted_objective"] = answer.objective
-        return Response(write_stream(columns), media_type=ARROW)
+        return Response(write_stream(columns, answer.warnings), media_type=ARROW)
     said: dict[str, Any] = {"names": names, "decisions" if decides else "costs": answer.values.tolist()}
     if answer.objective is not None:
         said["predicted_objective"] = answer.objective.tolist()
     if answer.keys is not None:
         said["rows"] = answer.keys
+    if answer.warnings is not None:
+        said["warnings"] = answer.warnings
     return Response(msgspec.json.encode(said), media_type=JSON)
 
 

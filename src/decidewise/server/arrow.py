@@ -7,7 +7,7 @@ every message are therefore read here first: compressed streams are refused, and
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -41,9 +41,11 @@ def read_stream(content: bytes, max_rows: int) -> pa.Table:
     return table
 
 
-def write_stream(columns: Mapping[str, Any]) -> bytes:
-    """Return columns as a stream of the Arrow format."""
+def write_stream(columns: Mapping[str, Any], warnings: Sequence[str] | None = None) -> bytes:
+    """Return columns as a stream of the Arrow format, with warnings as the metadata of its schema."""
     table = pa.table({name: pa.array(values) for name, values in columns.items()})
+    if warnings:
+        table = table.replace_schema_metadata({"warnings": "\n".join(warnings)})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)

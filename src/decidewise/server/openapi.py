@@ -60,6 +60,8 @@ def responses(service: Service, *, decides: bool, token: bool) -> dict[int | str
         required.append("predicted_objective")
     if service.reads_tables:
         properties["rows"] = {"type": "array", "items": {"type": ["number", "string"]}}
+        properties["warnings"] = {"type": "array", "items": {"type": "string"}}
+        required.append("warnings")
     stream = {"schema": {"type": "string", "format": "binary"}}
     found: dict[int | str, dict[str, Any]] = {
         200: {

@@ -31,11 +31,14 @@ class Answer:
         The predicted value of each decision.
     keys : list or None
         The keys of the rows, if the model reads them from the table.
+    warnings : list of str or None
+        What rows have that no training row had, if the model reads tables.
     """
 
     values: FloatArray
     objective: FloatArray | None = None
     keys: list[Any] | None = None
+    warnings: list[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -63,8 +66,8 @@ class Service:
     Parameters
     ----------
     model : fitted estimator
-        Of arrays; or of tables, as `decidewise fit` writes it: then it has `read`, `predict_samples` and
-        `decide_samples`.
+        Of arrays; or of tables, as `decidewise fit` writes it: then it has `read`, `predict_samples`,
+        `decide_samples` and `warnings`.
     summary : ModelSummary
     problem : ProblemFile, optional
         Without it, there are only predictions.
@@ -97,7 +100,8 @@ class Service:
         """Return the predicted costs of each row; raise a `ValueError` or `TypeError` if the rows do not fit."""
         if self.reads_tables:
             samples = self.model.read(self._columns(body), costs=False)
-            return Answer(as_matrix(self.model.predict_samples(samples), name="the prediction"), keys=_keys(samples))
+            predicted = as_matrix(self.model.predict_samples(samples), name="the prediction")
+            return Answer(predicted, None, _keys(samples), self.model.warnings(samples))
         return Answer(as_matrix(self._predicted(body), name="the prediction"))
 
     def decide(self, body: Body) -> Answer:
@@ -106,7 +110,7 @@ class Service:
         if self.reads_tables:
             samples = self.model.read(self._columns(body), self.problem, costs=False)
             decided = self.model.decide_samples(samples)
-            return Answer(decided.decisions, _finite(decided.objective), _keys(samples))
+            return Answer(decided.decisions, _finite(decided.objective), _keys(samples), self.model.warnings(samples))
         problem = self.problem.build(body.columns)
         check_in_units(self.model, problem)
         prediction = as_matrix(

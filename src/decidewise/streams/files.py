@@ -47,7 +47,8 @@ class FileRows(RowSource):
     features, costs, sample_weight, rows, items
         As for `GeneralizedLinear.fit_files`; `costs` may be None for rows to decide on.
     item_names : sequence of str, optional
-        The items of a long table in their order; by default that of its first sample.
+        The items of a long table in their order; by default numbers and dates in their own, names in that of the first
+        sample.
     block_rows : int, optional
         Rows (samples of a long table) per block; by default as many as `block_bytes` hold. Last digits depend on it.
     block_bytes : int

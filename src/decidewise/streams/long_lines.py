@@ -8,17 +8,20 @@ import numpy as np
 
 from decidewise.checks import FloatArray, listed
 from decidewise.streams.columns import ColumnRoles
+from decidewise.streams.keys import own_order
 
 
 def items_of_first(keys: list[Any], columns: ColumnRoles, origin: str) -> tuple[str, ...]:
-    """Return the items of the first sample, from its lines, in their order."""
+    """Return the items of the first sample: in their own order, or names as its lines list them."""
     rows, items = (column.to_numpy(zero_copy_only=False) for column in keys)
     other = np.flatnonzero(rows != rows[0])
-    names = tuple(str(item) for item in _text(items[: other[0] if len(other) else None]))
+    items = items[: other[0] if len(other) else None]
+    names = tuple(_text(items))
     if len(set(names)) < len(names):
         again = next(name for place, name in enumerate(names) if name in names[:place])
         raise ValueError(f"{origin}: {columns.rows} {rows[0]} has {columns.items} {again} more than once.")
-    return names
+    order = own_order(items)
+    return names if order is None else tuple(names[place] for place in order)
 
 
 def arrange(numbers: FloatArray, keys: list[Any], columns: ColumnRoles, origin: str, first: int) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from decidewise.data.columns import NamedColumns
 from decidewise.data.file_blocks import FileBlock, FileBlocks
+from decidewise.data.tables import LongLayout
 from decidewise.errors import InputError
 from decidewise.problems import ProblemFile
 from decidewise.progress import ByteBar
@@ -58,6 +60,18 @@ class TableBlocks:
             )
         if held is not None:
             yield held
+
+    def items(self) -> tuple[str, ...] | None:
+        """Return the items of a long table as its first sample lists them; None of a wide one."""
+        if self.options.items is None:
+            return None
+        with closing(self.after()) as blocks:
+            for block in blocks:
+                begins = self.samples(block.table)
+                first = block.table.slice(0, int(begins[1]) if len(begins) > 1 else None)
+                columns = with_date_parts(NamedColumns.of(first), [self.options.rows, self.options.items])
+                return LongLayout.of(columns, self.options.rows, self.options.items, None).items
+        return None
 
     def samples(self, table: Any) -> npt.NDArray[np.intp]:
         """Return where the samples of some lines begin; lines of one sample are next to each other."""

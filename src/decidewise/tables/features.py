@@ -10,16 +10,18 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from decidewise.checks import FloatArray, listed, nearest_names
+from decidewise.checks import FloatArray, nearest_names
 from decidewise.errors import InputError
 from decidewise.tables.raw_values import Raw, as_dates, as_numbers, as_texts, kind_of
 
 #: Parts of the calendar are used only if the training rows span at least so many days.
 _DAYS_FOR_WEEKDAYS, _DAYS_FOR_YEAR = 21, 400
+#: The share of the rows from which on there are too many names to learn from.
+_MOST_NAMES = 0.5
 _PARTS = ("weekday", "year", "day")
 #: The entries of a plan for a column, by its kind.
 _FORMS: dict[str, dict[str, type]] = {
-    "numbers": {"name": str, "kind": str, "fill": float, "gaps": bool},
+    "numbers": {"name": str, "kind": str, "fill": float, "gaps": bool, "low": float, "high": float},
     "names": {"name": str, "kind": str, "base": str, "levels": list, "known": list},
     "dates": {"name": str, "kind": str, "parts": list, "gaps": bool},
     "left out": {"name": str, "kind": str, "reason": str},
@@ -34,7 +36,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     - Text becomes one feature of 0 and 1 for each name but the most frequent one. Names beyond `max_levels`, or seen
       in a single row, have no feature of their own; neither have names that only new rows have.
     - Dates become their place in the week, the year and the day, as far as the training rows span them.
-    - A column that cannot help is left out: the same value everywhere, no value, or another text in every row.
+    - A column that cannot help is left out: the same value everywhere, no value, or another text in almost every row.
 
     What is fitted is plain data (`columns_`), so that a model file can hold it.
 
@@ -52,7 +54,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     columns_ : list of dict
-        What is done to each column; text and numbers only.
+        What is done to each column, with the range of its numbers or its names; text and numbers only.
     feature_names_ : tuple of str
     notes_ : tuple of str
         What was done, in sentences; nothing about plain numbers.
@@ -103,6 +105,11 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         return tuple(name for plan in self.columns_ for name in _names(plan))
 
     @property
+    def is_calendar(self) -> list[bool]:
+        """Whether each feature is a part of a date."""
+        return [plan["kind"] == "dates" for plan in self.columns_ for _ in _names(plan)]
+
+    @property
     def needed(self) -> dict[str, str]:
         """The columns that `transform` needs, each with its kind: "numbers", "names" or "dates"."""
         check_is_fitted(self, "columns_")
@@ -120,24 +127,6 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         ]
         return np.ascontiguousarray(np.column_stack(parts))
 
-    def unseen(self, X: Mapping[str, Any]) -> dict[str, set[str]]:
-        """Return the names that no training row had, by column, for columns that have some."""
-        found = {}
-        for plan in self.columns_:
-            if plan["kind"] == "names":
-                texts, gaps = as_texts(np.asarray(X[plan["name"]]))
-                if new := set(texts[~gaps].tolist()) - set(plan["known"]):
-                    found[plan["name"]] = new
-        return found
-
-    def new_names(self, unseen: Mapping[str, set[str]]) -> list[str]:
-        """Return a sentence for each column with names that no training row had; see `unseen`."""
-        bases = {plan["name"]: plan.get("base") for plan in self.columns_}
-        return [
-            f"{name!r}: {listed(sorted(new))} not seen in training, treated as {bases[name]!r}."
-            for name, new in unseen.items()
-        ]
-
     def check(self) -> None:
         """Raise a `ValueError` if this is not what `fit` makes: it may come from a file."""
         for plan in vars(self).get("columns_", []):
@@ -147,6 +136,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             texts = [*plan.get("levels", ()), *plan.get("known", ()), *plan.get("parts", ())]
             if not all(isinstance(text, str) for text in texts) or not set(plan.get("parts", ())) <= set(_PARTS):
                 raise ValueError(f"a column of kind {kind!r} has entries that are no names")
+            if kind == "numbers" and not -np.inf < plan["low"] <= plan["high"] < np.inf:
+                raise ValueError(f"column {plan['name']!r} has no range from low to high")
 
     def _plan(self, name: str, values: Raw) -> tuple[dict[str, Any], str]:
         if name in self.kept:
@@ -166,6 +157,11 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         if counts.max() == 1:
             return _left_out(
                 name, "it has another text in every row; dates must be written like 2026-01-31 to be read as such"
+            )
+        if len(levels) > max(self.max_levels, _MOST_NAMES * len(texts)) and name not in self.categories:
+            return _left_out(
+                name,
+                f"it has {len(levels):,} names in {len(texts):,} rows; --categories {name!r} keeps the most frequent",
             )
         order = np.lexsort((levels, -counts))
         levels, counts = levels[order], counts[order]
@@ -202,7 +198,8 @@ def _plan_numbers(name: str, values: Raw, *, kept: bool = False) -> tuple[dict[s
     if known.min() == known.max() and not gaps.any() and not kept:
         return _left_out(name, f"it is {known[0]:g} in every row")
     fill = float(np.median(known))
-    plan = {"name": name, "kind": "numbers", "fill": fill, "gaps": bool(gaps.any())}
+    seen = {"low": float(known.min()), "high": float(known.max())}
+    plan = {"name": name, "kind": "numbers", "fill": fill, "gaps": bool(gaps.any()), **seen}
     if not gaps.any():
         return plan, ""
     missing = _Share(int(gaps.sum()), len(gaps))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from decidewise.errors import InputError
 from decidewise.problems import ProblemFile
 from decidewise.streams.ahead import map_in_order
 from decidewise.streams.checkpoint import Checkpoint
@@ -15,6 +16,7 @@ from decidewise.tables.comparison import Choice, choose
 from decidewise.tables.held_out import as_gap
 from decidewise.tables.kept_choice import KeptChoice, identity
 from decidewise.tables.options import TableOptions
+from decidewise.tables.reader import NO_COSTS
 from decidewise.tables.samples import TableSamples
 from decidewise.tables.savings import shown_key
 from decidewise.tables.streamed import Spread, fit_table
@@ -60,7 +62,7 @@ class FittedTable:
             "cost_names": list(samples.cost_names),
             "rows": self.n_rows,
             "problem": problem,
-            "table": options.as_dict(),
+            "table": self.model.options,
             "notes": list(choice.prepared.notes_),
         }
         if len(samples) == self.n_rows:
@@ -110,7 +112,10 @@ def fit_in_blocks(
     what = {"sampled": n_sampled, "gap": gap, **settings}
     kept = KeptChoice(None if checkpoint is None else Checkpoint.at(checkpoint, identity(blocks, file, what)))
     part = kept.part(lambda: random_part(blocks, n_sampled, np.random.default_rng(settings.get("seed", 0))))
-    samples = part.read(options, file)
+    samples = part.read(options, file, as_listed=blocks.items(), whole=False)
+    if not len(samples):
+        raise InputError(NO_COSTS)
+    blocks = replace(blocks, options=samples.timed(options))
     choosing: dict[str, Any] = {"categories": options.categories, "in_blocks": True}
     choice = kept.choice(
         samples, choosing, lambda: choose(samples, gap=as_gap(gap, samples.times), jobs=jobs, **choosing, **settings)
@@ -121,6 +126,7 @@ def fit_in_blocks(
     notes = (
         f"Chosen on a random part of {part.n_samples:,} of {part.n_all:,} rows, by which features are prepared as "
         "well; fitted on all.",
+        *samples.notes,
         *choice.prepared.notes_,
     )
     n_rows = rows.n_rows or part.n_all  # a forecast is not fitted, so no pass has counted the rows

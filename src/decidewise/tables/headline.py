@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decidewise.evaluate import Interval
 from decidewise.tables.comparison import AVERAGE, FORECAST, LEAST_SQUARES, MEAN, TableComparison
+from decidewise.tables.leaks import doubt
 
 #: What the name of a candidate begins with or contains, and what such a model is called; the first that fits counts.
 _KINDS = (
@@ -21,7 +22,11 @@ _KINDS = (
 
 
 def headline(result: TableComparison) -> str:
-    """Return the result in one sentence, with its interval."""
+    """Return the result in one sentence, with its interval, after a doubt if a feature is a cost."""
+    return doubt(result) + _verdict(result)
+
+
+def _verdict(result: TableComparison) -> str:
     baseline = baseline_in_words(result)
     kind = model_in_words(result.chosen)
     kind = kind[0].upper() + kind[1:]

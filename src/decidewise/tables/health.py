@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from decidewise.checks import FloatArray, listed
 from decidewise.scaling import unit_largest
 from decidewise.tables.comparison import TableComparison
 from decidewise.tables.headline import number
+from decidewise.tables.leaks import leaks
 
 #: Distances from the median, in robust standard deviations, from which a cost is an outlier.
 _FAR = 8.0
@@ -19,18 +20,26 @@ _HEAVY = 2.0
 #: Means of training and held-out rows that differ by more than so many standard deviations have drifted.
 _DRIFT = 0.5
 _COLLINEAR = 1e5
-_SAME = 0.9999
 _FEW_ROWS = 5
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One fact about the data: what was looked at, what was found, whether it deserves a look, and what it means."""
+    """One fact about the data: what was looked at, what was found, whether it deserves a look, and what it means.
+
+    What is `loud` is said in the terminal as well.
+    """
 
     topic: str
     found: str
     look: bool = False
     meaning: str = ""
+    loud: bool = False
+
+
+def alarms(result: TableComparison) -> list[str]:
+    """Return the findings that belong beside the result, in sentences."""
+    return [f"Look at {found.topic}: {found.found}. {found.meaning}" for found in health(result) if found.loud]
 
 
 def health(result: TableComparison) -> list[Finding]:
@@ -45,16 +54,18 @@ def health(result: TableComparison) -> list[Finding]:
     lines = (train[:, np.newaxis] * per_sample + np.arange(per_sample)).ravel()
     later = (test[:, np.newaxis] * per_sample + np.arange(per_sample)).ravel()
     names = prepared.feature_names_
+    steady = np.flatnonzero(~np.array(prepared.is_calendar))  # a later part of the year is no drift
     return [
+        *(Finding("how the table was read", note.rstrip("."), True) for note in samples.notes),
         *_gaps(result),
         _zeros(costs[train]),
         _outliers(costs[train], samples.cost_names, samples.keys[train]),
         _tails(in_unit[train]),
         _rows(len(lines), len(names)),
         *_collinear(flat[lines], names),
-        _drift(flat[lines], flat[later], names, "features"),
-        _drift(in_unit[train], in_unit[test], samples.cost_names, "costs"),
-        *_leaks(flat[lines], in_unit[train], names, samples.per_item),
+        *_drift(flat[lines][:, steady], flat[later][:, steady], [names[i] for i in steady], "features"),
+        *_drift(in_unit[train], in_unit[test], samples.cost_names, "costs"),
+        *_leaks(result),
     ]
 
 
@@ -88,9 +99,8 @@ def _outliers(costs: FloatArray, names: tuple[str, ...], keys: FloatArray) -> Fi
     row, item = np.unravel_index(int(far.argmax()), far.shape)
     found = f"{n_far:,} costs ({100 * n_far / costs.size:.2g} %); the furthest is {names[item]!r} of {keys[row]}, "
     found += f"{costs[row, item]:.4g}, where the median is {center[item]:.4g}"
-    return Finding(
-        "outliers", found, n_far > 0.001 * costs.size, "Check that they are real; models for outliers are tried."
-    )
+    many = n_far > 0.001 * costs.size
+    return Finding("outliers", found, many, "Check that they are real; models for outliers are tried.", many)
 
 
 def _tails(costs: FloatArray) -> Finding:
@@ -137,7 +147,9 @@ def _collinear(X: FloatArray, names: tuple[str, ...]) -> Iterator[Finding]:
     )
 
 
-def _drift(before: FloatArray, after: FloatArray, names: tuple[str, ...], what: str) -> Finding:
+def _drift(before: FloatArray, after: FloatArray, names: Sequence[str], what: str) -> Iterator[Finding]:
+    if not len(names):
+        return
     spread = before.std(axis=0)
     shift = np.abs(after.mean(axis=0) - before.mean(axis=0)) / np.where(spread > 0, spread, np.inf)
     most = int(shift.argmax())
@@ -145,19 +157,13 @@ def _drift(before: FloatArray, after: FloatArray, names: tuple[str, ...], what: 
     found = f"the mean of {names[most]!r} moved by {shift[most]:.2g} standard deviations, the most of all"
     if drifted:
         found += f"; {len(drifted)} of {len(names)} moved by more than {_DRIFT:g}: {listed(drifted)}"
-    return Finding(
-        f"drift of the {what}", found, bool(drifted), "What was learned may no longer hold." if drifted else ""
-    )
+    meaning = "What was learned may no longer hold." if drifted else ""
+    yield Finding(f"drift of the {what}", found, bool(drifted), meaning, bool(drifted))
 
 
-def _leaks(X: FloatArray, costs: FloatArray, names: tuple[str, ...], per_item: bool) -> Iterator[Finding]:
-    """Find features that are all but equal to a cost: known only afterwards, most likely."""
-    targets = costs.reshape(-1, 1) if per_item else costs
-    left, right = X - X.mean(axis=0), targets - targets.mean(axis=0)
-    sizes = np.outer(np.linalg.norm(left, axis=0), np.linalg.norm(right, axis=0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        correlations = np.abs(left.T @ right) / sizes
-    same = np.flatnonzero(np.nan_to_num(correlations).max(axis=1) > _SAME)
-    if len(same):
-        found = f"{listed([names[i] for i in same])} all but equal a cost"
-        yield Finding("costs among the features", found, True, "Are they known when the decision is made?")
+def _leaks(result: TableComparison) -> Iterator[Finding]:
+    found = leaks(result)
+    if found:  # the headline says it, so it is not loud
+        yield Finding(
+            "costs among the features", f"{listed(found)} all but equal a cost", True, "Are they known when deciding?"
+        )

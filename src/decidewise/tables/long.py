@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from decidewise.checks import FloatArray, listed, nearest_names
-from decidewise.data.tables import LongLayout
+from decidewise.data.tables import LongLayout, check_items_in_time
 from decidewise.errors import InputError
+from decidewise.problems import Problem
+from decidewise.streams.keys import own_order
 from decidewise.tables.options import Names
 from decidewise.tables.raw_values import as_numbers, is_gap
 from decidewise.tables.reader import TableReader
@@ -25,7 +27,7 @@ class LongReader(TableReader):
             raise InputError("--items makes the table long, which needs the column of the sample keys as well: --rows.")
         rows, items = self.one(options.rows, "rows"), self.one(str(options.items), "items")
         order = self.like if self.like is not None else list(options.item_order) or None
-        self.layout = LongLayout.of(self.table, rows, items, order)
+        self.layout = LongLayout.of(self.table, rows, items, order, self.as_listed)
         self.order = np.argsort(self.layout.place)
         self.cost_names = self.layout.items
         self.cost = self.one(options.costs[0] if options.costs else "cost", "costs") if self.like is None else None
@@ -70,6 +72,25 @@ class LongReader(TableReader):
     def keys(self) -> tuple[Raw, str]:
         """Return the keys of the samples, and what a sample is called."""
         return self.layout.rows, self.layout.titles[0]
+
+    def key_order(self, keys: Raw) -> Raw:
+        """Return the order of the samples by their keys, so that it is not that of the lines."""
+        order = own_order(keys)
+        return np.argsort(keys.astype(str), kind="stable") if order is None else order
+
+    def problem(self) -> Problem | None:
+        """Return the problem of the samples; raise if its costs must be in an order that is not known."""
+        problem = super().problem()
+        if not self.layout.is_ordered:
+            title = self.layout.titles[1]
+            if problem is not None:
+                how = "Name them in the order of time: --item-order first,second,..."
+                check_items_in_time(problem, title, self.cost_names, how)
+            self.notes.append(
+                f"The costs are in the order in which the table lists {title!r} first: {listed(self.cost_names)}. "
+                "--item-order names another."
+            )
+        return problem
 
     def by_row(self, name: str) -> Raw:
         """Return a column with one entry per sample."""

@@ -157,8 +157,10 @@ def _tried(result: TableComparison) -> Iterable[dict[str, str]]:
 def _shell(command: Mapping[str, Any], *, average: bool) -> str:
     given = []
     for name, value in command["given"].items():
-        for entry in [value] if isinstance(value, str) else value or []:
-            given += [f"--{name}", entry]
+        option = f"--{name.replace('_', '-')}"
+        given += [option] if value is True else []
+        for entry in [value] if isinstance(value, str) else [] if isinstance(value, bool) else value or []:
+            given += [option, entry]
     data, problem = str(command["data"]), str(command["problem"])
     text = [word for name, value in command.get("text", {}).items() for word in (f"--{name}", value)]
     given += [*text, *["--average"] * average]

@@ -14,14 +14,17 @@ import numpy.typing as npt
 
 from decidewise.checks import FloatArray
 from decidewise.errors import InputError
+from decidewise.streams.keys import as_moment
 
 Raw = npt.NDArray[Any]
 #: The share of a text column that must be numbers for the rest of it to be an error, not names.
 _MOSTLY = 0.5
 #: Stands for the number of a row in the message of an `InRowError`.
 _ROW = "\0"
-#: A date as text, as CSV readers recognise it: a day, perhaps with a time of day, perhaps with a zone.
-_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(?P<zone>Z|[+-]\d\d:?\d\d)?)?")
+#: A number with thousands separators, a decimal comma, a currency or a percent sign.
+_SIGN = "(?:[€$£¥%]|EUR|USD|GBP|CHF|JPY)"
+_WRITTEN = re.compile(rf"[+-]?{_SIGN}?\s*[+-]?([0-9]{{1,3}}([\s,.'’][0-9]{{3}})+|[0-9]+)([.,][0-9]+)?\s*{_SIGN}?")
+_HOW = "Write numbers like 1234.5, without thousands separators and signs; a decimal comma is --decimal ','."
 _TYPES = {np.ndarray: "a list", list: "a list", dict: "a struct", bytes: "bytes"}
 
 
@@ -66,7 +69,7 @@ def check_column(name: str, values: Raw) -> None:
 def as_dates(values: Raw, name: str) -> npt.NDArray[np.datetime64]:
     """Return a column of dates in microseconds, with NaT for gaps; times with a zone are in UTC.
 
-    Text like 2026-01-31 counts as a date here.
+    Text like 2026-01-31 or 1/31/2026 1:00 PM counts as a date here.
     """
     if values.dtype.kind == "M":
         return values.astype("datetime64[us]")
@@ -82,8 +85,8 @@ def as_dates(values: Raw, name: str) -> npt.NDArray[np.datetime64]:
 
 def _without_zone(date: Any) -> Any:
     """Return a date as it is, in UTC if it has a zone."""
-    if isinstance(date, str) and (found := _DATE.fullmatch(date)) and found["zone"]:
-        date = datetime.datetime.fromisoformat(date)
+    if isinstance(date, str):
+        return as_moment(date) or date
     return date.astimezone(datetime.UTC).replace(tzinfo=None) if getattr(date, "tzinfo", None) else date
 
 
@@ -96,13 +99,7 @@ def are_dates(values: Raw) -> bool:
     if values.dtype.kind not in "OU":
         return values.dtype.kind == "M"
     known = [value for value in values.tolist() if not is_gap(value)]
-    if not known or not all(isinstance(value, str) and _DATE.fullmatch(value) for value in known):
-        return False
-    try:
-        as_dates(values, "")
-    except InputError:  # such as 2026-13-01
-        return False
-    return True
+    return bool(known) and all(isinstance(value, str) and as_moment(value) is not None for value in known)
 
 
 def is_gap(value: Any) -> bool:
@@ -119,7 +116,8 @@ def _number(value: Any, name: str, row: int) -> float:
         return float("nan")
     if isinstance(value, str) and _is_number(value):  # in a column of numbers, as a spreadsheet writes some of them
         return float(value)
-    raise InRowError(f"column {name!r} must be numbers; row {_ROW} has {str(value)[:60]!r}.", row)
+    how = f" {_HOW}" if isinstance(value, str) and _WRITTEN.fullmatch(value.strip()) else ""
+    raise InRowError(f"column {name!r} must be numbers; row {_ROW} has {str(value)[:60]!r}.{how}", row)
 
 
 def _described(values: Raw) -> str:
@@ -182,12 +180,20 @@ def kind_of(name: str, values: Raw) -> str:
 
 def _text_or_digits(name: str, values: Raw, found: Mapping[str, int]) -> str:
     """Return what a column of text holds; text among numbers is most likely an error of the table."""
-    if "digits" not in found:
-        return "dates" if are_dates(values) else "names"
+    if are_dates(values):
+        return "dates"
     known = [(row, value) for row, value in enumerate(values.tolist(), start=1) if not is_gap(value)]
     words = [(row, value) for row, value in known if not _is_number(value)]
-    if not words:
+    if "digits" in found and not words:
         return "numbers"
+    written = [(row, value) for row, value in words if _WRITTEN.fullmatch(value.strip())]
+    if written and len(words) - len(written) < _MOSTLY * len(known):
+        row, value = written[0]
+        raise InRowError(
+            f"column {name!r} has numbers as text, such as {value[:60]!r} in row {_ROW} ({len(written):,} such rows). "
+            f"{_HOW} If they are names, pass --categories {name!r}.",
+            row,
+        )
     if len(words) < _MOSTLY * len(known):
         row, value = words[0]
         raise InRowError(

@@ -22,6 +22,7 @@ def read_samples(
     *,
     like: Sequence[str] | None = None,
     needed: Mapping[str, str] | None = None,
+    as_listed: Sequence[str] | None = None,
     costs: bool | None = True,
     in_order: bool = True,
     whole: bool = True,
@@ -39,6 +40,8 @@ def read_samples(
     needed : mapping of str to str, optional
         The features that a model needs, with their kinds (`TableFeatures.needed`); by default those that the options
         select.
+    as_listed : sequence of str, optional
+        The items of a long table in the order in which the whole table lists them, if this is a part of it.
     costs : bool or None
         Whether costs are read; None if they are there.
     in_order : bool
@@ -48,7 +51,7 @@ def read_samples(
         Whether this is the whole table; in a part of one, no sample need have costs.
     """
     reader = LongReader if options.items else WideReader
-    return reader(table, options, file, like, needed).read(costs, in_order, whole)
+    return reader(table, options, file, like, needed, as_listed).read(costs, in_order, whole)
 
 
 def columns_of(source: Any, options: Mapping[str, Any]) -> NamedColumns:

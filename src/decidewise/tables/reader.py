@@ -14,10 +14,12 @@ from decidewise.data.columns import NamedColumns
 from decidewise.errors import InputError
 from decidewise.problems import KnownCosts, Problem, ProblemFile
 from decidewise.tables.date_parts import in_words, with_date_parts
+from decidewise.tables.oddities import oddities
 from decidewise.tables.options import Names, TableOptions
 from decidewise.tables.raw_values import InRowError, are_dates, as_dates, as_numbers, check_column
 from decidewise.tables.samples import Raw, TableSamples
 
+ONE_LINE_PER_ITEM = "If the table has one line per item, name the keys of both: --rows and --items."
 NO_COSTS = "no row of the table has costs; models learn from realised costs."
 
 
@@ -31,11 +33,13 @@ class TableReader(ABC):
         file: ProblemFile | None,
         like: Sequence[str] | None,
         needed: Mapping[str, str] | None,
+        as_listed: Sequence[str] | None = None,
     ) -> None:
         self.table = with_date_parts(table, [options.rows, options.items, options.time, options.groups])
         self.options, self.file, self.needed = options, file, needed
         self.given = table.names
         self.like = None if like is None else list(like)
+        self.as_listed = as_listed
         self.notes: list[str] = []
 
     def read(self, with_costs: bool | None, in_order: bool, whole: bool = True) -> TableSamples:
@@ -56,8 +60,12 @@ class TableReader(ABC):
             samples = replace(samples, times=self.times(), groups=self.groups())
         if costs is not None and in_order:
             samples = self.with_costs(samples, whole)
-        if samples.times is not None:
-            samples = samples.take(np.argsort(samples.times, kind="stable"))
+        if in_order:
+            order = self.key_order(samples.keys)
+            if samples.times is not None:
+                order = order[np.argsort(samples.times[order], kind="stable")]
+            samples = samples.take(order)
+            self.notes += oddities(samples) if self.needed is None else ()
         return replace(samples, unit=self.options.unit, notes=tuple(self.notes))
 
     cost_names: Names
@@ -77,6 +85,10 @@ class TableReader(ABC):
     @abstractmethod
     def keys(self) -> tuple[Raw, str]:
         """Return the keys of the samples, and what a sample is called."""
+
+    def key_order(self, keys: Raw) -> Raw:
+        """Return the order of the samples before they are sorted by time: that of the table."""
+        return np.arange(len(keys))
 
     @abstractmethod
     def by_row(self, name: str) -> Raw:
@@ -135,9 +147,10 @@ class TableReader(ABC):
 
     def times(self) -> Raw | None:
         """Return the times of the samples, as numbers or dates, or None."""
-        if self.options.time is None:
+        title = self.options.time or self._keys_in_time()
+        if title is None:
             return None
-        name = self.one(self.options.time, "time")
+        name = self.one(title, "time")
         values = self.by_row(name)
         if are_dates(values) or (values.dtype.kind == "O" and not has_text(values)):
             times: Raw = as_dates(values, name)
@@ -156,6 +169,24 @@ class TableReader(ABC):
             raise InRowError(f"--time: column {name!r} has no value in row \0. Drop the row.", int(gaps.argmax()) + 1)
         return times
 
+    def _keys_in_time(self) -> str | None:
+        """Return the column of the keys of training rows if they are dates, unless they are shuffled, or in groups."""
+        options = self.options
+        if options.shuffle or options.groups or self.needed is not None:
+            return None
+        if options.rows in self.table.names and are_dates(self.raw(options.rows)):
+            self.notes.append(
+                f"Rows are in the order of {options.rows!r}, which has dates: models are tested on what came later. "
+                "--shuffle tests on random rows."
+            )
+            return options.rows
+        dated = [name for name in self.given if are_dates(self.raw(name))]
+        if dated:
+            self.notes.append(
+                f"Rows are shuffled, although {dated[0]!r} has dates: --time {dated[0]!r} tests on what came later."
+            )
+        return None
+
     def groups(self) -> Raw | None:
         """Return the groups of the samples, or None."""
         if self.options.groups is None:
@@ -172,7 +203,8 @@ class TableReader(ABC):
         if problem.n_costs != len(self.cost_names):
             raise InputError(
                 f"the table has {len(self.cost_names)} costs, {listed(self.cost_names)}, and the problem of "
-                f"{self.file.path} has {problem.n_costs}. --costs must select one column for each."
+                f"{self.file.path} has {problem.n_costs}. --costs must select one column for each. "
+                f"{'' if self.options.items else ONE_LINE_PER_ITEM}".rstrip()
             )
         if not self.options.known:
             return problem
@@ -190,8 +222,9 @@ class TableReader(ABC):
         costs = samples.costs[~none]
         if none.all() and whole:
             raise InputError(NO_COSTS)
-        if none.any():
+        if none.any() and whole:
             self.notes.append(f"{int(none.sum()):,} of {len(none):,} rows have no costs yet, and are left out.")
+        if none.any():
             samples = samples.take(~none)
         self.finite(costs, "costs", samples)
         return samples

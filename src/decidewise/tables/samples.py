@@ -11,7 +11,7 @@ import numpy as np
 from decidewise.checks import FloatArray
 from decidewise.problems import Problem
 from decidewise.tables.features import TableFeatures
-from decidewise.tables.options import Names
+from decidewise.tables.options import Names, TableOptions
 from decidewise.tables.raw_values import Raw, are_dates, as_dates
 
 #: What rows are called by the usual time between two of them, in hours.
@@ -71,6 +71,11 @@ class TableSamples:
             return "row"
         step = float(np.median(steps))
         return next((noun for noun, least, most in _STEPS if least <= step <= most), "row")
+
+    def timed(self, options: TableOptions) -> TableOptions:
+        """Return the options that these samples were read with, with the time that was taken by default."""
+        by_default = self.times is not None and options.time is None
+        return replace(options, time=options.rows) if by_default else options
 
     def take(self, rows: Any) -> TableSamples:
         """Return some of the samples, by their numbers."""

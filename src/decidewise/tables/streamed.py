@@ -30,12 +30,11 @@ from decidewise.tables.ordered_regrets import OrderedRegrets
 from decidewise.tables.reader import NO_COSTS
 from decidewise.tables.samples import TableSamples
 from decidewise.tables.table_model import TableModel, forecast_of
+from decidewise.tables.unfamiliar import Unfamiliar
 
 #: Called as `spread(work, items)`, it yields the items with the results of the work on each, in order.
 Spread = Callable[[Callable[[Any], Any], Generator[Any, None, None]], Generator[tuple[Any, Any], None, None]]
 _FIRST_ROWS = 2048
-#: The most new names of a column that are kept to be said.
-_MOST_NAMES = 1000
 
 
 class PreparedRows(RowSource):
@@ -180,11 +179,11 @@ def fit_table(
 
 @dataclass(frozen=True)
 class Written:
-    """What became of a block: columns to write, the number of rows, and names that training had not."""
+    """What became of a block: columns to write, the number of rows, and what training had not."""
 
     columns: dict[str, Any]
     n_rows: int
-    unseen: dict[str, set[str]]
+    unfamiliar: Unfamiliar
 
 
 @dataclass(frozen=True)
@@ -197,7 +196,7 @@ class PredictBlock:
         """Return the predictions as columns."""
         predictions = self.model.predict_samples(samples)
         columns = prediction_columns(samples, predictions, self.model.options.get("items"))
-        return Written(columns, len(samples), self.model.features.unseen(samples.lines))
+        return Written(columns, len(samples), Unfamiliar.of(self.model.features, samples.lines))
 
 
 @dataclass(frozen=True)
@@ -209,7 +208,7 @@ class DecideBlock:
     def __call__(self, samples: TableSamples) -> Written:
         """Return the decisions as columns."""
         columns = self.model.decide_samples(samples).columns()
-        return Written(columns, len(samples), self.model.features.unseen(samples.lines))
+        return Written(columns, len(samples), Unfamiliar.of(self.model.features, samples.lines))
 
 
 @dataclass(frozen=True)
@@ -331,11 +330,3 @@ def _mapped(
         for block, result in results:
             bar.advance(block.n_bytes, block.table.num_rows)
             yield block, result
-
-
-def add_names(all_names: dict[str, set[str]], new: dict[str, set[str]]) -> None:
-    """Add the new names of a block to those so far, as long as they are few."""
-    for column, names in new.items():
-        have = all_names.setdefault(column, set())
-        if len(have) < _MOST_NAMES:
-            have |= names

@@ -18,6 +18,7 @@ from decidewise.tables.options import TableOptions
 from decidewise.tables.raw_values import as_numbers
 from decidewise.tables.read import columns_of, read_samples
 from decidewise.tables.samples import TableSamples
+from decidewise.tables.unfamiliar import Unfamiliar
 
 
 def forecast_of(samples: TableSamples) -> FloatArray | None:
@@ -66,7 +67,7 @@ class TableModel(BaseEstimator):
     def fitted(cls, estimator: Any, features: TableFeatures, options: TableOptions, samples: TableSamples) -> Self:
         """Fit a model on prepared samples."""
         fitted = estimator.fit(samples.features(features), samples.costs)
-        return cls(fitted, features, options.as_dict(), list(samples.cost_names))
+        return cls(fitted, features, samples.timed(options).as_dict(), list(samples.cost_names))
 
     def fit(self, table: Any, y: Any = None) -> Self:
         """Fit the same model anew on another table with costs; it must have the same items."""
@@ -137,6 +138,10 @@ class TableModel(BaseEstimator):
             best=best,
             regret=regret,
         )
+
+    def warnings(self, samples: TableSamples) -> list[str]:
+        """Return a sentence for each column in which samples have what no training row had; see `Unfamiliar`."""
+        return Unfamiliar.of(self.features, samples.lines).sentences(self.features)
 
     def check(self) -> None:
         """Raise a `ValueError` if the parts do not fit together: they may come from a file."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import fnmatch
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from decidewise.checks import FloatArray, listed, nearest_names
+from decidewise.data.tables import check_columns_in_time
 from decidewise.errors import InputError
+from decidewise.problems import Problem
 from decidewise.tables.options import Names
 from decidewise.tables.raw_values import as_numbers
-from decidewise.tables.reader import TableReader
+from decidewise.tables.reader import ONE_LINE_PER_ITEM, TableReader
 from decidewise.tables.samples import Raw
 
 
@@ -21,11 +25,29 @@ class WideReader(TableReader):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.pattern = self.options.costs or ("cost_*",)
+        if self.like is None and not self.options.costs and not fnmatch.filter(self.table.names, "cost_*"):
+            raise InputError(self._no_costs())
         self.columns = self.select(self.pattern, "costs") if self.like is None else self._like()
         self.mapped = [entry.partition("=") for entry in self.options.features if "=" in entry]
         if self.mapped and len(self.mapped) < len(self.options.features):
             raise InputError("--features: either all are name=pattern, for features of each item, or none is.")
         self.cost_names = tuple(self._parts(self.columns, self.pattern) if self.like is None else self.like)
+
+    def _no_costs(self) -> str:
+        """Return what to do if no column has the name of a cost: take one of the families of numbers, or --items."""
+        families: dict[str, int] = {}
+        for name in self.table.names:
+            found = re.fullmatch(r"(.*\D)\d+|(.+[_. -]).+", name)
+            if found and self.raw(name).dtype.kind in "iuf":
+                pattern = f"{found[1] or found[2]}*"
+                families[pattern] = families.get(pattern, 0) + 1
+        likely = [f"--costs {pattern!r}" for pattern, n in families.items() if n > 1]
+        how = (
+            f"Name the cost columns: {' or '.join(likely[:3])}?"
+            if likely
+            else f"Name the cost columns by --costs. {ONE_LINE_PER_ITEM}"
+        )
+        return f"the table has no column 'cost_*'. {how}"
 
     def _like(self) -> list[str]:
         """Return the columns of the costs that a model was trained with, as far as the new table has them."""
@@ -132,6 +154,13 @@ class WideReader(TableReader):
                     "per sample; if this one has a line per item, name the column of the items by --items."
                 )
         return keys, name
+
+    def problem(self) -> Problem | None:
+        """Return the problem of the samples; raise if a pattern selects costs in another order than time's."""
+        problem = super().problem()
+        if problem is not None and self.like is None:
+            check_columns_in_time(problem, self.columns, self.pattern[0] if len(self.pattern) == 1 else self.pattern)
+        return problem
 
     def by_row(self, name: str) -> Raw:
         """Return a column with one entry per sample."""

@@ -46,7 +46,8 @@ class FitsRows(ABC):
             The column of the weights.
         rows, items : str, optional
             The columns of the sample keys and of the item keys of a long table. All lines of a sample must be next to
-            each other in one file. Items are in the order in which the first sample lists them.
+            each other in one file. Items that are numbers or dates are in their own order, others in that in which
+            the first sample lists them.
         block_rows : int, optional
             Rows per block; by default about 16 MB of numbers. The digits beyond rounding depend on it, but not on the
             number of threads.

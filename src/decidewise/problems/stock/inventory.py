@@ -80,6 +80,7 @@ class Inventory(Problem):
     """
 
     is_polytope = True
+    in_time = True
 
     def __init__(
         self,

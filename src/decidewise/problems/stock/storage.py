@@ -81,6 +81,7 @@ class Storage(Problem):
     """
 
     is_polytope = True
+    in_time = True
 
     def __init__(
         self,

@@ -30,7 +30,7 @@ class Wrapper(Problem):
         self.n_costs, self.n_rows = problem.n_costs, problem.n_rows
         self.is_integer, self.has_known, self.is_lifted = problem.is_integer, problem.has_known, problem.is_lifted
         self.on_error, self.is_polytope = problem.on_error, problem.is_polytope
-        self.has_derivative = problem.has_derivative
+        self.has_derivative, self.in_time = problem.has_derivative, problem.in_time
         self.keeps_state = self.keeps_state or problem.keeps_state
 
     def minimize(self, costs: FloatArray) -> FloatArray:
