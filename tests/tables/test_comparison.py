@@ -174,6 +174,19 @@ def test_healthy_data_is_called_fine():
     assert not any(finding.look for finding in found.values()), found
 
 
+def test_a_column_is_judged_by_what_became_of_it_not_by_its_name():
+    samples = make_samples(times=False)
+    samples.lines["gaps left out"] = np.tile(["u", "v"], N // 2)
+    found = findings(samples)
+    assert not found["gaps"].look
+    assert not found["what became of columns"].look
+    samples.lines["gaps left out"][::3] = ""
+    samples.lines["same"] = np.ones(N)
+    found = findings(samples)
+    assert found["gaps"].look
+    assert found["what became of columns"].look
+
+
 def test_sick_data_is_noticed():
     samples = make_samples(noise=0.3)
     samples.lines["x"][36:] += 9

@@ -63,7 +63,6 @@ def linear(
         tries=tries,
         random_state=random_state,
         refuses=lambda _: made.check(_inside(problem)),
-        loss=made,
         **search,
     )
 
@@ -86,7 +85,6 @@ def boosting(
         tries=tries,
         random_state=random_state,
         refuses=lambda _: made.check(_inside(problem)),
-        loss=made,
         **search,
     )
 
