@@ -130,7 +130,7 @@ class TunedRegressor:
             refit = _unless_refused(attempt(lambda: self._fit(X, y, every, chosen)))
             self.model_ = self.model_ if isinstance(refit, Exception) else refit
         n_lost = sum(regret == inf for _, regret in self.tries_)
-        said = {"lost_tries": n_lost} if n_lost else {}
+        said: dict[str, Any] = {"lost_tries": n_lost} if n_lost else {}
         said |= {"lost_refit": reason_of(refit)} if isinstance(refit, Exception) else {}
         self.chosen_ = json.dumps(chosen | said)
 

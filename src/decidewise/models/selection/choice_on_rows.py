@@ -198,7 +198,7 @@ def choose_on_rows(
 
 def _averages(models: Mapping[str, list[Any]], weights: Mapping[str, float], problem: Problem) -> list[Any]:
     """Return the average of the models of each fold."""
-    settings = {"directions": not problem.has_known, "weights": list(weights.values())}
+    settings: dict[str, Any] = {"directions": not problem.has_known, "weights": list(weights.values())}
     by_fold = zip(*(models[name] for name in weights), strict=True)
     return [
         AveragedRegressor.of_fitted(list(zip(weights, fitted, strict=True)), problem.n_costs, **settings)
