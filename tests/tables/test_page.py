@@ -73,7 +73,7 @@ def test_it_says_all_that_a_manager_asks_for(page, result):
         "drift of the features",
         f"{result.choice.search.n_solves_:,} solver calls",
         "How to use the chosen model",
-        "decidewise fit &#39;my table.csv&#39; --problem problem.toml --costs &#39;price_*&#39; --time day --out ",
+        "decidewise fit &#39;my table.csv&#39; --problem problem.toml --costs &#39;price_*&#39; --time day --model ",
         "decidewise inspect model.dw",
         "load_model(&#34;model.dw&#34;)",
     ):
