@@ -92,7 +92,7 @@ def table_of(n, *, forecast=None, noise=0.1, below=0.0):
     rng = np.random.default_rng(1)
     x = rng.normal(size=(n, 2))
     costs = np.exp(0.7 * x @ rng.normal(size=(2, 3)) + rng.normal(0, noise, (n, 3)))
-    costs[int(0.9 * n) :, 0] -= below
+    costs[int(0.7 * n) :, 0] -= below
     columns = {"x": x[:, 0], "y": x[:, 1]} | {f"cost_{j}": costs[:, j] for j in range(3)}
     if forecast is not None:
         columns |= {f"f{j}": costs[:, j] * rng.uniform(1 - forecast, 1 + forecast, n) for j in range(3)}
