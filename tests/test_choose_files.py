@@ -8,7 +8,7 @@ from pyarrow import parquet
 from decidewise import GeneralizedLinear, WiseRegressor, choose_files
 from decidewise.data import make_shortest_path
 from decidewise.evaluate import Hindsight
-from decidewise.problems import KnownCosts, TopK
+from decidewise.problems import KnownCosts, ShortestPath, TopK
 
 GRID = {"exponents": [0.0, 1.0], "alphas": [0.0, 0.3]}
 
@@ -73,3 +73,17 @@ def test_bad_input(tmp_path):
             choose_files(TopK(2, 1), folder, **columns, **arguments)
     with pytest.raises(ValueError, match="has known costs"):
         choose_files(KnownCosts(TopK(2, 1), np.ones(2)), folder, **columns)
+
+
+def test_a_candidate_whose_predictions_cannot_be_decided_is_a_row(tmp_path):
+    """Without the change of measure, the fit predicts a cycle below zero for the last rows."""
+    problem = ShortestPath.from_edges([0, 1, 2, 1, 2], [1, 2, 1, 3, 3], source=0, target=3)
+    X = np.linspace(0, 1, 200)[:, None]
+    costs = np.maximum(0.05, 1 - 3 * X) + np.random.default_rng(0).uniform(0, 0.01, (200, 5))
+    files = {"features": "x_*", "costs": "c_*", "alphas": [0.0], "block_rows": 64}
+    choice = choose_files(problem, write(tmp_path, X, costs), exponents=[0.0, 1.0], **files)
+    assert choice.best == (1.0, 0.0)
+    assert "a cycle has a negative cost" in choice.failures[0.0, 0.0]
+    assert "0         0  failed: SolverError: " in str(choice)
+    with pytest.raises(ValueError, match="none of the 1 candidates"):
+        choose_files(problem, tmp_path, exponents=[0.0], **files)

@@ -298,3 +298,12 @@ def test_a_problem_with_the_wrong_sense_is_told_so_once():
     with pytest.warns() as said:
         diagnose(Mistaken(3, 1), X, costs)
     assert [(each.category, each.filename) for each in said] == [(OptimalityWarning, __file__)]
+
+
+def test_a_forecast_that_cannot_be_decided_is_a_line():
+    rng = np.random.default_rng(0)
+    costs = rng.uniform(1, 2, (60, 5))
+    problem = ShortestPath.from_edges([0, 1, 2, 1, 2], [1, 2, 1, 3, 3], source=0, target=3)
+    found = diagnose(problem, np.hstack([rng.normal(size=(60, 1)), costs - 2]), costs, forecast=[1, 2, 3, 4, 5])
+    assert (found.forecast, found.gain_on_forecast) == (None, None)
+    assert any(line.startswith("Not fitted: 'forecast': SolverError") for line in found.failures)

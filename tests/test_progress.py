@@ -52,6 +52,17 @@ def test_a_bar_on_standard_error_after_the_wait(capsys):
     assert "Working" not in capsys.readouterr().err
 
 
+def test_a_notebook_without_ipywidgets_shows_nothing_and_does_not_complain(monkeypatch, capsys):
+    """And warnings are errors: Rich has one for every refresh there."""
+    monkeypatch.setattr(progress, "Console", lambda **options: Console(**options, force_jupyter=True))
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    monkeypatch.setattr(progress, "find_spec", lambda name: None, raising=False)
+    assert list(progress.tracked(range(3), "Working", patience=0.0)) == [0, 1, 2]
+    with progress.watched(console=progress.Console(stderr=True)) as bars:
+        bars.advance(bars.add_task("Training", total=3))
+    assert capsys.readouterr() == ("", "")
+
+
 @pytest.mark.usefixtures("terminal")
 def test_no_bar_where_it_is_silenced(capsys):
     with progress.silenced():

@@ -7,7 +7,8 @@ the training rows for this fold, for any ridge. A second pass scores every candi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,12 @@ from decidewise.models.linear.link import linear_predictor
 from decidewise.models.linear.moments import Moments
 from decidewise.models.linear.streamed import StreamedBlocks
 from decidewise.models.linear.units import cost_unit
+from decidewise.models.selection.choice_on_rows import added
 from decidewise.models.selection.row_folds import RowFolds
+from decidewise.models.selection.scores import none_scored
 from decidewise.models.wise_regressor import WiseRegressor
 from decidewise.problems.base import Problem, as_problem
+from decidewise.runtime.interrupts import attempt, reason_of
 from decidewise.runtime.library_threads import one_library_thread
 from decidewise.streams.files import FileRows
 from decidewise.streams.rows import Rows, RowSource
@@ -42,17 +46,22 @@ class StreamedChoice:
         Out of fold, of every candidate.
     best : (float, float)
         The exponent and the ridge of the model.
+    failures : dict of (exponent, alpha) to str
+        The candidates whose predictions could not be decided, with the reasons.
     """
 
     model: WiseRegressor
     regrets: dict[tuple[float, float], StreamedRegret]
     best: tuple[float, float]
+    failures: dict[tuple[float, float], str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         lines = [f"{'exponent':>8}  {'alpha':>8}  regret %"]
         for (exponent, alpha), regret in self.regrets.items():
             chosen = "  chosen" if (exponent, alpha) == self.best else ""
             lines.append(f"{exponent:>8g}  {alpha:>8g}  {regret.percent}{chosen}")
+        for (exponent, alpha), reason in self.failures.items():
+            lines.append(f"{exponent:>8g}  {alpha:>8g}  failed: {reason}")
         n_rows = self.regrets[self.best].n_rows
         return "\n".join([*lines, f"Out of fold, with 95 % intervals over {n_rows:,} rows."])
 
@@ -155,12 +164,21 @@ def choose_rows(
     gram, cross = source.reduce(FoldMoments(empty, division, tuple(exponents), unit))
     fits = [[_fits(empty, gram[e], cross[e], alpha, folds) for alpha in alphas] for e in range(len(exponents))]
     candidates = [(exponent, alpha) for exponent in exponents for alpha in alphas]
-    sums = source.reduce(FoldRegrets(problem, division, tuple(fit for row in fits for fit in row)))[0]
-    regrets = {pair: StreamedRegret.of((own,), problem) for pair, own in zip(candidates, sums, strict=True)}
-    best = min(candidates, key=lambda pair: regrets[pair].percent.estimate)  # the first of equal ones
+    sums, why = source.reduce(FoldRegrets(problem, division, tuple(fit for row in fits for fit in row)), added)
+    failures = {pair: str(reason) for pair, reason in zip(candidates, why, strict=True) if reason}
+    if len(failures) == len(candidates):
+        raise none_scored(
+            {f"exponent {exponent:g}, alpha {alpha:g}": why for (exponent, alpha), why in failures.items()}
+        )
+    regrets = {
+        pair: StreamedRegret.of((own,), problem)
+        for pair, own in zip(candidates, sums, strict=True)
+        if pair not in failures
+    }
+    best = min(regrets, key=lambda pair: regrets[pair].percent.estimate)  # the first of equal ones
     exponent, alpha = best
     model = WiseRegressor(GeneralizedLinear(alpha=alpha), exponent=exponent).fit_rows(source)
-    return StreamedChoice(model, regrets, best)
+    return StreamedChoice(model, regrets, best, failures)
 
 
 @dataclass(frozen=True)
@@ -196,7 +214,11 @@ class FoldRegrets:
     fits: tuple[list[tuple[FloatArray, FloatArray]], ...]
 
     def __call__(self, rows: Rows) -> Sums:
-        """Return sums (c, 9), one line per candidate; see `decidewise.decide_files.regret_sums`."""
+        """Return sums (c, 9), one line per candidate; see `decidewise.decide_files.regret_sums`.
+
+        The second entry says why candidates failed, (c,).
+        """
+        why = [""] * len(self.fits)
         truth = Hindsight.of(problem_of(self.problem, rows), rows.costs)
         regret = np.zeros((len(self.fits), len(rows)))
         for fold, (place, part) in enumerate(self.folds.split(rows)):
@@ -205,8 +227,12 @@ class FoldRegrets:
                 coefficients, intercepts = fits[fold]
                 per_item = part.X.ndim == 3
                 slopes, levels = (coefficients[:, 0], intercepts[0]) if per_item else (coefficients.T, intercepts)
-                regret[candidate, place] = own.regret(linear_predictor(part.X, slopes, levels))
-        return (np.array([regret_sums(own, truth.best, rows.weights) for own in regret]),)
+                found = attempt(partial(own.regret, linear_predictor(part.X, slopes, levels)))
+                if isinstance(found, Exception):
+                    why[candidate] = why[candidate] or reason_of(found)
+                else:
+                    regret[candidate, place] = found
+        return np.array([regret_sums(own, truth.best, rows.weights) for own in regret]), np.array(why)
 
 
 def _fits(

@@ -21,6 +21,13 @@ class OtherCodeError(InputError):
     """
 
 
+class NotForProblemError(InputError):
+    """A method says that it is not for such a problem, and why: its row in an experiment is "refused", not "failed".
+
+    Take another method, or do what the message says.
+    """
+
+
 class SolverError(RuntimeError):
     """A solver ended without an optimal decision: the row is infeasible or unbounded, or a limit was reached.
 

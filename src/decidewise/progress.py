@@ -1,7 +1,7 @@
 """Progress on standard error: a line for each slow piece of work, with its time left, for someone who looks.
 
-A line is shown on a terminal or in a notebook, and nowhere else, if its work takes longer than a second. A thread does
-so: neither an import nor a first step that takes long is silent.
+A line is shown on a terminal or in a notebook with ipywidgets, and nowhere else, if its work takes longer than a
+second. A thread does so: neither an import nor a first step that takes long is silent.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from importlib.util import find_spec
 from multiprocessing import parent_process
 from threading import RLock, Timer
 from time import perf_counter
@@ -203,9 +204,13 @@ class _Words(ProgressColumn):
 
 
 def watched(*columns: ProgressColumn, console: Console, **options: Any) -> Progress:
-    """Return bars that never take what is printed to a file: Rich prints it above them, and so to the terminal."""
+    """Return bars that never take what is printed to a file: Rich prints it above them, and so to the terminal.
+
+    A notebook without ipywidgets cannot show any, and Rich would warn with every refresh: there they are not shown.
+    """
     to_terminal = sys.stdout is not None and sys.stdout.isatty()
-    return Progress(*columns, console=console, redirect_stdout=to_terminal, **options)
+    hidden = console.is_jupyter and find_spec("ipywidgets") is None
+    return Progress(*columns, console=console, redirect_stdout=to_terminal, disable=hidden, **options)
 
 
 _display = _Display()

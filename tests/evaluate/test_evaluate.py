@@ -19,7 +19,7 @@ from decidewise.evaluate import (
     regret_scorer,
 )
 from decidewise.evaluate.intervals import N_AT_ONCE, N_GROUPS
-from decidewise.problems import Ball, ConicProgram, Knapsack, Problem, Quadratic, TopK
+from decidewise.problems import Ball, ConicProgram, Knapsack, Problem, Quadratic, ShortestPath, TopK
 
 
 class Listed(Problem):
@@ -418,3 +418,17 @@ def test_values_beyond_the_range_are_refused():
         normalized_regret(TopK(2, 1), costs, costs)
     np.testing.assert_array_equal(decision_regret(TopK(2, 1), costs, costs), 0)
     assert normalized_regret(TopK(2, 1), [[1.0, 0.0]], [[1e300, 2e300]]) == pytest.approx(50)
+
+
+def test_a_prediction_that_cannot_be_decided_is_a_row_of_the_comparison():
+    cycle = ShortestPath.from_edges([0, 1, 2, 1, 2], [1, 2, 1, 3, 3], source=0, target=3)
+    costs = np.random.default_rng(0).uniform(1, 2, (9, 5))
+    predictions = {"below zero": costs - 2, "right": costs, "mean": np.ones((9, 5))}
+    found = compare(cycle, predictions, costs, baseline="below zero")
+    assert [row.name for row in found] == ["right", "mean"]
+    assert (found.baseline, list(found.failures)) == ("right", ["below zero"])
+    assert "below zero  failed: SolverError: row 0: a cycle has a negative cost" in str(found)
+    with pytest.raises(ValueError, match="none of the 1 predictions could be decided"):
+        compare(cycle, {"a": costs - 2}, costs)
+    with pytest.raises(ValueError, match=r"predictions\['a'\]"):  # a bad argument is not a model that fails
+        compare(cycle, {"a": costs[:, :2], "right": costs}, costs)

@@ -1,6 +1,7 @@
 """The search: it chooses by the rows set aside, loses a try to divergence, and tells a refusal from a crash."""
 
 import json
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -13,12 +14,15 @@ from decidewise.field import PLANS
 from decidewise.field.methods import gamma, linear
 from decidewise.field.ranges import Range, draws
 from decidewise.field.tuned import TunedRegressor
-from decidewise.losses import SpoPlus
+from decidewise.losses import Lodl
+from decidewise.models import DecisionRegressor
 from decidewise.problems import Portfolio, TopK
 from decidewise.runtime.importable import resolve
+from decidewise.runtime.interrupts import reason_of
 
 X = np.arange(40.0)[:, None]
 COSTS = np.column_stack([np.ones(40), np.full(40, 2.0)])
+DIVERGED = DivergenceError("too far", epoch=1)
 SHIFT = {"shift": Range(1.0, 4.0, "a bias of the first item")}
 
 
@@ -27,12 +31,12 @@ class Shifted:
 
     fitted: ClassVar[list] = []
 
-    def __init__(self, problem, *, shift, limit=np.inf):
-        self.shift, self.limit = shift, limit
+    def __init__(self, problem, *, shift, limit=np.inf, rows=0, error=DIVERGED):
+        self.shift, self.limit, self.rows, self.error = shift, limit, rows, error
 
     def fit(self, X, y):
-        if self.shift > self.limit:
-            raise DivergenceError("too far", epoch=1)
+        if self.shift > self.limit and len(X) > self.rows:
+            raise self.error
         Shifted.fitted.append(X[:, 0])
         return self
 
@@ -81,18 +85,20 @@ def test_a_lost_try_is_counted_and_not_chosen():
         tuned(lambda problem, shift: Shifted(problem, shift=shift, limit=0.5))
 
 
-def test_a_refusal_is_the_word_of_the_method_and_nothing_else():
-    def says(sentence):
-        def build(problem, shift):
-            raise ValueError(sentence)
+@pytest.mark.parametrize("error", [ValueError("SpoPlus needs rows"), np.linalg.LinAlgError(), MemoryError(), OSError()])
+def test_whatever_is_raised_loses_a_try_and_a_refusal_is_one_by_its_type(error):
+    def failing(limit, **more):
+        return partial(Shifted, limit=limit, **({"error": error} | more))
 
-        return build
-
-    with pytest.raises(NotForProblemError, match="SpoPlus needs"):
-        tuned(says("SpoPlus needs something else."), loss=SpoPlus())
-    with pytest.raises(ValueError, match="shapes") as crash:
-        tuned(says("shapes do not match"), loss=SpoPlus())
-    assert not isinstance(crash.value, NotForProblemError)
+    assert json.loads(tuned(failing(2.0)).chosen_)["lost_tries"] == 2
+    kept = tuned(failing(0.0, rows=30))  # the fit on all 40 rows
+    assert json.loads(kept.chosen_)["lost_refit"] == reason_of(error)
+    assert kept.predict(X[:1])[0, 0] == json.loads(kept.chosen_)["shift"]
+    with pytest.raises(type(error)) as all_lost:
+        tuned(failing(0.0))
+    assert not isinstance(all_lost.value, NotForProblemError)
+    with pytest.raises(NotForProblemError):
+        tuned(failing(2.0, error=NotForProblemError("too few rows")))
 
 
 def test_losses_and_log_links_refuse():
@@ -102,6 +108,8 @@ def test_losses_and_log_links_refuse():
         linear(portfolio, loss="cave", **budget).fit(X, COSTS)
     with pytest.raises(NotForProblemError, match="a log link needs positive costs, and the smallest here is -2"):
         gamma(TopK(2, 1), **budget).fit(X, -COSTS)
+    with pytest.raises(NotForProblemError, match="Lodl fits 2 weights per row, and 1 samples do not determine them"):
+        tuned(lambda problem, shift: DecisionRegressor(problem, Lodl(n_samples=1)))
 
 
 def test_every_estimator_of_the_plan_fits():

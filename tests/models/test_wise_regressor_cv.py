@@ -16,7 +16,7 @@ from decidewise import GeneralizedLinear, OptimalityWarning, WiseRegressor, Wise
 from decidewise.data import make_knapsack, make_shortest_path
 from decidewise.evaluate import decision_regret, normalized_regret
 from decidewise.models import TimeFolds, default_candidates
-from decidewise.problems import Ball, CountedProblem, TopK
+from decidewise.problems import Ball, CountedProblem, ShortestPath, TopK
 from decidewise.scaling import unit_rows
 
 FEW = {"mean": DummyRegressor(), "least squares": LinearRegression(), "wise": WiseRegressor()}
@@ -42,6 +42,31 @@ class Unfit(BaseEstimator):
 
     def predict(self, X):
         raise NotImplementedError
+
+
+class StrangeError(Exception):
+    """An exception that cannot be sent to another process, since it takes two arguments and keeps one."""
+
+    def __init__(self, one, other):
+        super().__init__(one)
+
+
+class FailsFrom(BaseEstimator):
+    """WISE, which fails with more than so many rows: in its fit, or in the prediction of any rows."""
+
+    def __init__(self, rows, error, predicts=True):
+        self.rows, self.error, self.predicts = rows, error, predicts
+
+    def fit(self, X, y):
+        if len(X) > self.rows:
+            raise self.error
+        self.model_ = WiseRegressor().fit(X, y)
+        return self
+
+    def predict(self, X):
+        if not self.predicts:
+            raise self.error
+        return self.model_.predict(X)
 
 
 class Expert(BaseEstimator):
@@ -313,6 +338,57 @@ class TestFailures:
             ValueError, match=r"(?s)none of the 2 candidates.*- 'first': OSError: the licence.*- 'second': "
         ):
             WiseRegressorCV(train.problem, candidates).fit(train.X, train.costs)
+
+    @pytest.mark.parametrize(
+        ("where", "error"),
+        [
+            ("fold", RuntimeError("odd")),
+            ("all rows", np.linalg.LinAlgError("singular")),
+            ("all rows", StrangeError("two", "parts")),
+            ("prediction", MemoryError()),
+        ],
+    )
+    def test_whatever_fails_wherever_the_next_best_is_taken(self, data, where, error, capsys):
+        train, _ = data
+        least = {"fold": 0, "all rows": 170, "prediction": 1_000}[where]
+        bad = FailsFrom(least, error, predicts=where != "prediction")
+        candidates = {"mean": DummyRegressor(), "bad": bad, "wise": WiseRegressor()}
+        model = WiseRegressorCV(train.problem, candidates, random_state=0)
+        model.fit(train.X, train.costs).summary()
+        assert model.members_ == ["wise"]
+        assert sum(model.weights_.values()) == 1.0
+        assert model.cv_results_["status"][1] == "failed"
+        assert model.predict(train.X[:1]).shape == (1, 40)
+        assert f"{type(error).__name__}" in capsys.readouterr().out
+        with pytest.raises(ValueError, match=f"(?s)none of the 1 candidates.*'bad': .*{type(error).__name__}"):
+            WiseRegressorCV(train.problem, {"bad": bad}).fit(train.X, train.costs)
+
+    def test_the_weights_of_the_members_that_are_left_sum_to_one(self, data):
+        train, _ = data
+        candidates = {
+            "a": GeneralizedLinear(),
+            "bad": FailsFrom(170, OSError("gone")),
+            "b": GeneralizedLinear(alpha=0.01),
+        }
+        model = WiseRegressorCV(train.problem, candidates, random_state=0).fit(train.X, train.costs)
+        left = {name: candidates[name] for name in "ab"}
+        expected = WiseRegressorCV(train.problem, left, random_state=0).fit(train.X, train.costs)
+        assert model.members_ == expected.members_
+        np.testing.assert_allclose(model.predict(train.X), expected.predict(train.X), rtol=1e-2)
+        assert sum(model.weights_.values()) == pytest.approx(1.0)
+        assert model.cv_results_["note"][1] == "on all rows: OSError: gone"
+
+    def test_training_with_the_solver_may_fail(self):
+        """Predictions less costs have cycles below zero, on which no path is the shortest: SPO+ fails in every fold."""
+        rng = np.random.default_rng(0)
+        problem = ShortestPath.from_edges([0, 1, 2, 1, 2], [1, 2, 1, 3, 3], source=0, target=3)
+        X = rng.normal(size=(60, 2))
+        costs = np.exp(X @ rng.normal(size=(2, 5)) + rng.normal(size=(60, 5)))
+        candidates = {"gamma": WiseRegressor(GeneralizedLinear("gamma")), "mean": DummyRegressor()}
+        model = WiseRegressorCV(problem, candidates, train_solves=100_000, random_state=0).fit(X, costs)
+        status = dict(zip(model.cv_results_["candidate"], model.cv_results_["status"], strict=True))
+        assert {status[name] for name in status if name.startswith("spo+")} == {"failed"}
+        assert set(model.members_) <= set(candidates)
 
     def test_one_reason_of_many_is_said_once(self, data, capsys):
         train, _ = data

@@ -2,9 +2,12 @@
 
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +20,7 @@ from decidewise import GeneralizedLinear, load_model, normalized_regret, read_mo
 from decidewise.cli import app
 from decidewise.data.files import read_files
 from decidewise.problems import ProblemFile, TopK
+from decidewise.tables.headline import model_in_words
 
 N, ITEMS = 50, ("a", "b", "c")
 
@@ -81,6 +85,57 @@ def test_compare_as_json_and_as_a_table(folder, tmp_path):
     assert shown.stdout.count("┏") == 1
     assert "missing" not in shown.stdout
     assert shown.stderr == ""
+
+
+def table_of(n, *, forecast=None, noise=0.1, below=0.0):
+    """Return a table as CSV; forecasts are off by a share, and the costs of the last rows are lower by so much."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(n, 2))
+    costs = np.exp(0.7 * x @ rng.normal(size=(2, 3)) + rng.normal(0, noise, (n, 3)))
+    costs[int(0.7 * n) :, 0] -= below
+    columns = {"x": x[:, 0], "y": x[:, 1]} | {f"cost_{j}": costs[:, j] for j in range(3)}
+    if forecast is not None:
+        columns |= {f"f{j}": costs[:, j] * rng.uniform(1 - forecast, 1 + forecast, n) for j in range(3)}
+    return pa.table({"day": np.datetime64("2026-01-01") + np.arange(n)} | columns)
+
+
+@pytest.mark.parametrize(
+    ("table", "more", "outcome"),
+    [
+        (table_of(60), [], "unproven"),
+        (table_of(90, forecast=1.5), ["--forecast", "f*"], "better"),
+        (table_of(60, forecast=0.01), ["--forecast", "f*"], "same"),
+        (table_of(9, noise=2.0), [], None),
+        (table_of(60, below=1.5), ["--test", 0.5], None),
+        (table_of(90, forecast=1.5), ["--forecast", "f*", "--average"], "better"),
+    ],
+)
+def test_headline_table_json_command_and_file_name_one_model(tmp_path, monkeypatch, table, more, outcome):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    csv.write_csv(table, "t.csv")
+    Path("p.toml").write_text('kind = "top_k"\nn = 3\nk = 1\nsense = "min"\n')
+    found = json.loads(run("compare", "t.csv", "-p", "p.toml", "--time", "day", *more, "--json").stdout)
+    assert found["verdict"] == (outcome or found["verdict"])
+    named = found["challenger"] if found["verdict"] == "better" else found["baseline"]
+    words = model_in_words(named)
+    said = found["headline"].removeprefix("Keep ").lower()
+    assert (found["chosen"], said.startswith(words.lower())) == (named, True)
+    assert found["headline"].startswith("Keep ") == (named == found["baseline"])
+    shown = run("compare", "t.csv", "-p", "p.toml", "--time", "day", *more).stdout
+    assert [line.split("│")[1].strip() for line in shown.splitlines() if "(chosen)" in line] == [f"{named} (chosen)"]
+    assert f"Next: {found['command']}" in shown.splitlines()
+    page = unescape(Path("compare.html").read_text(encoding="utf-8"))
+    assert re.findall(r'<tr class="chosen"><th scope="row">(.*?) \(chosen\)', page) == [named]
+    assert f"<code>{found['command']}\n" in page
+    run(*shlex.split(found["command"])[1:])
+    assert json.loads(run("inspect", "model.dw", "--json").stdout)["training"]["candidate"] == named
+    if "--test" not in more:  # fit holds out as many rows as compare does by default
+        own = json.loads(
+            run("fit", "t.csv", "-p", "p.toml", "--time", "day", *more, "--out", "own.dw", "--json").stdout
+        )
+        assert own["candidate"] == named
+        assert found["headline"] in own["notes"]
 
 
 @pytest.mark.parametrize("name", ["wide.tsv", "wide.parquet", "wide.arrow", "parts", "parts/*.parquet"])

@@ -4,16 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 
 from decidewise.errors import InputError
 from decidewise.evaluate import Interval
-from decidewise.models import GeneralizedLinear
-from decidewise.problems import KnownCosts, TopK
-from decidewise.tables import comparison
+from decidewise.models import GeneralizedLinear, WiseRegressor, default_candidates, wise_regressor_cv
+from decidewise.problems import KnownCosts, ShortestPath, TopK
+from decidewise.tables import comparison, measured
+from decidewise.tables.advice import Advice
 from decidewise.tables.comparison import choose, compare_table, share_saved
+from decidewise.tables.fitting import fit_in_memory
 from decidewise.tables.headline import headline
 from decidewise.tables.health import alarms, health
 from decidewise.tables.held_out import as_gap, hold_out
+from decidewise.tables.options import TableOptions
 from decidewise.tables.samples import TableSamples
 from decidewise.tables.savings import by_item, by_kind_of_row, extreme_rows
 
@@ -98,8 +102,8 @@ def test_a_rolling_origin_is_the_same_as_fitting_by_hand():
 @pytest.mark.parametrize(("sense", "known"), [("min", False), ("max", False), ("min", True)])
 def test_savings_of_all_parts_add_up(sense, known):
     result = compare_table(make_samples(forecast=True, sense=sense, known=known))
-    total = (result.regrets[result.baseline] - result.regrets[result.chosen]).mean()
-    assert result.chosen != result.baseline
+    total = (result.regrets[result.baseline] - result.regrets[result.challenger]).mean()
+    assert result.challenger != result.baseline
     np.testing.assert_allclose(sum(part.saving for part in by_item(result)), total)
     for parts in by_kind_of_row(result).values():
         np.testing.assert_allclose(sum(part.saving for part in parts), total)
@@ -145,16 +149,17 @@ def test_too_small_a_budget():
 
 def test_a_named_model_is_taken_without_a_search():
     choice = choose(make_samples(), name="wise")
-    assert (choice.name, choice.search, choice.regret) == ("wise", None, None)
+    assert (choice.order, choice.search) == (("wise",), None)
 
 
 def test_the_average_if_asked_for():
-    assert compare_table(make_samples(), average=True).chosen == "average"
+    assert compare_table(make_samples(), average=True).challenger == "average"
+    assert choose(make_samples(), name="average").name == "average"
 
 
 def test_headlines(result):
     said = headline(result)
-    assert result.verdict == "better"
+    assert result.verdict.outcome == "better"
     assert "of the avoidable cost against your forecast: about " in said
     assert "EUR ± " in said
     assert said.endswith("per day.")
@@ -165,6 +170,97 @@ def test_headlines(result):
     assert headline(replace(result, saving=Interval(-2.0, -3.0, -1.0))).endswith("decides worse on the held-out ones.")
 
 
+class Fails(BaseEstimator):
+    """A log-linear model that fails with more than so many rows: in its fit, or in any prediction."""
+
+    def __init__(self, rows, error, predicts=True):
+        self.rows, self.error, self.predicts = rows, error, predicts
+
+    def fit(self, X, y):
+        if len(X) > self.rows:
+            raise self.error
+        self.model_ = WiseRegressor(GeneralizedLinear("poisson"), exponent=0.0).fit(X, y)
+        return self
+
+    def predict(self, X):
+        return self.model_.predict(X) if self.predicts else np.full((len(X), D), np.nan)
+
+
+def replace_candidate(monkeypatch, name, model):
+    def menu(*arguments, **options):
+        found = default_candidates(*arguments, **options)
+        found[name] = model
+        return found
+
+    for module in (comparison, measured, wise_regressor_cv):
+        monkeypatch.setattr(module, "default_candidates", menu)
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (Fails(0, RuntimeError("odd")), "Not fitted: 'poisson': RuntimeError: odd."),
+        (Fails(23, MemoryError()), "Not fitted: 'poisson': on all rows: MemoryError."),
+        (Fails(30, np.linalg.LinAlgError("singular")), "Not measured: 'poisson': LinAlgError: singular."),
+        (Fails(99, OSError(), predicts=False), "Not fitted: 'poisson': ValueError: prediction "),
+    ],
+    ids=["in a fold", "in the last fit of the choice", "in a later window", "in prediction"],
+)
+def test_a_candidate_that_fails_is_said_and_the_next_best_is_taken(monkeypatch, result, model, reason):
+    assert result.challenger == "poisson"
+    replace_candidate(monkeypatch, "poisson", model)
+    other = compare_table(make_samples(forecast=True, seed=3), test=0.5)
+    assert other.challenger not in ("poisson", "forecast")
+    assert [note for note in other.notes if note.startswith(reason)]
+    assert ("poisson" in other.failures) == reason.startswith("Not measured")
+    assert "poisson" not in other.regrets
+
+
+def test_a_first_negative_cost_in_a_late_row_gets_a_floor():
+    """The training rows have positive costs only, so the search has log links without one."""
+    samples = make_samples(seed=3)
+    samples.costs[40, 0] = -0.5
+    result = compare_table(samples, test=0.5)
+    assert result.challenger == "gamma, ridge 1"
+    assert not result.failures
+    assert np.isfinite(result.predictions["gamma, ridge 1"]).all()
+
+
+def test_a_prediction_that_cannot_be_decided_is_a_row():
+    """Least squares predict a cycle below zero for the last rows; then the mean is what others are compared with."""
+    n = 60
+    x = np.linspace(0, 1, n)
+    costs = np.maximum(0.05, 1 - 3 * x)[:, np.newaxis] * np.random.default_rng(0).uniform(0.9, 1.1, (n, 5))
+    problem = ShortestPath.from_edges([0, 1, 2, 1, 2], [1, 2, 1, 3, 3], source=0, target=3)
+    samples = TableSamples(
+        {"x": x},
+        per_item=False,
+        cost_names=tuple("abcde"),
+        keys=np.arange(n),
+        title="row",
+        costs=costs,
+        problem=problem,
+    )
+    result = compare_table(samples)
+    assert "a cycle has a negative cost" in result.failures["least squares"]
+    assert (result.baseline, result.chosen in result.regrets) == ("training mean", True)
+
+
+@pytest.mark.parametrize("order", [("gamma", "wise"), ("gamma",)])
+def test_if_the_last_fit_fails_the_next_best_is_taken(monkeypatch, order):
+    samples, options = make_samples(), TableOptions.of({})
+    replace_candidate(monkeypatch, "gamma", Fails(0, RuntimeError("odd")))
+    monkeypatch.setattr(Advice, "on", lambda *_, **__: Advice(order))
+    if len(order) == 1:
+        with pytest.raises(RuntimeError, match="odd"):
+            fit_in_memory(samples, options, gap=None)
+        return
+    found = fit_in_memory(samples, options, gap=None)
+    said = "'gamma' failed on all rows (RuntimeError: odd), and the next best is taken."
+    assert found.choice.name == "wise"
+    assert found.summary(options, "")["notes"][-1] == found.notes[-1] == said
+
+
 def findings(samples):
     return {finding.topic: finding for finding in health(compare_table(samples))}
 
@@ -172,6 +268,19 @@ def findings(samples):
 def test_healthy_data_is_called_fine():
     found = findings(make_samples(times=False))
     assert not any(finding.look for finding in found.values()), found
+
+
+def test_a_column_is_judged_by_what_became_of_it_not_by_its_name():
+    samples = make_samples(times=False)
+    samples.lines["gaps left out"] = np.tile(["u", "v"], N // 2)
+    found = findings(samples)
+    assert not found["gaps"].look
+    assert not found["what became of columns"].look
+    samples.lines["gaps left out"][::3] = ""
+    samples.lines["same"] = np.ones(N)
+    found = findings(samples)
+    assert found["gaps"].look
+    assert found["what became of columns"].look
 
 
 def test_sick_data_is_noticed():

@@ -74,7 +74,7 @@ def test_it_says_all_that_a_manager_asks_for(page, result):
         f"{result.choice.search.n_solves_:,} solver calls",
         "How to use the chosen model",
         "decidewise fit &#39;my table.csv&#39; --problem problem.toml --costs &#39;price_*&#39; ",
-        "--item-order b,a,c --shuffle --out ",
+        "--item-order b,a,c --shuffle --model ",
         "decidewise inspect model.dw",
         "load_model(&#34;model.dw&#34;)",
     ):

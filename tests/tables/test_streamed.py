@@ -19,6 +19,7 @@ from decidewise.data.file_blocks import FileBlocks
 from decidewise.data.files import read_files
 from decidewise.streams.files import FileRows
 from decidewise.tables import comparison, fitting, ordered_regrets, streamed
+from decidewise.tables.advice import Advice
 from decidewise.tables.ordered_regrets import OrderedRegrets
 
 N, ITEMS = 600, ("a", "b", "c")
@@ -304,6 +305,26 @@ def test_blocks_without_costs_are_left_out_and_counted(folder, tmp_path, small_b
         ).stdout
     )
     assert found["rows"] == 300
+
+
+def test_a_model_that_fails_in_the_passes_gives_way_to_the_next_best(folder, tmp_path, small_blocks, monkeypatch):
+    """A cost of zero in a row that is not in the random part: a gamma deviance does not admit it."""
+    wide, _ = tables()
+    csv.write_csv(with_rows(wide, 450, 451, cost_b=0.0), tmp_path / "zero.csv")
+    monkeypatch.setattr(Advice, "on", lambda *_, **__: Advice(("gamma", "wise"), ("Use gamma.",)))
+    call = ("fit", tmp_path / "zero.csv", "-p", folder / "problem.toml", "--sample", 100, "--out")
+    plain = run(*call, tmp_path / "m.dw").stdout
+    kept = run(*call, tmp_path / "kept.dw", "--checkpoint", tmp_path / "fit.npz").stdout
+    for said in (plain, kept):
+        assert "'gamma' failed on all rows (ValueError: " in said
+        assert "wise, fitted on 600 rows" in said
+    monkeypatch.undo()
+    call = ("fit", tmp_path / "zero.csv", "-p", folder / "problem.toml", "--model", "wise", "--sample", 100, "--out")
+    run(*call, tmp_path / "named.dw", "-q")
+    new = str(folder / "wide.csv")
+    expected = load_model(tmp_path / "named.dw").predict(new)
+    for name in ("m.dw", "kept.dw"):
+        np.testing.assert_allclose(load_model(tmp_path / name).predict(new), expected)
 
 
 def test_a_long_table_that_is_not_sorted_says_so(folder, tmp_path, small_blocks):

@@ -20,7 +20,8 @@ def fit(
     problem: opt.Problem,
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write, by convention *.dw.")],
     model: Annotated[
-        str | None, typer.Option(help="A candidate by name, such as 'least squares'; by default the best is chosen.")
+        str | None,
+        typer.Option(help="A candidate by name, such as 'least squares'; by default that which `compare` recommends."),
     ] = None,
     costs: opt.Costs = None,
     features: opt.Features = None,
@@ -63,7 +64,7 @@ def fit(
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
 ) -> None:
-    """Choose a model on all rows of a table, fit it, and write it to a file with all that it needs.
+    """Fit the model that `compare` recommends, or a named one, on all rows; write it to a file with all that it needs.
 
     \b
     decidewise fit history.csv --problem problem.toml --out model.dw
@@ -115,10 +116,7 @@ def fit(
     if not quiet:
         for note in found.notes:
             typer.echo(note)
-    regret = summary.get("regret percent")
-    measured = (
-        f", {regret['estimate']:.2f} % ± {1.96 * regret['standard error']:.2f} regret out of fold" if regret else ""
-    )
+    measured = f", {found.regret} % regret on held-out rows" if found.regret else ""
     typer.echo(f"{found.choice.name}, fitted on {found.n_rows:,} rows{measured}: {out}")
     if trusted:
         typer.echo(f"To read this file, a reader must trust: {' '.join(f'--trust {name}' for name in trusted)}")

@@ -192,14 +192,16 @@ def _in_words(value: Any) -> str:
 
 def _load(path: Path, trust: list[str] | None) -> TableModel:
     from decidewise.model_file import load_model  # noqa: PLC0415
+    from decidewise.model_file.foreign import UntrustedTypesError  # noqa: PLC0415
     from decidewise.tables.table_model import TableModel  # noqa: PLC0415
 
     try:
         model = load_model(path, trusted=trust or None)
-    except InputError as error:
-        said, _, _ = str(error).partition(" If you know where the file comes from")
-        hint = " If you know where the file comes from, pass each by --trust." if said != str(error) else ""
-        raise InputError(said + hint) from error
+    except UntrustedTypesError as error:
+        raise InputError(
+            f"{path} needs types that you must trust first: {', '.join(error.types)}. If you know where the file comes "
+            "from, pass each by --trust."
+        ) from error
     if not isinstance(model, TableModel):
         raise InputError(
             f"{path} holds a {type(model).__name__} that was saved from Python, which says nothing of tables. Use "

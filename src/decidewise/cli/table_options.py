@@ -147,22 +147,24 @@ def options_of(problem: Path, given: dict[str, Any]) -> tuple[TableOptions, Prob
 
 def read(
     data: str, problem: Path, given: dict[str, Any], text: dict[str, Any], *, sample: int | None, seed: int
-) -> tuple[TableSamples, TableOptions]:
+) -> tuple[TableSamples, TableOptions, bool]:
     """Read the problem and the table, or a random part of it if `sample` says so or if it does not fit into memory.
 
-    `given` are options of columns, `text` those of text files.
+    `given` are options of columns, `text` those of text files. The last entry is whether the table would not fit, so
+    that a model would be fitted block by block.
     """
     from decidewise.tables.read import columns_of, read_samples  # noqa: PLC0415
 
     options, file = options_of(problem, given)
     with as_input_errors():
         blocks = blocks_of(data, options, text)
-        why = None if sample else too_large(blocks)
+        why = too_large(blocks)
         if not sample and not why:
-            return read_samples(columns_of(data, text), options, file), options
+            return read_samples(columns_of(data, text), options, file), options, False
         samples, part = read_part(blocks, file, sample, seed)
-        note = f"{why or ''} A random part of {part.n_samples:,} of {part.n_all:,} rows is used (--sample).".strip()
-        return replace(samples, notes=(note, *samples.notes)), options
+        note = f"A random part of {part.n_samples:,} of {part.n_all:,} rows is used (--sample)."
+        note = f"{why} {note}" if why and not sample else note
+        return replace(samples, notes=(note, *samples.notes)), options, why is not None
 
 
 def read_part(blocks: TableBlocks, file: ProblemFile, sample: int | None, seed: int) -> tuple[TableSamples, RandomPart]:

@@ -87,10 +87,11 @@ def compare(
     with opt.working(f"Comparing models on {data}", quiet=quiet or json):
         from decidewise.runtime.files import write_whole  # noqa: PLC0415
         from decidewise.tables.comparison import compare_table  # noqa: PLC0415
+        from decidewise.tables.headline import fit_command  # noqa: PLC0415
         from decidewise.tables.held_out import as_gap  # noqa: PLC0415
         from decidewise.tables.page import render_comparison  # noqa: PLC0415
 
-        samples, options = opt.read(data, problem, given, text, sample=sample, seed=seed)
+        samples, options, in_blocks = opt.read(data, problem, given, text, sample=sample, seed=seed)
         with as_input_errors(), opt.parallel(jobs, cluster) as (n_jobs, _):
             result = compare_table(
                 samples,
@@ -101,11 +102,13 @@ def compare(
                 max_solves=max_solves,
                 jobs=n_jobs,
                 seed=seed,
+                in_blocks=in_blocks,
             )
+    numbers = {"max-solves": max_solves, "seed": seed, "sample": sample if in_blocks else None}
     command = {
         "data": data,
         "problem": str(problem),
-        "given": given | {"gap": gap, "max-solves": None if max_solves is None else str(max_solves)},
+        "given": given | {"gap": gap} | {name: str(number) for name, number in numbers.items() if number},
         "text": {name: value for name, value in text.items() if value not in (None, ".", "utf-8")},
     }
     if not json:
@@ -113,9 +116,9 @@ def compare(
     with opt.working(f"Writing {out}", quiet=quiet or json):
         write_whole({out: render_comparison(result, command).encode()})
     if json:
-        print_json(_as_dict(result) | {"page": str(out)})
+        print_json(_as_dict(result, command) | {"page": str(out)})
     else:
-        typer.echo(f"Page: {out}")
+        typer.echo(f"Page: {out}\nNext: {fit_command(result, command)}")
 
 
 def diagnose(
@@ -163,7 +166,7 @@ def diagnose(
         from decidewise.tables.features import TableFeatures  # noqa: PLC0415
         from decidewise.tables.held_out import as_gap  # noqa: PLC0415
 
-        samples, options = opt.read(data, problem, given, text, sample=sample, seed=seed)
+        samples, options, _ = opt.read(data, problem, given, text, sample=sample, seed=seed)
         with as_input_errors(), opt.parallel(jobs, cluster) as (n_jobs, _):
             prepared = TableFeatures(list(samples.lines), categories=options.categories, kept=samples.forecast)
             prepared.fit(samples.lines)
@@ -194,7 +197,7 @@ def _show(result: TableComparison, *, quiet: bool) -> None:
     from decidewise.tables.health import alarms  # noqa: PLC0415
 
     if not quiet:
-        for note in (*result.samples.notes, *result.choice.prepared.notes_):
+        for note in result.notes:
             typer.echo(note)
     Console().print(_table(result))
     if not quiet:
@@ -225,11 +228,13 @@ def _table(result: TableComparison) -> Table:
             f"{1e3 * result.fit_seconds[row.name]:,.0f} ms",
             style="bold" if row.name == result.chosen else None,
         )
+    for name in result.failures:
+        shown.add_row(Text(name), "failed", style="dim")
     return shown
 
 
-def _as_dict(result: TableComparison) -> dict[str, Any]:
-    from decidewise.tables.headline import headline, how_measured  # noqa: PLC0415
+def _as_dict(result: TableComparison, command: dict[str, Any]) -> dict[str, Any]:
+    from decidewise.tables.headline import fit_command, headline, how_measured  # noqa: PLC0415
     from decidewise.tables.health import health  # noqa: PLC0415
 
     def interval(found: Any, factor: float = 1.0) -> Any:
@@ -240,8 +245,10 @@ def _as_dict(result: TableComparison) -> dict[str, Any]:
 
     return {
         "headline": headline(result),
-        "verdict": result.verdict,
+        "verdict": result.verdict.outcome,
         "chosen": result.chosen,
+        "command": fit_command(result, command),
+        "challenger": result.challenger,
         "baseline": result.baseline,
         "saved percent": interval(result.share),
         "saved per row": interval(result.saving),
@@ -255,10 +262,11 @@ def _as_dict(result: TableComparison) -> dict[str, Any]:
             }
             for row in result.table
         ],
+        "failed": result.failures,
         "measured": how_measured(result),
         "rows": {"all": len(result.samples), "chosen on": len(result.splits[0][0]), "measured on": len(result.rows)},
         "features": list(result.choice.prepared.feature_names_),
-        "notes": [*result.samples.notes, *result.choice.prepared.notes_],
+        "notes": list(result.notes),
         "health": [asdict(finding) for finding in health(result)],
         "solver calls": result.n_solves,
         "seconds": result.seconds,

@@ -188,8 +188,8 @@ def _compared(
     for name in ("least squares", "training mean"):
         if np.isfinite(measured[name]).all():
             regrets[name] = measured[name]
-    if forecasts:
-        regrets["forecast"] = min((measured[name] for name in forecasts), key=np.sum)
+    if given := [measured[name] for name in forecasts if np.isfinite(measured[name]).all()]:
+        regrets["forecast"] = min(given, key=np.sum)
     regrets |= {f"gain on {name}": regret - best for name, regret in regrets.items() if name != "best"}
     if _OWN in measured and np.isfinite([measured[_OWN], measured["least squares"]]).all():
         regrets["gain of sharing"] = measured[_OWN] - measured["least squares"]

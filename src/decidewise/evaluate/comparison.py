@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 from math import floor, log10
 from typing import Any
 
@@ -13,6 +14,7 @@ from decidewise.checks import FloatArray
 from decidewise.evaluate.hindsight import Hindsight
 from decidewise.evaluate.intervals import Blocks, Bootstrap, Interval
 from decidewise.problems.base import Problem
+from decidewise.runtime.interrupts import attempt, reason_of
 
 #: From fewer blocks than this, intervals may hold less often than they say: see `docs/intervals.md`.
 FEW_BLOCKS = 8
@@ -116,6 +118,8 @@ class Comparison(Sequence[ComparisonRow]):
         The number of consecutive rows that the bootstrap drew together: 1 for independent rows.
     method : str
         How intervals were found: "bootstrap", or "normal" from sums over rows that were never in memory together.
+    failures : dict of str to str
+        The models whose predictions could not be decided, with the reasons.
     """
 
     rows: tuple[ComparisonRow, ...]
@@ -124,6 +128,7 @@ class Comparison(Sequence[ComparisonRow]):
     n_samples: int
     block_length: int = 1
     method: str = "bootstrap"
+    failures: dict[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -153,6 +158,7 @@ class Comparison(Sequence[ComparisonRow]):
         cells += [(str(row.name), *pair) for row, pair in zip(self, values, strict=True)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
+        lines += [f"{name.ljust(widths[0])}  failed: {reason}" for name, reason in self.failures.items()]
         blocks = f" in blocks of {self.block_length}" if self.block_length > 1 else ""
         footnote = f"{100 * self.level:g} % {self.method} intervals over {self.n_samples:,} rows{blocks}."
         return "\n".join([*lines, f"{footnote} {self.caution}".rstrip()])
@@ -187,9 +193,10 @@ def compare(
     Parameters
     ----------
     predictions : mapping of str to array-like of shape (n, d)
-        The prediction of each model.
+        The prediction of each model. One that the problem cannot decide, such as costs below zero on a graph with
+        cycles, is in `Comparison.failures` with the reason.
     baseline : str, optional
-        The model that the others are compared with; by default the first.
+        The model that the others are compared with; by default, or if it fails, the first.
     problem, costs, level, n_resamples, rng, unambiguous, blocks
         As for `regret_interval`. With `blocks="auto"` all intervals use the longest blocks that one of them needs.
 
@@ -217,11 +224,19 @@ def compare(
         raise ValueError(f"baseline must be one of {list(predictions)}; got {baseline!r}.")
     options = Bootstrap.of(level, n_resamples, rng, blocks)
     truth = Hindsight.of(problem, costs)
-    regrets = {
-        name: truth.regret(prediction, name=f"predictions[{name!r}]", unambiguous=unambiguous)
-        for name, prediction in predictions.items()
-    }
-    return _compare_rows(truth, regrets, next(iter(regrets)) if baseline is None else baseline, options)
+    regrets, failures = dict[str, FloatArray](), dict[str, str]()
+    for name, prediction in predictions.items():
+        checked = truth.check(prediction, name=f"predictions[{name!r}]")
+        found = attempt(partial(truth.regret, checked, unambiguous=unambiguous))
+        if isinstance(found, Exception):
+            failures[name] = reason_of(found)
+        else:
+            regrets[name] = found
+    if not regrets:
+        why = "\n".join(f"- {name!r}: {reason}" for name, reason in failures.items())
+        raise ValueError(f"none of the {len(failures)} predictions could be decided.\n{why}")
+    baseline = next(iter(regrets)) if baseline not in regrets else baseline
+    return replace(_compare_rows(truth, regrets, baseline, options), failures=failures)
 
 
 def compare_regrets(

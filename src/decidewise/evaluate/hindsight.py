@@ -127,18 +127,22 @@ class Hindsight:
 
     def regret(self, prediction: Any, *, name: str = "prediction", unambiguous: bool = False) -> FloatArray:
         """Return the regret of each row of a prediction (n, d); see `decision_regret`."""
-        problem, lifted, costs = self.problem, self.problem.lifted, self.costs
+        lifted, costs = self.problem.lifted, self.costs
         unambiguous = as_flag(unambiguous, name="unambiguous")
-        check_same_names(self.cost_names, column_names(prediction), of=name, expected="costs")
-        prediction = as_matrix(prediction, name=name, n_columns=problem.n_costs, owner=type(problem).__name__)
-        check_same_rows(**{name: prediction, "costs": costs})
-        prediction = lifted.lift(prediction)
+        prediction = lifted.lift(self.check(prediction, name=name))
         regret = self.regret_of(lifted.solve(prediction))
         if unambiguous:
             # After subtracting the costs, the worst of the tied decisions is the optimum, for either sense.
             adverse = lifted.solve(unit_largest(prediction) - TIE_TOLERANCE * unit_largest(costs))
             regret = np.maximum(regret, self.regret_of(adverse))
         return regret
+
+    def check(self, prediction: Any, *, name: str = "prediction") -> FloatArray:
+        """Return a prediction (n, d) as an array; raise unless it has the rows and the names of the costs."""
+        check_same_names(self.cost_names, column_names(prediction), of=name, expected="costs")
+        prediction = as_matrix(prediction, name=name, n_columns=self.problem.n_costs, owner=type(self.problem).__name__)
+        check_same_rows(**{name: prediction, "costs": self.costs})
+        return prediction
 
     def normalized_regret(self, prediction: Any, *, unambiguous: bool = False) -> float:
         """Return the regret of a prediction (n, d) in percent of the optimal value."""

@@ -1,6 +1,7 @@
 # What the package offers; see `decidewise.runtime.lazy`.
+from decidewise.errors import NotForProblemError
 from decidewise.experiments.cells import Cell
-from decidewise.experiments.methods import Method, NotForProblemError
+from decidewise.experiments.methods import Method
 from decidewise.experiments.plan import Plan, PlannedProblem, read_plan
 from decidewise.experiments.rows import Row, as_table, export
 from decidewise.experiments.runner import OtherCodeError, cells_of_all, run

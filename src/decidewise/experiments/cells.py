@@ -14,13 +14,14 @@ import msgspec
 from threadpoolctl import threadpool_limits
 
 from decidewise.data import Dataset
+from decidewise.errors import NotForProblemError
 from decidewise.evaluate import Hindsight
-from decidewise.experiments.methods import Method, NotForProblemError
+from decidewise.experiments.methods import Method
 from decidewise.experiments.plan import Plan
 from decidewise.experiments.rows import Row, machine
 from decidewise.problems import CountedProblem, Problem
 from decidewise.runtime.importable import load, resolve
-from decidewise.runtime.interrupts import is_interrupt, raise_noted
+from decidewise.runtime.interrupts import is_interrupt, raise_noted, reason_of
 
 #: Rows of the training that precedes the timed one: enough for every code path of a loss.
 _WARM_UP_ROWS = 64
@@ -158,7 +159,7 @@ def _attempt(act: Callable[[], Result]) -> Result | _NoResult:
     except (Exception, SystemExit) as error:
         if is_interrupt(error):
             raise KeyboardInterrupt from error
-        result = _NoResult("failed", f"{type(error).__name__}: {error}".strip())
+        result = _NoResult("failed", reason_of(error))
     raise_noted()
     return result
 

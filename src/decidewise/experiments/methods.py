@@ -24,10 +24,6 @@ EXACT: dict[str, Callable[[], Any]] = {
 }
 
 
-class NotForProblemError(InputError):
-    """A method says that it is not for such a problem, and why: its row is "refused", which is not a failure."""
-
-
 def check_text(value: str, name: str) -> None:
     """Raise unless the value can be shown in tables, figures and file names: not blank, and no control characters."""
     if not value.strip() or any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in value):

@@ -83,7 +83,6 @@ def linear(
         tries=tries,
         random_state=random_state,
         refuses=lambda _: made.check(_inside(problem)),
-        loss=made,
         **search,
     )
 
@@ -106,7 +105,6 @@ def boosting(
         tries=tries,
         random_state=random_state,
         refuses=lambda _: made.check(_inside(problem)),
-        loss=made,
         **search,
     )
 

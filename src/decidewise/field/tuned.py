@@ -5,23 +5,19 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from functools import partial
 from math import inf
 from typing import Any, Self
 
 import numpy as np
 
 from decidewise.checks import FloatArray, as_integer
-from decidewise.errors import DivergenceError, SolverError, TrainingWarning
+from decidewise.errors import NotForProblemError, TrainingWarning
 from decidewise.evaluate import Hindsight
-from decidewise.experiments import NotForProblemError
 from decidewise.field.ranges import Range, draws
-from decidewise.losses import Loss
 from decidewise.models.estimator.scored_by_regret import set_aside
 from decidewise.problems.base import Problem
-
-#: What a bad draw leads to, such as too large a step or too weak a barrier: a try is lost, not the method.
-_LOST = (DivergenceError, SolverError)
+from decidewise.runtime.interrupts import attempt, reason_of
 
 
 class TunedRegressor:
@@ -40,9 +36,8 @@ class TunedRegressor:
         Sets rows aside and draws values: the same rows for all methods with the same state.
     refuses : callable, optional
         Called as `refuses(costs)` before the first fit. A `ValueError` is the method's own word that it is not for such
-        a problem, and is raised as a `NotForProblemError`.
-    loss : Loss, optional
-        The loss of the method. A `ValueError` of a fit whose sentence begins with its name is a refusal too.
+        a problem, and is raised as a `NotForProblemError`. A fit that raises one itself refuses too; any other
+        exception, such as after too large a step, loses its try and not the method.
     refit : bool
         Whether to fit the chosen parameters again on all rows; otherwise the model of the search is kept.
     validation_fraction : float
@@ -51,7 +46,8 @@ class TunedRegressor:
     Attributes
     ----------
     chosen_ : str
-        The chosen values as JSON, with the number of "lost_tries" if some diverged; empty without a choice.
+        The chosen values as JSON, with the number of "lost_tries" if some failed, and why the "lost_refit" did, if so:
+        then the model of the search is kept. Empty without a choice.
     tries_ : list of (dict, float)
         The values of each try, and the regret on the rows set aside in percent; infinite for a lost try.
 
@@ -77,7 +73,6 @@ class TunedRegressor:
         tries: int,
         random_state: int,
         refuses: Callable[[FloatArray], None] | None = None,
-        loss: Loss | None = None,
         refit: bool = True,
         validation_fraction: float = 0.25,
     ) -> None:
@@ -87,7 +82,6 @@ class TunedRegressor:
         self.tries = as_integer(tries, name="tries")
         self.random_state = random_state
         self.refuses = refuses
-        self.loss = loss
         self.refit = refit
         self.validation_fraction = validation_fraction
 
@@ -117,33 +111,39 @@ class TunedRegressor:
         rng = np.random.default_rng(self.random_state)
         kept, held = set_aside(len(X), self.validation_fraction, "random", rng, otherwise="another method")
         held_out = Hindsight.of(self.problem.take(held), y[held])
-        best, chosen, lost = inf, {}, None
+        best, chosen, lost, refit = inf, {}, None, None
+
+        def scored(values: Mapping[str, Any]) -> tuple[float, Any]:
+            model = self._fit(X, y, kept, values)
+            return held_out.normalized_regret(model.predict(X[held])), model
+
         for values in draws(self.ranges, self.tries, rng):
-            try:
-                model = self._fit(X, y, kept, values)
-                regret = held_out.normalized_regret(model.predict(X[held]))
-            except _LOST as error:
-                lost, regret = error, inf
+            found = _unless_refused(attempt(partial(scored, values)))
+            regret, model = (inf, None) if isinstance(found, Exception) else found
+            lost = found if isinstance(found, Exception) else lost
             self.tries_.append((values, regret))
             if regret < best:
                 best, chosen, self.model_ = regret, values, model
         if lost is not None and not chosen:
             raise lost
         if self.refit:
-            with suppress(*_LOST):  # then the model of the search is kept
-                self.model_ = self._fit(X, y, every, chosen)
+            refit = _unless_refused(attempt(lambda: self._fit(X, y, every, chosen)))
+            self.model_ = self.model_ if isinstance(refit, Exception) else refit
         n_lost = sum(regret == inf for _, regret in self.tries_)
-        self.chosen_ = json.dumps(chosen | ({"lost_tries": n_lost} if n_lost else {}))
+        said: dict[str, Any] = {"lost_tries": n_lost} if n_lost else {}
+        said |= {"lost_refit": reason_of(refit)} if isinstance(refit, Exception) else {}
+        self.chosen_ = json.dumps(chosen | said)
 
     def _fit(self, X: FloatArray, y: FloatArray, rows: Any, values: Mapping[str, Any]) -> Any:
-        try:
-            model = self.build(self.problem.take(rows), **values)
-            model.fit(X[rows], y[rows])
-        except ValueError as error:
-            if self.loss is not None and str(error).startswith(f"{type(self.loss).__name__} "):
-                raise NotForProblemError(str(error)) from error
-            raise
+        model = self.build(self.problem.take(rows), **values)
+        model.fit(X[rows], y[rows])
         if getattr(model, "stopped_", None) == "interrupted":
             raise KeyboardInterrupt
         self.label_seconds_ += float(getattr(model, "label_seconds_", 0.0))
         return model
+
+
+def _unless_refused(found: Any) -> Any:
+    if isinstance(found, NotForProblemError):
+        raise found
+    return found

@@ -12,6 +12,7 @@ from typing import cast
 import numpy as np
 
 from decidewise.checks import FloatArray, as_integer, as_number, as_positive
+from decidewise.errors import NotForProblemError
 from decidewise.losses.lodl import WeightedSquares, WeightedTarget, spread_of
 from decidewise.losses.small_network import SmallNetwork
 from decidewise.losses.target import Target, row_dot, solve_labels
@@ -87,7 +88,7 @@ class Egl(WeightedSquares):
             regrets.append(row_dot(costs, solve_labels(problem, costs + errors)) - best)
         found = np.concatenate(regrets)
         if len(found) < costs.shape[1]:
-            raise ValueError(
+            raise NotForProblemError(
                 f"Egl fits {costs.shape[1]} weights, and {len(found)} regrets do not determine them. Pass more rows, "
                 "or raise n_samples."
             )

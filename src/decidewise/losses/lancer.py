@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from decidewise.checks import FloatArray, as_flag, as_integer, as_positive
+from decidewise.errors import NotForProblemError
 from decidewise.losses.base import Loss
 from decidewise.losses.lodl import spread_of
 from decidewise.losses.small_network import SmallNetwork
@@ -100,7 +101,7 @@ class Lancer(Loss):
         """Draw predictions, solve for their regrets, and fit the network."""
         n_regrets = self.n_samples * len(costs)
         if n_regrets < costs.shape[1]:
-            raise ValueError(
+            raise NotForProblemError(
                 f"Lancer learns from {n_regrets} regrets how {costs.shape[1]} errors count, and so few do not say. "
                 "Pass more rows, or raise n_samples."
             )

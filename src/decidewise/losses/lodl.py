@@ -13,6 +13,7 @@ from scipy.linalg.lapack import dpotrf, dtrtrs
 from scipy.optimize import nnls
 
 from decidewise.checks import FloatArray, as_flag, as_integer, as_number, as_positive
+from decidewise.errors import NotForProblemError
 from decidewise.losses.base import Loss
 from decidewise.losses.target import Target, row_dot, solve_labels
 from decidewise.problems.base import Problem
@@ -102,7 +103,7 @@ class Lodl(WeightedSquares):
         n, d = costs.shape
         n_weights = (d - problem.is_lifted) * (2 if self.directed else 1)
         if self.n_samples < n_weights:
-            raise ValueError(
+            raise NotForProblemError(
                 f"Lodl fits {n_weights} weights per row, and {self.n_samples} samples do not determine them. Set "
                 f"n_samples to {n_weights} or more; several times as many are better."
             )

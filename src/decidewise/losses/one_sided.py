@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.checks import FloatArray, as_number
+from decidewise.errors import NotForProblemError
 from decidewise.losses.base import Loss
 from decidewise.losses.target import DecisionTarget
 from decidewise.problems.base import Problem
@@ -80,7 +81,7 @@ class OneSided(Loss):
         return np.einsum("ij,ij->i", weighted, error), 2 * weighted
 
     def _refuse(self, name: str) -> None:
-        raise ValueError(
+        raise NotForProblemError(
             f"OneSided needs decisions of zeros and ones, and those of {name} may be others. Choose a loss that takes "
             "any decisions, such as SpoPlus or Pfy."
         )

@@ -116,9 +116,10 @@ def load_model(path: str | os.PathLike[str], *, trusted: Collection[str] | None 
             raise ValueError("it holds no model")
     except UntrustedTypesError as reason:
         needed = [_printable(name) for name in sorted({*summary.types, *reason.types})]
-        raise InputError(
+        raise UntrustedTypesError(
+            needed,
             f"{path} needs types that you must trust first: {', '.join(needed)}. If you know where the file comes "
-            f"from, pass trusted={needed}."
+            f"from, pass trusted={needed}.",
         ) from reason
     except (ValueError, RecursionError) as reason:
         raise InputError(f"{path} is not a valid model file: {_printable(str(reason)).rstrip('.')}.") from reason

@@ -72,8 +72,8 @@ class UntrustedTypesError(InputError):
     types : list of str
     """
 
-    def __init__(self, types: Collection[str]) -> None:
-        super().__init__(f"these types must be trusted: {', '.join(types)}.")
+    def __init__(self, types: Collection[str], sentence: str = "") -> None:
+        super().__init__(sentence or f"these types must be trusted: {', '.join(types)}.")
         self.types = list(types)
 
 

@@ -47,7 +47,9 @@ _MIN_ROWS_FOR_FOREST = 60
 _MAX_COSTS_FOR_TREES = 100
 
 
-def default_candidates(X: Any, costs: Any, *, lifted: bool = False, forecast: Any = None) -> Candidates:
+def default_candidates(
+    X: Any, costs: Any, *, lifted: bool = False, forecast: Any = None, every: bool = False
+) -> Candidates:
     """Return solver-free models that suit the data, by name, from the simplest to the most complex.
 
     A name without "wise", such as "gamma", is the plain fit (exponent 0); "wise 0.75 gamma" and "wise gamma" are fits
@@ -79,6 +81,9 @@ def default_candidates(X: Any, costs: Any, *, lifted: bool = False, forecast: An
         needs.
     forecast : list of columns, callable, or mapping of str to these, optional
         Forecasts of the costs that are already there, one or several by name; see `GivenForecast`.
+    every : bool
+        Whether to return also what does not suit these rows, such as a forest beside boosted trees: for a name that was
+        chosen on other rows.
 
     Examples
     --------
@@ -94,11 +99,11 @@ def default_candidates(X: Any, costs: Any, *, lifted: bool = False, forecast: An
     """
     costs = as_matrix(costs)
     check_same_rows(X=X, costs=costs)
-    linear, why_log = _linear_learners(costs)
-    size = _Size(len(costs), np.shape(X)[-1], costs.shape[1])
+    linear, why_log = _linear_learners(costs, every=every)
+    size = _Size(len(costs), np.shape(X)[-1], costs.shape[1], every)
     if is_per_item(X):
         check_items(X, costs.shape[1])
-        size = _Size(costs.size, size.n_features, 1)  # one model for all items: one row per item of each sample
+        size = _Size(costs.size, size.n_features, 1, every)  # one model for all items: one row per item of each sample
     given = given_forecasts(forecast)
     menu = Candidates()
     if (n_empty := int((costs == 0).all(axis=1).sum())) and not lifted:
@@ -150,6 +155,7 @@ class _Size(NamedTuple):
     n_rows: int
     n_features: int
     n_costs: int
+    every: bool
 
 
 class _Expansion(NamedTuple):
@@ -160,11 +166,11 @@ class _Expansion(NamedTuple):
     ridges: tuple[float, ...]
 
 
-def _linear_learners(costs: FloatArray) -> tuple[dict[str, Any], str]:
+def _linear_learners(costs: FloatArray, *, every: bool) -> tuple[dict[str, Any], str]:
     """Return the learner of least squares, those with a log link that the costs admit, and why these."""
     learners: dict[str, Any] = {"least squares": GeneralizedLinear()}
     below = float((costs <= 0).mean())
-    if below > _LARGEST_SHARE_BELOW_ZERO:
+    if below > _LARGEST_SHARE_BELOW_ZERO and not every:
         share = f"{100 * below:.3g} % of the costs are at or below zero"
         return learners, f"left out: {share}, and a log link predicts positive costs"
     learners["gamma"] = GeneralizedLinear("gamma")
@@ -224,7 +230,7 @@ def _ridges(linear: Mapping[str, Any]) -> dict[str, Any]:
 
 def _serve_quadratic(menu: Candidates, linear: Mapping[str, Any], size: _Size, *, lifted: bool) -> None:
     n_quadratic = size.n_features * (size.n_features + 3) // 2
-    if n_quadratic > min(size.n_rows / 3, _MAX_QUADRATIC_FEATURES):
+    if n_quadratic > min(size.n_rows / 3, _MAX_QUADRATIC_FEATURES) and not size.every:
         most = f"at most {_MAX_QUADRATIC_FEATURES}, with three rows for each"
         menu.serve("quadratic features", f"left out: there would be {n_quadratic} for {size.n_rows} rows ({most})")
         return
@@ -234,7 +240,7 @@ def _serve_quadratic(menu: Candidates, linear: Mapping[str, Any], size: _Size, *
 
 
 def _serve_smooth(menu: Candidates, linear: Mapping[str, Any], size: _Size, *, lifted: bool) -> None:
-    if size.n_rows < _MIN_ROWS_FOR_SMOOTH or size.n_features > _MAX_FEATURES_FOR_SMOOTH:
+    if (size.n_rows < _MIN_ROWS_FOR_SMOOTH or size.n_features > _MAX_FEATURES_FOR_SMOOTH) and not size.every:
         needs = f"{_MIN_ROWS_FOR_SMOOTH} rows and at most {_MAX_FEATURES_FOR_SMOOTH} features"
         menu.serve("smooth features", f"left out: they need {needs}")
         return
@@ -248,6 +254,9 @@ def _serve_smooth(menu: Candidates, linear: Mapping[str, Any], size: _Size, *, l
 
 
 def _serve_trees(menu: Candidates, size: _Size) -> None:
+    if size.every:
+        menu.update(_variants({"forest": _forest(100)}, ["forest"], (0.0,)))
+        size = _Size(_MIN_ROWS_FOR_BOOSTING, size.n_features, 1, every=True)
     if size.n_rows < _MIN_ROWS_FOR_BOOSTING or size.n_costs > _MAX_COSTS_FOR_TREES:
         needs = f"{_MIN_ROWS_FOR_BOOSTING} rows and at most {_MAX_COSTS_FOR_TREES} costs"
         menu.serve("corrections", f"left out: boosted trees need {needs}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
+from joblib import Parallel, delayed
 from rich.console import Console
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils import Tags, check_random_state
@@ -30,19 +32,22 @@ from decidewise.models.estimator.cost_names import read_cost_names
 from decidewise.models.estimator.features import read_features
 from decidewise.models.estimator.from_rows import FitsRows, describe
 from decidewise.models.learners.averaged import AveragedRegressor
-from decidewise.models.selection.choice_on_rows import choose_on_rows
+from decidewise.models.linear.blocks import one_library_thread
+from decidewise.models.selection.choice_on_rows import ChoiceOnRows, choose_on_rows
 from decidewise.models.selection.folds import affordable, folds
 from decidewise.models.selection.lags import lagged
 from decidewise.models.selection.out_of_fold import OutOfFold
 from decidewise.models.selection.polish import polished
 from decidewise.models.selection.race import n_models_to_score, race
 from decidewise.models.selection.row_folds import RowFolds
-from decidewise.models.selection.scores import choose, named, reasons, table
+from decidewise.models.selection.scores import CandidateScores, choose, named, reasons, table
 from decidewise.models.selection.sums import fit_on_rows
 from decidewise.models.selection.weights import FittedWeights, average_weights, constant_share
 from decidewise.problems.base import Problem, as_problem, check_rows
 from decidewise.runtime.doubts import said_once
+from decidewise.runtime.interrupts import attempt, reason_of
 from decidewise.streams.rows import RowSource
+from decidewise.streams.together import pass_together
 
 
 class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -205,14 +210,19 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
             )
             if trained:
                 scores = scores.plus(race(held_out, trained, **settings))
-            self.notes_ = {**candidates.notes, "SPO+": note}
-            self.cv_results_ = scores.results
             fitted = FittedWeights({}, 0)
             if self._averages:
                 fitted = held_out.fitted_weights(scores, constant_names(candidates))
             self.n_solves_ = scores.n_solves + fitted.n_solves
-            self._decide(candidates, fitted.weights)
-            self.best_estimator_ = self._combined({**candidates, **trained}).fit(X, costs)
+            self.notes_ = {**candidates.notes, "SPO+": note}
+
+            def fit_all(models: Mapping[str, Any]) -> list[Any]:
+                if len(models) == 1:
+                    return [_fit(model, X, costs) for model in models.values()]
+                with one_library_thread():
+                    return list(Parallel(n_jobs=self.n_jobs)(delayed(_fit)(each, X, costs) for each in models.values()))
+
+            self._settle(scores, {**candidates, **trained}, fitted.weights, fit_all)
         return self
 
     @said_once()
@@ -245,15 +255,44 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
             averages=self._averages,
             constant=constant_names(candidates),
         )
-        self.notes_, self.cv_results_, self.n_solves_ = dict(candidates.notes), choice.results, choice.n_solves
-        self._decide(candidates, choice.fitted)
-        self.best_estimator_ = fit_on_rows(self._combined(candidates), source)
+        self.notes_, self.n_solves_ = dict(candidates.notes), choice.n_solves
+
+        def fit_all(models: Mapping[str, Any]) -> list[Any]:
+            found = pass_together(source, [partial(fit_on_rows, model) for model in models.values()])
+            return [reason_of(each) if isinstance(each, Exception) else each for each in found]
+
+        self._settle(choice, candidates, choice.fitted, fit_all)
 
     @property
     def _averages(self) -> bool:
         return self.rule == "average"
 
-    def _decide(self, candidates: Candidates, fitted: Mapping[str, float]) -> None:
+    def _settle(
+        self,
+        scores: CandidateScores | ChoiceOnRows,
+        models: Mapping[str, Any],
+        fitted: Mapping[str, float],
+        fit_all: Callable[[Mapping[str, Any]], list[Any]],
+    ) -> None:
+        """Choose, and fit the choice on all rows. A member that fails there has failed, and the others are chosen from.
+
+        `fit_all` fits models and returns them, or for one that fails the reason.
+        """
+        notes, done = self.notes_, dict[str, Any]()
+        while True:
+            self.cv_results_, self.notes_ = scores.results, dict(notes)
+            self._decide(models, fitted)
+            new = {name: clone(models[name]) for name in self.members_ if name not in done}
+            done |= zip(new, fit_all(new), strict=True)
+            failed = {name: f"on all rows: {done[name]}" for name in new if isinstance(done[name], str)}
+            if not failed:
+                break
+            scores = scores.without(failed)
+            left = {name: weight for name, weight in fitted.items() if name not in failed and weight > 0}
+            fitted = {name: weight / sum(left.values()) for name, weight in left.items()}
+        self.best_estimator_ = self._combined(models, [done[name] for name in self.members_])
+
+    def _decide(self, candidates: Mapping[str, Any], fitted: Mapping[str, float]) -> None:
         """Set what is chosen, from the results and from the fitted weights of the candidates."""
         self.best_index_ = choose(self.cv_results_, self.rule)
         self.best_name_ = str(self.cv_results_["candidate"][self.best_index_])
@@ -324,15 +363,26 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
             check_in_units(candidate, self.problem)
         return candidates
 
-    def _combined(self, candidates: dict[str, Any]) -> Any:
-        """Return the unfitted model of the members: one of the candidates, or their average."""
-        if len(self.members_) == 1:
-            return clone(candidates[self.members_[0]])
-        members = [(name, candidates[name]) for name in self.members_]
+    def _combined(self, models: Mapping[str, Any], fitted: list[Any]) -> Any:
+        """Return the model of the fitted members: one of the candidates, or their average."""
+        if len(fitted) == 1:
+            return fitted[0]
         shares = list(self.weights_.values())
-        weights = None if len(set(shares)) == 1 else shares
-        return AveragedRegressor(members, directions=not self.problem.has_known, weights=weights, n_jobs=self.n_jobs)
+        return AveragedRegressor.of_fitted(
+            [(name, models[name]) for name in self.members_],
+            self.problem.n_costs,
+            fitted,
+            directions=not self.problem.has_known,
+            weights=None if len(set(shares)) == 1 else shares,
+            n_jobs=self.n_jobs,
+        )
 
     def _read(self, X: Any, *, reset: bool) -> Any:
         # The candidates check what a frame may contain, and whether numbers must be finite.
         return read_features(self, X, reset=reset, skip_check_array=hasattr(X, "columns"), ensure_all_finite=False)
+
+
+def _fit(model: Any, X: Any, costs: FloatArray) -> Any:
+    """Return the fitted model, or why it failed: as text, since not every exception can leave a process."""
+    found = attempt(lambda: model.fit(X, costs))
+    return reason_of(found) if isinstance(found, Exception) else found

@@ -14,10 +14,13 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
+from decidewise.errors import TimeLimitReached
+
+Result = TypeVar("Result")
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _noted: list[int] = []
 _deferred = threading.Event()
@@ -88,6 +91,36 @@ def is_interrupt(error: BaseException | None) -> bool:
         seen.append(error)
         error = error.__cause__ or error.__context__
     return False
+
+
+def attempt(act: Callable[[], Result]) -> Result | Exception:
+    """Return what a function returns, or the exception that it ends with, such as that of a user's model.
+
+    Interrupts and time limits are raised: they end the work, not one part of it.
+
+    >>> attempt(lambda: 1 / 0)
+    ZeroDivisionError('division by zero')
+    """
+    result: Result | Exception
+    try:
+        result = act()
+    except TimeLimitReached:
+        raise
+    except Exception as error:
+        if is_interrupt(error):
+            raise KeyboardInterrupt from error
+        result = error
+    raise_noted()
+    return result
+
+
+def reason_of(error: BaseException) -> str:
+    """Return why something failed, as it is shown.
+
+    >>> reason_of(ValueError("no rows")), reason_of(MemoryError())
+    ('ValueError: no rows', 'MemoryError')
+    """
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 @contextmanager

@@ -65,6 +65,10 @@ class Checkpoint:
         self.found |= found
         self.write()
 
+    def begin_again(self) -> None:
+        """Forget all passes, since another model is fitted."""
+        self.finished, self.place, self.levels, self.partial, self._next = [], (0, 0, 0), [], [], 0
+
     def next_pass(self) -> Sums | None:
         """Return the result of the next pass, if it is finished."""
         self._next += 1

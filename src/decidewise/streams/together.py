@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from decidewise.runtime.interrupts import attempt
 from decidewise.streams.rows import Rows, RowSource
 from decidewise.streams.tree import Combine, Sums, add
 
 
 def pass_together(source: RowSource, fits: Sequence[Callable[[RowSource], Any]]) -> list[Any]:
-    """Return the result of each fit, or the `ValueError` or `ArithmeticError` that it ended with, in their order.
+    """Return the result of each fit, or the exception that it ended with, in their order.
 
     A fit is called with a source of the same rows. It runs until it asks for a pass. Once all fits that are not
     finished have asked, one pass over the rows does what they asked for. So many fits take as many passes as the one
@@ -39,8 +40,8 @@ def pass_together(source: RowSource, fits: Sequence[Callable[[RowSource], Any]])
         for turn in waiting:
             turn.proceed()
     for turn in turns:
-        if isinstance(turn.result, BaseException) and not isinstance(turn.result, ValueError | ArithmeticError):
-            raise turn.result
+        if turn.ended is not None:
+            raise turn.ended
     return [turn.result for turn in turns]
 
 
@@ -57,6 +58,7 @@ class _Turn(RowSource):
     wish: tuple[Callable[[Rows], Sums], Combine] | None = None
     answer: Sums | Exception | None = None
     result: Any = None
+    ended: BaseException | None = None
     _go: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     _stopped: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     _thread: threading.Thread | None = None
@@ -73,9 +75,9 @@ class _Turn(RowSource):
     def _run(self) -> None:
         self._go.acquire()
         try:
-            self.result = self.fit(self)
-        except BaseException as error:  # given to the caller, in its own thread
-            self.result = error
+            self.result = attempt(lambda: self.fit(self))
+        except BaseException as error:  # an interrupt or a time limit: raised by the caller, in its own thread
+            self.ended = error
         self._stopped.release()
 
     def first(self) -> Rows:

@@ -55,11 +55,11 @@ def regret_over_time(result: TableComparison) -> Chart:
 
 
 def predicted_against_realised(result: TableComparison) -> Chart:
-    """Return mean realised costs against mean predictions, in bins of equally many, for the baseline and the choice."""
+    """Return mean realised costs against mean predictions, in bins of equally many: of the baseline and challenger."""
     costs = result.truth.costs[:, : len(result.samples.cost_names)].ravel()
     panels = [
         _calibration(model, result.predictions[model].ravel(), costs)
-        for model in dict.fromkeys((result.baseline, result.chosen))
+        for model in dict.fromkeys((result.baseline, result.challenger))
     ]
     return Chart(
         name="predicted",

@@ -15,15 +15,18 @@ from decidewise.errors import InputError
 from decidewise.evaluate import Comparison, Hindsight, Interval, compare_regrets
 from decidewise.evaluate.intervals import Bootstrap
 from decidewise.models import TimeFolds, WiseRegressorCV, default_candidates
+from decidewise.models.learners.averaged import AveragedRegressor
 from decidewise.models.selection import scores
 from decidewise.models.selection.folds import Splits
+from decidewise.models.selection.scores import none_scored, reasons
 from decidewise.models.selection.sums import is_sum_over_rows
 from decidewise.models.selection.time_folds import Rows
 from decidewise.problems import Problem
-from decidewise.progress import tracked
+from decidewise.progress import Line
 from decidewise.runtime.doubts import said_once
 from decidewise.tables.features import TableFeatures
 from decidewise.tables.held_out import hold_out
+from decidewise.tables.measured import Measured
 from decidewise.tables.samples import TableSamples
 
 MEAN, LEAST_SQUARES, WISE, FORECAST, AVERAGE = "training mean", "least squares", "wise", "forecast", "average"
@@ -37,29 +40,64 @@ class Choice:
 
     Attributes
     ----------
-    name : str
-        The candidate, or "average".
+    order : tuple of str
+        The candidate that is chosen, or "average", and those to take if it fails, the best first.
     search : WiseRegressorCV or None
         What was tried; None if the model was named.
     estimators : dict of str to estimator
         All candidates, not fitted, and the average of the best if there are several.
     prepared : TableFeatures
     seconds : float
-    regret : (float, float) or None
-        The regret of the chosen candidate out of fold in percent, with its standard error, if it was scored.
     """
 
-    name: str
+    order: tuple[str, ...]
     search: WiseRegressorCV | None
     estimators: dict[str, Any]
     prepared: TableFeatures
     seconds: float
-    regret: tuple[float, float] | None = None
+
+    @property
+    def name(self) -> str:
+        """The chosen candidate, or "average"."""
+        return self.order[0]
 
     @property
     def estimator(self) -> Any:
         """The chosen model, not fitted."""
         return clone(self.estimators[self.name])
+
+    def model(self, name: str, menu: Mapping[str, Any]) -> Any:
+        """Return a model as the rows of another menu need it, such as with a floor where costs are negative."""
+        if name != AVERAGE:
+            return clone(menu[name])
+        members = [(member, menu[member]) for member, _ in self.estimators[AVERAGE].estimators]
+        return clone(self.estimators[AVERAGE]).set_params(estimators=members)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a comparison recommends: the headline, the table, the page, the JSON and the command of `fit` all say this.
+
+    Attributes
+    ----------
+    name : str
+        The model to use, as `decidewise fit --model` takes it: the challenger if it is proven to decide better than the
+        baseline, otherwise the baseline.
+    outcome : {"better", "unproven", "worse", "same"}
+        How the challenger decides against the baseline; "same" if it is the baseline.
+    """
+
+    name: str
+    outcome: Literal["better", "unproven", "worse", "same"]
+
+    @classmethod
+    def of(cls, challenger: str, baseline: str, saving: Interval) -> Verdict:
+        """Judge by the interval of what the challenger saves."""
+        if challenger == baseline:
+            return cls(baseline, "same")
+        if saving.low > 0:
+            return cls(challenger, "better")
+        return cls(baseline, "worse" if saving.high < 0 else "unproven")
 
 
 @dataclass(frozen=True)
@@ -70,6 +108,8 @@ class TableComparison:
     ----------
     samples : TableSamples
     choice : Choice
+    challenger : str
+        The best on the training rows of the models that could be measured.
     baseline : str
         The model that the others are compared with: the forecast, or least squares if there is none.
     splits : list of (training rows, held-out rows)
@@ -81,8 +121,10 @@ class TableComparison:
     regrets : dict of str to ndarray of shape (n,)
     table : Comparison
         Regrets with intervals, and their differences from the baseline.
+    failures : dict of str to str
+        The models that could not be measured, with the reasons.
     share : Interval or None
-        The part of the baseline's regret that the chosen model saves, in percent; None if the baseline has no regret.
+        The part of the baseline's regret that the challenger saves, in percent; None if the baseline has no regret.
     saving : Interval
         What it saves per row, in units of the costs.
     fit_seconds : dict of str to float
@@ -94,6 +136,7 @@ class TableComparison:
 
     samples: TableSamples
     choice: Choice
+    challenger: str
     baseline: str
     splits: Splits
     rows: Rows
@@ -102,6 +145,7 @@ class TableComparison:
     decisions: dict[str, FloatArray]
     regrets: dict[str, FloatArray]
     table: Comparison
+    failures: dict[str, str]
     share: Interval | None
     saving: Interval
     fit_seconds: dict[str, float]
@@ -109,18 +153,31 @@ class TableComparison:
     seconds: float
 
     @property
-    def chosen(self) -> str:
-        """The name of the chosen model."""
-        return self.choice.name
+    def verdict(self) -> Verdict:
+        """Which model to use, and why."""
+        return Verdict.of(self.challenger, self.baseline, self.saving)
 
     @property
-    def verdict(self) -> Literal["better", "unproven", "worse", "same"]:
-        """Whether the chosen model decides better than the baseline: by the interval of its saving."""
-        if self.chosen == self.baseline:
-            return "same"
-        if self.saving.low > 0:
-            return "better"
-        return "worse" if self.saving.high < 0 else "unproven"
+    def chosen(self) -> str:
+        """The name of the model to use."""
+        return self.verdict.name
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The model to use, and those to take if it fails, the best first."""
+        return tuple(dict.fromkeys([self.chosen, self.challenger, self.baseline, *self.choice.order]))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was done to the table, and which models failed, in sentences."""
+        search = self.choice.search
+        failed = [] if search is None else reasons(search.cv_results_["candidate"], search.cv_results_["error"])
+        return (
+            *self.samples.notes,
+            *self.choice.prepared.notes_,
+            *(f"Not fitted: {line.rstrip('.')}." for line in failed),
+            *(f"Not measured: {name!r}: {reason.rstrip('.')}." for name, reason in self.failures.items()),
+        )
 
 
 def choose(
@@ -150,7 +207,7 @@ def choose(
     max_solves, jobs, seed
         As for `WiseRegressorCV`.
     name : str, optional
-        A candidate to take, without any search.
+        A candidate to take, without any search, or "average".
     in_blocks : bool
         Whether the choice is to be fitted on a table that is read block by block: only sums over rows are tried.
     """
@@ -159,18 +216,19 @@ def choose(
     prepared = TableFeatures(list(samples.lines), categories=categories, kept=samples.forecast).fit(samples.lines)
     X = samples.features(prepared)
     forecast = samples.forecast_columns(prepared)
-    candidates = default_candidates(X, costs, lifted=problem.has_known, forecast=forecast)
-    if name is not None and name not in candidates:
-        raise InputError(f"--model: there is no candidate {name!r}{nearest_names(name, list(candidates))}")
+    named = name not in (None, AVERAGE)
+    candidates = default_candidates(X, costs, lifted=problem.has_known, forecast=forecast, every=named)
+    if named and name not in candidates:
+        raise InputError(f"--model: there is no candidate {name!r}{nearest_names(str(name), [*candidates, AVERAGE])}")
     if in_blocks:
         candidates = candidates.renewed(_sums(candidates, per_item=samples.per_item))
-        if name is not None and name not in candidates:
+        if named and name not in candidates:
             raise InputError(
                 f"--model: {name!r} needs all rows in memory, and the table is read block by block. Take one of "
                 f"{listed(list(candidates), most=20)}; or, if it fits into memory, pass --no-stream."
             )
-    if name is not None:
-        return Choice(name, None, dict(candidates), prepared, perf_counter() - begin)
+    if name is not None and named:
+        return Choice((name,), None, dict(candidates), prepared, perf_counter() - begin)
     n_folds = min(5, len(samples) - 1)
     folds: Any = n_folds
     if samples.times is not None:
@@ -182,12 +240,17 @@ def choose(
     search = WiseRegressorCV(problem, **menu, cv=folds, max_solves=max_solves, n_jobs=jobs, random_state=seed).fit(
         X, costs, groups=samples.groups if samples.times is None else None, times=samples.times
     )
-    estimators = dict(candidates)
-    if len(search.members_) > 1:
-        estimators[AVERAGE] = clone(search.best_estimator_)
-    simplest = search.cv_results_["candidate"][scores.choose(search.cv_results_, "one standard error")]
-    chosen = AVERAGE if average and AVERAGE in estimators else str(simplest)
-    return Choice(chosen, search, estimators, prepared, perf_counter() - begin, _out_of_fold(search, chosen))
+    found = search.cv_results_
+    estimators, averaged = dict(candidates), average or name == AVERAGE
+    if averaged or len(search.members_) > 1:
+        members = [(member, candidates[member]) for member in search.members_]
+        weights = list(search.weights_.values())
+        in_units = problem.has_known
+        estimators[AVERAGE] = AveragedRegressor(members, directions=not in_units, weights=weights, n_jobs=jobs)
+    simplest = found["candidate"][scores.choose(found, "one standard error")]
+    ranked = [found["candidate"][place] for place in np.argsort(found["rank"]) if found["status"][place] == "scored"]
+    order = dict.fromkeys([*[AVERAGE] * averaged, simplest, *ranked])
+    return Choice(tuple(map(str, order)), search, estimators, prepared, perf_counter() - begin)
 
 
 @said_once()
@@ -201,11 +264,13 @@ def compare_table(
     max_solves: int | None = None,
     jobs: int | None = None,
     seed: int = 0,
+    in_blocks: bool = False,
 ) -> TableComparison:
     """Choose a model on most rows of a table, and measure on the others what it saves.
 
     Rows in the order of time are held out from the end, and models are fitted anew before each of four stretches of
-    them, on all rows before (a rolling origin). The choice sees only the rows before the first stretch.
+    them, on all rows before (a rolling origin). The choice sees only the rows before the first stretch. If the chosen
+    model cannot be fitted or decided there, the next best takes its place.
 
     Parameters
     ----------
@@ -216,7 +281,7 @@ def compare_table(
     max_solves : int, optional
         The largest number of solver calls in all; at most half of them measure. If it is too small to score all
         held-out rows, a random part of them is scored.
-    gap, categories, average, jobs, seed
+    gap, categories, average, jobs, seed, in_blocks
         As for `choose`.
     """
     begin = perf_counter()
@@ -239,36 +304,43 @@ def compare_table(
         max_solves=max_solves,
         jobs=jobs,
         seed=seed,
+        in_blocks=in_blocks,
     )
-    n_chosen = 0 if choice.search is None else choice.search.n_solves_
-    X = samples.features(choice.prepared)
-    names = dict.fromkeys([MEAN, FORECAST, LEAST_SQUARES, WISE, choice.name, AVERAGE])
-    models = {name: choice.estimators[name] for name in names if name in choice.estimators}
-    predictions, fit_seconds = _predict(models, X, costs, splits, rows)
     truth = Hindsight.of(problem.take(rows), costs[rows])
-    lifted = truth.problem.lifted
-    decisions = {name: lifted.solve(lifted.lift(prediction)) for name, prediction in predictions.items()}
-    regrets = {name: truth.regret_of(decided) for name, decided in decisions.items()}
-    baseline = FORECAST if samples.forecast else LEAST_SQUARES
+    usual = [name for name in (MEAN, FORECAST, LEAST_SQUARES, WISE) if name in choice.estimators]
+    averages = [AVERAGE] * (AVERAGE in choice.estimators)
+    most = None if max_solves is None else _N_MEASURED
+    measured = Measured(samples, costs, choice, splits, rows, truth, most)
+    with Line("Fitting models", len({*usual, choice.name, *averages})) as line:
+        challenger = next((name for name in choice.order if measured.add(name, line)), None)
+        for name in (*usual, *averages):
+            measured.add(name, line)
+    if challenger is None:
+        raise none_scored(measured.failures)
+    names = [name for name in dict.fromkeys([*usual, challenger, *averages]) if name in measured.found]
+    regrets = {name: measured.found[name].regrets for name in names}
+    baseline = next(name for name in (FORECAST, LEAST_SQUARES, MEAN, challenger) if name in regrets)
     blocks: Literal["auto"] | None = None if samples.times is None else "auto"
     table = compare_regrets(truth, regrets, baseline=baseline, rng=np.random.default_rng(seed), blocks=blocks)
-    saving = next(row.mean_difference for row in table if row.name == choice.name)
+    saving = next(row.mean_difference for row in table if row.name == challenger)
     saving = Interval(0.0, 0.0, 0.0) if saving is None else Interval(-saving.estimate, -saving.high, -saving.low)
     return TableComparison(
         samples=samples,
         choice=choice,
+        challenger=challenger,
         baseline=baseline,
         splits=splits,
         rows=rows,
         truth=truth,
-        predictions=predictions,
-        decisions={name: decided[:, : costs.shape[1]] for name, decided in decisions.items()},
+        predictions={name: measured.found[name].predictions for name in names},
+        decisions={name: measured.found[name].decisions[:, : costs.shape[1]] for name in names},
         regrets=regrets,
         table=table,
-        share=share_saved(regrets[baseline], regrets[choice.name], blocks=table.block_length, seed=seed),
+        failures=measured.failures,
+        share=share_saved(regrets[baseline], regrets[challenger], blocks=table.block_length, seed=seed),
         saving=saving,
-        fit_seconds=fit_seconds,
-        n_solves=n_chosen + (1 + len(models)) * len(rows),
+        fit_seconds={name: measured.found[name].seconds for name in names},
+        n_solves=(0 if choice.search is None else choice.search.n_solves_) + len(rows) + measured.n_solves,
         seconds=perf_counter() - begin,
     )
 
@@ -296,33 +368,7 @@ def _sums(candidates: Mapping[str, Any], *, per_item: bool) -> dict[str, Any]:
     return {name: model for name, model in candidates.items() if is_sum_over_rows(model, per_item=per_item)}
 
 
-def _out_of_fold(search: WiseRegressorCV, name: str) -> tuple[float, float] | None:
-    """Return the regret of a candidate in percent with its standard error; None for the average, which has none."""
-    if name == AVERAGE:
-        return None
-    found = search.cv_results_
-    place = list(found["candidate"]).index(name)
-    return float(found["regret"][place]), float(found["standard_error"][place])
-
-
 def _complete(samples: TableSamples) -> tuple[FloatArray, Problem]:
     if samples.costs is None or samples.problem is None:
         raise ValueError("samples must have costs and a problem.")
     return samples.costs, samples.problem
-
-
-def _predict(
-    models: Mapping[str, Any], X: FloatArray, costs: FloatArray, splits: Splits, rows: Rows
-) -> tuple[dict[str, FloatArray], dict[str, float]]:
-    """Return predictions of some held-out rows by models fitted on the training rows of each, and the times of fits."""
-    predictions = {name: np.empty((len(rows), costs.shape[1])) for name in models}
-    seconds: dict[str, float] = {}
-    for (train, test), name in tracked([(split, name) for split in splits for name in models], "Fitting models"):
-        held = np.isin(rows, test)
-        if not held.any():
-            continue
-        begin = perf_counter()
-        model = clone(models[name]).fit(X[train], costs[train])
-        seconds[name] = perf_counter() - begin
-        predictions[name][held] = np.reshape(model.predict(X[rows[held]]), (held.sum(), -1))
-    return predictions, seconds

@@ -56,8 +56,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     columns_ : list of dict
         What is done to each column, with the range of its numbers or its names; text and numbers only.
     feature_names_ : tuple of str
-    notes_ : tuple of str
-        What was done, in sentences; nothing about plain numbers.
+    noted_ : dict of str to str
+        What was done to a column, in a sentence, by its name; nothing about plain numbers. `notes_` are the sentences.
 
     Examples
     --------
@@ -88,16 +88,27 @@ class TableFeatures(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Mapping[str, Any], y: Any = None) -> Self:
         """Learn what to do to each column of a table, a mapping of names to columns."""
-        plans, notes = [], []
+        plans, notes = [], {}
         for name in self.columns:
             plan, note = self._plan(name, np.asarray(X[name]))
             plans.append(plan)
-            notes += [f"{name!r}: {note}."] if note else []
+            if note:
+                notes[name] = f"{name!r}: {note}."
         self.columns_: list[dict[str, Any]] = plans
-        self.notes_ = tuple(notes)
+        self.noted_: dict[str, str] = notes
         if not self.feature_names_:
-            raise InputError(f"no feature is left to predict from. {' '.join(notes)}")
+            raise InputError(f"no feature is left to predict from. {' '.join(self.notes_)}")
         return self
+
+    @property
+    def notes_(self) -> tuple[str, ...]:
+        """What was done, in sentences."""
+        return tuple(self.noted_.values())
+
+    @property
+    def with_gaps_(self) -> list[str]:
+        """The columns whose training rows had gaps and that are features all the same."""
+        return [plan["name"] for plan in self.columns_ if plan.get("gaps") or "" in plan.get("known", ())]
 
     @property
     def feature_names_(self) -> tuple[str, ...]:

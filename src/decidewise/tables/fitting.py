@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from decidewise.errors import InputError
+from decidewise.evaluate import Interval
 from decidewise.problems import ProblemFile
+from decidewise.runtime.interrupts import attempt
 from decidewise.streams.ahead import map_in_order
 from decidewise.streams.checkpoint import Checkpoint
+from decidewise.tables.advice import Advice
 from decidewise.tables.blocks import TableBlocks, random_part
 from decidewise.tables.comparison import Choice, choose
 from decidewise.tables.held_out import as_gap
@@ -36,7 +40,9 @@ class FittedTable:
     n_rows : int
         The rows that it was fitted on.
     notes : tuple of str
-        What was done to the table, in sentences.
+        What was done to the table, why this model was chosen, and which ones failed, in sentences.
+    regret : Interval or None
+        Its regret in percent on the rows that the comparison held out, if it was chosen by one.
     checkpoint : Checkpoint, optional
         From which a fit that is killed would continue.
     """
@@ -46,6 +52,7 @@ class FittedTable:
     samples: TableSamples
     n_rows: int
     notes: tuple[str, ...]
+    regret: Interval | None = None
     checkpoint: Checkpoint | None = None
 
     def written(self) -> None:
@@ -63,7 +70,7 @@ class FittedTable:
             "rows": self.n_rows,
             "problem": problem,
             "table": self.model.options,
-            "notes": list(choice.prepared.notes_),
+            "notes": list(self.notes),
         }
         if len(samples) == self.n_rows:
             summary |= {"first": shown_key(samples.keys[0]), "last": shown_key(samples.keys[-1])}
@@ -71,16 +78,28 @@ class FittedTable:
             summary["chosen on"] = len(samples)
         if options.unit:
             summary["units"] = options.unit
-        if choice.regret is not None:
-            summary["regret percent"] = {"estimate": choice.regret[0], "standard error": choice.regret[1]}
+        if self.regret is not None:
+            summary["regret percent"] = self.regret._asdict()
         return summary
 
 
-def fit_in_memory(samples: TableSamples, options: TableOptions, *, gap: str | None, **settings: Any) -> FittedTable:
-    """Choose a model on all samples and fit it on them; `settings` are those of `choose`."""
-    choice = choose(samples, categories=options.categories, gap=as_gap(gap, samples.times), **settings)
-    model = TableModel.fitted(choice.estimator, choice.prepared, options, samples)
-    return FittedTable(model, choice, samples, len(samples), (*samples.notes, *choice.prepared.notes_))
+def fit_in_memory(
+    samples: TableSamples, options: TableOptions, *, gap: str | None, name: str | None = None, **settings: Any
+) -> FittedTable:
+    """Fit the named model on all samples, or that which a comparison on them recommends.
+
+    `settings` are those of `compare_table`.
+    """
+    settings |= {"categories": options.categories, "gap": as_gap(gap, samples.times)}
+    advice = Advice.on(samples, name=name, **settings)
+    while True:
+        choice = choose(samples, name=advice.order[0], **settings)
+        model = attempt(partial(TableModel.fitted, choice.estimator, choice.prepared, options, samples))
+        if not isinstance(model, Exception):
+            break
+        advice = advice.after(model)
+    notes = (*samples.notes, *choice.prepared.notes_, *advice.notes)
+    return FittedTable(model, choice, samples, len(samples), notes, advice.regrets.get(choice.name))
 
 
 def fit_in_blocks(
@@ -92,9 +111,10 @@ def fit_in_blocks(
     checkpoint: Any = None,
     spread: Spread = map_in_order,
     jobs: int | None = None,
+    name: str | None = None,
     **settings: Any,
 ) -> FittedTable:
-    """Choose a model on a random part of a table, then fit it on all rows, block by block.
+    """Choose a model on a random part of a table, unless one is named, then fit it on all rows, block by block.
 
     Parameters
     ----------
@@ -105,31 +125,41 @@ def fit_in_blocks(
     checkpoint : path, optional
         A file for what is finished: the random part, the choice and the sums of the fit. The same call continues from
         it; `FittedTable.written` deletes it.
+    name : str, optional
     jobs, settings
-        As for `choose`.
+        As for `compare_table`.
     """
     options = blocks.options
-    what = {"sampled": n_sampled, "gap": gap, **settings}
+    what = {"sampled": n_sampled, "gap": gap, "name": name, **settings}
     kept = KeptChoice(None if checkpoint is None else Checkpoint.at(checkpoint, identity(blocks, file, what)))
     part = kept.part(lambda: random_part(blocks, n_sampled, np.random.default_rng(settings.get("seed", 0))))
     samples = part.read(options, file, as_listed=blocks.items(), whole=False)
     if not len(samples):
         raise InputError(NO_COSTS)
     blocks = replace(blocks, options=samples.timed(options))
-    choosing: dict[str, Any] = {"categories": options.categories, "in_blocks": True}
-    choice = kept.choice(
-        samples, choosing, lambda: choose(samples, gap=as_gap(gap, samples.times), jobs=jobs, **choosing, **settings)
-    )
-    model, rows = fit_table(
-        choice.estimator, choice.prepared, blocks, samples.cost_names, checkpoint=kept.checkpoint, spread=spread
-    )
+    choosing = {"categories": options.categories, "in_blocks": True, "gap": as_gap(gap, samples.times), **settings}
+    advice = kept.advice(lambda: Advice.on(samples, name=name, jobs=jobs, **choosing))
+    while True:
+        choice = kept.choice(advice.order[0], samples, {"jobs": jobs, **choosing})
+        found = attempt(
+            lambda choice=choice: fit_table(  # type: ignore[misc]
+                choice.estimator, choice.prepared, blocks, samples.cost_names, checkpoint=kept.checkpoint, spread=spread
+            )
+        )
+        if isinstance(found, InputError | OSError):
+            raise found  # not the model is at fault, but the table or the machine
+        if not isinstance(found, Exception):
+            break
+        advice = kept.instead(advice.after(found))
+    model, rows = found
     notes = (
         f"Chosen on a random part of {part.n_samples:,} of {part.n_all:,} rows, by which features are prepared as "
         "well; fitted on all.",
         *samples.notes,
         *choice.prepared.notes_,
+        *advice.notes,
     )
     n_rows = rows.n_rows or part.n_all  # a forecast is not fitted, so no pass has counted the rows
     if n_rows < part.n_all:
         notes = (*notes, f"{part.n_all - n_rows:,} of {part.n_all:,} rows have no costs yet, and are left out.")
-    return FittedTable(model, choice, samples, n_rows, notes, kept.checkpoint)
+    return FittedTable(model, choice, samples, n_rows, notes, advice.regrets.get(choice.name), kept.checkpoint)

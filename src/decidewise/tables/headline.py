@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
 from decidewise.evaluate import Interval
-from decidewise.tables.comparison import AVERAGE, FORECAST, LEAST_SQUARES, MEAN, TableComparison
+from decidewise.tables.comparison import AVERAGE, FORECAST, MEAN, TableComparison
 from decidewise.tables.leaks import doubt
 
 #: What the name of a candidate begins with or contains, and what such a model is called; the first that fits counts.
@@ -28,20 +32,20 @@ def headline(result: TableComparison) -> str:
 
 def _verdict(result: TableComparison) -> str:
     baseline = baseline_in_words(result)
-    kind = model_in_words(result.chosen)
+    kind = model_in_words(result.challenger)
     kind = kind[0].upper() + kind[1:]
     saves = "saves" if not kind.startswith("Boosted") else "save"
-    if result.verdict == "same":
+    if result.verdict.outcome == "same":
         return (
             f"Keep {baseline}: on the training rows, none of {_n_tried(result) - 1} other models decides better by "
             "more than chance."
         )
-    if result.verdict == "unproven":
+    if result.verdict.outcome == "unproven":
         return (
             f"Keep {baseline}: that {kind[0].lower() + kind[1:]} decides better is not proven with "
             f"{len(result.rows):,} held-out rows (it {_saved_or_lost(result)})."
         )
-    if result.verdict == "worse":
+    if result.verdict.outcome == "worse":
         return (
             f"Keep {baseline}: {kind[0].lower() + kind[1:]}, which was chosen on the training rows, decides worse "
             f"on the held-out ones."
@@ -105,8 +109,26 @@ def model_in_words(name: str) -> str:
 
 
 def baseline_in_words(result: TableComparison) -> str:
-    """Return what the chosen model is compared with."""
-    return "your forecast" if result.baseline == FORECAST else LEAST_SQUARES
+    """Return what the challenger is compared with."""
+    return model_in_words(result.baseline)
+
+
+def fit_command(result: TableComparison, command: Mapping[str, Any]) -> str:
+    """Return the command that fits the model of the verdict on all rows; `command` is that of the comparison.
+
+    It has the "data" and the "problem" of the command, the options that were "given", and those of "text" files.
+    """
+    given = []
+    for name, value in (command["given"] | command.get("text", {})).items():
+        option = f"--{name.replace('_', '-')}"
+        if isinstance(value, bool):
+            given += [option] * value
+        else:
+            given += [
+                word for entry in ([value] if isinstance(value, str) else value or []) for word in (option, entry)
+            ]
+    words = ["decidewise", "fit", str(command["data"]), "--problem", str(command["problem"]), *given]
+    return shlex.join([*words, "--model", result.chosen, "--out", "model.dw"])
 
 
 def _n_tried(result: TableComparison) -> int:

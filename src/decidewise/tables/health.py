@@ -70,14 +70,13 @@ def health(result: TableComparison) -> list[Finding]:
 
 
 def _gaps(result: TableComparison) -> Iterator[Finding]:
-    notes = result.choice.prepared.notes_
-    gaps = [note for note in notes if "missing" in note or "gaps" in note]
+    prepared = result.choice.prepared
+    gaps = [prepared.noted_[name] for name in prepared.with_gaps_]
     yield Finding("gaps", " ".join(gaps).rstrip(".") if gaps else "none in the features, none in the costs", bool(gaps))
-    others = [note for note in notes if note not in gaps]
+    others = [note for name, note in prepared.noted_.items() if name not in prepared.with_gaps_]
     if others:
-        yield Finding(
-            "what became of columns", " ".join(others).rstrip("."), any("left out" in note for note in others)
-        )
+        left_out = any(plan["kind"] == "left out" for plan in prepared.columns_)
+        yield Finding("what became of columns", " ".join(others).rstrip("."), left_out)
 
 
 def _zeros(costs: FloatArray) -> Finding:

@@ -41,7 +41,10 @@ def hold_out(
     if not 0 < share < 1:
         raise InputError(f"--test must be a share of the rows between 0 and 1; got {share:g}.")
     if n < _FEWEST:
-        raise InputError(f"the table has {n} row{'s' * (n != 1)} with costs; a comparison needs at least {_FEWEST}.")
+        raise InputError(
+            f"the table has {n} row{'s' * (n != 1)} with costs; a comparison needs at least {_FEWEST}. To fit a model "
+            "without one, name it: fit --model 'least squares'."
+        )
     if times is not None:
         return _later(times, share, gap)
     rows = np.arange(n)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from decidewise.evaluate import Interval
 from decidewise.models.learners.averaged import AveragedRegressor
 from decidewise.problems import ProblemFile
 from decidewise.streams.checkpoint import Checkpoint
+from decidewise.tables.advice import Advice
 from decidewise.tables.blocks import RandomPart, TableBlocks
 from decidewise.tables.comparison import AVERAGE, Choice, choose
 from decidewise.tables.samples import TableSamples
@@ -57,35 +59,41 @@ class KeptChoice:
             self.checkpoint.keep(table=_as_bytes(part.table), numbers=part.numbers, sizes=sizes)
         return part
 
-    def choice(self, samples: TableSamples, choosing: Mapping[str, Any], make: Callable[[], Choice]) -> Choice:
-        """Return the choice, made if the checkpoint has none; `choosing` are options of `choose`."""
+    def advice(self, make: Callable[[], Advice]) -> Advice:
+        """Return which model to fit, found if the checkpoint does not know."""
         if self.checkpoint is None:
             return make()
-        if "choice" in self.checkpoint.found:
-            return _restored(json.loads(str(self.checkpoint.found["choice"])), samples, choosing)
-        choice = make()
-        self.checkpoint.keep(choice=np.array(json.dumps(_described(choice))))
-        return choice
+        if "advice" not in self.checkpoint.found:
+            self._keep_advice(make())
+        kept = json.loads(str(self.checkpoint.found["advice"]))
+        regrets = {name: Interval(*numbers) for name, numbers in kept["regrets"].items()}
+        return Advice(tuple(kept["order"]), tuple(kept["notes"]), regrets)
 
+    def instead(self, advice: Advice) -> Advice:
+        """Keep other advice, since a model has failed, and forget its passes."""
+        if self.checkpoint is not None:
+            self.checkpoint.begin_again()
+            self._keep_advice(advice)
+        return advice
 
-def _described(choice: Choice) -> dict[str, Any]:
-    """Return a choice as plain values: the members of an average are candidates, which have names."""
-    described: dict[str, Any] = {"name": choice.name, "members": [choice.name], "regret": choice.regret}
-    if choice.name == AVERAGE:
-        parameters = choice.estimators[AVERAGE].get_params(deep=False)
-        described["members"] = [name for name, _ in parameters.pop("estimators")]
-        described["average"] = parameters
-    return described
+    def choice(self, name: str, samples: TableSamples, choosing: Mapping[str, Any]) -> Choice:
+        """Return a model by its name; `choosing` are options of `choose`. The members of an average are kept."""
+        if self.checkpoint is None or name != AVERAGE:
+            return choose(samples, name=name, **choosing)
+        if "average" not in self.checkpoint.found:
+            choice = choose(samples, name=name, **choosing)
+            parameters = choice.estimators[AVERAGE].get_params(deep=False)
+            parameters["estimators"] = [member for member, _ in parameters["estimators"]]
+            self.checkpoint.keep(average=np.array(json.dumps(parameters)))
+            return choice
+        parameters = json.loads(str(self.checkpoint.found["average"]))
+        choice = choose(samples, name=parameters["estimators"][0], **choosing)
+        members = [(member, choice.estimators[member]) for member in parameters.pop("estimators")]
+        return replace(choice, order=(AVERAGE,), estimators={AVERAGE: AveragedRegressor(members, **parameters)})
 
-
-def _restored(kept: Mapping[str, Any], samples: TableSamples, choosing: Mapping[str, Any]) -> Choice:
-    choice = choose(samples, name=kept["members"][0], **choosing)
-    estimators = dict(choice.estimators)
-    if "average" in kept:
-        members = [(name, estimators[name]) for name in kept["members"]]
-        estimators[AVERAGE] = AveragedRegressor(members, **kept["average"])
-    regret = None if kept["regret"] is None else (kept["regret"][0], kept["regret"][1])
-    return replace(choice, name=kept["name"], estimators=estimators, regret=regret)
+    def _keep_advice(self, advice: Advice) -> None:
+        assert self.checkpoint is not None
+        self.checkpoint.keep(advice=np.array(json.dumps(asdict(advice))))
 
 
 def _as_bytes(table: Any) -> Any:

@@ -17,7 +17,7 @@ from decidewise.report.sections import render_template
 from decidewise.report.style import DARK, LIGHT, styles
 from decidewise.tables.charts import charts_of_comparison
 from decidewise.tables.comparison import FORECAST, LEAST_SQUARES, MEAN, WISE, TableComparison
-from decidewise.tables.headline import half_width, headline, how_measured, in_unit, number
+from decidewise.tables.headline import fit_command, half_width, headline, how_measured, in_unit, number
 from decidewise.tables.health import health
 from decidewise.tables.savings import Part, by_item, by_kind_of_row, extreme_rows
 
@@ -31,8 +31,7 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> st
     ----------
     result : TableComparison
     command : mapping
-        The "data" and the "problem" of the command, the options that were "given", and those of "text" files, to show
-        how to go on.
+        As for `fit_command`, to show how to go on.
     """
     charts = charts_of_comparison(result)
     looks = styles(result.regrets, first=(LEAST_SQUARES, WISE, FORECAST, MEAN))
@@ -42,8 +41,8 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> st
         "compare.html.j2",
         package="decidewise.tables",
         headline=headline(result),
-        verdict=result.verdict,
-        verdict_words=_VERDICTS[result.verdict],
+        verdict=result.verdict.outcome,
+        verdict_words=_VERDICTS[result.verdict.outcome],
         measured=how_measured(result),
         regret_words="what decisions cost above the best ones in hindsight"
         if sense == "min"
@@ -51,21 +50,22 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> st
         title=result.samples.noun,
         unit=in_unit(result),
         baseline=result.baseline,
-        chosen=result.chosen,
+        challenger=result.challenger,
+        failures=result.failures,
         models=[_model(result, row) for row in result.table],
         facts=_facts(result, command),
         over_time=next((chart for chart in charts if chart.name == "over_time"), None),
         predicted=charts[-1],
-        items=_bars(by_item(result)) if result.verdict != "same" else [],
+        items=_bars(by_item(result)) if result.verdict.outcome != "same" else [],
         kinds={kind: _bars(parts) for kind, parts in by_kind_of_row(result).items()}
-        if result.verdict != "same"
+        if result.verdict.outcome != "same"
         else {},
         extremes=[(key, number(saved), f"{share:.1f}") for key, saved, share in extreme_rows(result)],
         findings=health(result),
         cost_words=_cost_words(result),
         tried=list(_tried(result)),
         families={} if result.choice.search is None else result.choice.search.notes_,
-        shell=_shell(command, average=result.chosen == "average"),
+        shell=_shell(result, command),
         python=_python(command),
         looks=looks,
         light=LIGHT,
@@ -154,19 +154,11 @@ def _tried(result: TableComparison) -> Iterable[dict[str, str]]:
         }
 
 
-def _shell(command: Mapping[str, Any], *, average: bool) -> str:
-    given = []
-    for name, value in command["given"].items():
-        option = f"--{name.replace('_', '-')}"
-        given += [option] if value is True else []
-        for entry in [value] if isinstance(value, str) else [] if isinstance(value, bool) else value or []:
-            given += [option, entry]
-    data, problem = str(command["data"]), str(command["problem"])
+def _shell(result: TableComparison, command: Mapping[str, Any]) -> str:
     text = [word for name, value in command.get("text", {}).items() for word in (f"--{name}", value)]
-    given += [*text, *["--average"] * average]
-    fit = ["decidewise", "fit", data, "--problem", problem, *given, "--out", "model.dw"]
+    problem = str(command["problem"])
     decide = ["decidewise", "decide", "model.dw", "new.csv", "--problem", problem, *text, "--out", "decisions.csv"]
-    return "\n".join([shlex.join(fit), shlex.join(decide), "decidewise inspect model.dw"])
+    return "\n".join([fit_command(result, command), shlex.join(decide), "decidewise inspect model.dw"])
 
 
 def _python(command: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Where the savings of a chosen model come from: which items, which times or groups, which rows."""
+"""Where the savings of the challenger come from: which items, which times or groups, which rows."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ class Part:
 
 
 def saved_per_row(result: TableComparison) -> FloatArray:
-    """Return what the chosen model saves on the baseline in each held-out row, in units of the costs."""
-    return result.regrets[result.baseline] - result.regrets[result.chosen]
+    """Return what the challenger saves on the baseline in each held-out row, in units of the costs."""
+    return result.regrets[result.baseline] - result.regrets[result.challenger]
 
 
 def by_item(result: TableComparison) -> list[Part]:
-    """Return the contribution of each cost: what the baseline pays for it less what the chosen model pays, per row.
+    """Return the contribution of each cost: what the baseline pays for it less what the challenger pays, per row.
 
     The largest come first, and the rest is one part. Known costs are a part of their own.
     """
     d = len(result.samples.cost_names)
     sign = -1.0 if result.truth.problem.sense == "max" else 1.0
     costs = result.truth.costs[:, :d]
-    paid = sign * costs * (result.decisions[result.baseline] - result.decisions[result.chosen])
+    paid = sign * costs * (result.decisions[result.baseline] - result.decisions[result.challenger])
     named = dict(zip(result.samples.cost_names, paid.T, strict=True))
     if result.truth.problem.has_known:
         named["known costs"] = saved_per_row(result) - paid.sum(axis=1)

@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import PredefinedSplit
+from sklearn.model_selection import KFold, PredefinedSplit
 
 from decidewise import GeneralizedLinear, WiseRegressor, WiseRegressorCV
 from decidewise.data import make_shortest_path
 from decidewise.models import TimeFolds, default_candidates
 from decidewise.models.selection.sums import is_sum_over_rows
-from decidewise.problems import Knapsack
+from decidewise.problems import Knapsack, ShortestPath
 from decidewise.streams import ArrayRows
 
 N = 300
@@ -93,6 +94,21 @@ def test_a_candidate_that_fails_is_a_row_and_the_others_go_on(data):
     assert model.members_ == ["wise"]
     with pytest.raises(ValueError, match="none of the 1 candidates could be fitted and scored"):
         WiseRegressorCV(data.problem, {"a": WiseRegressor(LinearRegression())}).fit_rows(ArrayRows(data.X, costs))
+
+
+def test_a_candidate_whose_predictions_cannot_be_decided_is_a_row(data):
+    """Least squares predict a cycle below zero for the last rows; means of positive costs never do."""
+    problem = ShortestPath.from_edges([0, 1, 2, 1, 2], [1, 2, 1, 3, 3], source=0, target=3)
+    X = np.linspace(0, 1, N)[:, None]
+    costs = np.maximum(0.05, 1 - 3 * X) + np.random.default_rng(0).uniform(0, 0.01, (N, 5))
+    candidates = {"mean": DummyRegressor(), "least squares": GeneralizedLinear()}
+    for fitted in (
+        WiseRegressorCV(problem, candidates, random_state=0).fit_rows(ArrayRows(X, costs, block_rows=100)),
+        WiseRegressorCV(problem, candidates, cv=KFold(5), random_state=0).fit(X, costs),
+    ):
+        assert list(fitted.cv_results_["status"]) == ["scored", "failed"]
+        assert "SolverError" in fitted.cv_results_["error"][1]
+        assert fitted.members_ == ["mean"]
 
 
 def test_what_needs_the_rows_in_memory_is_refused(data):

@@ -61,10 +61,12 @@ class AveragedRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     @classmethod
-    def of_fitted(cls, estimators: list[tuple[str, Any]], n_outputs: int, **settings: Any) -> Self:
-        """Return the average of models that are fitted already."""
+    def of_fitted(
+        cls, estimators: list[tuple[str, Any]], n_outputs: int, fitted: list[Any] | None = None, **settings: Any
+    ) -> Self:
+        """Return the average of models that are fitted already, or of others in their place that are."""
         average = cls(estimators, **settings)
-        average.estimators_ = [model for _, model in estimators]
+        average.estimators_ = [model for _, model in estimators] if fitted is None else fitted
         average.n_outputs_ = n_outputs
         return average
 

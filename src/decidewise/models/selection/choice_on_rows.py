@@ -8,8 +8,8 @@ errors of their differences follow.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from time import perf_counter
 from typing import Any
 from zlib import crc32
@@ -21,7 +21,7 @@ from decidewise.evaluate import Hindsight, check_in_units
 from decidewise.models.learners.averaged import AveragedRegressor
 from decidewise.models.linear.units import cost_unit
 from decidewise.models.selection.row_folds import RowFolds, TrainingRows
-from decidewise.models.selection.scores import reasons
+from decidewise.models.selection.scores import none_scored
 from decidewise.models.selection.sums import fit_on_rows, is_sum_over_rows
 from decidewise.models.selection.weights import (
     average_weights,
@@ -31,9 +31,10 @@ from decidewise.models.selection.weights import (
     weighted_products,
 )
 from decidewise.problems.base import Problem
+from decidewise.runtime.interrupts import attempt, reason_of
 from decidewise.streams.rows import Rows, RowSource
 from decidewise.streams.together import pass_together
-from decidewise.streams.tree import Sums
+from decidewise.streams.tree import Sums, add
 
 # The predictions of all candidates are held at once, for so many costs.
 _COSTS_IN_A_PIECE = 100_000
@@ -45,16 +46,68 @@ class ChoiceOnRows:
 
     Attributes
     ----------
-    results : dict of arrays
-        As `WiseRegressorCV.cv_results_`.
+    notes : dict of str to str
+        Why each candidate was not scored; empty if it was.
+    untried : frozenset of str
+        Those of the others that were not tried.
+    sums : RegretsOnRows
+        Of the candidates that were scored, in their order.
+    seconds : float
+        The time for each of them.
     n_solves : int
     fitted : dict of str to float
         The weights with which the candidates predict best together.
     """
 
-    results: dict[str, Any]
+    notes: dict[str, str]
+    untried: frozenset[str]
+    sums: RegretsOnRows
+    seconds: float
     n_solves: int
-    fitted: dict[str, float]
+    fitted: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def scored(self) -> list[str]:
+        """The candidates that were scored."""
+        return [name for name, note in self.notes.items() if not note]
+
+    def without(self, failed: Mapping[str, str]) -> ChoiceOnRows:
+        """Return the scores with some candidates as failed, by name, with the reasons."""
+        notes, kept = self.notes | dict(failed), [place for place, name in enumerate(self.scored) if name not in failed]
+        if not kept:
+            raise none_scored(notes)
+        return replace(self, notes=notes, sums=self.sums.of_some(kept))
+
+    @cached_property
+    def results(self) -> dict[str, Any]:
+        """Arrays with one entry per candidate, as `WiseRegressorCV.cv_results_`."""
+        names, sums = list(self.notes), self.sums
+        places = np.array([names.index(name) for name in self.scored])
+        lowest = int(np.argmin(sums.percent))
+
+        def spread(values: Any) -> FloatArray:
+            entries = np.full(len(names), np.nan)
+            entries[places] = values
+            return entries
+
+        regret = spread(sums.percent)
+        status = ["not tried" if name in self.untried else "failed" if self.notes[name] else "scored" for name in names]
+        return {
+            "candidate": np.array(names, dtype=object),
+            "regret": regret,
+            "standard_error": spread(sums.errors()),
+            "difference": regret - sums.percent[lowest],
+            "difference_standard_error": spread(sums.errors(minus=lowest)),
+            "rank": np.argsort(np.argsort(regret, kind="stable")) + 1,
+            "seconds": np.nan_to_num(spread(self.seconds)),
+            "n_solves": np.nan_to_num(spread(sums.n_rows)).astype(int),
+            "status": np.array(status, dtype=object),
+            "note": np.array([self.notes[name] for name in names], dtype=object),
+            "error": np.array(
+                [self.notes[name] if what == "failed" else "" for name, what in zip(names, status, strict=True)],
+                dtype=object,
+            ),
+        }
 
 
 def choose_on_rows(
@@ -68,7 +121,7 @@ def choose_on_rows(
     averages: bool,
     constant: Sequence[str] = (),
 ) -> ChoiceOnRows:
-    """Score candidates by their out-of-fold regret; those that are no sums over rows are not tried.
+    """Score candidates by their out-of-fold regret; those that are no sums over rows are not tried, and some may fail.
 
     Parameters
     ----------
@@ -91,7 +144,8 @@ def choose_on_rows(
     first = source.first()
     per_item = first.X.ndim == 3
     possible = {name: model for name, model in candidates.items() if is_sum_over_rows(model, per_item=per_item)}
-    notes = {name: "needs all rows in memory" for name in candidates if name not in possible}
+    untried = frozenset(candidates) - frozenset(possible)
+    notes = {name: "needs all rows in memory" if name in untried else "" for name in candidates}
     begin = perf_counter()
     fits = [partial(_fit_fold, model, folds, fold) for model in possible.values() for fold in range(folds.n_folds)] + [
         _count
@@ -104,12 +158,11 @@ def choose_on_rows(
         own = found[place * folds.n_folds : (place + 1) * folds.n_folds]
         failed = [model for model in own if isinstance(model, Exception)]
         if failed:
-            notes[name] = f"{type(failed[0]).__name__}: {failed[0]}"
+            notes[name] = reason_of(failed[0])
         else:
             models[name] = own
     if not models:
-        why = "\n".join(f"- {line}" for line in reasons(notes, notes.values()))
-        raise ValueError(f"none of the {len(candidates)} candidates could be fitted and scored.\n{why}")
+        raise none_scored(notes)
     n_models = len(models) + 1
     n_averages = 2 if averages else 0
     share = 1.0
@@ -120,29 +173,32 @@ def choose_on_rows(
     # Keeps squares of regrets in range. Only known costs have a unit that predictions must share.
     unit = cost_unit(first.costs, power=2.0)  # type: ignore[arg-type]
     work = OutOfFoldSums(problem, folds, tuple(models.values()), unit, share, seed, compares=averages)
-    products, compared = source.reduce(work)
+    products, compared, why = source.reduce(work, added)
     sums = RegretsOnRows.of(products)
     seconds = (perf_counter() - begin) / max(1, len(models))
-    results = _results(candidates, list(models), notes, sums, seconds)
-    n_solves = n_models * sums.n_rows
+    choice = ChoiceOnRows(notes, untried, sums, seconds, n_models * sums.n_rows)
+    choice = choice.without({name: str(reason) for name, reason in zip(models, why, strict=True) if reason})
     if not averages:
-        return ChoiceOnRows(results, n_solves, {})
+        return choice
+    results = choice.results
     fitting = [str(results["candidate"][place]) for place in places_to_fit(results, constant)]
     among = [*(list(models).index(name) for name in fitting), -1]
     weights = fitted_weights(compared[np.ix_(among, among)], in_units=problem.has_known)
     fitted = dict(zip(fitting, weights, strict=True))
     equal, mixed = average_weights(results), average_weights(results, fitted)
     if mixed == equal:
-        return ChoiceOnRows(results, n_solves, {})
+        return choice
     both = tuple(_averages(models, weights, problem) for weights in (equal, mixed))
-    of_both = RegretsOnRows.of(source.reduce(replace(work, models=both, compares=False))[0])
-    worse = of_both.percent[1] - of_both.percent[0] > of_both.errors(minus=0)[1]
-    return ChoiceOnRows(results, n_solves + n_averages * of_both.n_rows, {} if worse else fitted)
+    products, _, why = source.reduce(replace(work, models=both, compares=False), added)
+    of_both = RegretsOnRows.of(products)
+    worse = any(why) or of_both.percent[1] - of_both.percent[0] > of_both.errors(minus=0)[1]
+    n_solves = choice.n_solves + n_averages * of_both.n_rows
+    return replace(choice, n_solves=n_solves, fitted={} if worse else fitted)
 
 
 def _averages(models: Mapping[str, list[Any]], weights: Mapping[str, float], problem: Problem) -> list[Any]:
     """Return the average of the models of each fold."""
-    settings = {"directions": not problem.has_known, "weights": list(weights.values())}
+    settings: dict[str, Any] = {"directions": not problem.has_known, "weights": list(weights.values())}
     by_fold = zip(*(models[name] for name in weights), strict=True)
     return [
         AveragedRegressor.of_fitted(list(zip(weights, fitted, strict=True)), problem.n_costs, **settings)
@@ -189,25 +245,38 @@ class OutOfFoldSums:
     compares: bool
 
     def __call__(self, rows: Rows) -> Sums:
-        """Return the products (c + 2, c + 2) of regrets, best values and ones, and (c + 1, c + 1) of predictions."""
+        """Return the products (c + 2, c + 2) of regrets, best values and ones, and (c + 1, c + 1) of predictions.
+
+        The third entry says why models failed, (c,); what they have in the others is NaN.
+        """
+        why = [""] * len(self.models)
         regrets, best = np.zeros((len(self.models), 0)), np.zeros(0)
         compared = np.zeros((len(self.models) + 1, len(self.models) + 1))
         problem = self.problem.in_unit(self.unit)
         in_units = self.problem.has_known
         for fold, X, costs in self._pieces(rows):
             truth = Hindsight.of(problem, costs / self.unit)
-            own, predictions = [], []
-            for fits in self.models:
-                check_in_units(fits[fold], self.problem)
-                prediction = np.reshape(fits[fold].predict(X), costs.shape) / (self.unit if in_units else 1.0)
-                own.append(truth.regret(prediction))
+            own = np.full((len(self.models), len(costs)), np.nan)
+            predictions = [np.full_like(costs, np.nan) for _ in self.models] if self.compares else []
+            for place, fits in enumerate(self.models):
+                found = attempt(partial(self._decided, fits[fold], X, truth))
+                if isinstance(found, Exception):
+                    why[place] = why[place] or reason_of(found)
+                    continue
+                prediction, own[place] = found
                 if self.compares:
-                    predictions.append(comparable(prediction, in_units=in_units))
+                    predictions[place] = comparable(prediction, in_units=in_units)
             if self.compares:
                 compared += weighted_products(predictions, costs / self.unit, in_units=in_units)
-            regrets, best = np.hstack([regrets, np.array(own)]), np.append(best, np.abs(truth.best))
+            regrets, best = np.hstack([regrets, own]), np.append(best, np.abs(truth.best))
         columns = np.vstack([regrets, best, np.ones(len(best))])
-        return columns @ columns.T, compared
+        return columns @ columns.T, compared, np.array(why)
+
+    def _decided(self, model: Any, X: Any, truth: Hindsight) -> tuple[FloatArray, FloatArray]:
+        """Return what a model predicts for some rows, in the unit of `truth`, and its regrets."""
+        check_in_units(model, self.problem)
+        prediction = np.reshape(model.predict(X), (len(X), -1)) / (self.unit if self.problem.has_known else 1.0)
+        return prediction, truth.regret(prediction)
 
     def _pieces(self, rows: Rows) -> Iterator[tuple[int, Any, FloatArray]]:
         """Yield the rows to score in pieces, of which the predictions of all models fit into memory: fold, X, costs."""
@@ -223,6 +292,11 @@ class OutOfFoldSums:
             return np.ones(len(rows), dtype=bool)
         rng = np.random.default_rng([self.seed, crc32(rows.origin.encode()), rows.first])
         return rng.random(len(rows)) < self.share
+
+
+def added(left: Sums, right: Sums) -> Sums:
+    """Return the sums of two blocks; of the reasons why a model failed, the first is kept."""
+    return *add(left[:-1], right[:-1]), np.where(left[-1] == "", right[-1], left[-1])
 
 
 @dataclass(frozen=True)
@@ -246,6 +320,11 @@ class RegretsOnRows:
             )
         return cls(products, n_rows, scale)
 
+    def of_some(self, places: list[int]) -> RegretsOnRows:
+        """Return the regrets of some of the candidates."""
+        kept = [*places, -2, -1]
+        return replace(self, products=self.products[np.ix_(kept, kept)])
+
     @property
     def percent(self) -> FloatArray:
         """The regrets (c,) in percent of the optimal values."""
@@ -262,34 +341,3 @@ class RegretsOnRows:
         weights = np.hstack([contrasts, -ratios[:, None]])
         squares = np.einsum("ij,jk,ik->i", weights, self.products[:-1, :-1], weights)
         return 100 * np.sqrt(np.maximum(0.0, squares) * self.n_rows / (self.n_rows - 1)) / self.scale
-
-
-def _results(
-    candidates: Mapping[str, Any], scored: list[str], notes: Mapping[str, str], sums: RegretsOnRows, seconds: float
-) -> dict[str, Any]:
-    names = list(candidates)
-    places = np.array([names.index(name) for name in scored])
-    lowest = int(np.argmin(sums.percent))
-
-    def spread(values: Any) -> FloatArray:
-        entries = np.full(len(names), np.nan)
-        entries[places] = values
-        return entries
-
-    regret = spread(sums.percent)
-    status = ["scored" if name in scored else "not tried" if "memory" in notes[name] else "failed" for name in names]
-    return {
-        "candidate": np.array(names, dtype=object),
-        "regret": regret,
-        "standard_error": spread(sums.errors()),
-        "difference": regret - sums.percent[lowest],
-        "difference_standard_error": spread(sums.errors(minus=lowest)),
-        "rank": np.argsort(np.argsort(regret, kind="stable")) + 1,
-        "seconds": np.nan_to_num(spread(seconds)),
-        "n_solves": np.nan_to_num(spread(sums.n_rows)).astype(int),
-        "status": np.array(status, dtype=object),
-        "note": np.array([notes.get(name, "") for name in names], dtype=object),
-        "error": np.array(
-            [notes[name] if what == "failed" else "" for name, what in zip(names, status, strict=True)], dtype=object
-        ),
-    }

@@ -15,7 +15,7 @@ from decidewise.evaluate import Hindsight
 from decidewise.models.linear.blocks import one_library_thread
 from decidewise.models.selection.out_of_fold import OutOfFold, Scored
 from decidewise.models.selection.ridge_path import ridge_paths
-from decidewise.models.selection.scores import CandidateScores, is_clearly_higher, reasons
+from decidewise.models.selection.scores import CandidateScores, is_clearly_higher
 from decidewise.progress import tracked
 from decidewise.runtime.doubts import collected, doubt
 from decidewise.runtime.spread import spread_calls
@@ -81,7 +81,7 @@ def race(
     max_solves: int | None = None,
     baselines: Mapping[str, FloatArray] | None = None,
 ) -> CandidateScores:
-    """Score candidates; record those that fail, and raise only if all of them do.
+    """Score candidates, and record those that fail.
 
     Parameters
     ----------
@@ -103,9 +103,6 @@ def race(
         spent = (1 + len(baselines or {})) * len(held_out.rows) + sum(each.n_solves for each in outcomes.values())
         left = None if max_solves is None else max_solves - spent
         outcomes |= _try_out(held_out, candidates, leads, outcomes, n_jobs, deadline, left)
-    if all(outcome.regrets is None for outcome in outcomes.values()):
-        why = "\n".join(f"- {line}" for line in reasons(outcomes, [outcome.note for outcome in outcomes.values()]))
-        raise ValueError(f"none of the {len(candidates)} candidates could be fitted and scored.\n{why}")
     known = {
         name: Outcome("baseline", held_out.scored_as_known(prediction), n_solves=len(held_out.rows))
         for name, prediction in (baselines or {}).items()

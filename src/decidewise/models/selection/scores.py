@@ -51,6 +51,12 @@ def reasons(names: Iterable[str], errors: Iterable[str]) -> list[str]:
     return [f"{_listed(candidates)}: {error}" for error, candidates in failed.items()]
 
 
+def none_scored(notes: Mapping[str, str]) -> ValueError:
+    """Return the error for candidates of which none is left to choose, with what became of each."""
+    why = "\n".join(f"- {line}" for line in reasons(notes, notes.values()))
+    return ValueError(f"none of the {len(notes)} candidates could be fitted and scored.\n{why}")
+
+
 def _listed(names: Sequence[str], most: int = 4) -> str:
     if len(names) <= most + 1:
         return ", ".join(map(repr, names))
@@ -103,7 +109,12 @@ class CandidateScores:
 
     @cached_property
     def results(self) -> dict[str, Any]:
-        """Arrays with one entry per candidate, like those of scikit-learn's searches; see `WiseRegressorCV`."""
+        """Arrays with one entry per candidate, like those of scikit-learn's searches; see `WiseRegressorCV`.
+
+        An error if no candidate was scored: then there is nothing to choose.
+        """
+        if "scored" not in self.statuses:
+            raise none_scored(dict(zip(self.names, self.notes, strict=True)))
         regret = 100 * self.regrets.sum(axis=1) / self.truth.scale
         status = np.array(self.statuses, dtype=object)
         lowest = int(np.nanargmin(np.where(status == "scored", regret, np.nan)))
@@ -138,6 +149,16 @@ class CandidateScores:
             self.seconds + other.seconds,
             self.solves + other.solves,
             self.predictions + other.predictions,
+        )
+
+    def without(self, failed: Mapping[str, str]) -> CandidateScores:
+        """Return the scores with some candidates as failed, by name, with the reasons."""
+        gone = np.array([name in failed for name in self.names])
+        return replace(
+            self,
+            regrets=np.where(gone[:, None], np.nan, self.regrets),
+            statuses=tuple("failed" if new else was for new, was in zip(gone, self.statuses, strict=True)),
+            notes=tuple(failed.get(name, was) for name, was in zip(self.names, self.notes, strict=True)),
         )
 
     def choose(self, rule: str) -> int:
