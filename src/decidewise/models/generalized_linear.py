@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -27,12 +26,19 @@ from decidewise.models.estimator.only_if import only_if
 from decidewise.models.estimator.parameters import KnownParameters
 from decidewise.models.linear.blocks import Block, Blocks, RowBlocks, SummedBlocks
 from decidewise.models.linear.deviances import CheckedBlocks, Deviance
-from decidewise.models.linear.fit_checks import check_continues, check_parameters, check_weight, first_block
+from decidewise.models.linear.fit_checks import (
+    AnyMoments,
+    check_continues,
+    check_parameters,
+    check_weight,
+    first_block,
+)
 from decidewise.models.linear.link import Link, check_means, linear_predictor, respond
 from decidewise.models.linear.log_linear import LinearFit, fit_log_linear
 from decidewise.models.linear.moments import Moments
 from decidewise.models.linear.per_item import ItemMoments, PerItem, fit_log_linear_items
 from decidewise.models.linear.streamed import StreamedBlocks
+from decidewise.models.linear.wide import WideMoments, wide_moments
 from decidewise.streams.rows import RowSource
 
 
@@ -135,7 +141,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, RegressorMixin, KnownParamet
 
     coef_: FloatArray
     intercept_: Any
-    moments_: Moments | ItemMoments
+    moments_: AnyMoments
 
     def __init__(
         self,
@@ -203,7 +209,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, RegressorMixin, KnownParamet
 
     def multiply_targets(self, factor: float) -> Self:
         """Change a fit with the identity link to that of targets `factor` times as large, without another pass."""
-        self.moments_ = replace(self.moments_, cross=self.moments_.cross * factor)
+        self.moments_ = self.moments_.multiplied(factor)
         self.coef_, self.intercept_ = self.coef_ * factor, self.intercept_ * factor
         return self
 
@@ -243,7 +249,8 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, RegressorMixin, KnownParamet
 
     def _fit(self, blocks: Blocks | SummedBlocks, n_dimensions: int, deviance: Deviance) -> Self:
         first = first_block(blocks)
-        moments = self._no_rows(first)
+        wide = wide_moments(blocks, first, self.fit_intercept)
+        moments = wide or self._no_rows(first)
         n_dimensions = n_dimensions if first.n_items is None else 1
         if self.effective_link == "identity":
             return self._solve(moments.plus(blocks), n_dimensions)
@@ -254,7 +261,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, RegressorMixin, KnownParamet
         else:
             blocks = [first] if len(blocks) == 1 else blocks  # saves reading it again in every pass
             checked = CheckedBlocks(blocks, deviance)
-        shared = Moments.for_rows_like(first, self.fit_intercept).plus(checked)
+        shared = (wide or Moments.for_rows_like(first, self.fit_intercept)).plus(checked)
         return self._iterate(blocks, shared, deviance, n_dimensions)
 
     def _no_rows(self, first: Block) -> Moments | ItemMoments:
@@ -277,17 +284,19 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, RegressorMixin, KnownParamet
         check_continues(self, first, n_dimensions, self._no_rows)
         return self._solve(self.moments_.plus(blocks), n_dimensions)
 
-    def _solve(self, moments: Moments | ItemMoments, n_dimensions: int) -> Self:
+    def _solve(self, moments: AnyMoments, n_dimensions: int) -> Self:
         check_weight(moments)
-        if isinstance(moments, Moments):
-            coefficients, intercepts = moments.solve(self.alpha, self.fit_intercept)
-        else:
+        if isinstance(moments, ItemMoments):
             coefficients, intercepts = moments.solve(self.alpha, self.fit_intercept, self.per_item)
+        else:
+            coefficients, intercepts = moments.solve(self.alpha, self.fit_intercept)
         self.moments_ = moments
         once = np.ones(len(intercepts), dtype=np.int64)
         return self._keep(LinearFit(coefficients, intercepts, once, once.astype(bool)), n_dimensions)
 
-    def _iterate(self, blocks: Blocks | SummedBlocks, moments: Moments, deviance: Deviance, n_dimensions: int) -> Self:
+    def _iterate(
+        self, blocks: Blocks | SummedBlocks, moments: Moments | WideMoments, deviance: Deviance, n_dimensions: int
+    ) -> Self:
         check_weight(moments)
         zero = np.flatnonzero(moments.cross[0] <= 0)
         if len(zero):
@@ -311,7 +320,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, RegressorMixin, KnownParamet
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        if self.per_item != "none":
+        if self.per_item != "none" and isinstance(moments, Moments):
             fit = fit_log_linear_items(
                 blocks,
                 moments,
