@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from decidewise.checks import FloatArray
 from decidewise.models.estimator.parameters import KnownParameters
-from decidewise.models.estimator.traits import as_regressor
+from decidewise.models.estimator.traits import as_regressor, in_time
 
 
 class CorrectedRegressor(MetaEstimatorMixin, RegressorMixin, KnownParameters):
@@ -58,7 +58,9 @@ class CorrectedRegressor(MetaEstimatorMixin, RegressorMixin, KnownParameters):
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         self.estimator_ = clone(self.estimator).fit(X, y, **weights)
         first = self._first(X)
-        self.correction_ = clone(self.correction).fit(np.column_stack([X, first]), y - first, **weights)
+        self.correction_ = clone(self.correction).fit(
+            np.column_stack([X, first]), y - first, **weights, **in_time(self.correction)
+        )
         return self
 
     def predict(self, X: Any) -> FloatArray:

@@ -26,6 +26,7 @@ from decidewise.models.linear.blocks import (
 )
 from decidewise.models.linear.column_sums import column_sums
 from decidewise.models.linear.units import out_of_units, tame_unit
+from decidewise.runtime.batches import check_time
 
 _EPS = float(np.finfo(np.float64).eps)
 # Features up to this size need no unit: their products with targets and weights are well within float64.
@@ -92,6 +93,7 @@ class Moments:
         """Return the moments with the rows of all blocks added, in parallel if there are many blocks."""
         total = replace(self, gram=self.gram.copy(), cross=self.cross.copy())
         for gram, cross in partial_sums(blocks, self._sum, blocks_per_task(blocks)):
+            check_time()
             total.gram += gram
             total.cross += cross
         check_sums(total.gram, total.cross, blocks)
