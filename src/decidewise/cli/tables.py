@@ -57,6 +57,7 @@ def compare(
     gap: opt.Gap = None,
     average: opt.Average = False,
     max_solves: opt.MaxSolves = None,
+    max_seconds: opt.MaxSeconds = None,
     sample: opt.Sample = None,
     jobs: opt.Jobs = None,
     cluster: opt.Cluster = None,
@@ -96,13 +97,15 @@ def compare(
                 categories=options.categories,
                 average=average,
                 max_solves=max_solves,
+                max_seconds=max_seconds,
                 jobs=n_jobs,
                 seed=seed,
             )
+    limits = {"max-solves": max_solves, "max-seconds": max_seconds}
     command = {
         "data": data,
         "problem": str(problem),
-        "given": given | {"gap": gap, "max-solves": None if max_solves is None else str(max_solves)},
+        "given": given | {"gap": gap} | {name: str(value) for name, value in limits.items() if value is not None},
         "text": {name: value for name, value in text.items() if value not in (None, ".", "utf-8")},
     }
     if not json:
@@ -130,6 +133,7 @@ def diagnose(
     unit: opt.Unit = None,
     gap: opt.Gap = None,
     max_solves: opt.MaxSolves = None,
+    max_seconds: opt.MaxSeconds = None,
     sample: opt.Sample = None,
     jobs: opt.Jobs = None,
     cluster: opt.Cluster = None,
@@ -170,6 +174,7 @@ def diagnose(
                 groups=samples.groups if samples.times is None else None,
                 times=samples.times,
                 max_solves=max_solves,
+                max_seconds=max_seconds,
                 n_jobs=n_jobs,
                 random_state=seed,
             )
@@ -187,7 +192,7 @@ def _show(result: TableComparison, *, quiet: bool) -> None:
     from decidewise.tables.headline import headline, how_measured  # noqa: PLC0415
 
     if not quiet:
-        for note in (*result.samples.notes, *result.choice.prepared.notes_):
+        for note in (*result.samples.notes, *result.choice.notes):
             typer.echo(note)
     Console().print(_table(result))
     if not quiet:
@@ -250,7 +255,7 @@ def _as_dict(result: TableComparison) -> dict[str, Any]:
         "measured": how_measured(result),
         "rows": {"all": len(result.samples), "chosen on": len(result.splits[0][0]), "measured on": len(result.rows)},
         "features": list(result.choice.prepared.feature_names_),
-        "notes": [*result.samples.notes, *result.choice.prepared.notes_],
+        "notes": [*result.samples.notes, *result.choice.notes],
         "health": [asdict(finding) for finding in health(result)],
         "solver calls": result.n_solves,
         "seconds": result.seconds,

@@ -6,10 +6,10 @@ import warnings
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_array
 
 from decidewise.checks import (
     FloatArray,
@@ -20,10 +20,11 @@ from decidewise.checks import (
 )
 from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.models.estimator.cost_names import read_cost_names
-from decidewise.models.estimator.features import check_fitted, check_known_items, read_features
+from decidewise.models.estimator.features import check_fitted, check_known_items, read_features, refuse_no_numbers
 from decidewise.models.estimator.from_rows import FitsRows, describe
 from decidewise.models.estimator.only_if import only_if
 from decidewise.models.estimator.parameters import KnownParameters
+from decidewise.models.estimator.scored_by_variance import ScoredByVariance
 from decidewise.models.linear.blocks import Block, Blocks, RowBlocks, SummedBlocks
 from decidewise.models.linear.deviances import CheckedBlocks, Deviance
 from decidewise.models.linear.fit_checks import (
@@ -51,7 +52,7 @@ def _has_partial_fit(model: GeneralizedLinear) -> bool:
     return True
 
 
-class GeneralizedLinear(FitsRows, MultiOutputMixin, RegressorMixin, KnownParameters):
+class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParameters):
     """Generalized linear model with all outputs fitted at once.
 
     `X` of shape (n, p) gives every output its own coefficients. `X` of shape (n, d, q) has q features of each of d
@@ -223,9 +224,8 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, RegressorMixin, KnownParamet
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the coefficient of determination, as every regressor of scikit-learn does."""
-        check_is_fitted(self)
         read_cost_names(self, y, reset=False)
-        return float(super().score(X, y, sample_weight))
+        return super().score(X, y, sample_weight)
 
     @property
     def effective_link(self) -> Link:
@@ -239,6 +239,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, RegressorMixin, KnownParamet
         # Finiteness is checked block by block, while the rows are in the cache; the message names row and column.
         numbers = {"dtype": [np.float64, np.float32], "ensure_all_finite": False}
         X = read_features(self, X, reset=reset, **numbers)
+        refuse_no_numbers(y, name="y")
         y = check_array(y, ensure_2d=False, input_name="y", estimator=self, **numbers)
         check_same_rows(X=X, y=y)
         n_dimensions = y.ndim

@@ -78,7 +78,7 @@ def fit_in_memory(samples: TableSamples, options: TableOptions, *, gap: str | No
     """Choose a model on all samples and fit it on them; `settings` are those of `choose`."""
     choice = choose(samples, categories=options.categories, gap=as_gap(gap, samples.times), **settings)
     model = TableModel.fitted(choice.estimator, choice.prepared, options, samples)
-    return FittedTable(model, choice, samples, len(samples), (*samples.notes, *choice.prepared.notes_))
+    return FittedTable(model, choice, samples, len(samples), (*samples.notes, *choice.notes))
 
 
 def fit_in_blocks(
@@ -121,7 +121,7 @@ def fit_in_blocks(
     notes = (
         f"Chosen on a random part of {part.n_samples:,} of {part.n_all:,} rows, by which features are prepared as "
         "well; fitted on all.",
-        *choice.prepared.notes_,
+        *choice.notes,
     )
     n_rows = rows.n_rows or part.n_all  # a forecast is not fitted, so no pass has counted the rows
     if n_rows < part.n_all:

@@ -54,12 +54,6 @@ def as_regressor(learner: Any, *, name: str) -> Any:
     return learner
 
 
-def refuse_masked(X: Any) -> None:
-    """Raise if entries of the features are masked: a learner would ignore the mask and use the values behind it."""
-    if np.ma.is_masked(X):
-        raise ValueError("X has masked entries. Fill them with X.filled(...), or drop their rows first.")
-
-
 def check_features(X: Any) -> None:
     """Raise if features are so large or so small that their squares, which a learner computes, leave float64."""
     if issparse(X):

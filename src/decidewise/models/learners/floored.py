@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, clone
+from sklearn.base import MetaEstimatorMixin, MultiOutputMixin, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from decidewise.checks import FloatArray, as_matrix, as_positive
 from decidewise.models.estimator.parameters import KnownParameters
+from decidewise.models.estimator.scored_by_variance import ScoredByVariance
 
 
-class FlooredRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, KnownParameters):
+class FlooredRegressor(MetaEstimatorMixin, MultiOutputMixin, ScoredByVariance, KnownParameters):
     """Raise targets below a floor to the floor, then fit.
 
     The floor of a column is a fraction of the mean absolute target of this column. A log link needs it where a few
