@@ -64,9 +64,15 @@ def no_numbers(array: npt.NDArray[Any]) -> str | None:
 
 
 def as_matrix(
-    values: Any, *, name: str = "costs", n_columns: int | None = None, owner: str = "the problem", finite: bool = True
+    values: Any,
+    *,
+    name: str = "costs",
+    n_columns: int | None = None,
+    owner: str = "the problem",
+    finite: bool = True,
+    min_rows: int = 1,
 ) -> FloatArray:
-    """Return `values` as a finite, C-contiguous float64 matrix with at least one row.
+    """Return `values` as a finite, C-contiguous float64 matrix with at least one row, or `min_rows`.
 
     Parameters
     ----------
@@ -85,7 +91,7 @@ def as_matrix(
             f"{name} must be two-dimensional, one row per sample and one column per cost; got {name}.shape="
             f"{matrix.shape}. Pass {name}.reshape(1, -1) for one sample or {name}.reshape(-1, 1) for one cost."
         )
-    if matrix.size == 0:
+    if matrix.shape[1] == 0 or len(matrix) < min_rows:
         raise ValueError(f"{name} is empty: {name}.shape={matrix.shape}. Pass at least one row and one column.")
     if n_columns is not None and matrix.shape[1] != n_columns:
         raise ValueError(

@@ -22,6 +22,7 @@ from decidewise.checks import (
     check_items,
     check_same_rows,
     is_per_item,
+    n_rows,
 )
 from decidewise.errors import CalibrationWarning
 from decidewise.measure import transform
@@ -219,6 +220,8 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, MultiOutputMixin, RegressorMix
         They have the size of the costs, but only with `lifted` do they estimate the costs of each row.
         """
         check_fitted(self, "estimator_")
+        if n_rows(X) == 0 and np.ndim(X) > 1:  # which many learners refuse
+            return np.empty((0, self.n_outputs_))
         prediction = self._learned(X)
         costs = prediction[:, :-1] if self._lifts else prediction
         if self._lifts:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from decidewise.checks import all_finite, as_features, is_per_item, no_numbers, refuse_masked
+from decidewise.checks import all_finite, as_array, as_features, is_per_item, n_rows, no_numbers, refuse_masked
 
 
 def read_features(estimator: Any, X: Any, *, reset: bool, **options: Any) -> Any:
@@ -29,8 +29,9 @@ def read_features(estimator: Any, X: Any, *, reset: bool, **options: Any) -> Any
         if _is_plain(estimator, X, reset=reset, **options):
             estimator.n_features_in_ = X.shape[1]
             return X
-        return validate_data(estimator, X, reset=reset, **options)
-    X = as_features(X, finite=options.get("ensure_all_finite", True) is True)
+        return validate_data(estimator, X, reset=reset, ensure_min_samples=int(reset), **options)
+    is_empty = not reset and n_rows(X) == 0
+    X = as_array(X, name="X") if is_empty else as_features(X, finite=options.get("ensure_all_finite", True) is True)
     if reset:
         estimator.__dict__.pop("feature_names_in_", None)
         estimator.n_items_in_, estimator.n_features_in_ = X.shape[1:]
@@ -59,7 +60,8 @@ def refuse_no_numbers(values: Any, *, name: str, text: bool = False) -> None:
     them first).
     """
     refuse_masked(values, name=name)
-    kinds = {getattr(dtype, "kind", "?") for dtype in getattr(values, "dtypes", [getattr(values, "dtype", None)])}
+    dtypes = getattr(values, "dtypes", ()) if hasattr(values, "columns") else [getattr(values, "dtype", None)]
+    kinds = {getattr(dtype, "kind", "?") for dtype in dtypes} or {"?"}
     if kinds <= set("fiub") or (text and hasattr(values, "columns")) or hasattr(values, "tocsr"):
         return
     try:

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from decidewise.checks import FloatArray, as_vector
+from decidewise.checks import FloatArray, as_vector, n_rows
 from decidewise.models.estimator.scored_by_variance import ScoredByVariance
 from decidewise.models.linear.blocks import one_library_thread
 from decidewise.scaling import unit_rows
@@ -82,6 +82,8 @@ class AveragedRegressor(MultiOutputMixin, ScoredByVariance, BaseEstimator):
     def predict(self, X: Any) -> FloatArray:
         """Return the mean direction, or the mean prediction, of the models: (n, d)."""
         check_is_fitted(self)
+        if n_rows(X) == 0:
+            return np.empty((0, self.n_outputs_))
         total: FloatArray | float = 0.0
         for share, model in zip(self.shares, self.estimators_, strict=True):
             prediction = np.reshape(model.predict(X), (-1, self.n_outputs_))

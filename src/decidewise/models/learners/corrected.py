@@ -71,6 +71,8 @@ class CorrectedRegressor(MetaEstimatorMixin, ScoredByVariance, KnownParameters):
         """Return predictions (n,)."""
         check_is_fitted(self)
         X = read_features(self, X, reset=False, dtype=[np.float64, np.float32])
+        if not len(X):
+            return np.empty(0)
         first = self._first(X)
         return first + np.asarray(self.correction_.predict(np.column_stack([X, first])))
 

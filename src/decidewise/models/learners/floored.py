@@ -41,7 +41,7 @@ class FlooredRegressor(MetaEstimatorMixin, MultiOutputMixin, ScoredByVariance, K
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit features X (n, p) to floored targets y (n, d) or (n,)."""
         as_positive(self.floor, name="floor")
-        targets = as_matrix(np.reshape(y, (len(y), -1)), name="y")
+        targets = as_matrix(y if np.ndim(y) == 2 else np.reshape(y, (-1, 1)), name="y")
         sizes = np.abs(targets).mean(axis=0)
         # A column that is zero nearly everywhere gets a floor from the others.
         floors = self.floor * np.maximum(sizes, 0.01 * sizes.mean())

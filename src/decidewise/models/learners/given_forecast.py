@@ -50,7 +50,7 @@ class GivenForecast(MultiOutputMixin, ScoredByVariance, BaseEstimator):
         """Return the forecast (n, d)."""
         check_is_fitted(self)
         refuse_masked(X, name="X")
-        forecast = as_matrix(self._read(X), name=f"the forecast {self.name!r}")
+        forecast = as_matrix(self._read(X), name=f"the forecast {self.name!r}", min_rows=0)
         if forecast.shape[1] != self.n_outputs_ or len(forecast) != np.shape(X)[0]:
             raise ValueError(
                 f"the forecast {self.name!r} has shape {forecast.shape}, but there are {self.n_outputs_} costs in "
