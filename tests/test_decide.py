@@ -2,9 +2,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from decidewise import decide
 from decidewise.data import make_shortest_path
+from decidewise.models import (
+    DecisionBoostingRegressor,
+    DecisionRegressor,
+    GeneralizedLinear,
+    WiseRegressor,
+    WiseRegressorCV,
+)
 from decidewise.problems import TopK
 
 
@@ -24,6 +33,30 @@ def test_decisions_are_those_for_the_prediction():
     decisions = decide(model, test.problem, test.X)
     assert np.array_equal(decisions, test.problem.solve(model.predict(test.X)))
     assert not np.array_equal(decisions, test.problem.solve(test.costs))
+
+
+@pytest.mark.filterwarnings("ignore::decidewise.errors.TrainingWarning")
+@pytest.mark.parametrize("shape", [(40, 3), (40, 2, 3)], ids=["features", "features per item"])
+def test_a_batch_of_no_rows_has_no_decisions(shape):
+    rng = np.random.default_rng(0)
+    X, costs, problem = rng.normal(size=shape), rng.uniform(1, 2, size=(40, 2)), TopK(2, 1)
+    models = [
+        WiseRegressor(),
+        WiseRegressor(make_pipeline(StandardScaler(), GeneralizedLinear("gamma", alpha=0.1))),
+        WiseRegressorCV(problem, cv=2, random_state=0),
+        DecisionRegressor(problem, "spo+", epochs=1),
+        DecisionBoostingRegressor(problem, n_estimators=2),
+    ]
+    for model in models if len(shape) == 2 else models[::3]:
+        model.fit(X, costs)
+        assert model.predict(X[:0]).shape == decide(model, problem, X[:0]).shape == (0, 2)
+        with pytest.raises(ValueError, match=r"empty|0 sample"):
+            model.fit(X[:0], costs[:0])
+    assert decide(LinearRegression().fit(costs, costs), problem, costs[:0]).shape == (0, 2)
+    with pytest.raises(ValueError, match="TopK needs 2 columns of costs"):
+        problem.solve(np.empty((0, 3)))
+    with pytest.raises(ValueError, match="differs by row and has 3 rows, and there are 0 rows"):
+        TopK(2, [1, 2, 1]).solve(costs[:0])
 
 
 def test_frames_in():

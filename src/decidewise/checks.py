@@ -32,15 +32,11 @@ def as_array(values: Any, *, name: str) -> FloatArray:
     """
     if type(values) is np.ndarray and values.dtype == np.float64:
         return values  # a shortcut, because every training step calls this
-    parts = values if isinstance(values, list | tuple) else [values]
-    if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
-        raise ValueError(f"{name} has masked entries, which have no value. Fill them, or drop their rows.")
+    refuse_masked(values, name=name)
     try:
         array = np.asarray(values)
-        if array.dtype.kind == "c":
-            raise TypeError("Complex data not supported")  # the words that scikit-learn's own checks expect
-        if array.dtype.kind in "SUMm" or (array.dtype.kind == "O" and any(map(_is_no_number, array.flat))):
-            raise TypeError("strings, dates and durations are not numbers; convert them first")
+        if why := no_numbers(array):
+            raise TypeError(why)
         if values is None:
             raise TypeError("nothing was passed")
         with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite, which later checks refuse
@@ -51,10 +47,32 @@ def as_array(values: Any, *, name: str) -> FloatArray:
         ) from reason
 
 
+def refuse_masked(values: Any, *, name: str) -> None:
+    """Raise if entries are masked: NumPy would ignore the mask and use the values behind it."""
+    parts = values if isinstance(values, list | tuple) else [values]
+    if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
+        raise ValueError(f"{name} has masked entries, which have no value. Fill them, or drop their rows.")
+
+
+def no_numbers(array: npt.NDArray[Any]) -> str | None:
+    """Return why an array does not hold real numbers, although NumPy would convert it; None if it does."""
+    if array.dtype.kind == "c":
+        return "Complex data not supported"  # the words that scikit-learn's own checks expect
+    if array.dtype.kind in "SUMm" or (array.dtype.kind == "O" and any(map(_is_no_number, array.flat))):
+        return "strings, dates and durations are not numbers; convert them first"
+    return None
+
+
 def as_matrix(
-    values: Any, *, name: str = "costs", n_columns: int | None = None, owner: str = "the problem", finite: bool = True
+    values: Any,
+    *,
+    name: str = "costs",
+    n_columns: int | None = None,
+    owner: str = "the problem",
+    finite: bool = True,
+    min_rows: int = 1,
 ) -> FloatArray:
-    """Return `values` as a finite, C-contiguous float64 matrix with at least one row.
+    """Return `values` as a finite, C-contiguous float64 matrix with at least one row, or `min_rows`.
 
     Parameters
     ----------
@@ -73,7 +91,7 @@ def as_matrix(
             f"{name} must be two-dimensional, one row per sample and one column per cost; got {name}.shape="
             f"{matrix.shape}. Pass {name}.reshape(1, -1) for one sample or {name}.reshape(-1, 1) for one cost."
         )
-    if matrix.size == 0:
+    if matrix.shape[1] == 0 or len(matrix) < min_rows:
         raise ValueError(f"{name} is empty: {name}.shape={matrix.shape}. Pass at least one row and one column.")
     if n_columns is not None and matrix.shape[1] != n_columns:
         raise ValueError(

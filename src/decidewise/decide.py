@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from decidewise.checks import FloatArray, as_matrix, check_same_rows
+import numpy as np
+
+from decidewise.checks import FloatArray, as_matrix, check_same_rows, n_rows
 from decidewise.evaluate import check_in_units
 from decidewise.problems.base import Problem, as_problem
 
@@ -50,6 +52,8 @@ def decide(model: Any, problem: Problem, X: Any) -> FloatArray:
     if not callable(getattr(model, "predict", None)):
         raise TypeError(f"model must have a method predict(X), as fitted estimators do; got {type(model).__name__}.")
     check_in_units(model, problem)
+    if np.ndim(X) > 1 and n_rows(X) == 0:  # which many models refuse to predict
+        return problem.solve(np.empty((0, problem.n_costs)))
     prediction = as_matrix(
         model.predict(X), name="model.predict(X)", n_columns=problem.n_costs, owner=type(problem).__name__
     )

@@ -117,3 +117,12 @@ def test_the_given_forecast_is_a_candidate_and_wins_where_it_is_right(steps):
     np.testing.assert_array_equal(
         default_candidates(X, costs[:400], forecast=[3, 4, 5])["forecast"].fit(X, costs[:400]).predict(X), X[:, 3:]
     )
+
+
+def test_with_many_more_features_than_rows_what_fits_any_costs_needs_a_ridge_and_no_trees_are_grown():
+    menu = default_candidates(np.ones((400, 1_000)), np.ones((400, 21)))
+    assert not {"gamma", "poisson", "log squared", "directions gamma", "wise iterated", "trees"} & set(menu)
+    assert {"least squares", "wise", "gamma, ridge 0.1", "wise iterated, ridge 0.1"} <= set(menu)
+    assert menu.notes["log links"].startswith("with a ridge only: 1,000 features fit the costs of 400 rows")
+    assert menu.notes["trees"].startswith("left out: each split would search 21,000 columns")
+    assert {"gamma", "trees"} <= set(default_candidates(np.ones((400, 150)), np.ones((400, 21))))

@@ -264,6 +264,16 @@ def test_diagnose(folder):
     assert found["advice"]
 
 
+def test_what_there_is_no_time_for_is_left_out_and_said(folder, tmp_path):
+    call = (folder / "wide.csv", "-p", folder / "problem.toml", "--max-seconds", 0.001)
+    for command in ("compare", "fit"):
+        assert "models were not tried, for lack of time" in run(command, *call, "--out", tmp_path / command).stdout
+    assert "--max-seconds 0.001" in (tmp_path / "compare").read_text()
+    shown = run("diagnose", *call).stdout
+    assert "Not tried: 'least squares'" in shown
+    assert "SPO+ could not be trained: max_seconds were over." in shown
+
+
 def test_init_writes_an_example_that_is_read(tmp_path):
     run("init", tmp_path / "example")
     names = sorted(path.name for path in (tmp_path / "example").iterdir())

@@ -38,6 +38,7 @@ def fit(
     gap: opt.Gap = None,
     average: opt.Average = False,
     max_solves: opt.MaxSolves = None,
+    max_seconds: opt.MaxSeconds = None,
     stream: opt.Stream = None,
     sample: Annotated[
         int | None,
@@ -78,7 +79,10 @@ def fit(
         "categories": categories, "unit": unit,
     }  # fmt: skip
     text = {"separator": separator, "decimal": decimal, "encoding": encoding}
-    settings: dict[str, Any] = {"gap": gap, "average": average, "max_solves": max_solves, "seed": seed, "name": model}
+    settings: dict[str, Any] = {
+        "gap": gap, "average": average, "max_solves": max_solves, "max_seconds": max_seconds, "seed": seed,
+        "name": model,
+    }  # fmt: skip
     with opt.working(f"Fitting a model to {data}", quiet=quiet or json), as_input_errors():
         from decidewise.model_file import read_model_summary, save_model  # noqa: PLC0415
         from decidewise.tables.fitting import fit_in_blocks, fit_in_memory  # noqa: PLC0415

@@ -101,6 +101,10 @@ Average = Annotated[
     ),
 ]
 MaxSolves = Annotated[int | None, typer.Option(min=1, help="Most solver calls in all.", rich_help_panel=WORK)]
+MaxSeconds = Annotated[
+    float | None,
+    typer.Option(min=0.001, help="Most seconds, about: models that take longer are left out.", rich_help_panel=WORK),
+]
 Jobs = Annotated[int | None, typer.Option(help="Models tried at a time; -1 is one per core.", rich_help_panel=WORK)]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of what is random.", rich_help_panel=WORK)]
 Sample = Annotated[

@@ -59,6 +59,7 @@ def compare(
     gap: opt.Gap = None,
     average: opt.Average = False,
     max_solves: opt.MaxSolves = None,
+    max_seconds: opt.MaxSeconds = None,
     sample: opt.Sample = None,
     jobs: opt.Jobs = None,
     cluster: opt.Cluster = None,
@@ -100,11 +101,17 @@ def compare(
                 categories=options.categories,
                 average=average,
                 max_solves=max_solves,
+                max_seconds=max_seconds,
                 jobs=n_jobs,
                 seed=seed,
                 in_blocks=in_blocks,
             )
-    numbers = {"max-solves": max_solves, "seed": seed, "sample": sample if in_blocks else None}
+    numbers = {
+        "max-solves": max_solves,
+        "max-seconds": max_seconds,
+        "seed": seed,
+        "sample": sample if in_blocks else None,
+    }
     command = {
         "data": data,
         "problem": str(problem),
@@ -138,6 +145,7 @@ def diagnose(
     unit: opt.Unit = None,
     gap: opt.Gap = None,
     max_solves: opt.MaxSolves = None,
+    max_seconds: opt.MaxSeconds = None,
     sample: opt.Sample = None,
     jobs: opt.Jobs = None,
     cluster: opt.Cluster = None,
@@ -179,6 +187,7 @@ def diagnose(
                 groups=samples.groups if samples.times is None else None,
                 times=samples.times,
                 max_solves=max_solves,
+                max_seconds=max_seconds,
                 n_jobs=n_jobs,
                 random_state=seed,
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from time import perf_counter, time
 from typing import Any, Literal
 
 import numpy as np
@@ -12,9 +13,10 @@ from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
-from decidewise.checks import FloatArray, as_features, as_integer, as_matrix, check_same_rows
+from decidewise.checks import FloatArray, as_features, as_integer, as_matrix, as_positive, check_same_rows
 from decidewise.diagnose.advice import Grounds, call_of
 from decidewise.diagnose.diagnosis import Diagnosis
+from decidewise.errors import TimeLimitReached
 from decidewise.evaluate import compare_regrets
 from decidewise.models import DecisionRegressor, FlooredRegressor, GeneralizedLinear, default_candidates
 from decidewise.models.candidates import given_forecasts
@@ -25,6 +27,7 @@ from decidewise.models.selection.race import n_models_to_score, race
 from decidewise.models.selection.scores import reasons
 from decidewise.models.selection.time_folds import Rows
 from decidewise.problems.base import Problem, as_problem, check_rows
+from decidewise.runtime.batches import time_limit
 from decidewise.runtime.doubts import said_once
 
 _N_RESAMPLES = 10
@@ -60,6 +63,7 @@ def diagnose(
     groups: Any = None,
     times: Any = None,
     max_solves: int | None = None,
+    max_seconds: float | None = None,
     n_jobs: int | None = None,
     random_state: int = 0,
 ) -> Diagnosis:
@@ -79,6 +83,8 @@ def diagnose(
     max_solves : int, optional
         The largest number of solver calls. If it is too small to score all rows, a random part of them is scored.
         SPO+ is left out if training it would take more than half of the calls.
+    max_seconds : float, optional
+        The largest time, about: half of it is for the candidates. What there is no time for is not measured.
     n_jobs : int, optional
         How many candidates are scored at a time.
     random_state : int
@@ -107,6 +113,8 @@ def diagnose(
     'Keep least squares: that another model decides better is not proven with these rows.'
     """
     rng = np.random.default_rng(as_integer(random_state, name="random_state", minimum=0))
+    seconds = np.inf if max_seconds is None else as_positive(max_seconds, name="max_seconds")
+    begin = time()
     X, costs = _checked(problem, X, costs, max_solves)
     splits = folds(cv, X, costs, groups, rng, times=times)
     forecasts = given_forecasts(forecast)
@@ -121,14 +129,20 @@ def diagnose(
     rows = affordable(splits, n_models_to_score(candidates, len(splits)) + n_others, budget, rng)
     held_out = OutOfFold.of(problem, X, costs, splits, rows)
     others = n_others * held_out.n_solves
-    scores = race(held_out, candidates, n_jobs=n_jobs, max_solves=None if budget is None else budget - others)
+    left = None if budget is None else budget - others
+    scores = race(held_out, candidates, n_jobs=n_jobs, max_solves=left, deadline=begin + seconds / 2)
     measured = dict(zip(scores.names, scores.regrets, strict=True))
     best_index = scores.choose(_RULE)
     best_name = scores.names[best_index]
     best = candidates[best_name]
     log_link = _has_log_link(best)
     halved = held_out.halved(rng)
-    steps = _Steps([f"Not fitted: {reason}" for reason in reasons(scores.names, scores.errors)])
+    missing = [
+        note if status == "not tried" else "" for status, note in zip(scores.statuses, scores.notes, strict=True)
+    ]
+    failures = [f"Not fitted: {reason}" for reason in reasons(scores.names, scores.errors)]
+    failures += [f"Not tried: {reason}" for reason in reasons(scores.names, missing)]
+    steps = _Steps(failures, perf_counter() + begin + seconds - time())
     regrets = _compared(scores.regret_of_choosing(_N_PARTS, rng, rule=_RULE), measured, forecasts)
     with steps.trying("The regret with unlimited rows could not be measured"):
         regrets["floor"] = 2 * scores.regrets[best_index] - halved.regret(best)
@@ -214,14 +228,18 @@ def _spo_plus(problem: Problem, *, log_link: bool) -> DecisionRegressor:
 
 @dataclass
 class _Steps:
-    """Steps that may fail without stopping the others, and the messages of those that failed."""
+    """Steps that may fail or be late without stopping the others, and the messages of those that were."""
 
     failures: list[str]
+    deadline: float
 
     @contextmanager
     def trying(self, failure: str) -> Iterator[None]:
         try:
-            yield
+            with time_limit(self.deadline):
+                yield
+        except TimeLimitReached:
+            self.failures.append(f"{failure}: max_seconds were over.")
         except Exception as reason:  # a user's problem may raise anything
             self.failures.append(f"{failure}: {type(reason).__name__}: {reason}")
 

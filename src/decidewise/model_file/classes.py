@@ -205,6 +205,7 @@ _CLASSES: dict[str, tuple[str, Check]] = {
     "LiftedItems": ("decidewise.models.estimator.items", _lifted_items),
     "PredictedScale": ("decidewise.models.estimator.changed_fit", _anything),
     "Moments": ("decidewise.models.linear.moments", _anything),
+    "WideMoments": ("decidewise.models.linear.wide", _anything),
     "ItemMoments": ("decidewise.models.linear.per_item", _anything),
     "Pipeline": ("sklearn.pipeline", _pipeline),
     "ColumnTransformer": ("sklearn.compose", _anything),

@@ -45,6 +45,8 @@ _SMOOTH = {1.0: (0.03, 0.3), 0.5: (0.3,)}
 _MIN_ROWS_FOR_BOOSTING = 300
 _MIN_ROWS_FOR_FOREST = 60
 _MAX_COSTS_FOR_TREES = 100
+# What the time of growing trees is proportional to: the features that are searched, for each cost.
+_MAX_SEARCHED_FOR_TREES = 20_000
 
 
 def default_candidates(
@@ -62,11 +64,13 @@ def default_candidates(
     - with features of each item, the same with an intercept or with coefficients of each item's own;
     - models for outliers, and for sizes that are unrelated to the direction: directions, clipped weights, least squares
       of logarithms;
-    - all of these with a ridge, up to one that shrinks the model to the mean;
+    - all of these with a ridge, up to one that shrinks the model to the mean; with at least as many features as rows,
+      and more than 200, log links and the iterated scale only with a ridge, since without one they fit any costs;
     - quadratic features, if there are at most 200 of them and at least three rows for each;
     - smooth features, from 60 rows on and with at most 100 features;
-    - boosted trees from 300 rows on (LightGBM if it is installed), below that a random forest; at most 100 costs;
-    - least squares corrected by boosted trees, from 300 rows on and with at most 100 costs.
+    - boosted trees from 300 rows on (LightGBM if it is installed), below that a random forest; with at most 100 costs,
+      and 20,000 features times costs;
+    - least squares corrected by boosted trees, from 300 rows on and with as many costs and features.
 
     The last four are first tried on one fold (`Candidates.leads`). `Candidates.notes` says why a family is there, or
     why not.
@@ -113,12 +117,20 @@ def default_candidates(
     menu.serve("forecasts", f"{len(given)} given" if given else "left out: none was given (forecast=)", groups=[given])
     menu.serve("least squares", "the common choice", groups=[_variants(linear, ["least squares"], (0.0,))])
     # These models have equally many parameters. The log link comes first, since it suits positive costs more often.
-    menu.serve("log links", why_log, groups=[_variants(linear, _LOG_LINKS, (0.0, 0.75, 1.0))])
+    unridged = linear
+    if size.is_wide and len(linear) > 1:
+        unridged = {"least squares": linear["least squares"]}
+        why_log = (
+            f"with a ridge only: {size.n_features:,} features fit the costs of {size.n_rows:,} rows, whatever these"
+        )
+    menu.serve("log links", why_log, groups=[_variants(unridged, _LOG_LINKS, (0.0, 0.75, 1.0))])
     menu.serve("change of measure", "sizes that vary", groups=[_variants(linear, ["least squares"], (0.75, 1.0))])
-    menu.serve("iterated scale", "features in the units of the costs", groups=[_iterated(linear["least squares"])])
+    menu.serve(
+        "iterated scale", "features in the units of the costs", groups=[_iterated(linear["least squares"], size)]
+    )
     if is_per_item(X):
         menu.serve("own items", "an intercept, or all coefficients, of each item's own", groups=[_own_items(linear)])
-    menu.serve("outliers", "also sizes unrelated to direction", groups=[_robust(linear, lifted=lifted)])
+    menu.serve("outliers", "also sizes unrelated to direction", groups=[_robust(linear, unridged, lifted=lifted)])
     menu.serve("ridge", "from almost none to the mean", groups=[_ridges(linear)])
     _serve_quadratic(menu, linear, size, lifted=lifted)
     _serve_smooth(menu, linear, size, lifted=lifted)
@@ -157,6 +169,11 @@ class _Size(NamedTuple):
     n_costs: int
     every: bool
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether there are many features, and so many that a fit without a ridge passes through all rows."""
+        return self.n_features >= self.n_rows and self.n_features > _MAX_QUADRATIC_FEATURES
+
 
 class _Expansion(NamedTuple):
     """More features, made by steps, and the ridges that suit them."""
@@ -183,12 +200,11 @@ def _linear_learners(costs: FloatArray, *, every: bool) -> tuple[dict[str, Any],
     return learners, f"{(costs <= 0).sum():,} costs at or below zero are raised to a floor where needed"
 
 
-def _iterated(learner: Any) -> dict[str, Any]:
+def _iterated(learner: Any, size: _Size) -> dict[str, Any]:
     # The other scales decide alike: the fits of all learners here are proportional to their targets.
-    return {
-        "wise iterated": WiseRegressor(learner, scale="iterated"),
-        "wise iterated, ridge 0.1": WiseRegressor(_behind((), learner, 0.1), scale="iterated"),
-    }
+    ridged = {"wise iterated, ridge 0.1": WiseRegressor(_behind((), learner, 0.1), scale="iterated")}
+    # A fit that passes through all rows says nothing about the scale of new ones.
+    return ridged if size.is_wide else {"wise iterated": WiseRegressor(learner, scale="iterated")} | ridged
 
 
 def _own_items(linear: Mapping[str, Any]) -> dict[str, Any]:
@@ -204,9 +220,9 @@ def _own_items(linear: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _robust(linear: Mapping[str, Any], *, lifted: bool) -> dict[str, Any]:
+def _robust(linear: Mapping[str, Any], unridged: Mapping[str, Any], *, lifted: bool) -> dict[str, Any]:
     robust: dict[str, Any] = {}
-    for label in _present(linear, _RIDGED):
+    for label in _present(unridged, _RIDGED):
         suffix = "" if label == "least squares" else f" {label}"
         robust[f"directions{suffix}"] = ClippedWise(linear[label], clip=0.0)
         robust[f"wise clipped{suffix}"] = ClippedWise(linear[label], clip=0.5)
@@ -257,6 +273,13 @@ def _serve_trees(menu: Candidates, size: _Size) -> None:
     if size.every:
         menu.update(_variants({"forest": _forest(100)}, ["forest"], (0.0,)))
         size = _Size(_MIN_ROWS_FOR_BOOSTING, size.n_features, 1, every=True)
+    n_searched = size.n_features * size.n_costs
+    if not size.every and size.n_costs <= _MAX_COSTS_FOR_TREES and n_searched > _MAX_SEARCHED_FOR_TREES:
+        most = f"at most {_MAX_SEARCHED_FOR_TREES:,} of them"
+        note = f"left out: each split would search {n_searched:,} columns, the features for each cost ({most})"
+        menu.serve("corrections", note)
+        menu.serve("trees", note)
+        return
     if size.n_rows < _MIN_ROWS_FOR_BOOSTING or size.n_costs > _MAX_COSTS_FOR_TREES:
         needs = f"{_MIN_ROWS_FOR_BOOSTING} rows and at most {_MAX_COSTS_FOR_TREES} costs"
         menu.serve("corrections", f"left out: boosted trees need {needs}")

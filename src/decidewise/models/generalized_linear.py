@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_array
 
 from decidewise.checks import (
     FloatArray,
@@ -21,18 +20,26 @@ from decidewise.checks import (
 )
 from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.models.estimator.cost_names import read_cost_names
-from decidewise.models.estimator.features import check_fitted, check_known_items, read_features
+from decidewise.models.estimator.features import check_fitted, check_known_items, read_features, refuse_no_numbers
 from decidewise.models.estimator.from_rows import FitsRows, describe
 from decidewise.models.estimator.only_if import only_if
 from decidewise.models.estimator.parameters import KnownParameters
+from decidewise.models.estimator.scored_by_variance import ScoredByVariance
 from decidewise.models.linear.blocks import Block, Blocks, RowBlocks, SummedBlocks
 from decidewise.models.linear.deviances import CheckedBlocks, Deviance
-from decidewise.models.linear.fit_checks import check_continues, check_parameters, check_weight, first_block
+from decidewise.models.linear.fit_checks import (
+    AnyMoments,
+    check_continues,
+    check_parameters,
+    check_weight,
+    first_block,
+)
 from decidewise.models.linear.link import Link, check_means, linear_predictor, respond
 from decidewise.models.linear.log_linear import LinearFit, fit_log_linear
 from decidewise.models.linear.moments import Moments
 from decidewise.models.linear.per_item import ItemMoments, PerItem, fit_log_linear_items
 from decidewise.models.linear.streamed import StreamedBlocks
+from decidewise.models.linear.wide import WideMoments, wide_moments
 from decidewise.streams.rows import RowSource
 
 
@@ -45,7 +52,7 @@ def _has_partial_fit(model: GeneralizedLinear) -> bool:
     return True
 
 
-class GeneralizedLinear(FitsRows, MultiOutputMixin, RegressorMixin, KnownParameters):
+class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParameters):
     """Generalized linear model with all outputs fitted at once.
 
     `X` of shape (n, p) gives every output its own coefficients. `X` of shape (n, d, q) has q features of each of d
@@ -135,7 +142,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, RegressorMixin, KnownParamet
 
     coef_: FloatArray
     intercept_: Any
-    moments_: Moments | ItemMoments
+    moments_: AnyMoments
 
     def __init__(
         self,
@@ -203,7 +210,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, RegressorMixin, KnownParamet
 
     def multiply_targets(self, factor: float) -> Self:
         """Change a fit with the identity link to that of targets `factor` times as large, without another pass."""
-        self.moments_ = replace(self.moments_, cross=self.moments_.cross * factor)
+        self.moments_ = self.moments_.multiplied(factor)
         self.coef_, self.intercept_ = self.coef_ * factor, self.intercept_ * factor
         return self
 
@@ -217,9 +224,8 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, RegressorMixin, KnownParamet
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the coefficient of determination, as every regressor of scikit-learn does."""
-        check_is_fitted(self)
         read_cost_names(self, y, reset=False)
-        return float(super().score(X, y, sample_weight))
+        return super().score(X, y, sample_weight)
 
     @property
     def effective_link(self) -> Link:
@@ -233,6 +239,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, RegressorMixin, KnownParamet
         # Finiteness is checked block by block, while the rows are in the cache; the message names row and column.
         numbers = {"dtype": [np.float64, np.float32], "ensure_all_finite": False}
         X = read_features(self, X, reset=reset, **numbers)
+        refuse_no_numbers(y, name="y")
         y = check_array(y, ensure_2d=False, input_name="y", estimator=self, **numbers)
         check_same_rows(X=X, y=y)
         n_dimensions = y.ndim
@@ -243,7 +250,8 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, RegressorMixin, KnownParamet
 
     def _fit(self, blocks: Blocks | SummedBlocks, n_dimensions: int, deviance: Deviance) -> Self:
         first = first_block(blocks)
-        moments = self._no_rows(first)
+        wide = wide_moments(blocks, first, self.fit_intercept)
+        moments = wide or self._no_rows(first)
         n_dimensions = n_dimensions if first.n_items is None else 1
         if self.effective_link == "identity":
             return self._solve(moments.plus(blocks), n_dimensions)
@@ -254,7 +262,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, RegressorMixin, KnownParamet
         else:
             blocks = [first] if len(blocks) == 1 else blocks  # saves reading it again in every pass
             checked = CheckedBlocks(blocks, deviance)
-        shared = Moments.for_rows_like(first, self.fit_intercept).plus(checked)
+        shared = (wide or Moments.for_rows_like(first, self.fit_intercept)).plus(checked)
         return self._iterate(blocks, shared, deviance, n_dimensions)
 
     def _no_rows(self, first: Block) -> Moments | ItemMoments:
@@ -277,17 +285,19 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, RegressorMixin, KnownParamet
         check_continues(self, first, n_dimensions, self._no_rows)
         return self._solve(self.moments_.plus(blocks), n_dimensions)
 
-    def _solve(self, moments: Moments | ItemMoments, n_dimensions: int) -> Self:
+    def _solve(self, moments: AnyMoments, n_dimensions: int) -> Self:
         check_weight(moments)
-        if isinstance(moments, Moments):
-            coefficients, intercepts = moments.solve(self.alpha, self.fit_intercept)
-        else:
+        if isinstance(moments, ItemMoments):
             coefficients, intercepts = moments.solve(self.alpha, self.fit_intercept, self.per_item)
+        else:
+            coefficients, intercepts = moments.solve(self.alpha, self.fit_intercept)
         self.moments_ = moments
         once = np.ones(len(intercepts), dtype=np.int64)
         return self._keep(LinearFit(coefficients, intercepts, once, once.astype(bool)), n_dimensions)
 
-    def _iterate(self, blocks: Blocks | SummedBlocks, moments: Moments, deviance: Deviance, n_dimensions: int) -> Self:
+    def _iterate(
+        self, blocks: Blocks | SummedBlocks, moments: Moments | WideMoments, deviance: Deviance, n_dimensions: int
+    ) -> Self:
         check_weight(moments)
         zero = np.flatnonzero(moments.cross[0] <= 0)
         if len(zero):
@@ -311,7 +321,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, RegressorMixin, KnownParamet
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        if self.per_item != "none":
+        if self.per_item != "none" and isinstance(moments, Moments):
             fit = fit_log_linear_items(
                 blocks,
                 moments,

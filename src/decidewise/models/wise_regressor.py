@@ -22,6 +22,7 @@ from decidewise.checks import (
     check_items,
     check_same_rows,
     is_per_item,
+    n_rows,
 )
 from decidewise.errors import CalibrationWarning
 from decidewise.measure import transform
@@ -29,12 +30,12 @@ from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.models.estimator.changed_fit import ChangedFit, PredictedScale
 from decidewise.models.estimator.changed_stream import ChangedStream
 from decidewise.models.estimator.cost_names import read_cost_names
-from decidewise.models.estimator.features import check_fitted, read_features
+from decidewise.models.estimator.features import check_fitted, read_features, refuse_no_numbers
 from decidewise.models.estimator.from_rows import FitsRows
 from decidewise.models.estimator.items import predict_items
 from decidewise.models.estimator.only_if import only_if
 from decidewise.models.estimator.parameters import KnownParameters
-from decidewise.models.estimator.traits import as_regressor, deviance_power, loss_without_mean, refuse_masked
+from decidewise.models.estimator.traits import as_regressor, deviance_power, loss_without_mean
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.linear.blocks import BLOCK_ROWS
 from decidewise.models.linear.units import back_from, cost_unit
@@ -219,6 +220,8 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, MultiOutputMixin, RegressorMix
         They have the size of the costs, but only with `lifted` do they estimate the costs of each row.
         """
         check_fitted(self, "estimator_")
+        if n_rows(X) == 0 and np.ndim(X) > 1:  # which many learners refuse
+            return np.empty((0, self.n_outputs_))
         prediction = self._learned(X)
         costs = prediction[:, :-1] if self._lifts else prediction
         if self._lifts:
@@ -358,6 +361,7 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, MultiOutputMixin, RegressorMix
     def _learned(self, X: Any) -> FloatArray:
         if hasattr(self, "n_items_in_") or is_per_item(X):
             return predict_items(self.estimator_, read_features(self, X, reset=False))
+        refuse_no_numbers(X, name="X", text=True)
         return np.reshape(self.estimator_.predict(X), (-1, self.n_outputs_ + self._lifts))
 
     def __sklearn_tags__(self) -> Tags:
@@ -374,7 +378,7 @@ def _read(X: Any, y: Any, sample_weight: Any) -> tuple[FloatArray, FloatArray | 
     """Return the costs (n, d), not yet checked to be finite, and the weights (n,) or None."""
     if y is None:
         raise ValueError("WiseRegressor requires y to be passed, but the target y is None. Pass the costs, (n, d).")
-    refuse_masked(X)
+    refuse_no_numbers(X, name="X", text=True)  # a learner that needs numbers says so itself
     costs = as_matrix(y, finite=False)
     check_same_rows(X=X, costs=costs)
     check_items(X, costs.shape[1])

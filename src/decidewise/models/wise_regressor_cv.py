@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from time import time
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -96,7 +97,8 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         The largest number of solver calls for scoring. If scoring all held-out rows would take more, a random subset
         of them is scored, the same for all candidates. Every model is still fitted on all training rows of its folds.
     max_seconds : float, optional
-        Candidates that have not begun after this time are not tried. The choice then depends on the machine.
+        The largest time of a fit, about: candidates that are not scored in time are not tried, or stopped between two
+        steps of their fits. A part of the time is kept for the fit on all rows. The choice then depends on the machine.
     n_jobs : int, optional
         How many candidates are scored at a time, as in scikit-learn. It does not change the result.
     random_state : int, RandomState instance or None
@@ -180,6 +182,7 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
             When each row was, as numbers or dates, in increasing order: later rows are held out, never earlier ones.
         """
         with all_or_nothing(self), said_once():
+            begin = time()
             self._check_parameters()
             if y is None:
                 raise ValueError(
@@ -200,7 +203,10 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
             n_trained, n_averages = 2 * (self.train_solves > 0), 2 * self._averages
             rows = affordable(splits, n_models + n_trained + n_averages, self.max_solves, rng)
             held_out = OutOfFold.of(self.problem, X, costs, splits, rows)
-            settings: dict[str, Any] = {"n_jobs": self.n_jobs, "max_seconds": self.max_seconds}
+            settings: dict[str, Any] = {"n_jobs": self.n_jobs}
+            if self.max_seconds is not None:
+                # A fit on all rows takes about as long as that of one fold.
+                settings["deadline"] = begin + self.max_seconds * len(splits) / (len(splits) + 1)
             n_later = n_trained * held_out.n_solves + n_averages * len(held_out.sample)
             max_solves = None if self.max_solves is None else self.max_solves - n_later
             scores = race(held_out, candidates, max_solves=max_solves, baselines=baselines, **settings)
@@ -209,7 +215,7 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
                 self.problem, ranked, splits, len(costs), self.train_solves, with_steps=not is_per_item(X)
             )
             if trained:
-                scores = scores.plus(race(held_out, trained, **settings))
+                scores = scores.plus(race(held_out, trained, at_least_one=False, **settings))
             fitted = FittedWeights({}, 0)
             if self._averages:
                 fitted = held_out.fitted_weights(scores, constant_names(candidates))
@@ -232,10 +238,11 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         The rule is that of rows in memory.
         """
         self._check_parameters()
-        if self.problem.n_rows is not None or not isinstance(self.cv, int) or self.lags or self.train_solves:
+        limited = self.lags or self.train_solves or self.max_seconds is not None
+        if self.problem.n_rows is not None or not isinstance(self.cv, int) or limited:
             raise ValueError(
                 "on rows that are not in memory, the problem must be the same for every row, cv a number of folds, and "
-                "there are no lags and no train_solves. Use fit on a part of the rows."
+                "there are no lags, no train_solves and no max_seconds. Use fit on a part of the rows."
             )
         describe(self, source)
         first = source.first()

@@ -163,7 +163,11 @@ class Problem(ABC):
             n_columns=self.n_costs,
             owner=type(self).__name__,
             finite=self.sense == "max" or not self._checks_costs,  # errors show the caller's costs, not minus them
+            min_rows=0,
         )
+        if not len(batch):
+            check_rows(self, 0)
+            return np.empty(batch.shape)
         decisions = self.minimize(-batch if self.sense == "max" else batch)
         return decisions[0] if vector else decisions
 

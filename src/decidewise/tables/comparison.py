@@ -62,6 +62,17 @@ class Choice:
         return self.order[0]
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What was done to the features, and how many candidates there was no time for."""
+        statuses = [] if self.search is None else self.search.cv_results_["status"].tolist()
+        if not (n_untried := statuses.count("not tried")):
+            return tuple(self.prepared.notes_)
+        return (
+            *self.prepared.notes_,
+            f"{n_untried} of {len(statuses)} models were not tried, for lack of time or calls.",
+        )
+
+    @property
     def estimator(self) -> Any:
         """The chosen model, not fitted."""
         return clone(self.estimators[self.name])
@@ -174,7 +185,7 @@ class TableComparison:
         failed = [] if search is None else reasons(search.cv_results_["candidate"], search.cv_results_["error"])
         return (
             *self.samples.notes,
-            *self.choice.prepared.notes_,
+            *self.choice.notes,
             *(f"Not fitted: {line.rstrip('.')}." for line in failed),
             *(f"Not measured: {name!r}: {reason.rstrip('.')}." for name, reason in self.failures.items()),
         )
@@ -187,6 +198,7 @@ def choose(
     gap: Any = None,
     average: bool = False,
     max_solves: int | None = None,
+    max_seconds: float | None = None,
     jobs: int | None = None,
     seed: int = 0,
     name: str | None = None,
@@ -204,7 +216,7 @@ def choose(
         Between training rows and later ones; see `TimeFolds`.
     average : bool
         Average models as `WiseRegressorCV` does; by default take the simplest within one standard error of the best.
-    max_solves, jobs, seed
+    max_solves, max_seconds, jobs, seed
         As for `WiseRegressorCV`.
     name : str, optional
         A candidate to take, without any search, or "average".
@@ -237,7 +249,8 @@ def choose(
     elif samples.groups is not None:
         folds = min(5, len(np.unique(samples.groups)))
     menu = {"candidates": candidates} if in_blocks else {"forecast": forecast}
-    search = WiseRegressorCV(problem, **menu, cv=folds, max_solves=max_solves, n_jobs=jobs, random_state=seed).fit(
+    limits: dict[str, Any] = {"max_solves": max_solves, "max_seconds": max_seconds}
+    search = WiseRegressorCV(problem, **menu, cv=folds, **limits, n_jobs=jobs, random_state=seed).fit(
         X, costs, groups=samples.groups if samples.times is None else None, times=samples.times
     )
     found = search.cv_results_
@@ -262,6 +275,7 @@ def compare_table(
     categories: tuple[str, ...] = (),
     average: bool = False,
     max_solves: int | None = None,
+    max_seconds: float | None = None,
     jobs: int | None = None,
     seed: int = 0,
     in_blocks: bool = False,
@@ -281,6 +295,8 @@ def compare_table(
     max_solves : int, optional
         The largest number of solver calls in all; at most half of them measure. If it is too small to score all
         held-out rows, a random part of them is scored.
+    max_seconds : float, optional
+        The largest time, about: half of it is for the choice, after which at most six models are fitted again.
     gap, categories, average, jobs, seed, in_blocks
         As for `choose`.
     """
@@ -302,6 +318,7 @@ def compare_table(
         gap=gap,
         average=average,
         max_solves=max_solves,
+        max_seconds=None if max_seconds is None else max_seconds / 2,
         jobs=jobs,
         seed=seed,
         in_blocks=in_blocks,

@@ -1,5 +1,8 @@
 """Costly candidates are tried on one fold first, jobs do not change the result, and failures are rows."""
 
+from itertools import count
+from time import sleep
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
@@ -9,10 +12,12 @@ from sklearn.preprocessing import StandardScaler
 
 from decidewise import WiseRegressor, WiseRegressorCV, normalized_regret
 from decidewise.data import make_shortest_path
-from decidewise.models import Candidates, ClippedWise, GeneralizedLinear, TimeFolds
+from decidewise.errors import TimeLimitReached
+from decidewise.models import Candidates, ClippedWise, GeneralizedLinear, TimeFolds, default_candidates
 from decidewise.models.selection.polish import polished
 from decidewise.models.selection.ridge_path import fit_path, ridge_paths
 from decidewise.problems import Ball, CountedProblem, TopK
+from decidewise.runtime import batches
 
 
 @pytest.fixture(scope="module")
@@ -106,13 +111,6 @@ def test_jobs_do_not_change_the_result(data):
     assert alone.members_ == together.members_
     np.testing.assert_array_equal(alone.cv_results_["regret"], together.cv_results_["regret"])
     np.testing.assert_array_equal(alone.predict(data.X), together.predict(data.X))
-
-
-def test_what_has_not_begun_in_time_is_a_row(data):
-    candidates = {"first": DummyRegressor(), "second": WiseRegressor()}
-    model = WiseRegressorCV(data.problem, candidates, max_seconds=1e-9).fit(data.X, data.costs)
-    assert model.cv_results_["status"].tolist() == ["scored", "not tried"]
-    assert model.members_ == ["first"]
 
 
 class TestRidgePath:
@@ -227,3 +225,41 @@ class TestPolish:
         assert (
             WiseRegressorCV(data.problem, [WiseRegressor()]).fit(data.X, data.costs).notes_["SPO+"].startswith("left")
         )
+
+
+class TestDeadline:
+    """After the deadline no fit goes on: every kind is stopped between two of its steps."""
+
+    @pytest.mark.parametrize(
+        "name", ["least squares", "gamma", "gamma, ridge 0.1", "wise iterated", "trees", "least squares + trees"]
+    )
+    def test_a_fit_is_stopped_on_the_way(self, data, name, monkeypatch):
+        features, costs = np.tile(data.X, (2, 6)), np.tile(data.costs[:, :3], (2, 1))
+        model = default_candidates(features, costs)[name]
+        for n_checks in range(2 if name == "least squares" else 5):  # a step or two between any two of them
+            ticks = count()
+            monkeypatch.setattr(batches, "perf_counter", lambda ticks=ticks: next(ticks))
+            with batches.time_limit(n_checks - 0.5), pytest.raises(TimeLimitReached):
+                clone(model).fit(features, costs)
+
+    def test_only_the_first_candidate_is_spared(self, data):
+        late = on_trial({"first": DummyRegressor(), "second": WiseRegressor()}, more={"lead": WiseRegressor()})
+        late.previews = {"lead": WiseRegressor()}
+        model = WiseRegressorCV(data.problem, late, max_seconds=1e-9, train_solves=10**6).fit(data.X, data.costs)
+        results = dict(zip(model.cv_results_["candidate"], model.cv_results_["status"], strict=True))
+        assert results.pop("first") == "scored"
+        assert list(results) == ["second", "lead", "spo+ from wise"]
+        assert set(results.values()) == {"not tried"}
+        assert model.members_ == ["first"]
+        assert set(model.cv_results_["note"][1:]) == {"max_seconds were over"}
+
+    def test_a_candidate_whose_folds_take_too_long_is_stopped(self, data):
+        class Slow(DummyRegressor):
+            def fit(self, X, y, sample_weight=None):
+                sleep(0.4)
+                return super().fit(X, y, sample_weight)
+
+        candidates = {"first": DummyRegressor(), "slow": Slow()}
+        model = WiseRegressorCV(data.problem, candidates, max_seconds=1.2).fit(data.X, data.costs)
+        assert model.cv_results_["note"].tolist() == ["", "stopped, since max_seconds were over"]
+        assert model.cv_results_["status"][1] == "not tried"

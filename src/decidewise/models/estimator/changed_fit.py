@@ -15,9 +15,16 @@ from decidewise.checks import FloatArray, as_features, as_matrix, is_per_item
 from decidewise.measure import checked_sizes, draw, mean_one, targets_of, weights_of
 from decidewise.models.estimator.features import read_features
 from decidewise.models.estimator.items import fit_items, predict_items, rows_of
-from decidewise.models.estimator.traits import check_features, deviance_power, multi_output, weight_keyword
+from decidewise.models.estimator.traits import (
+    check_features,
+    deviance_power,
+    in_time,
+    multi_output,
+    weight_keyword,
+)
 from decidewise.models.linear.blocks import RowBlocks
 from decidewise.models.linear.units import back_from
+from decidewise.runtime.batches import check_time
 from decidewise.scaling import norms
 
 # A scale or a size far below the mean would give its row a weight or a target without bound.
@@ -131,6 +138,7 @@ class ChangedFit:
 
     def fit(self, scale: Scale) -> Any:
         """Return a fitted copy of the learner; a scale of None is 1 in the caller's units."""
+        check_time()
         scale = self._at_rows(scale)
         per_item = is_per_item(self.X)
         if self.in_blocks and not (per_item and self.lifted):
@@ -149,9 +157,9 @@ class ChangedFit:
         weights = mean_one(weights)
         if self.sample_weight is not None:
             weights = mean_one(weights * self.sample_weight)
-        keyword, arguments = weight_keyword(self.learner), {}
+        keyword, arguments = weight_keyword(self.learner), in_time(self.learner)
         if keyword is not None:
-            arguments = {keyword: weights}
+            arguments[keyword] = weights
         elif weights.min() < weights.max():
             X = X if per_item else _readable(X, allow_nan=get_tags(self.learner).input_tags.allow_nan)
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))

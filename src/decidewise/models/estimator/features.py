@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from decidewise.checks import all_finite, as_features, is_per_item
-from decidewise.models.estimator.traits import refuse_masked
+from decidewise.checks import all_finite, as_array, as_features, is_per_item, n_rows, no_numbers, refuse_masked
 
 
 def read_features(estimator: Any, X: Any, *, reset: bool, **options: Any) -> Any:
@@ -17,7 +16,7 @@ def read_features(estimator: Any, X: Any, *, reset: bool, **options: Any) -> Any
     Features (n, p) are read by scikit-learn's `validate_data`, with the given options. Features per item set
     `n_features_in_` to q and `n_items_in_` to d; since all items share one model, d may differ after the fit.
     """
-    refuse_masked(X)
+    refuse_no_numbers(X, name="X", text=bool(options.get("skip_check_array")))
     if not is_per_item(X):
         if reset:
             estimator.__dict__.pop("n_items_in_", None)
@@ -30,8 +29,9 @@ def read_features(estimator: Any, X: Any, *, reset: bool, **options: Any) -> Any
         if _is_plain(estimator, X, reset=reset, **options):
             estimator.n_features_in_ = X.shape[1]
             return X
-        return validate_data(estimator, X, reset=reset, **options)
-    X = as_features(X, finite=options.get("ensure_all_finite", True) is True)
+        return validate_data(estimator, X, reset=reset, ensure_min_samples=int(reset), **options)
+    is_empty = not reset and n_rows(X) == 0
+    X = as_array(X, name="X") if is_empty else as_features(X, finite=options.get("ensure_all_finite", True) is True)
     if reset:
         estimator.__dict__.pop("feature_names_in_", None)
         estimator.n_items_in_, estimator.n_features_in_ = X.shape[1:]
@@ -46,6 +46,30 @@ def read_features(estimator: Any, X: Any, *, reset: bool, **options: Any) -> Any
             f"{estimator.n_features_in_} features as input: X.shape={X.shape}."
         )
     return X
+
+
+def refuse_no_numbers(values: Any, *, name: str, text: bool = False) -> None:
+    """Raise if values are masked, dates, durations, complex or text, of which scikit-learn would make numbers.
+
+    What else is wrong with them is left to the check of who reads them. `text` says whether text is allowed, for a
+    learner that may encode it.
+
+    >>> refuse_no_numbers([["1", "2"]], name="X")
+    Traceback (most recent call last):
+    ValueError: X must be an array of real numbers; list is not (strings, dates and durations are not numbers; convert
+    them first).
+    """
+    refuse_masked(values, name=name)
+    dtypes = getattr(values, "dtypes", ()) if hasattr(values, "columns") else [getattr(values, "dtype", None)]
+    kinds = {getattr(dtype, "kind", "?") for dtype in dtypes} or {"?"}
+    if kinds <= set("fiub") or (text and hasattr(values, "columns")) or hasattr(values, "tocsr"):
+        return
+    try:
+        array = np.asarray(values)
+    except ValueError:  # ragged lists
+        return
+    if (why := no_numbers(array)) and not (text and array.dtype.kind in "SUO"):
+        raise ValueError(f"{name} must be an array of real numbers; {type(values).__name__} is not ({why}).")
 
 
 def _is_plain(

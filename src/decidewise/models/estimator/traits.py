@@ -14,6 +14,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from decidewise.runtime.batches import check_time
+
 # Losses that the mean does not minimise, by their names in scikit-learn, LightGBM and XGBoost.
 _NOT_THE_MEAN = {
     "absolute_error", "epsilon_insensitive", "fair", "huber", "l1", "lad", "mae", "mape", "quantile", "regression_l1",
@@ -52,12 +54,6 @@ def as_regressor(learner: Any, *, name: str) -> Any:
     return learner
 
 
-def refuse_masked(X: Any) -> None:
-    """Raise if entries of the features are masked: a learner would ignore the mask and use the values behind it."""
-    if np.ma.is_masked(X):
-        raise ValueError("X has masked entries. Fill them with X.filled(...), or drop their rows first.")
-
-
 def check_features(X: Any) -> None:
     """Raise if features are so large or so small that their squares, which a learner computes, leave float64."""
     if issparse(X):
@@ -92,6 +88,11 @@ def weight_keyword(learner: Any) -> str | None:
     # A search or a wrapper passes weights on, so it takes them only if its inner learner does.
     inner = _inner(learner)
     return "sample_weight" if inner is None or weight_keyword(inner) == "sample_weight" else None
+
+
+def in_time(learner: Any) -> dict[str, Any]:
+    """Return arguments of `learner.fit` with which it stops at a time limit: for LightGBM, between two trees."""
+    return {"callbacks": [lambda _: check_time()]} if type(learner).__module__.startswith("lightgbm.") else {}
 
 
 def multi_output(learner: Any) -> Any:

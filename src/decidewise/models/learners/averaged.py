@@ -7,16 +7,17 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, MultiOutputMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from decidewise.checks import FloatArray, as_vector
+from decidewise.checks import FloatArray, as_vector, n_rows
+from decidewise.models.estimator.scored_by_variance import ScoredByVariance
 from decidewise.models.linear.blocks import one_library_thread
 from decidewise.scaling import unit_rows
 
 
-class AveragedRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class AveragedRegressor(MultiOutputMixin, ScoredByVariance, BaseEstimator):
     """Average the predictions of several models, with equal or given weights.
 
     Parameters
@@ -83,6 +84,8 @@ class AveragedRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def predict(self, X: Any) -> FloatArray:
         """Return the mean direction, or the mean prediction, of the models: (n, d)."""
         check_is_fitted(self)
+        if n_rows(X) == 0:
+            return np.empty((0, self.n_outputs_))
         total: FloatArray | float = 0.0
         for share, model in zip(self.shares, self.estimators_, strict=True):
             prediction = np.reshape(model.predict(X), (-1, self.n_outputs_))

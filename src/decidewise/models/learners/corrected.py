@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from decidewise.checks import FloatArray
+from decidewise.checks import FloatArray, as_sample_weight
+from decidewise.models.estimator.features import read_features, refuse_no_numbers
 from decidewise.models.estimator.parameters import KnownParameters
-from decidewise.models.estimator.traits import as_regressor
+from decidewise.models.estimator.scored_by_variance import ScoredByVariance
+from decidewise.models.estimator.traits import as_regressor, in_time
 
 
-class CorrectedRegressor(MetaEstimatorMixin, RegressorMixin, KnownParameters):
+class CorrectedRegressor(MetaEstimatorMixin, ScoredByVariance, KnownParameters):
     """Fit a learner, and then another one to what the first leaves; the prediction is the sum of both.
 
     Where costs follow a forecast or the costs of yesterday, trees need many splits for what a line says at once, and a
@@ -54,17 +56,23 @@ class CorrectedRegressor(MetaEstimatorMixin, RegressorMixin, KnownParameters):
         """Fit features X (n, p) to targets y (n,)."""
         for name in ("estimator", "correction"):
             as_regressor(getattr(self, name), name=name)
+        for name, values in {"X": X, "y": y}.items():
+            refuse_no_numbers(values, name=name)
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        weights = {} if sample_weight is None else {"sample_weight": as_sample_weight(sample_weight, len(X))}
         self.estimator_ = clone(self.estimator).fit(X, y, **weights)
         first = self._first(X)
-        self.correction_ = clone(self.correction).fit(np.column_stack([X, first]), y - first, **weights)
+        self.correction_ = clone(self.correction).fit(
+            np.column_stack([X, first]), y - first, **weights, **in_time(self.correction)
+        )
         return self
 
     def predict(self, X: Any) -> FloatArray:
         """Return predictions (n,)."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        X = read_features(self, X, reset=False, dtype=[np.float64, np.float32])
+        if not len(X):
+            return np.empty(0)
         first = self._first(X)
         return first + np.asarray(self.correction_.predict(np.column_stack([X, first])))
 

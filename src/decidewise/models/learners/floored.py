@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, clone
+from sklearn.base import MetaEstimatorMixin, MultiOutputMixin, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from decidewise.checks import FloatArray, as_matrix, as_positive
 from decidewise.models.estimator.parameters import KnownParameters
+from decidewise.models.estimator.scored_by_variance import ScoredByVariance
 
 
-class FlooredRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, KnownParameters):
+class FlooredRegressor(MetaEstimatorMixin, MultiOutputMixin, ScoredByVariance, KnownParameters):
     """Raise targets below a floor to the floor, then fit.
 
     The floor of a column is a fraction of the mean absolute target of this column. A log link needs it where a few
@@ -40,7 +41,7 @@ class FlooredRegressor(MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, Kno
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit features X (n, p) to floored targets y (n, d) or (n,)."""
         as_positive(self.floor, name="floor")
-        targets = as_matrix(np.reshape(y, (len(y), -1)), name="y")
+        targets = as_matrix(y if np.ndim(y) == 2 else np.reshape(y, (-1, 1)), name="y")
         sizes = np.abs(targets).mean(axis=0)
         # A column that is zero nearly everywhere gets a floor from the others.
         floors = self.floor * np.maximum(sizes, 0.01 * sizes.mean())

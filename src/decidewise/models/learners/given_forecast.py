@@ -7,14 +7,15 @@ from operator import index
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import BaseEstimator, MultiOutputMixin
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from decidewise.checks import FloatArray, as_matrix
+from decidewise.checks import FloatArray, as_matrix, refuse_masked
+from decidewise.models.estimator.scored_by_variance import ScoredByVariance
 
 
-class GivenForecast(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class GivenForecast(MultiOutputMixin, ScoredByVariance, BaseEstimator):
     """Predict the costs by a forecast that the features contain: nothing is fitted.
 
     Parameters
@@ -48,7 +49,8 @@ class GivenForecast(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def predict(self, X: Any) -> FloatArray:
         """Return the forecast (n, d)."""
         check_is_fitted(self)
-        forecast = as_matrix(self._read(X), name=f"the forecast {self.name!r}")
+        refuse_masked(X, name="X")
+        forecast = as_matrix(self._read(X), name=f"the forecast {self.name!r}", min_rows=0)
         if forecast.shape[1] != self.n_outputs_ or len(forecast) != np.shape(X)[0]:
             raise ValueError(
                 f"the forecast {self.name!r} has shape {forecast.shape}, but there are {self.n_outputs_} costs in "

@@ -7,6 +7,7 @@ from typing import Any, Self
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from decidewise.checks import FloatArray
+from decidewise.runtime.batches import check_time
 from decidewise.runtime.library_threads import one_openmp_thread
 
 
@@ -25,6 +26,7 @@ class OneThreadBoosting(HistGradientBoostingRegressor):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit features X (n, p) to targets y (n,)."""
+        check_time()  # for each of many outputs
         with one_openmp_thread():
             return super().fit(X, y, sample_weight)
 

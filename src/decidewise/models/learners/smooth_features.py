@@ -7,9 +7,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from decidewise.checks import FloatArray, as_integer, as_positive
+from decidewise.models.estimator.features import read_features
 
 _N_PAIRS = 2000
 
@@ -43,7 +44,7 @@ class SmoothFeatures(TransformerMixin, BaseEstimator):
         """Measure the median distance and draw the directions (p, k/2)."""
         n_pairs = (as_integer(self.n_components, name="n_components") + 1) // 2
         as_positive(self.bandwidth, name="bandwidth")
-        X = validate_data(self, X, dtype=np.float64)
+        X = read_features(self, X, reset=True, dtype=np.float64)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         first, second = rng.integers(len(X), size=(2, _N_PAIRS))
         distances = np.linalg.norm(X[first] - X[second], axis=1)
@@ -55,6 +56,6 @@ class SmoothFeatures(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> FloatArray:
         """Return the features with the smooth ones beside them: (n, p) -> (n, p + k)."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = read_features(self, X, reset=False, dtype=np.float64)
         phases = X @ self.directions_
         return np.hstack([X, np.cos(phases), np.sin(phases)])[:, : X.shape[1] + self.n_components]

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy.linalg import eigh
 
 from decidewise.checks import FloatArray
+from decidewise.runtime.batches import check_time
 
 # A step is solved until what it misses is this part of what it gains: a rough step is good enough far from the
 # minimum, since the next one starts anew, and only there is the gain large.
@@ -83,6 +84,7 @@ class Curvature:
         energy = np.einsum("qk,qk->k", residual, towards)
         gain = np.zeros_like(energy)
         for _ in range(len(right)):
+            check_time()
             product = self.times(direction)
             bend = np.einsum("qk,qk->k", direction, product)
             length = np.divide(energy, bend, out=np.zeros_like(bend), where=bend > 0)

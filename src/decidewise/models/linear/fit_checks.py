@@ -10,6 +10,9 @@ from decidewise.models.linear.blocks import Block, Blocks, SummedBlocks
 from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.moments import Moments
 from decidewise.models.linear.per_item import ItemMoments
+from decidewise.models.linear.wide import WideMoments
+
+AnyMoments = Moments | ItemMoments | WideMoments
 
 
 def check_parameters(model: Any) -> Deviance:
@@ -59,7 +62,7 @@ def check_continues(
         )
 
 
-def check_weight(moments: Moments | ItemMoments) -> None:
+def check_weight(moments: AnyMoments) -> None:
     """Raise if no row counts: under the change of measure, a row of zero costs has weight zero."""
     if moments.total_weight <= 0:
         raise ValueError(

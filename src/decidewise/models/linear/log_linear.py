@@ -14,8 +14,9 @@ from decidewise.checks import FloatArray
 from decidewise.models.linear.blocks import Blocks, SummedBlocks, one_library_thread, partial_sums
 from decidewise.models.linear.conjugate import Curvature, Preconditioner
 from decidewise.models.linear.deviances import Deviance
-from decidewise.models.linear.moments import Moments, check_ridge, whiten
+from decidewise.models.linear.moments import Moments, check_ridge
 from decidewise.models.linear.newton import BoolArray, Derivatives, IntArray, minimize
+from decidewise.models.linear.wide import WideMoments
 
 # Entries of the Hessians in memory at once (128 MB): if there are more, the outputs are fitted in groups.
 _HESSIAN_ENTRIES = 2**24
@@ -46,7 +47,7 @@ class LinearFit(NamedTuple):
 
 def fit_log_linear(
     blocks: Blocks | SummedBlocks,
-    moments: Moments,
+    moments: Moments | WideMoments,
     deviance: Deviance,
     *,
     alpha: float,
@@ -93,13 +94,9 @@ class Coordinates:
     fit_intercept: bool
 
     @classmethod
-    def of(cls, moments: Moments, fit_intercept: bool) -> Coordinates:
+    def of(cls, moments: Moments | WideMoments, fit_intercept: bool) -> Coordinates:
         """Return the coordinates for the rows of the moments."""
-        center, _, gram, _ = moments.centered(fit_intercept)
-        covariance = gram / moments.total_weight
-        basis = whiten(covariance, moments.unit)
-        inverse = (basis * moments.unit[:, None]).T @ covariance * moments.unit
-        return cls(center, basis, inverse, fit_intercept)
+        return cls(*moments.whitened(fit_intercept), fit_intercept)
 
     def design(self, X: FloatArray) -> FloatArray:
         """Return the rows of X (b, p) in these coordinates, as columns (q, b)."""
@@ -170,7 +167,7 @@ class Objective:
     def __init__(
         self,
         blocks: Blocks | SummedBlocks,
-        moments: Moments,
+        moments: Moments | WideMoments,
         coordinates: Coordinates,
         deviance: Deviance,
         alpha: float,

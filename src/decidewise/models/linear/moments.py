@@ -6,9 +6,11 @@ and the partitions of a cluster all give the same coefficients.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import eigh
 
 from decidewise.checks import FloatArray, check_finite
@@ -24,6 +26,7 @@ from decidewise.models.linear.blocks import (
 )
 from decidewise.models.linear.column_sums import column_sums
 from decidewise.models.linear.units import out_of_units, tame_unit
+from decidewise.runtime.batches import check_time
 
 _EPS = float(np.finfo(np.float64).eps)
 # Features up to this size need no unit: their products with targets and weights are well within float64.
@@ -62,14 +65,24 @@ class Moments:
     @classmethod
     def for_rows_like(cls, block: Block, fit_intercept: bool) -> Moments:
         """Return the moments of no rows, with a shift and units that suit the rows of a block."""
+        return cls.zeros(*cls.shift_and_unit(block, fit_intercept), block.targets.shape[1] if block.X.ndim == 2 else 1)
+
+    @staticmethod
+    def shift_and_unit(block: Block, fit_intercept: bool) -> tuple[FloatArray, FloatArray]:
+        """Return a shift and units that suit the rows of a block."""
         with np.errstate(over="ignore", invalid="ignore"):
-            X, targets, _ = block.long()
-            X = X[:BLOCK_ROWS]
+            X = block.long().X[:BLOCK_ROWS]
             shift = X.mean(axis=0) if fit_intercept else np.zeros(X.shape[1])
             if block.n_items is not None and (np.abs(shift) <= _NEAR_ZERO * X.std(axis=0)).all():
                 shift = np.zeros_like(shift)
-            unit = tame_unit(np.abs(X - shift).max(axis=0), bound=_TAME)
-        return cls.zeros(shift, unit, targets.shape[1])
+            sizes = np.abs(X - shift).max(axis=0)
+            # The rounding of a constant feature is no size: in its unit, it would outweigh all others.
+            sizes = np.where(sizes <= np.minimum(1.0, 8 * _EPS * np.abs(shift)), 0.0, sizes)
+            return shift, tame_unit(sizes, bound=_TAME)
+
+    def multiplied(self, factor: float) -> Moments:
+        """Return the moments of targets `factor` times as large."""
+        return replace(self, cross=self.cross * factor)
 
     @property
     def total_weight(self) -> float:
@@ -80,6 +93,7 @@ class Moments:
         """Return the moments with the rows of all blocks added, in parallel if there are many blocks."""
         total = replace(self, gram=self.gram.copy(), cross=self.cross.copy())
         for gram, cross in partial_sums(blocks, self._sum, blocks_per_task(blocks)):
+            check_time()
             total.gram += gram
             total.cross += cross
         check_sums(total.gram, total.cross, blocks)
@@ -169,6 +183,29 @@ class Moments:
         coefficients = solve_semidefinite(gram + np.diag(ridge), cross, self.unit)
         return coefficients, level - mean @ coefficients if fit_intercept else level
 
+    def ridges(self) -> Callable[[float], tuple[FloatArray, FloatArray]]:
+        """Return a function that solves for any ridge, with an intercept, after one decomposition."""
+        mean, level, gram, cross = self.centered(fit_intercept=True)
+        exact = bool((self.unit == 1).all())
+        if exact:
+            values, vectors = eigh(gram)
+            projected = vectors.T @ cross
+
+        def solved(alpha: float) -> tuple[FloatArray, FloatArray]:
+            if alpha == 0 or not exact:
+                return self.solve(alpha, fit_intercept=True)
+            coefficients = vectors @ (projected / (np.maximum(values, 0.0) + alpha * self.total_weight)[:, None])
+            return coefficients, level - mean @ coefficients
+
+        return solved
+
+    def whitened(self, fit_intercept: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the means of the features, a basis (p, q) of directions of mean square one, and its inverse (q, p)."""
+        center, _, gram, _ = self.centered(fit_intercept)
+        covariance = gram / self.total_weight
+        basis = whiten(covariance, self.unit)
+        return center, basis, (basis * self.unit[:, None]).T @ covariance * self.unit
+
     def centered(self, fit_intercept: bool) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return the means of the features and of the targets, and the sums of products about these means, in `unit`.
 
@@ -182,12 +219,21 @@ class Moments:
             mean = self.shift + center * self.unit
             gram = gram - weight * np.outer(center, center)
             cross = cross - weight * np.outer(center, level)
-            # The rounding of a constant feature is not variance: its coefficient is zero.
-            with np.errstate(over="ignore"):
-                rounding = 100 * _EPS * center**2 + (10 * _EPS * (self.shift / self.unit + center)) ** 2
-            constant = np.diag(gram) <= weight * rounding
+            constant = is_constant(np.diag(gram), center, self.shift / self.unit, weight)
             gram[constant], gram[:, constant], cross[constant] = 0.0, 0.0, 0.0
         return mean, level, gram, cross
+
+
+def is_constant(squares: FloatArray, center: FloatArray, shift: FloatArray, weight: float) -> npt.NDArray[np.bool_]:
+    """Return which features (p,) vary by no more than rounding, which is not variance: their coefficients are zero."""
+    with np.errstate(over="ignore"):
+        rounding = 100 * _EPS * center**2 + (10 * _EPS * (shift + center)) ** 2
+    return np.asarray(squares <= weight * rounding)
+
+
+def least_value(n_features: int) -> float:
+    """Return the eigenvalue, of products of features of size one, up to which a direction counts as absent."""
+    return 64 * n_features * _EPS
 
 
 def _scratch_like(X: FloatArray) -> list[FloatArray]:
@@ -247,6 +293,6 @@ def _decompose(matrix: FloatArray, unit: FloatArray) -> tuple[FloatArray, FloatA
     scale = np.sqrt(np.maximum(np.diag(matrix), 0.0))
     scale = np.where(scale > 0, scale, 1.0)
     values, vectors = eigh(matrix / np.outer(scale, scale))
-    keep = values > 64 * len(matrix) * _EPS
+    keep = values > least_value(len(matrix))
     null, _ = np.linalg.qr(vectors[:, ~keep] / (scale * unit)[:, None])
     return scale, values[keep], vectors[:, keep], null

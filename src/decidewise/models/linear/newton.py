@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from decidewise.checks import FloatArray
 from decidewise.models.linear.conjugate import Curvature
+from decidewise.runtime.batches import check_time
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -70,6 +71,7 @@ def minimize(
         active = np.flatnonzero(~converged)
         if not len(active):
             break
+        check_time()
         trial = best[:, active] + step[:, active]
         values, gradients, hessians = evaluate(trial, active)
         n_iter[active] += 1

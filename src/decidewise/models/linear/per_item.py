@@ -79,6 +79,10 @@ class ItemMoments:
                 cross += (design.transpose(1, 2, 0) @ block.targets.T[:, :, None])[:, :, 0]
         return gram, cross
 
+    def multiplied(self, factor: float) -> ItemMoments:
+        """Return the moments of targets `factor` times as large."""
+        return replace(self, cross=self.cross * factor)
+
     @property
     def total(self) -> Moments:
         """The moments over all items."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from decidewise.checks import FloatArray
-from decidewise.errors import TrainingWarning
+from decidewise.errors import TimeLimitReached, TrainingWarning
 from decidewise.evaluate import Hindsight, check_in_units
 from decidewise.models.linear.blocks import one_library_thread
 from decidewise.models.linear.units import cost_unit
@@ -31,6 +32,7 @@ from decidewise.models.selection.weights import (
     weighted_products,
 )
 from decidewise.problems.base import Problem
+from decidewise.runtime.batches import seconds_left
 
 # For the weights of an average, predictions of so many costs are kept of each model; none, if that is too few rows.
 _MAX_COSTS_KEPT = 100_000
@@ -125,12 +127,19 @@ class OutOfFold:
         """Return how several estimators decide that differ only in their ridge, and are fitted together."""
         steps, bare = without_steps(path) if self.features.has_steps else (None, list(path))
         by_row = problems_by_row(bare[0])
+        took = 0.0
 
         def predict(train: Rows, test: Rows) -> list[FloatArray]:
+            nonlocal took
+            if took > seconds_left():  # a fold takes about as long as the last one
+                raise TimeLimitReached("the time is up")
+            begin = perf_counter()
             twin = clone(bare[0])
             if by_row:
                 twin.set_params(**{name: problem.take(train) for name, problem in by_row.items()})
-            return self._predict([twin, *bare[1:]], steps, train, test, on_fit)
+            predicted = self._predict([twin, *bare[1:]], steps, train, test, on_fit)
+            took = perf_counter() - begin
+            return predicted
 
         predictions = zip(*(predict(train, test) for train, test in self.splits), strict=True)
         held, truth = self._held, self.truth.take(self._held)

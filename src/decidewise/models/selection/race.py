@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from decidewise.checks import FloatArray
+from decidewise.errors import TimeLimitReached
 from decidewise.evaluate import Hindsight
 from decidewise.models.linear.blocks import one_library_thread
 from decidewise.models.selection.out_of_fold import OutOfFold, Scored
 from decidewise.models.selection.ridge_path import ridge_paths
 from decidewise.models.selection.scores import CandidateScores, is_clearly_higher
 from decidewise.progress import tracked
+from decidewise.runtime.batches import time_limit
 from decidewise.runtime.doubts import collected, doubt
 from decidewise.runtime.spread import spread_calls
 
@@ -77,7 +79,8 @@ def race(
     candidates: Mapping[str, Any],
     *,
     n_jobs: int | None = None,
-    max_seconds: float | None = None,
+    deadline: float = np.inf,
+    at_least_one: bool = True,
     max_solves: int | None = None,
     baselines: Mapping[str, FloatArray] | None = None,
 ) -> CandidateScores:
@@ -89,16 +92,18 @@ def race(
         From the simplest to the most complex; `Candidates.leads` says which are on trial.
     n_jobs : int, optional
         As in scikit-learn. It does not change the result.
-    max_seconds : float, optional
-        Candidates that have not begun by then are not tried; the first one always is.
+    deadline : float
+        A time of `time.time`. What is not scored by then is not tried, or stopped.
+    at_least_one : bool
+        Whether one must be scored: then the first is, whatever the time.
     max_solves : int, optional
         The largest number of solver calls; candidates on trial are admitted, the best first, as far as it allows.
     baselines : mapping of str to array of shape (n, d), optional
         Predictions of all rows to score beside the candidates, which cannot be chosen.
     """
-    deadline = np.inf if max_seconds is None else time() + max_seconds
     leads = _leads(candidates)
-    outcomes = _run(held_out, _those(candidates, set(candidates) - set(leads)), n_jobs, deadline)
+    simple = _those(candidates, set(candidates) - set(leads))
+    outcomes = _run(held_out, simple, n_jobs, deadline, at_least_one=at_least_one)
     if leads:
         spent = (1 + len(baselines or {})) * len(held_out.rows) + sum(each.n_solves for each in outcomes.values())
         left = None if max_solves is None else max_solves - spent
@@ -138,7 +143,8 @@ def _try_out(
     best = min((each.regrets for each in outcomes.values() if each.regrets is not None), key=np.sum, default=None)
     left = sys.maxsize if max_solves is None else max(0, max_solves)
     if best is None or len(held_out.splits) == 1:
-        found = _run(held_out, _those(candidates, list(leads)[: left // held_out.n_solves]), n_jobs, deadline)
+        some = _those(candidates, list(leads)[: left // held_out.n_solves])
+        found = _run(held_out, some, n_jobs, deadline, at_least_one=best is None)
         return {name: found.get(name, _UNAFFORDABLE) for name in leads}
     fold, others = held_out.trial_fold()
     to_beat = best[np.searchsorted(held_out.rows, fold.rows)]
@@ -193,10 +199,20 @@ def _is_promising(
     return not is_clearly_higher(outcome.regrets - to_beat, fold.truth, standard_errors=standard_errors)
 
 
-def _run(held_out: OutOfFold, candidates: Mapping[str, Any], n_jobs: int | None, deadline: float) -> dict[str, Outcome]:
+def _run(
+    held_out: OutOfFold,
+    candidates: Mapping[str, Any],
+    n_jobs: int | None,
+    deadline: float,
+    *,
+    at_least_one: bool = False,
+) -> dict[str, Outcome]:
     """Score candidates on all rows of `held_out`, those of one ridge path together."""
     paths = ridge_paths(candidates)
-    tasks = [([candidates[name] for name in names], deadline if place else np.inf) for place, names in enumerate(paths)]
+    tasks = [
+        ([candidates[name] for name in names], np.inf if at_least_one and not place else deadline)
+        for place, names in enumerate(paths)
+    ]
     found = spread_calls(_score, held_out, tasks, n_jobs=n_jobs)
     outcomes: dict[str, Outcome] = {}
     for names, scored in zip(tracked(paths, "Scoring candidates"), found, strict=True):
@@ -213,8 +229,11 @@ def _score(held_out: OutOfFold, path: Sequence[Any], deadline: float) -> list[Ou
         return [Outcome("not tried", note="max_seconds were over")] * len(path)
     try:
         # One thread, so that rounding does not depend on the number of jobs.
-        with one_library_thread(), collected() as doubts:
+        with one_library_thread(), collected() as doubts, time_limit(begin + deadline - time()):
             scored = held_out.scored(path)
+    except TimeLimitReached:
+        seconds = (perf_counter() - begin) / len(path)
+        return [Outcome("not tried", note="stopped, since max_seconds were over", seconds=seconds)] * len(path)
     except Exception as reason:  # a user's learner may raise anything: report it in its row
         if len(path) > 1:  # some ridges of a path may still be possible
             return [outcome for each in path for outcome in _score(held_out, [each], deadline)]

@@ -7,13 +7,14 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import eigh
 from sklearn.pipeline import Pipeline
 
+from decidewise.checks import FloatArray
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.linear.blocks import Blocks, SummedBlocks
 from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.moments import Moments
+from decidewise.models.linear.wide import WideMoments
 from decidewise.models.wise_regressor import WiseRegressor
 
 
@@ -41,8 +42,8 @@ def fit_path(path: Sequence[Any], X: Any, costs: Any) -> list[Any]:
         return [first.fit(X, costs)]
     learner, ridges = _last(first.estimator), [_last(other.estimator).alpha for other in path[1:]]
     if learner.effective_link == "identity":
-        linear = _Ridges(_last(first.fit(X, costs).estimator_).moments_)
-        return [first] + [linear.refit(first, ridge) for ridge in ridges]
+        solved = _last(first.fit(X, costs).estimator_).moments_.ridges()
+        return [first] + [_refit(first, ridge, *solved(ridge)) for ridge in ridges]
     together = _LogLinearPath(**learner.get_params(deep=False), more_ridges=tuple(ridges))
     model = copy(first).set_params(estimator=_with_last(first.estimator, together)).fit(X, costs)
     return [_twin(model, fit) for fit in _last(model.estimator_).fits_]
@@ -78,7 +79,9 @@ class _LogLinearPath(GeneralizedLinear):
         )
         self.more_ridges = more_ridges
 
-    def _iterate(self, blocks: Blocks | SummedBlocks, moments: Moments, deviance: Deviance, n_dimensions: int) -> Self:
+    def _iterate(
+        self, blocks: Blocks | SummedBlocks, moments: Moments | WideMoments, deviance: Deviance, n_dimensions: int
+    ) -> Self:
         self.fits_ = [copy(super()._iterate(blocks, moments, deviance, n_dimensions))]
         for ridge in self.more_ridges:
             following = copy(self.fits_[-1])
@@ -87,30 +90,13 @@ class _LogLinearPath(GeneralizedLinear):
         return self
 
 
-class _Ridges:
-    """The eigenvectors of the features, from which the coefficients for any ridge take one product."""
-
-    def __init__(self, moments: Moments) -> None:
-        self.moments = moments
-        self.mean, self.level, gram, self.cross = moments.centered(fit_intercept=True)
-        self.exact = bool((moments.unit == 1).all())
-        if self.exact:
-            self.values, self.vectors = eigh(gram)
-            self.projected = self.vectors.T @ self.cross
-
-    def refit(self, model: WiseRegressor, ridge: float) -> WiseRegressor:
-        """Return a copy of a fitted model with another ridge."""
-        if self.exact and ridge > 0:
-            shrunk = np.maximum(self.values, 0.0) + ridge * self.moments.total_weight
-            coefficients = self.vectors @ (self.projected / shrunk[:, None])
-            intercepts = self.level - self.mean @ coefficients
-        else:
-            coefficients, intercepts = self.moments.solve(ridge, fit_intercept=True)
-        learner = copy(_last(model.estimator_))
-        learner.alpha = ridge
-        learner.coef_ = coefficients.T.reshape(np.shape(learner.coef_))  # a single target has no axis of its own
-        learner.intercept_ = np.reshape(intercepts, np.shape(learner.intercept_))
-        return _twin(model, learner)
+def _refit(model: WiseRegressor, ridge: float, coefficients: FloatArray, intercepts: FloatArray) -> WiseRegressor:
+    """Return a copy of a fitted model with another ridge, and its coefficients."""
+    learner = copy(_last(model.estimator_))
+    learner.alpha = ridge
+    learner.coef_ = coefficients.T.reshape(np.shape(learner.coef_))  # a single target has no axis of its own
+    learner.intercept_ = np.reshape(intercepts, np.shape(learner.intercept_))
+    return _twin(model, learner)
 
 
 def _twin(model: WiseRegressor, learner: Any) -> WiseRegressor:

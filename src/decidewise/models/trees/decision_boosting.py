@@ -154,7 +154,7 @@ class DecisionBoostingRegressor(ScoredByRegret):
         check_is_fitted(self)
         X = read_features(self, X, reset=False, dtype=np.float64)
         prediction = self._starting(X)
-        for tree, step in zip(self.trees_, self.steps_, strict=True):
+        for tree, step in zip(self.trees_, self.steps_, strict=True) if len(X) else ():
             prediction = prediction + step * _tree_values(tree, X)
         return prediction
 
