@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from decidewise.models.estimator.features import refuse_no_numbers
 
 
-class ScoredByVariance(RegressorMixin):  # type: ignore[misc]  # scikit-learn has no types
+class ScoredByVariance(RegressorMixin):
     """A regressor whose score is the coefficient of determination; targets that are no numbers are refused."""
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
