@@ -20,11 +20,11 @@ def test_predictions_of_all_kinds_of_features_are_the_same(model):
     for same in (X.tolist(), np.asfortranarray(X), X.astype(object), X[:, ::-1][:, ::-1]):
         assert np.allclose(model.predict(same), expected, rtol=1e-14)
     assert np.allclose(model.predict(X.astype(np.float32)), expected, rtol=1e-5)
+    assert model.predict(X[:0]).shape == (0, COSTS.shape[1])
     for bad, message in (
         (np.where(X > 1, np.nan, X), "Input X contains NaN"),
         (np.where(X > 1, np.inf, X), "Input X contains infinity"),
         (X[:, :2], "X has 2 features, but GeneralizedLinear is expecting 3 features"),
-        (X[:0], r"Found array with 0 sample\(s\)"),
         (X[0], "Expected 2D array, got 1D array instead"),
         (X + 1j, "Complex data not supported"),
     ):
