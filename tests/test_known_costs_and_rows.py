@@ -6,14 +6,15 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from joblib import parallel_config
+from sklearn import config_context
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from decidewise import DecisionRegressor, WiseRegressor, WiseRegressorCV, decide, diagnose
 from decidewise.data.dataset import Dataset
-from decidewise.evaluate import compare, decision_regret, normalized_regret, regret_scorer
+from decidewise.evaluate import RegretScorer, compare, decision_regret, normalized_regret, regret_scorer
 from decidewise.losses import as_loss, registry
 from decidewise.problems import (
     CountedProblem,
@@ -304,14 +305,30 @@ def test_a_wrong_number_of_rows_is_a_sentence():
         (DecisionRegressor(problem).fit, (X, costs)),
         (diagnose, (problem, X, costs)),
         (decide, (model, problem, X)),
-        (regret_scorer(problem), (model, X, costs)),
+        (RegretScorer(problem), (model, X, costs)),
         (Dataset, (X, costs, problem)),
     ):
         refused(call, *arguments, sentence=sentence)
-    scorer = regret_scorer(Sacks(capacities))
+    scorer = RegretScorer(Sacks(capacities))
     assert scorer(model, X[3:9], costs[3:9], rows=np.arange(3, 9)) == scorer(
         model, X[3:9], costs[3:9], rows=slice(3, 9)
     )
+
+
+def test_a_scorer_gets_the_rows_of_each_fold_or_says_how():
+    X, costs, capacities = data_for(20, 5)
+    problem, model, rows = Sacks(capacities), LinearRegression(), np.arange(20)
+    refused(regret_scorer, problem, sentence="scikit-learn does not tell a scorer which rows it scores. Use")
+    with config_context(enable_metadata_routing=True):
+        scorer = regret_scorer(problem)
+        scores = cross_val_score(model, X, costs, scoring=scorer, cv=KFold(4), params={"rows": rows})
+        search = GridSearchCV(model, {"positive": [False]}, scoring=scorer, cv=KFold(4)).fit(X, costs, rows=rows)
+    expected = [
+        -normalized_regret(Sacks(capacities[test]), model.fit(X[train], costs[train]).predict(X[test]), costs[test])
+        for train, test in KFold(4).split(X)
+    ]
+    np.testing.assert_allclose(scores, expected, rtol=1e-12)
+    assert search.best_score_ == pytest.approx(np.mean(expected))
 
 
 def test_a_dataset_takes_the_rows_of_its_problem():

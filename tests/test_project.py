@@ -1,5 +1,6 @@
 """What is said in more than one of the project's files is the same in each."""
 
+import re
 import tomllib
 from itertools import chain
 from pathlib import Path
@@ -34,3 +35,18 @@ def test_every_python_that_is_named_is_tested():
     matrix = ", ".join(f'"{version}"' for version in named)
     assert f"python: [{matrix}]" in (ROOT / ".github" / "workflows" / "test.yml").read_text()
     assert PROJECT["requires-python"] == f">={named[0]}"
+
+
+def test_workflows_name_actions_by_hash_and_one_job_may_publish():
+    texts = {path.name: path.read_text() for path in (ROOT / ".github" / "workflows").glob("*.yml")}
+    for name, text in texts.items():
+        actions = re.findall(r"uses: *(.*)", text)
+        assert actions, name
+        for action in actions:
+            assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}   # v\d+\.\d+\.\d+", action), f"{name}: {action}"
+        assert text.count("actions/checkout@") == text.count("persist-credentials: false")
+        assert "\npermissions:\n  contents: read\n" in text
+    assert sum(text.count("id-token: write") for text in texts.values()) == 1
+    publishing = texts["release.yml"].partition("  publish:")[2]
+    assert "id-token: write" in publishing
+    assert "run:" not in publishing

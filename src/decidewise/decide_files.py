@@ -17,6 +17,7 @@ from decidewise.decide import decide
 from decidewise.errors import SolverError
 from decidewise.evaluate import Hindsight, Interval, check_in_units
 from decidewise.problems.base import Problem, as_problem, check_rows
+from decidewise.runtime.files import check_apart
 from decidewise.streams.files import FileRows
 from decidewise.streams.rows import Rows
 from decidewise.streams.table_file import write_parquet
@@ -79,6 +80,7 @@ def decide_files(
     as_problem(problem)
     source = _source(model, paths, features, None, None, rows, items, block_rows)
     source.description = "decide_files"
+    check_apart(Path(out), *(file.path for file in source.files))
     names = [str(name) for name in getattr(model, "cost_names_in_", range(problem.n_costs))]
     if len(names) != problem.n_costs:
         raise ValueError(f"the model predicts {len(names)} costs, and {type(problem).__name__} has {problem.n_costs}.")

@@ -1,6 +1,7 @@
 """Tables in files, as people have them."""
 
 import gzip
+import os
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from decidewise.data.files import read_files
 from decidewise.data.write_table import write_table
 from decidewise.errors import InputError
 from decidewise.problems import TopK
+from decidewise.streams.files import FileRows
 
 TEXT = "day,größe,cost\n2026-01-01,a,1.5\n2026-01-02,,2.5\n"
 
@@ -62,6 +64,18 @@ def test_gzip(tmp_path):
     assert read_files(tmp_path / "t.csv.gz").num_rows == 2
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "utf-16"])
+def test_threads_of_arrow_never_need_python(tmp_path, monkeypatch, encoding):
+    """One that does when the interpreter ends aborts the process: 1 of 5 runs that read a table and ended at once."""
+    monkeypatch.delattr(pa, "PythonFile")
+    (tmp_path / "t.csv").write_text(TEXT, encoding=encoding)
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(TEXT.encode(encoding)))
+    for name in ("t.csv", "t.csv.gz"):
+        assert read_files(tmp_path / name, encoding=encoding)["größe"].to_pylist() == ["a", None]
+        [block] = FileBlocks(tmp_path / name, encoding=encoding)
+        assert block.table["cost"].to_pylist() == [1.5, 2.5]
+
+
 def test_a_folder_is_read_in_the_order_of_names_without_hidden_files(tmp_path):
     for name, value in (("b.csv", 2), ("a.csv", 1), (".c.csv", 3), ("notes.txt", 4)):
         (tmp_path / name).write_text(f"x\n{value}\n")
@@ -104,3 +118,12 @@ def test_a_bad_file_of_a_folder_is_named(tmp_path):
     (tmp_path / "b.parquet").write_bytes(b"junk" * 9)
     with pytest.raises(InputError, match=r"b\.parquet could not be read"):
         read_files(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs the pipes of POSIX")
+def test_a_pipe_is_no_table(tmp_path):
+    os.mkfifo(tmp_path / "t.csv")
+    with pytest.raises(InputError, match="is not a file"):
+        read_files(tmp_path / "t.csv")
+    with pytest.raises(ValueError, match="is not a file"):
+        FileRows(tmp_path / "t.csv", features="x", costs="c_*")

@@ -53,9 +53,9 @@ class Client:
 
 
 @contextmanager
-def running(app):
+def running(app, **settings):
     listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", **settings))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     while not server.started:

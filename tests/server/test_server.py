@@ -1,9 +1,13 @@
 """The answers of the server are those of Python, and every bad request is refused with one sentence."""
 
+import contextlib
+import html
 import http.client
 import os
 import re
+import shlex
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -21,13 +25,17 @@ from typer.testing import CliRunner
 
 from decidewise import GeneralizedLinear, InputError, WiseRegressor, decide, save_model
 from decidewise.cli import app
+from decidewise.model_file import ModelSummary
 from decidewise.problems import ProblemFile, TopK
-from decidewise.server import Limits
+from decidewise.server import Limits, create_app
 from decidewise.server.arrow import read_stream, write_stream
 from decidewise.server.bodies import ARROW
+from decidewise.server.connections import patient_for
 from decidewise.server.refusals import RefusedError
+from decidewise.tables.features import TableFeatures
+from decidewise.tables.table_model import TableModel
 
-from .conftest import Client
+from .conftest import Client, running
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -50,6 +58,13 @@ def as_rows(X):
 
 def arrow(**columns):
     return write_stream(columns)
+
+
+def stream(table, compression=None):
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
 
 
 def read_arrow(reply):
@@ -226,12 +241,6 @@ def test_arrow_is_read_with_distrust(served):
     columns = {"heat": X[:, 0], "wind": X[:, 1], "hour": X[:, 2]}
     table = pa.table(columns)
 
-    def stream(table, compression=None):
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
-            writer.write_table(table)
-        return sink.getvalue().to_pybytes()
-
     whole = stream(table)
     coded = table.append_column("day", pa.array(["a", "b"] * 30).dictionary_encode())
     doubled = pa.table([columns["heat"]] * 3, names=["heat", "heat", "wind"])
@@ -256,7 +265,8 @@ def test_arrow_is_read_with_distrust(served):
 @pytest.mark.parametrize("seed", range(3))
 def test_no_stream_of_bytes_does_harm(seed):
     rng = np.random.default_rng(seed)
-    whole = bytearray(write_stream({"a": np.arange(20.0), "b": ["x", "y"] * 10, "c": np.arange(20)}))
+    coded = pa.array(["x", "y"] * 10).dictionary_encode()
+    whole = bytearray(write_stream({"a": np.arange(20.0), "b": ["x", "y"] * 10, "c": np.arange(20), "d": coded}))
     n_read = 0
     for _ in range(1000):
         changed = bytearray(whole)
@@ -364,11 +374,92 @@ def test_pages(served, top_two):
         assert set(described["paths"]) == {"/health", "/model", "/predict", "/decide"}
 
 
-def test_what_does_not_fit_is_said_at_the_start(served, tmp_path):
+@pytest.fixture
+def of_hours(tmp_path):
+    """A model of a long table, as `decidewise fit` writes it, and its file."""
+    days, hours = np.repeat(np.datetime64("2026-01-01") + np.arange(30), 4), np.tile(np.arange(4), 30)
+    table = {"day": days, "hour": hours, "wind": RNG.normal(size=120), "sky": RNG.choice(["clear", "grey"], 120)}
+    features = TableFeatures(["day", "wind", "sky"]).fit(table)
+    estimator = GeneralizedLinear().fit(features.transform(table).reshape(30, 4, -1), COSTS[:30])
+    names = [str(hour) for hour in range(4)]
+    model = TableModel(estimator, features, {"rows": "day", "items": "hour", "costs": ["price"]}, names)
+    save_model(model, tmp_path / "hours.dw", summary={"cost_names": names})
+    return model, tmp_path / "hours.dw", table
+
+
+@pytest.mark.parametrize("token", [None, "a secret"])
+def test_the_example_of_the_page_is_answered(served, top_two, of_hours, token, tmp_path):
+    path = tmp_path / "by_row.toml"
+    path.write_text('kind = "top_k"\nn = 4\nk = { column = "places" }\nsense = "min"\n')
+    by_row = ProblemFile.read(path)
+    for model, summary in ((MODEL, NAMED), (MODEL, {}), (of_hours[0], {"cost_names": list("0123")})):
+        for problem in (None, top_two, by_row) if summary else (None, top_two):
+            with served(model, problem, summary, token=token) as client:
+                secret = {"authorization": f"Bearer {token}"}
+                page = client.get("/", **secret).content.decode()
+                command = shlex.split(html.unescape(re.search("<pre>(.*)</pre>", page)[1]))
+                assert ("Authorization: Bearer $DECIDEWISE_TOKEN" in command) == (token is not None)
+                url = command[-1]
+                assert url.startswith(f"{client.url}/"), url
+                reply = client.post(url.removeprefix(client.url), command[-2].encode(), **secret)
+                assert reply.status == 200, reply.content
+
+
+def test_columns_of_arrow_are_decoded(served, top_two, of_hours):
+    model, _, table = of_hours
+    table = pa.table({name: column[:4] for name, column in table.items()})
+    expected = None
+    with served(model, top_two, {"cost_names": list("0123")}) as client:
+        for name, kind in (
+            ("wind", pa.float64()),
+            ("sky", pa.dictionary(pa.int8(), pa.string())),
+            ("hour", pa.dictionary(pa.int32(), pa.int64())),
+            ("hour", pa.decimal128(20, 0)),
+            ("day", pa.timestamp("ns")),
+            ("day", pa.timestamp("us", tz="UTC")),
+            ("day", pa.dictionary(pa.int8(), pa.timestamp("ns"))),
+        ):
+            column = table[name].cast(kind.value_type).dictionary_encode() if pa.types.is_dictionary(kind) else None
+            changed = table.set_column(table.column_names.index(name), name, column or table[name].cast(kind))
+            reply = client.post("/decide", stream(changed), content_type=ARROW)
+            assert reply.status == 200, (kind, reply.content)
+            expected = expected or reply.json
+            assert reply.json["decisions"] == expected["decisions"], kind
+            assert reply.json["rows"][0].startswith("2026-01-01"), kind
+    long = pa.DictionaryArray.from_arrays(pa.array([0] * 1000), pa.array(["x" * 100_000]))
+    with pytest.raises(ValueError, match="stands for more than"):
+        read_stream(arrow(a=long), 1000)
+    with served(MODEL, summary=NAMED) as client:
+        odd = {"heat": pa.array([1, 2], pa.timestamp("ns")), "wind": [1.0, 2.0], "hour": [1.0, 2.0]}
+        reply = client.post("/predict", arrow(**odd), content_type=ARROW)
+        assert (reply.status, reply.json["error"]) == (422, "row 0: 'heat' must be a number.")
+
+
+def test_half_sent_headers_keep_nobody_out():
+    service = create_app(MODEL, ModelSummary.of(MODEL, {}, {}))
+    protocol = patient_for(seconds=0.5, most=3)
+    with running(service, http=protocol, limit_concurrency=6) as client:
+        half = [socket.create_connection(("127.0.0.1", client.port), timeout=30) for _ in range(20)]
+        kept = http.client.HTTPConnection("127.0.0.1", client.port, timeout=30)
+        kept.request("GET", "/health")
+        assert kept.getresponse().read()
+        for connection in half[-3:]:
+            connection.sendall(b"POST /predict HTTP/1.1\r\nHost: x\r\n")
+        assert client.get("/health").status == 200
+        assert client.post("/predict", {"X": [[1, 2, 3]]}).status == 200
+        for connection in half:  # those that were too many, and those that waited too long
+            with connection, contextlib.suppress(ConnectionError):
+                assert connection.recv(1) == b""
+        kept.close()
+
+
+def test_what_does_not_fit_is_said_at_the_start(served, tmp_path, of_hours):
     path = tmp_path / "problem.toml"
     path.write_text('kind = "top_k"\nn = 5\nk = 2\n')
     with pytest.raises(InputError, match=r"the model predicts 4 costs, and the problem of .* has 5"):
         served(MODEL, ProblemFile.read(path))
+    result = CliRunner().invoke(app, ["serve", str(of_hours[1]), "--problem", str(path), "--port", "0"])
+    assert (result.exit_code, "the model predicts 4 costs" in result.stderr) == (2, True)
     path.write_text('kind = "top_k"\nn = 4\nk = 2\nknown = [1, 2, 3, 4]\n')
     with pytest.raises(InputError, match=r"predicts directions|lifted"):
         served(MODEL, ProblemFile.read(path))

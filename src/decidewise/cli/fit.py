@@ -72,7 +72,6 @@ def fit(
     decidewise fit history.csv --problem problem.toml --model 'least squares' --out simple.dw
     decidewise fit 'years/*.parquet' --problem problem.toml --stream --checkpoint fit.npz --out model.dw
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
-    opt.check_writable(out)
     given = {
         "costs": costs, "features": features, "rows": rows, "items": items, "item_order": item_order,
         "forecast": forecast, "known": known, "time": time, "shuffle": shuffle, "groups": groups,
@@ -88,12 +87,13 @@ def fit(
         from decidewise.tables.fitting import fit_in_blocks, fit_in_memory  # noqa: PLC0415
         from decidewise.tables.read import columns_of, read_samples  # noqa: PLC0415
 
+        opt.check_output(out, data, problem)
+        if checkpoint is not None:
+            opt.check_output(checkpoint, data, problem, out)
         options, file = opt.options_of(problem, given)
         blocks = opt.blocks_of(data, options, text)
         wanted = True if sample or checkpoint else None
         if opt.in_blocks(blocks, stream if stream is not None else wanted, quiet=quiet or json):
-            if checkpoint is not None:
-                opt.check_writable(checkpoint)
             with opt.parallel(jobs, cluster) as (n_jobs, spread), _advice(checkpoint):
                 found = fit_in_blocks(
                     blocks,

@@ -62,7 +62,7 @@ def predict(
         from decidewise.tables.new_rows import NewRows  # noqa: PLC0415
         from decidewise.tables.streamed import PredictBlock  # noqa: PLC0415
 
-        kind = _output(out)
+        kind = _output(out, new, None, model)
         fitted = _load(model, trust)
         rows = NewRows(fitted, new, text, costs=False)
     what = f"Predicting {new}", "Predictions of"
@@ -97,7 +97,7 @@ def decide(
         from decidewise.tables.new_rows import NewRows  # noqa: PLC0415
         from decidewise.tables.streamed import DecideBlock  # noqa: PLC0415
 
-        kind = _output(out)
+        kind = _output(out, new, problem, model)
         fitted = _load(model, trust)
         rows = NewRows(fitted, new, text, ProblemFile.read(problem))
     what = f"Deciding {new}", "Decisions for"
@@ -210,13 +210,13 @@ def _load(path: Path, trust: list[str] | None) -> TableModel:
     return model
 
 
-def _output(out: Path | None) -> str:
+def _output(out: Path | None, new: str, problem: Path | None, model: Path) -> str:
     from decidewise.data.write_table import kind_of_output  # noqa: PLC0415
 
     if out is None:
         return ".csv"
     kind = kind_of_output(out)
-    opt.check_writable(out)
+    opt.check_output(out, new, problem, model)
     return kind
 
 

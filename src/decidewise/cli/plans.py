@@ -11,6 +11,7 @@ import typer
 
 from decidewise.cli.errors import fail
 from decidewise.errors import InputError
+from decidewise.runtime.files import check_apart, check_output
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -140,6 +141,9 @@ class PlanCommands:
         from decidewise.experiments import as_table  # noqa: PLC0415
 
         cells, stored = self._open(store, plans, trials, code, libraries)
+        folder = out or Path("out", self.name)
+        if published is not None:
+            check_apart(folder / "tables", published)
         rows = stored.rows(cells)
         if not rows:
             raise InputError(
@@ -148,7 +152,7 @@ class PlanCommands:
             )
         if len(rows) < len(cells):
             typer.echo(f"{len(cells) - len(rows):,} of {len(cells):,} rows are missing; the report shows the others.")
-        page = self.write_report(as_table(rows), out or Path("out", self.name), published)
+        page = self.write_report(as_table(rows), folder, published)
         typer.echo(f"Report: {page}")
 
     def export(
@@ -164,6 +168,7 @@ class PlanCommands:
         from decidewise.experiments import as_table, export  # noqa: PLC0415
 
         cells, stored = self._open(store, plans, trials, code, libraries)
+        check_output(to, stored.path, *self.find(plans or []))
         table = as_table(stored.rows(cells))
         export(table, to)
         typer.echo(f"{table.num_rows:,} rows: {to}")

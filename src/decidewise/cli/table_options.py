@@ -245,23 +245,10 @@ def _say(sentence: str) -> None:
     typer.echo(sentence, err=True)
 
 
-def check_writable(path: Path) -> None:
-    """Raise before the work starts if a file cannot be written: a folder in its place, no folder, no right."""
-    import os  # noqa: PLC0415
-    import tempfile  # noqa: PLC0415
+def check_output(out: Path, data: str, problem: Path | None = None, *others: Path) -> None:
+    """Raise before the work starts if a file cannot be written, or if the command reads it."""
+    from decidewise.data.files import paths_of  # noqa: PLC0415
+    from decidewise.problems.readers.problem_file import files_of  # noqa: PLC0415
+    from decidewise.runtime.files import check_output  # noqa: PLC0415
 
-    if path.is_dir():
-        raise InputError(f"{path}: Is a directory. Name a file.")
-    folder = path.parent
-    while not folder.exists():
-        folder = folder.parent
-    if not folder.is_dir():
-        raise InputError(f"{path}: {folder} is a file, not a folder.")
-    if path.exists() and not path.is_file():
-        raise InputError(f"{path} is not a file that can be replaced.")
-    try:
-        descriptor, name = tempfile.mkstemp(dir=folder, prefix=".decidewise-")
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}.") from error
-    os.close(descriptor)
-    Path(name).unlink()
+    check_output(out, *others, *paths_of(Path(data)), *([] if problem is None else files_of(problem)))

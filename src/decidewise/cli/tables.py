@@ -78,7 +78,6 @@ def compare(
     decidewise compare 'days/*.parquet' -p problem.toml --costs 'price_*' --forecast 'forecast_*' --time day
     decidewise compare long.csv -p problem.toml --rows day --items hour --costs price --json
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
-    opt.check_writable(out)
     given = {
         "costs": costs, "features": features, "rows": rows, "items": items, "item_order": item_order,
         "forecast": forecast, "known": known, "time": time, "shuffle": shuffle, "groups": groups,
@@ -92,6 +91,7 @@ def compare(
         from decidewise.tables.held_out import as_gap  # noqa: PLC0415
         from decidewise.tables.page import render_comparison  # noqa: PLC0415
 
+        opt.check_output(out, data, problem)
         samples, options, in_blocks = opt.read(data, problem, given, text, sample=sample, seed=seed)
         with as_input_errors(), opt.parallel(jobs, cluster) as (n_jobs, _):
             result = compare_table(

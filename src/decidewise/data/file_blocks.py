@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from decidewise.data.files import (
     check_text_columns,
     kind_of_file,
     named_errors,
+    open_text,
     paths_of,
     separator_of,
 )
@@ -158,7 +160,7 @@ class FileBlocks:
             with open_arrow(path) as (file, _):
                 return list(file.schema.names)
         check_text(path, self.separator, self.decimal, self.encoding)
-        with self._open_text(path) as file:
+        with self._open_text(path) as (file, _):
             schema = file.schema
         check_text_columns(path, schema)
         if not self._types:
@@ -198,29 +200,28 @@ class FileBlocks:
                             part = part.take(np.arange(part.num_rows))
                         yield part, share * part.num_rows // table.num_rows
         else:
-            with pa.OSFile(str(path)) as raw, self._open_text(path, raw, self._types) as file:
+            with self._open_text(path, self._types) as (file, raw):
                 done = 0
                 for batch in file:
                     n_bytes, done = raw.tell() - done, raw.tell()
-                    yield pa.Table.from_batches([batch]).select(list(self.names)), n_bytes
+                    yield pa.Table.from_batches([batch]).select(list(self.names)), n_bytes * size // raw.size()
 
-    def _open_text(self, path: Path, raw: Any = None, types: Any = None) -> Any:
-        import pyarrow as pa  # noqa: PLC0415 - an optional dependency
-        from pyarrow import csv  # noqa: PLC0415
+    @contextmanager
+    def _open_text(self, path: Path, types: Any = None) -> Iterator[tuple[Any, Any]]:
+        """Yield the batches of a text, and the file that they are read from."""
+        from pyarrow import csv  # noqa: PLC0415 - an optional dependency
 
-        source: Any = path if raw is None else raw
-        if raw is not None and path.name.lower().endswith(".gz"):
-            source = pa.CompressedInputStream(raw, "gzip")
-        return csv.open_csv(
-            source,
-            read_options=csv.ReadOptions(encoding=self.encoding, block_size=_TEXT_BYTES, use_threads=False),
-            parse_options=csv.ParseOptions(
+        options = {
+            "read_options": csv.ReadOptions(block_size=_TEXT_BYTES, use_threads=False),
+            "parse_options": csv.ParseOptions(
                 delimiter=separator_of(path, self.separator, self.encoding), newlines_in_values=True
             ),
-            convert_options=csv.ConvertOptions(
+            "convert_options": csv.ConvertOptions(
                 strings_can_be_null=True, decimal_point=self.decimal, column_types=types or {}
             ),
-        )
+        }
+        with open_text(path, self.encoding) as (raw, text), csv.open_csv(text, **options) as file:
+            yield file, raw
 
     def _check_unchanged(self, path: Path) -> None:
         now = _stamp(path) if path.exists() else None

@@ -6,9 +6,11 @@ import codecs
 import gzip
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from decidewise.checks import listed
@@ -92,6 +94,8 @@ def paths_of(source: Path) -> list[Path]:
         close = get_close_matches(source.name, beside, n=1)
         hint = f" Do you mean {str(source.with_name(close[0]))!r}?" if close else ""
         raise FileNotFoundError(f"there is no file {source}.{hint}")
+    if not source.is_file():
+        raise InputError(f"{source} is not a file.")  # a pipe can be read only once, and may never end
     return [source]
 
 
@@ -141,35 +145,43 @@ def _read(path: Path, separator: str | None, decimal: str, encoding: str, bar: B
 
 
 def _read_text(path: Path, separator: str | None, decimal: str, encoding: str, bar: ByteBar) -> Any:
-    import pyarrow as pa  # noqa: PLC0415
     from pyarrow import csv  # noqa: PLC0415
 
     given = check_text(path, separator, decimal, encoding)
-    with path.open("rb") as file:
-        source: Any = pa.PythonFile(_Counted(file, bar), mode="r")
+    with open_text(path, encoding) as (_, text):
         table = csv.read_csv(
-            pa.CompressedInputStream(source, "gzip") if path.name.lower().endswith(".gz") else source,
-            read_options=csv.ReadOptions(encoding=encoding),
+            text,
             parse_options=csv.ParseOptions(delimiter=given, newlines_in_values=True),
             convert_options=csv.ConvertOptions(strings_can_be_null=True, decimal_point=decimal),
         )
+    bar.advance(path.stat().st_size)
     check_text_columns(path, table.schema)
     return table
 
 
-class _Counted:
-    """A file whose bytes are counted as they are read."""
+@contextmanager
+def open_text(path: Path, encoding: str) -> Iterator[tuple[Any, Any]]:
+    """Yield a text as Arrow's own file, and as its text in UTF-8.
 
-    def __init__(self, file: Any, bar: ByteBar) -> None:
-        self.file, self.bar, self.closed = file, bar, False
+    Arrow reads in threads of its own, which must never need Python: one that does when the interpreter ends aborts the
+    process, and one that does while a reader is closed waits for ever. So Arrow does not decode either: a text in
+    another encoding is first written as UTF-8 to the folder of temporary files.
+    """
+    import pyarrow as pa  # noqa: PLC0415
 
-    def read(self, size: int = -1) -> bytes:
-        content: bytes = self.file.read(size)
-        self.bar.advance(len(content))
-        return content
-
-    def close(self) -> None:
-        self.closed = True
+    is_zipped = path.name.lower().endswith(".gz")
+    with ExitStack() as stack:
+        if codecs.lookup(encoding).name != "utf-8":
+            decoded = Path(stack.enter_context(TemporaryDirectory(prefix="decidewise-")), "decoded")
+            unzip = gzip.open if is_zipped else open
+            with (
+                unzip(path, "rt", encoding=encoding, newline="") as text,
+                decoded.open("w", encoding="utf-8", newline="") as file,
+            ):
+                copyfileobj(text, file)
+            path, is_zipped = decoded, False
+        raw = stack.enter_context(pa.OSFile(str(path)))
+        yield raw, pa.CompressedInputStream(raw, "gzip") if is_zipped else raw
 
 
 def separator_of(path: Path, given: str | None, encoding: str) -> str:
@@ -204,7 +216,7 @@ def check_text(path: Path, separator: str | None, decimal: str, encoding: str) -
         if character is not None and (len(character) != 1 or not character.isascii()):
             raise InputError(f"the {name} must be a single ASCII character; got {character!r}.")
     try:
-        codecs.lookup(encoding)
+        "".encode(encoding)  # which also refuses codecs that are not of text
     except LookupError as reason:
         raise InputError(f"there is no encoding {encoding!r}; utf-8, latin-1 and utf-16 are common.") from reason
     found = separator_of(path, separator, encoding)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from sklearn import get_config
+from sklearn.utils.metadata_routing import MetadataRequest
+
 from decidewise.checks import check_same_names, column_names
 from decidewise.evaluate.hindsight import normalized_regret
 from decidewise.problems.base import Problem, as_problem
@@ -29,13 +32,19 @@ class RegretScorer:
         """Score a fitted estimator on features `X` and realised costs `y` of shape (n, d).
 
         If the problem differs by row, `rows` are the rows of the problem that `X` and `y` belong to; by default all.
-        A search of scikit-learn does not pass them: there, use `WiseRegressorCV`.
         """
         check_in_units(estimator, self.problem)
         names = getattr(estimator, "cost_names_in_", None)
         check_same_names(names, column_names(y), of="y", expected="the costs that the estimator was fitted with")
         problem = self.problem if rows is None else self.problem.take(rows)
         return -normalized_regret(problem, estimator.predict(X), y)
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Ask scikit-learn for the rows, if the problem differs by row and its metadata routing is on."""
+        request = MetadataRequest(owner=self)
+        if self.problem.n_rows is not None:
+            request.score.add_request(param="rows", alias=True)
+        return request
 
 
 def check_in_units(model: Any, problem: Problem) -> None:
@@ -73,6 +82,16 @@ def check_in_units(model: Any, problem: Problem) -> None:
 def regret_scorer(problem: Problem) -> RegretScorer:
     """Return a scorer for `scoring=` in scikit-learn, which selects models by their decisions.
 
+    A problem that differs by row needs scikit-learn's metadata routing, which passes the rows of each fold:
+    `cross_val_score(..., params={"rows": np.arange(n)})`, or `GridSearchCV(...).fit(X, y, rows=np.arange(n))`.
+    `WiseRegressorCV` needs nothing of the kind.
+
+    Raises
+    ------
+    ValueError
+        If the problem differs by row, and metadata routing is off: scikit-learn would turn the error of every fold into
+        NaN.
+
     Examples
     --------
     >>> from sklearn.linear_model import Ridge
@@ -83,4 +102,11 @@ def regret_scorer(problem: Problem) -> RegretScorer:
     >>> search.fit(data.X, data.costs).best_params_
     {'alpha': 0.1}
     """
-    return RegretScorer(as_problem(problem))
+    if as_problem(problem).n_rows is not None and not get_config()["enable_metadata_routing"]:
+        raise ValueError(
+            f"{type(problem).__name__} differs by row, and scikit-learn does not tell a scorer which rows it scores. "
+            "Use WiseRegressorCV; or call sklearn.set_config(enable_metadata_routing=True) first, and pass "
+            "rows=np.arange(len(X)) to the search, or in params to cross_val_score. To score rows yourself, use "
+            "RegretScorer(problem)."
+        )
+    return RegretScorer(problem)

@@ -91,8 +91,10 @@ def create_app(
         return app.openapi()
 
     @app.get("/", include_in_schema=False, dependencies=guard)
-    def front_page() -> HTMLResponse:
-        return HTMLResponse(page(service, computing.limits, app.openapi()))
+    def front_page(request: Request) -> HTMLResponse:
+        host, port = request.scope.get("server") or ("127.0.0.1", 8000)
+        url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        return HTMLResponse(page(service, computing.limits, app.openapi(), url, token=token is not None))
 
     def offer(path: str, compute: Callable[[Body], Answer], summary: str, *, decides: bool) -> None:
         @app.post(

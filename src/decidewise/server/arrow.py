@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+from pyarrow import compute
 
 from decidewise.server.refusals import too_many_rows
 
@@ -19,13 +20,16 @@ _DICTIONARY, _BATCH = 2, 3
 _HEADER_TYPE, _HEADER = 1, 2
 _LENGTH, _COMPRESSION = 0, 3
 _DATA = 1
+# The most bytes of text that a dictionary may stand for: a few bytes can repeat a long text for every row.
+_TEXT_BYTES = 2**26
 
 
 def read_stream(content: bytes, max_rows: int) -> pa.Table:
     """Return the table in a stream of the Arrow format, without compression.
 
     Raise a `ValueError` if it is not valid, and a `RefusedError` if it has too many rows.
-    Only columns of numbers, booleans, text and dates are returned.
+    Only columns of numbers, booleans, text and dates are returned. Dictionaries are written out, as their values, and
+    decimals are numbers.
     """
     try:
         _check_messages(content, max_rows)
@@ -36,6 +40,7 @@ def read_stream(content: bytes, max_rows: int) -> pa.Table:
         plain = [name for name, kind in zip(table.column_names, table.schema.types, strict=True) if _is_plain(kind)]
         table = table.select(plain)
         table.validate(full=True)
+        table = pa.table({name: _decoded(table[name]) for name in plain}) if plain else table
     except (pa.ArrowException, struct.error, IndexError, OverflowError, EOFError, OSError) as reason:
         raise ValueError(" ".join(str(reason).split())[:300].rstrip(".") or type(reason).__name__) from reason
     return table
@@ -52,12 +57,26 @@ def write_stream(columns: Mapping[str, Any], warnings: Sequence[str] | None = No
     return bytes(sink.getvalue())
 
 
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if pa.types.is_dictionary(column.type):
+        if _is_text(column.type.value_type):
+            parts = [compute.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks]
+            if sum(compute.sum(part).as_py() or 0 for part in parts) > _TEXT_BYTES:
+                raise ValueError(f"a dictionary stands for more than {_TEXT_BYTES:,} bytes of text")
+        column = column.cast(column.type.value_type)
+    return column.cast(pa.float64()) if pa.types.is_decimal(column.type) else column
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
 def _is_plain(kind: pa.DataType) -> bool:
     types = pa.types
-    text = types.is_string(kind) or types.is_large_string(kind)
-    return bool(
-        types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_temporal(kind) or text
-    )
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    numbers = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    return bool(numbers or types.is_boolean(kind) or types.is_temporal(kind) or _is_text(kind))
 
 
 def _check_messages(content: bytes, max_rows: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from html import escape
+from shlex import quote
 from typing import Any
 
 from decidewise.server.limits import Limits
@@ -17,8 +18,8 @@ td, th { text-align: left; padding: .2rem 1rem .2rem 0; vertical-align: top; }
 """
 
 
-def page(service: Service, limits: Limits, description: dict[str, Any]) -> str:
-    """Return the page as HTML."""
+def page(service: Service, limits: Limits, description: dict[str, Any], url: str, *, token: bool) -> str:
+    """Return the page as HTML; its example asks the server at `url`."""
     rows = "".join(
         f"<tr><td><code>{method.upper()} {escape(path)}</code></td><td>{escape(operation.get('summary', ''))}</td></tr>"
         for path, methods in description["paths"].items()
@@ -33,18 +34,13 @@ def page(service: Service, limits: Limits, description: dict[str, Any]) -> str:
         f"<p>A body has at most {limits.max_bytes:,} bytes and {limits.max_rows:,} rows, and must be answered within "
         f"{limits.seconds:g} seconds. It is JSON, or a stream of the Arrow format with a column per name "
         "(<code>application/vnd.apache.arrow.stream</code>); the answer has the form that <code>Accept</code> asks for."
-        f"</p><h2>Example</h2><pre>{escape(_example(service))}</pre>",
+        f"</p><h2>Example</h2><pre>{escape(_example(service, url, token=token))}</pre>",
         f"<h2>Costs</h2><p>{escape(', '.join(service.cost_names))}</p></body></html>",
     ]
     return "".join(parts)
 
 
-def _example(service: Service) -> str:
-    names, summary = service.feature_names, service.summary
-    if names and not service.per_item:
-        body: dict[str, Any] = {"rows": [dict.fromkeys(names, 1.0)]}
-    else:
-        row: list[Any] = [1.0] * (summary.n_features or 1)
-        body = {"X": [[row] * (summary.n_items or 1) if service.per_item else row]}
+def _example(service: Service, url: str, *, token: bool) -> str:
     path = "predict" if service.problem is None else "decide"
-    return f"curl -H 'Content-Type: application/json' -d '{json.dumps(body)}' http://127.0.0.1:8000/{path}"
+    secret = ' -H "Authorization: Bearer $DECIDEWISE_TOKEN"' if token else ""
+    return f"curl{secret} -H 'Content-Type: application/json' -d {quote(json.dumps(service.example))} {url}/{path}"

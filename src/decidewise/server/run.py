@@ -13,6 +13,7 @@ import uvicorn
 from decidewise.model_file import load_model, read_model_summary
 from decidewise.problems import ProblemFile
 from decidewise.server.app import create_app
+from decidewise.server.connections import patient_for
 from decidewise.server.limits import Limits
 
 # Beyond this many open connections, further ones are told that the server is busy.
@@ -62,6 +63,11 @@ def serve(
         named = f"[{address[0]}]" if family == socket.AF_INET6 else address[0]
         say(f"Serving {os.fspath(model)} at http://{named}:{address[1]}; Ctrl-C stops.")
         settings = uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False, limit_concurrency=_CONNECTIONS
+            app,
+            http=patient_for(),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            limit_concurrency=_CONNECTIONS,
         )
         uvicorn.Server(settings).run(sockets=[listening])

@@ -18,6 +18,9 @@ from decidewise.model_file import ModelSummary
 from decidewise.problems import Problem, ProblemFile
 from decidewise.server.bodies import Body
 
+#: What the columns of an example hold, by the kind of feature.
+_VALUES = {"numbers": 1.0, "dates": "2026-01-01", "names": "a"}
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -96,6 +99,21 @@ class Service:
         names = self.summary.cost_names or self.summary.item_names
         return names or tuple(map(str, range(self.summary.n_costs or 0)))
 
+    @property
+    def example(self) -> dict[str, Any]:
+        """A body with one row: one line, or one for each item of a long table."""
+        names, summary = self.feature_names, self.summary
+        if not names or self.per_item:
+            row: list[Any] = [1.0] * (summary.n_features or 1)
+            return {"X": [[row] * (summary.n_items or 1) if self.per_item else row]}
+        kinds = getattr(getattr(self.model, "features", None), "needed", ())
+        kinds = kinds if isinstance(kinds, Mapping) else {}
+        line: dict[str, Any] = {name: _VALUES[kinds.get(name, "numbers")] for name in names}
+        if self.problem is not None:
+            line |= {name: 1 for name in self.problem.columns if not set("*?") & set(name)}
+        items = getattr(self.model, "options", {}).get("items") if self.reads_tables else None
+        return {"rows": [line] if items is None else [line | {items: item} for item in self.cost_names]}
+
     def predict(self, body: Body) -> Answer:
         """Return the predicted costs of each row; raise a `ValueError` or `TypeError` if the rows do not fit."""
         if self.reads_tables:
@@ -124,11 +142,11 @@ class Service:
     def _check(self) -> None:
         """Raise if the model and the problem do not fit together, before the first request does."""
         problem = None if self.problem is None else self.problem.problem
-        if problem is None or self.summary.n_costs is None:
+        if problem is None or not self.cost_names:
             return
-        if problem.n_costs != self.summary.n_costs:
+        if problem.n_costs != len(self.cost_names):
             raise InputError(
-                f"the model predicts {self.summary.n_costs} costs, and the problem of {self.problem.path} has "  # type: ignore[union-attr]
+                f"the model predicts {len(self.cost_names)} costs, and the problem of {self.problem.path} has "  # type: ignore[union-attr]
                 f"{problem.n_costs}."
             )
         try:
@@ -156,7 +174,7 @@ class Service:
             return import_module("pandas").DataFrame(columns)  # which only a model that was fitted on a frame wants
         for name, column in columns.items():
             if column.dtype.kind not in "fiub":
-                row = next(k for k, entry in enumerate(column.tolist()) if not isinstance(entry, float | int))
+                row = next((k for k, entry in enumerate(column) if not isinstance(entry, float | int)), 0)
                 raise InputError(f"row {row}: {name!r} must be a number.")
         return np.column_stack(list(columns.values()))
 
@@ -177,4 +195,7 @@ def _keys(samples: Any) -> list[Any] | None:
     keys = getattr(samples, "keys", None)
     if keys is None or callable(keys):
         return None
-    return [entry if isinstance(entry, int | float | str) else str(entry) for entry in np.asarray(keys).tolist()]
+    keys = np.asarray(keys)
+    # Dates as text themselves: a list has those to the nanosecond as numbers.
+    entries = keys if keys.dtype.kind == "M" else keys.tolist()
+    return [entry if isinstance(entry, int | float | str) else str(entry) for entry in entries]

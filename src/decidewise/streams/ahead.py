@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import queue
 import threading
 from collections import deque
@@ -47,7 +48,13 @@ def read_ahead(items: Iterator[Item], n_ahead: int = N_AHEAD) -> Generator[Item,
             put((False, error))
 
     reader = threading.Thread(target=read, daemon=True, name="decidewise-reader")
+
+    def end() -> None:
+        stop.set()
+        reader.join()
+
     reader.start()
+    atexit.register(end)  # a thread that is inside Arrow when the interpreter ends aborts the process
     try:
         while True:
             is_item, value = ready.get()
@@ -58,8 +65,8 @@ def read_ahead(items: Iterator[Item], n_ahead: int = N_AHEAD) -> Generator[Item,
             else:
                 raise value
     finally:
-        stop.set()
-        reader.join()
+        atexit.unregister(end)
+        end()
 
 
 def map_in_order(

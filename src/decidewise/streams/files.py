@@ -276,6 +276,9 @@ def find_files(paths: Any) -> list[Path]:
             found += matches
     if not found:
         raise ValueError("paths is empty; pass at least one file.")
+    odd = [path for path in found if not path.is_file()]
+    if odd:
+        raise ValueError(f"{odd[0]} is not a file.")  # a pipe can be read only once, and may never end
     twice = [path for place, path in enumerate(found) if path in found[:place]]
     if twice:
         raise ValueError(f"{twice[0]} is listed twice; its rows would count double.")

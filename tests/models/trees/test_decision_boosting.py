@@ -160,6 +160,7 @@ def test_the_contract_of_a_model():
     ("parameters", "message"),
     [
         ({"n_estimators": 0}, "n_estimators"),
+        ({"n_estimators": 10**400}, "n_estimators must be at most 1000000"),
         ({"learning_rate": 0.0}, "learning_rate"),
         ({"max_depth": 0}, "max_depth"),
         ({"loss": "spo"}, "loss must be one of"),

@@ -72,7 +72,8 @@ def test_regions_by_row():
 
 
 def test_bad_input():
-    with pytest.raises(ValueError, match=r"n_estimators"):
-        SpoForestRegressor(TopK(3, 1), n_estimators=0).fit(np.ones((40, 2)), np.ones((40, 3)))
+    for number in (0, 10**400):
+        with pytest.raises(ValueError, match=r"n_estimators must be at"):
+            SpoForestRegressor(TopK(3, 1), n_estimators=number).fit(np.ones((40, 2)), np.ones((40, 3)))
     with pytest.raises(ValueError, match=r"n_samples=4 rows to grow on"):
         SpoForestRegressor(TopK(3, 1)).fit(np.ones((4, 2)), np.ones((4, 3)))

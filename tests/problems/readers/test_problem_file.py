@@ -1,6 +1,7 @@
 """Files that describe a problem: every kind, every way to give an array, and what goes wrong."""
 
 import inspect
+import os
 import sys
 from pathlib import Path
 
@@ -354,6 +355,15 @@ def test_a_mistake_is_told_with_the_file_and_the_key(tmp_path, write, text, mess
     np.save(tmp_path / "pickle.npy", np.array([Path("x")], dtype=object), allow_pickle=True)
     with pytest.raises(InputError, match=rf"problem\.toml(:| is).*{message}"):
         read_problem(write(text))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs the pipes of POSIX")
+def test_a_pipe_is_no_array(write, tmp_path):
+    for kind in ("csv", "npy", "npz"):
+        os.mkfifo(tmp_path / f"weights.{kind}")
+        path = write(f'kind = "knapsack"\nweights = {{ file = "weights.{kind}" }}\ncapacities = [3]\n')
+        with pytest.raises(InputError, match=rf"weights: \S+weights.{kind} is not a file"):
+            ProblemFile.read(path)
 
 
 def test_what_a_description_says_is_not_said_again(tmp_path, write):

@@ -21,7 +21,7 @@ from decidewise.models.estimator.scored_by_regret import Rows, ScoredByRegret, s
 from decidewise.models.estimator.traits import as_regressor
 from decidewise.models.linear.units import Units
 from decidewise.models.training.loop import Epoch
-from decidewise.models.trees.samples import check_samples
+from decidewise.models.trees.samples import MAX_TREES, check_samples
 from decidewise.problems.base import Problem, as_problem
 from decidewise.problems.wrappers.counted import CountedProblem
 
@@ -167,7 +167,8 @@ class DecisionBoostingRegressor(ScoredByRegret):
         as_problem(self.problem)
         if self.init is not None:
             as_regressor(self.init, name="init")
-        for name in ("n_estimators", "min_samples_leaf", "n_iter_no_change"):
+        as_integer(self.n_estimators, name="n_estimators", maximum=MAX_TREES)
+        for name in ("min_samples_leaf", "n_iter_no_change"):
             as_integer(getattr(self, name), name=name)
         if self.max_depth is not None:
             as_integer(self.max_depth, name="max_depth")

@@ -18,6 +18,9 @@ BoolArray = npt.NDArray[np.bool_]
 # The most numbers in one batch of predictions to solve.
 _BATCH = 2**21
 
+#: The most trees of one model: a number beyond it is a mistake, and would never end.
+MAX_TREES = 1_000_000
+
 
 @dataclass(frozen=True)
 class Splits:

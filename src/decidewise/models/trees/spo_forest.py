@@ -18,7 +18,7 @@ from decidewise.models.estimator.features import read_features
 from decidewise.models.estimator.scored_by_regret import ScoredByRegret
 from decidewise.models.trees.growing import Growth
 from decidewise.models.trees.nodes import Nodes
-from decidewise.models.trees.samples import TreeSamples, check_samples
+from decidewise.models.trees.samples import MAX_TREES, TreeSamples, check_samples
 from decidewise.models.trees.spo_tree import check_growth, growth_of, in_callers_sense, predicted
 from decidewise.problems.base import Problem
 
@@ -81,7 +81,7 @@ class SpoForestRegressor(ScoredByRegret):
         """Grow the trees on features X (n, p), or (n, d, q) of each item, and costs y (n, d)."""
         with all_or_nothing(self):
             check_growth(self)
-            as_integer(self.n_estimators, name="n_estimators")
+            as_integer(self.n_estimators, name="n_estimators", maximum=MAX_TREES)
             X, costs = self._read(X, y)
             samples = TreeSamples.of(self.problem, costs, X)
             check_samples(len(samples), self.min_samples_leaf, per_item=samples.per_item)

@@ -42,6 +42,8 @@ def read_array(path: Path, *, name: str) -> Any:
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise InputError(f"{name}: the name of the file must end in {', '.join(readers)}; got {path.name!r}.")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{name}: {path} is not a file.")  # a pipe would block, and a device may never end
     try:
         return reader(path)
     except OSError as reason:

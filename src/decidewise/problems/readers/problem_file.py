@@ -189,6 +189,19 @@ def kinds() -> dict[str, Kind]:
     }
 
 
+def files_of(path: Path) -> list[Path]:
+    """Return the path of a problem file, and those of the files and the module that it names."""
+    texts: list[str] = []
+    values: list[Any] = [read_toml(path, "the problem")]
+    while values:
+        value = values.pop()
+        if isinstance(value, dict | list):
+            values += value.values() if isinstance(value, dict) else value
+        elif isinstance(value, str):
+            texts += [value, f"{value.partition(':')[0]}.py"]
+    return [path, *(path.parent / text for text in texts if os.path.isfile(path.parent / text))]
+
+
 def _kind(table: Mapping[str, Any]) -> Kind:
     known = kinds()
     if "kind" not in table:
