@@ -180,5 +180,8 @@ def test_a_setting_explains_a_group_and_never_a_single_cell(row, tmp_path, ours,
     assert {at.degree for (at, _), cell in judged.items() if cell.outcome == "reproduced"} == {
         degree for degree, regret, published in zip(degrees, ours, (10, 20, 30), strict=True) if regret == published
     }
+    more = [row(degree=degree, method="DBB", regret=5.0, trial=1) for degree in degrees]  # the settings have one trial
+    board_of_two, _ = paper_boards(pa.Table.from_pylist([*rows, *more]), tmp_path)
+    assert count(judge(board_of_two, others).values())["explained"] == 0
     words = {at.degree: verdict.word for (at, _), verdict in board.verdicts.items() if verdict.mark == "†"}
     assert words == {degree: f"explained by {setting}" for degree, setting in explained.items()}

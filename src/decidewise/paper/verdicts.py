@@ -14,8 +14,8 @@ The second looks at the misses alone. Other settings, such as a twentieth of the
 `explained`. A setting is chosen for a *group*, all degrees of one method on one problem with one number of samples, as
 the paper states its rates, and never for a single cell:
 
-- the setting of a group is the one that brings most of its cells within the tolerance above, and of several the one
-  that the plan lists first;
+- the setting of a group is the one that brings most of its cells within the tolerance above, in at least as many trials
+  as under the paper's setting; of several it is the one that the plan lists first;
 - it explains the group if these are more cells than under the paper's setting, and more than half of the group;
 - then the missed cells that it brings within the tolerance are explained. They are still not reproduced.
 """
@@ -205,7 +205,8 @@ def _met(tried: Board, cells: Iterable[Judgement], setting: str) -> dict[Setting
     met = {}
     for cell in cells:
         ours = tried.cells.get((cell.setting, Column(f"{cell.method}, {setting}", PROTOCOL)))
-        if ours and ours.trials:
+        n_paper = len(cell.ours.trials) if cell.ours else 0
+        if ours and len(ours.trials) >= max(n_paper, 1):  # with fewer trials the tolerance would be wider
             within = tolerance(tried.problem, ours.regret, len(ours.trials), cell.published)
             if abs(ours.regret.mean - cell.published.mean) <= within:
                 met[cell.setting] = ours
