@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from decidewise.cli import app
 from decidewise.experiments.rows import SCHEMA
 from decidewise.experiments.version import with_libraries
-from decidewise.paper import CONTESTS, PUBLISHED, TABLES
+from decidewise.paper import CONTESTS, EXPLAINED, PUBLISHED, TABLES
 
 UNLUCKY_MODULE = """
 from pathlib import Path
@@ -189,7 +189,7 @@ def test_a_mistake_of_ours_keeps_its_traceback(command, monkeypatch):
 def test_plans_beyond_the_tables_are_read_once_they_have_rows(tiny, tmp_path, monkeypatch):
     folder = tmp_path / "paper"
     folder.mkdir()
-    for name in (*TABLES, *CONTESTS):
+    for name in (*TABLES, EXPLAINED, *CONTESTS):
         (folder / f"{name}.toml").write_text(tiny.plan.read_text())
     monkeypatch.setattr("decidewise.cli.paper.PLANS", folder)
     store = ["--store", str(tiny.store_path), "--trials", "1"]

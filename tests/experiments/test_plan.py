@@ -38,8 +38,10 @@ def test_a_plan_is_what_the_file_says(tiny):
 def test_a_learning_rate_for_each_number_of_samples(tiny):
     path = change(tiny, "samples = [40]", "samples = [40, 80]")
     change(tiny, "learning_rate = 1e-2", "learning_rate = [1e-2, 5e-3]")
+    change(tiny, '{ name = "SPO+", loss = "spo+" }', '{ name = "SPO+", loss = "spo+", learning_rate = [1e-3, 5e-4] }')
     (problem,) = read_plan(path).problems
-    assert [problem.rate(problem.methods[0], n) for n in (40, 80)] == [1e-2, 5e-3]
+    rates = [[problem.rate(method, n) for n in (40, 80)] for method in problem.methods]
+    assert rates == [[1e-2, 5e-3], [1e-3, 5e-4], [None, None]]
 
 
 def test_a_sweep_is_one_method_for_each_value(tiny):
@@ -71,6 +73,12 @@ def test_a_sweep_is_one_method_for_each_value(tiny):
         ("degrees = [1, 4]", "degrees = [1, 1]", r"problems\[0\]: degree 1 is listed twice; list each degree once"),
         ("degrees = [1, 4]", "degrees = [1, 1.5]", r"problems\[0\].degrees\[1\]: expected integer; got 1.5"),
         ("= 1e-2", "= [1e-2, 1e-3]", r"problems\[0\]: learning_rate has 2 entries and samples 1"),
+        ('loss = "spo+"', 'loss = "spo+", learning_rate = [1.0, 1.0]', r"learning_rate has 2 entries and samples 1"),
+        (
+            'loss = "spo+"',
+            'loss = "spo+", learning_rate = [-1.0]',
+            r"methods\[1\]: learning_rate must be a number above 0",
+        ),
         ("= 1e-2", "= -1.0", r"problems\[0\]: learning_rate must be a number above 0"),
         ("= 1e-2", "= { sweep = [] }", r"problems\[0\].learning_rate.sweep: expected list of length >= 1; got \[\]"),
         ("= 1e-2", "= { sweep = [1e-2, 0.0] }", r"problems\[0\]: learning_rate must be a number above 0"),

@@ -1,4 +1,5 @@
 import csv
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -6,7 +7,7 @@ import pytest
 
 from decidewise.experiments import cells_of_all, read_plan
 from decidewise.losses import registry
-from decidewise.paper import CONTESTS, PLANS, PUBLISHED, TABLES
+from decidewise.paper import CONTESTS, EXPLAINED, PLANS, PUBLISHED, TABLES
 from decidewise.paper.contest import CHOICE, FAIR
 
 LEARNING_RATES = {
@@ -116,3 +117,24 @@ def test_the_rates_are_tried_on_cells_of_the_portfolio():
         if cell.method.loss == "pfy":
             assert cell.method.parameters == same.method.parameters
             assert cell.method.name == f"PFY, learning_rate {cell.learning_rate}"
+
+
+def test_the_settings_tried_change_one_thing_on_the_data_of_the_tables():
+    plan = read(EXPLAINED)
+    for problem, table in zip(plan.problems, (read(name).problems[0] for name in TABLES), strict=True):
+        for field in ("name", "data", "degrees", "samples", "test_samples", "seed", "options"):
+            assert getattr(problem, field) == getattr(table, field)
+        stated = {method.name: method for method in table.methods if method.mode == "adam"}
+        for method in problem.methods:
+            name, _, setting = method.name.partition(", ")
+            paper = stated[name]
+            assert (method.loss, method.mode) == (paper.loss, paper.mode)
+            what, sign, factor = re.fullmatch(r"(rate|λ|σ)([/×])(\d+)", setting).groups()
+            expected = {"rate": 1.0, "lambd": 1.0, "sigma": 1.0}
+            key = {"rate": "rate", "λ": "lambd", "σ": "sigma"}[what]
+            expected[key] = float(factor) if sign == "×" else 1 / float(factor)
+            for n in problem.samples:
+                assert problem.rate(method, n) == pytest.approx(expected["rate"] * LEARNING_RATES[problem.name][n])
+            assert method.parameters == pytest.approx(
+                {key: value * expected.get(key, 1.0) for key, value in paper.parameters.items()}, rel=2e-3
+            )

@@ -1,12 +1,14 @@
 """The report of the paper: what it adds to that of any rows."""
 
+import csv
 import json
 import re
+from collections import Counter
 
 import pyarrow as pa
 import pytest
 
-from decidewise.paper.report import paper_boards, paper_charts, paper_report
+from decidewise.paper.report import paper_boards, paper_charts, paper_report, write_report
 from decidewise.report.page import render_page
 from decidewise.report.read_results import COLUMNS
 from decidewise.report.style import styles
@@ -45,6 +47,29 @@ def test_a_miss_is_listed_with_its_difference_and_what_is_known(row, published):
     assert len(re.findall(r"<td>\+[12]\d\.\d\d\d</td>", page)) == 2
 
 
+def test_explained_cells_are_shown_and_not_counted_as_reproduced(rows, published, tmp_path):
+    wrong = [
+        row | {"regret": row["regret"] / 2} if (row["problem"], row["method"]) == ("shortest_path", "DBB") else row
+        for row in rows.to_pylist()
+    ]
+    other = [
+        row | {"plan": "explained", "method": "DBB, rate/20"}
+        for row in rows.to_pylist()
+        if (row["problem"], row["method"], row["samples"]) == ("shortest_path", "DBB", 200)
+    ]
+    said = []
+    page = write_report(pa.Table.from_pylist([*wrong, *other]), tmp_path, published, say=said.append).read_text()
+    assert said == ["Published cells: 244 reproduced, 5 explained by another setting, 15 missed."]
+    assert "<title>244 of 264 cells reproduced</title>" in page
+    assert '<a href="#explained">5 explained by another setting</a> · <a href="#misses">15 missed</a>' in page
+    assert page.count('<abbr title="explained by rate/20">†</abbr>') == 5
+    lines = csv.DictReader((tmp_path / "tables" / "shortest_path.csv").read_text().splitlines())
+    verdicts = Counter(line["verdict"] for line in lines if line["method"] == "DBB")
+    assert verdicts == {"explained by rate/20": 5, "missed": 15}
+    sweep = csv.DictReader((tmp_path / "tables" / "explained_shortest_path.csv").read_text().splitlines())
+    assert {line["method"]: bool(line["published_mean"]) for line in sweep} == {"DBB, rate/20": True}
+
+
 def test_no_rows_at_all(published):
     assert "0 of 264 cells reproduced" in page_of(pa.table({name: [] for name in COLUMNS}), published)
 
@@ -70,7 +95,7 @@ def test_the_figure_of_the_text_has_its_settings(rows, published):
     assert sorted({mark.size for mark in chart.panels[0].series[0].marks}) == [1.0, 1.3, 1.6]
 
 
-@pytest.mark.parametrize("name", ["better", "misses", "idea", "pipelines", "text_shortest_path"])
+@pytest.mark.parametrize("name", ["better", "explained", "misses", "idea", "pipelines", "text_shortest_path"])
 def test_no_board_takes_a_place_of_the_papers_sections(row, published, name):
     (board,) = paper_boards(pa.Table.from_pylist([row(plan=name, problem=name)]), published)
     assert board.name.startswith(f"{name}-")

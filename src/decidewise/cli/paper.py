@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from decidewise.cli.plans import PlanCommands
-from decidewise.paper import CONTESTS, PLANS, PUBLISHED, TABLES
+from decidewise.paper import CONTESTS, EXPLAINED, PLANS, PUBLISHED, TABLES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,10 +21,10 @@ def find_plans(names: Sequence[str]) -> list[Path]:
 
 
 def write_report(table: pa.Table, out: Path, published: Path | None) -> Path:
-    """Write the paper's report, by default with the paper's published numbers."""
+    """Write the paper's report, by default with the paper's published numbers, and say how many are reproduced."""
     from decidewise.paper.report import write_report  # noqa: PLC0415
 
-    return write_report(table, out, published or PUBLISHED)
+    return write_report(table, out, published or PUBLISHED, say=typer.echo)
 
 
-paper_commands = PlanCommands("paper", find_plans, write_report, also=CONTESTS).as_group()
+paper_commands = PlanCommands("paper", find_plans, write_report, also=(EXPLAINED, *CONTESTS)).as_group()

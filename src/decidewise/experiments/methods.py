@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
@@ -36,6 +36,10 @@ class Sweep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sweep: Annotated[tuple[float, ...], msgspec.Meta(min_length=1)]
 
 
+#: One learning rate for all numbers of samples, or one for each.
+Rate: TypeAlias = float | tuple[float, ...]
+
+
 class Method(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One column of a table.
 
@@ -54,8 +58,8 @@ class Method(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         distinguishes it from other methods of the same name.
     parameters : dict
         Parameters of the loss or the model. A value may be a sweep: `{ sweep = [0.1, 1.0] }`.
-    learning_rate : float or Sweep, optional
-        Adam's learning rate, in place of the problem's.
+    learning_rate : float, tuple of float or Sweep, optional
+        Adam's learning rate, in place of the problem's and of the same forms.
     """
 
     name: str
@@ -63,7 +67,7 @@ class Method(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: str = ""
     mode: str = "adam"
     parameters: dict[str, Any] = {}
-    learning_rate: float | Sweep | None = None
+    learning_rate: Rate | Sweep | None = None
 
     def __post_init__(self) -> None:
         check_text(self.name, "name")
@@ -79,8 +83,7 @@ class Method(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.learning_rate is not None:
             if not self.has_rate:
                 raise InputError('learning_rate is for losses with mode = "adam"; a model has it among its parameters.')
-            for rate in rates_in(self.learning_rate):
-                as_positive(rate, name="learning_rate")
+            check_rates(self.learning_rate)
         for name, values in self._swept_parameters.items():
             if not (isinstance(values, list) and values):
                 raise InputError(f"the sweep of {name} must be a list of at least one value; got {values!r}.")
@@ -151,6 +154,12 @@ class Method(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return as_loss(self.loss, **self.parameters)
 
 
-def rates_in(rate: float | Sweep | None) -> tuple[float | None, ...]:
-    """Return the learning rates of a sweep; a tuple of one for a single rate or None."""
+def rates_in(rate: Rate | Sweep | None) -> tuple[Rate | None, ...]:
+    """Return the learning rates of a sweep; a tuple of one for anything else."""
     return rate.sweep if isinstance(rate, Sweep) else (rate,)
+
+
+def check_rates(rate: Rate | Sweep) -> None:
+    """Raise unless every learning rate is positive."""
+    for each in rate.sweep if isinstance(rate, Sweep) else rate if isinstance(rate, tuple) else (rate,):
+        as_positive(each, name="learning_rate")

@@ -37,9 +37,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from decidewise.checks import as_positive
 from decidewise.errors import InputError
-from decidewise.experiments.methods import Method, Sweep, check_text, rates_in
+from decidewise.experiments.methods import Method, Rate, Sweep, check_rates, check_text
 from decidewise.runtime.files import read_toml
 from decidewise.runtime.importable import check_name
 
@@ -91,7 +90,7 @@ class PlannedProblem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     test_samples: Count
     methods: tuple[Method, ...] = ()
     degrees: Counts | None = None
-    learning_rate: float | tuple[float, ...] | Sweep | None = None
+    learning_rate: Rate | Sweep | None = None
     seed: Annotated[int, msgspec.Meta(ge=0, le=_MAX_INTEGER)] = 42
     options: dict[str, Any] = {}
     parameters: dict[str, Any] = {}
@@ -113,8 +112,8 @@ class PlannedProblem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         rate = self.learning_rate if method.learning_rate is None else method.learning_rate
         if isinstance(rate, tuple):
             return rate[self.samples.index(samples)]
-        (single,) = rates_in(rate)  # sweeps are expanded by now
-        return single
+        assert not isinstance(rate, Sweep)  # sweeps are expanded by now
+        return rate
 
     def _expand_sweeps(self) -> None:
         methods = tuple(
@@ -132,15 +131,14 @@ class PlannedProblem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         msgspec.structs.force_setattr(self, "methods", expanded)
 
     def _check_rates(self) -> None:
-        rates = self.learning_rate if isinstance(self.learning_rate, tuple) else (self.learning_rate,)
-        for rate in rates:
-            if rate is not None:
-                as_positive(rate, name="learning_rate")
-        if isinstance(self.learning_rate, tuple) and len(rates) != len(self.samples):
-            raise InputError(
-                f"learning_rate has {len(rates)} entries and samples {len(self.samples)}; give one rate per number of "
-                "samples, or a single rate for all."
-            )
+        if self.learning_rate is not None:
+            check_rates(self.learning_rate)
+        for rates in (self.learning_rate, *(method.learning_rate for method in self.methods)):
+            if isinstance(rates, tuple) and len(rates) != len(self.samples):
+                raise InputError(
+                    f"learning_rate has {len(rates)} entries and samples {len(self.samples)}; give one rate per number "
+                    "of samples, or a single rate for all."
+                )
         without = [method.name for method in self.methods if method.has_rate and method.learning_rate is None]
         if without and self.learning_rate is None:
             raise InputError(f"learning_rate is missing; {without[0]} is trained by Adam and needs one.")

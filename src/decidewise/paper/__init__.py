@@ -1,7 +1,8 @@
 """The paper: its plans, its published numbers, and how our results compare with them.
 
 - `plans/`: the plans of `decidewise paper run`; `published/`: the numbers of the paper's tables
-- `verdicts`, `misses`: which published cells are reproduced, and what is known about the others
+- `verdicts`, `misses`: which published cells are reproduced, which another setting explains, and what is known about
+  the others
 - `contest`: our models against the best published method of each row
 - `illustrations`: the paper's drawings
 - `text_figure`: the figure in the paper's text
@@ -19,6 +20,8 @@ PUBLISHED = Path(__file__).parent / "published"
 TABLES = ("shortest_path", "knapsack", "portfolio")
 #: The plans that repeat no published cells; each of their rows is compared with its best published method.
 CONTESTS = ("better", "travelling_salesman")
+#: The plan that tries other settings on cells that are missed.
+EXPLAINED = "explained"
 #: The titles of the problems, in the order of the paper.
 TITLES = {
     "shortest_path": "Shortest path",

@@ -5,27 +5,37 @@ Tables, figures and the page are those of `decidewise.report`; this adds section
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 from markupsafe import Markup
 
-from decidewise.paper import CONTESTS, METHODS, TITLES
+from decidewise.paper import CONTESTS, EXPLAINED, METHODS, TITLES
 from decidewise.paper.contest import Contest, contest_chart, is_contest
 from decidewise.paper.contest_tables import contest_to_csv, contest_to_latex, contest_to_markdown
 from decidewise.paper.illustrations import ILLUSTRATIONS
 from decidewise.paper.misses import group_misses
 from decidewise.paper.text_figure import text_figure
-from decidewise.paper.verdicts import MARKS, OUTCOMES, PAPER_TRIALS, PROTOCOL, count, judge, order, with_verdicts
+from decidewise.paper.verdicts import (
+    MARKS,
+    PAPER_TRIALS,
+    PROTOCOL,
+    Judgement,
+    count,
+    groups,
+    judge,
+    order,
+    with_verdicts,
+)
 from decidewise.report.chart import Chart, Matrix
 from decidewise.report.chart_builders import charts_of
 from decidewise.report.matplotlib_charts import render
 from decidewise.report.page import inline_svg
 from decidewise.report.read_results import compare_with, read_boards, read_published
-from decidewise.report.results import Board, Column, Conventions
+from decidewise.report.results import Board, Column, Conventions, Setting
 from decidewise.report.sections import (
     Report,
     Section,
@@ -37,16 +47,18 @@ from decidewise.report.sections import (
 )
 from decidewise.report.write import write_files
 
+#: Boards with the judgements on their published cells.
+_Judged: TypeAlias = Sequence[tuple[Board, Mapping[tuple[Setting, str], Judgement]]]
 CONVENTIONS = Conventions(
     titles=TITLES,
     methods=METHODS,
     reserved=(
-        Contest.name, "misses", "idea", "text_shortest_path", *(drawing.name for drawing in ILLUSTRATIONS),
+        Contest.name, EXPLAINED, "misses", "idea", "text_shortest_path", *(drawing.name for drawing in ILLUSTRATIONS),
     ),
 )  # fmt: skip
 
 
-def write_report(table: pa.Table, out: Path, published: Path) -> Path:
+def write_report(table: pa.Table, out: Path, published: Path, *, say: Callable[[str], object] = lambda _: None) -> Path:
     """Write the report of the paper's rows, as `decidewise.report.write_report` does, and return the page's path.
 
     Parameters
@@ -57,34 +69,56 @@ def write_report(table: pa.Table, out: Path, published: Path) -> Path:
         A folder, created if it does not exist.
     published : Path
         The folder of the paper's numbers.
+    say : callable, optional
+        Called with the verdicts in one line, if there are any.
     """
     out.mkdir(parents=True, exist_ok=True)  # first, so that a bad path fails before the work starts
-    return write_files(paper_report(table, paper_boards(table, published)), out)
+    report = paper_report(table, paper_boards(table, published))
+    if report.shares:
+        say(f"Published cells: {', '.join(f'{share.n} {share.label}' for share in report.shares if share.n)}.")
+    return write_files(report, out)
 
 
 def paper_boards(table: pa.Table, folder: Path) -> list[Board]:
-    """Sort rows into boards: boards of the paper's tables get verdicts, boards of contests get published numbers."""
+    """Sort rows into boards: boards of the paper's tables get verdicts, those of other plans published numbers."""
     published = read_published(folder)
     tables = {problem: numbers for problem, numbers in published.items() if problem not in CONTESTS}
+    found = read_boards(table, tables, CONVENTIONS)
     boards = []
-    for board in read_boards(table, tables, CONVENTIONS):
+    for board in found:
+        numbers = published.get(board.problem, {})
         if board.plan in CONTESTS:
-            boards.append(compare_with(board, published.get(board.problem, {})))
+            boards.append(compare_with(board, numbers))
+        elif board.plan == EXPLAINED:
+            theirs = {
+                (at, column.method): cell
+                for column in board.columns
+                for (at, method), cell in numbers.items()
+                if method == column.method.partition(", ")[0]
+            }
+            boards.append(compare_with(board, theirs))
         else:
-            boards.append(with_verdicts(board))
+            boards.append(with_verdicts(board, _tried(found, board)))
     return boards
+
+
+def _tried(boards: Sequence[Board], board: Board) -> Board | None:
+    """Return the board of the same problem under other settings."""
+    return next((other for other in boards if (other.plan, other.problem) == (EXPLAINED, board.problem)), None)
 
 
 def paper_report(table: pa.Table, boards: Sequence[Board]) -> Report:
     """Return the report with all its sections."""
     repeated = [board for board in boards if not is_contest(board)]
     contest = Contest.among(boards)
-    counts = count(judgement for board in repeated for judgement in judge(board).values())
+    cells = [(board, judge(board, _tried(boards, board))) for board in repeated if board.plan != EXPLAINED]
+    counts = count(judgement for _, judgements in cells for judgement in judgements.values())
     judged = sum(counts.values())
     sections = [
         *(board_section(board, paper_charts(board)) for board in repeated),
         *_contest_sections(contest),
-        *_miss_sections(repeated),
+        *_explained_sections(boards, cells),
+        *_miss_sections(cells),
         *failures_section(boards),
         _idea_section(),
     ]
@@ -96,6 +130,7 @@ def paper_report(table: pa.Table, boards: Sequence[Board]) -> Report:
         title, headline = "Benchmark", f"{table.num_rows:,} trials"
     shares = [
         Share("reproduced", counts["reproduced"], "good"),
+        Share("explained by another setting", counts["explained"], "other", EXPLAINED),
         Share("missed", counts["missed"], "bad", "misses"),
         Share("failed", counts["failed"], "failed", "failures"),
         Share("not run", counts["not run"], "blank"),
@@ -105,7 +140,7 @@ def paper_report(table: pa.Table, boards: Sequence[Board]) -> Report:
         headline,
         sections,
         facts=_facts(table, boards),
-        summary=_summary(repeated) if judged else Markup(),
+        summary=_summary(cells) if judged else Markup(),
         shares=shares if judged else (),
         methods=METHODS,
     )
@@ -123,9 +158,9 @@ def _render(template: str, **context: Any) -> Markup:
     return render_template(template, package="decidewise.paper", **context)
 
 
-def _summary(boards: Sequence[Board]) -> Markup:
-    tables = [(board, count(judge(board).values()), order(board)) for board in boards if board.published]
-    return _render("summary.html.j2", outcomes=OUTCOMES, tables=tables)
+def _summary(cells: _Judged) -> Markup:
+    tables = [(board, count(judged.values()), order(board)) for board, judged in cells if judged]
+    return _render("summary.html.j2", outcomes=MARKS, tables=tables)
 
 
 def _contest_sections(contest: Contest) -> list[Section]:
@@ -149,8 +184,15 @@ def _contest_sections(contest: Contest) -> list[Section]:
     ]
 
 
-def _miss_sections(boards: Sequence[Board]) -> list[Section]:
-    misses = group_misses((board, judge(board).values()) for board in boards)
+def _explained_sections(boards: Sequence[Board], cells: _Judged) -> list[Section]:
+    tried = [(board, group) for board, _ in cells for group in groups(board, _tried(boards, board))]
+    explained = [(board, cell) for board, judged in cells for cell in judged.values() if cell.outcome == "explained"]
+    body = _render("explained.html.j2", tried=tried, explained=explained)
+    return [Section(EXPLAINED, "What another setting explains", label="Explained", body=body)] if tried else []
+
+
+def _miss_sections(cells: _Judged) -> list[Section]:
+    misses = group_misses((board, judged.values()) for board, judged in cells)
     body = _render("misses.html.j2", misses=misses)
     return [Section("misses", "What was not reproduced", label="Misses", body=body)] if misses else []
 
@@ -181,7 +223,7 @@ def _facts(table: pa.Table, boards: Sequence[Board]) -> dict[str, str]:
 def _total_seconds(boards: Sequence[Board]) -> tuple[float, float]:
     """Return our total seconds and the published ones, for `PAPER_TRIALS` trials of each cell that has both."""
     ours = theirs = 0.0
-    for board in boards:
+    for board in (board for board in boards if board.plan != EXPLAINED):
         for (setting, method), published in board.published.items():
             cell = board.cells.get((setting, Column(method, PROTOCOL)))
             if cell and cell.seconds.mean >= 0 and published.seconds.mean >= 0:

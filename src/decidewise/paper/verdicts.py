@@ -1,6 +1,6 @@
-"""The rule by which a published cell counts as reproduced.
+"""The rules by which a published cell counts as reproduced, or as explained by another setting.
 
-It compares our mean under the paper's protocol with the published mean:
+The first compares our mean under the paper's protocol with the published mean:
 
 - in general they may differ by `2 * sqrt(s_ours² / n_ours + s_paper² / 20) + 0.25` points, where `s` is the standard
   deviation over trials and `n_ours` the number of trials in our rows;
@@ -9,21 +9,29 @@ It compares our mean under the paper's protocol with the published mean:
   because the order concerns both. As long as one of the two has not been run, only the difference counts.
 
 The report shows each miss with its difference.
+
+The second looks at the misses alone. Other settings, such as a twentieth of the learning rate, are tried by the plan
+`explained`. A setting is chosen for a *group*, all degrees of one method on one problem with one number of samples, as
+the paper states its rates, and never for a single cell:
+
+- the setting of a group is the one that brings most of its cells within the tolerance above, in at least as many trials
+  as under the paper's setting; of several it is the one that the plan lists first;
+- it explains the group if these are more cells than under the paper's setting, and more than half of the group;
+- then the missed cells that it brings within the tolerance are explained. They are still not reproduced.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import nan, sqrt
 from typing import Literal
 
 from decidewise.report.results import DEFAULT_MODE, Board, Column, Setting, Summary, Trials, Verdict
 
-Outcome = Literal["reproduced", "missed", "failed", "not run"]
-OUTCOMES: tuple[Outcome, ...] = ("reproduced", "missed", "failed", "not run")
-MARKS: dict[Outcome, str] = {"reproduced": "✓", "missed": "✗", "failed": "!", "not run": "–"}
+Outcome = Literal["reproduced", "explained", "missed", "failed", "not run"]
+MARKS: dict[Outcome, str] = {"reproduced": "✓", "explained": "†", "missed": "✗", "failed": "!", "not run": "–"}
 #: The mode that follows the paper's protocol.
 PROTOCOL = DEFAULT_MODE
 
@@ -40,7 +48,10 @@ _ROUNDING = 1e-9  # published means have two decimals; in binary their differenc
 
 @dataclass(frozen=True)
 class Judgement:
-    """One published cell and ours; `difference` is ours minus published, None if ours has no finished trial."""
+    """One published cell and ours; `difference` is ours minus published, None if ours has no finished trial.
+
+    If the cell is explained, `other` is the setting that explains it and `under_other` its trials.
+    """
 
     setting: Setting
     method: str
@@ -50,6 +61,36 @@ class Judgement:
     difference: float | None = None
     tolerance: float | None = None
     wrong_order: bool = False
+    other: str = ""
+    under_other: Trials | None = None
+
+
+@dataclass(frozen=True)
+class Group:
+    """The cells of one method with one number of samples, and the other settings tried for them.
+
+    `met` has, by setting in the order of the plan, our trials of those cells that it brings within the tolerance.
+    """
+
+    method: str
+    samples: int
+    cells: Sequence[Judgement]
+    met: Mapping[str, Mapping[Setting, Trials]]
+
+    @property
+    def n_reproduced(self) -> int:
+        """The number of cells that the paper's setting brings within the tolerance."""
+        return sum(cell.outcome == "reproduced" for cell in self.cells)
+
+    @property
+    def setting(self) -> str:
+        """The setting that meets most cells, the first of several."""
+        return max(self.met, key=lambda setting: len(self.met[setting]))
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether this setting meets more cells than the paper's, and more than half."""
+        return len(self.met[self.setting]) > max(self.n_reproduced, len(self.cells) / 2)
 
 
 @dataclass(frozen=True)
@@ -75,22 +116,53 @@ def tolerance(problem: str, ours: Summary, n_trials: int, published: Summary) ->
     return 2 * sqrt(ours.std**2 / n_trials + published.std**2 / PAPER_TRIALS) + 0.25
 
 
-def judge(board: Board) -> dict[tuple[Setting, str], Judgement]:
-    """Judge every published cell of a board."""
-    return {(setting, method): _judge(board, setting, method) for setting, method in board.published}
+def judge(board: Board, tried: Board | None = None) -> dict[tuple[Setting, str], Judgement]:
+    """Judge every published cell of a board.
+
+    Parameters
+    ----------
+    tried : Board, optional
+        The same problem under other settings. A column is named after the method and the setting: "DBB, rate/20".
+    """
+    judged = {(setting, method): _judge(board, setting, method) for setting, method in board.published}
+    for group in groups(board, tried):
+        met = group.met[group.setting] if group.is_explained else {}
+        for cell in group.cells:
+            if cell.setting in met and cell.outcome == "missed" and not cell.wrong_order:
+                judged[cell.setting, cell.method] = replace(
+                    cell, outcome="explained", other=group.setting, under_other=met[cell.setting]
+                )
+    return judged
 
 
-def with_verdicts(board: Board) -> Board:
-    """Return the board with a verdict on every published cell, which tables and figures show."""
-    tones: dict[Outcome, Literal["good", "bad"]] = {"reproduced": "good", "missed": "bad"}
+def groups(board: Board, tried: Board | None) -> list[Group]:
+    """Return the groups of cells for which settings were tried and some cell is missed; `tried` as in `judge`."""
+    settings: dict[str, list[str]] = {}
+    for column in tried.columns if tried else ():
+        method, _, setting = column.method.partition(", ")
+        settings.setdefault(method, []).append(setting)
+    cells: dict[tuple[str, int], list[Judgement]] = {}
+    for at, method in board.published:
+        if method in settings:
+            cells.setdefault((method, at.samples), []).append(_judge(board, at, method))
+    return [
+        Group(method, samples, group, {setting: _met(tried, group, setting) for setting in settings[method]})
+        for (method, samples), group in sorted(cells.items())
+        if tried and any(cell.outcome == "missed" for cell in group)
+    ]
+
+
+def with_verdicts(board: Board, tried: Board | None = None) -> Board:
+    """Return the board with a verdict on every published cell, which tables and figures show; `tried` as in `judge`."""
+    tones: dict[Outcome, Literal["good", "bad"]] = {"reproduced": "good", "explained": "bad", "missed": "bad"}
     verdicts = {
         key: Verdict(
-            judgement.outcome,
+            f"explained by {judgement.other}" if judgement.other else judgement.outcome,
             MARKS[judgement.outcome],
             tones.get(judgement.outcome, ""),
             nan if judgement.tolerance is None else judgement.tolerance,
         )
-        for key, judgement in judge(board).items()
+        for key, judgement in judge(board, tried).items()
     }
     return replace(board, verdicts=verdicts)
 
@@ -98,7 +170,7 @@ def with_verdicts(board: Board) -> Board:
 def count(judgements: Iterable[Judgement]) -> dict[Outcome, int]:
     """Return how many cells have each outcome, zeros included."""
     found = Counter(judgement.outcome for judgement in judgements)
-    return {outcome: found[outcome] for outcome in OUTCOMES}
+    return {outcome: found[outcome] for outcome in MARKS}
 
 
 def order(board: Board) -> Order | None:
@@ -126,6 +198,19 @@ def _judge(board: Board, setting: Setting, method: str) -> Judgement:
     )
     outcome: Outcome = "reproduced" if abs(difference) <= within and not wrong_order else "missed"
     return Judgement(setting, method, published, ours, outcome, difference, within, wrong_order)
+
+
+def _met(tried: Board, cells: Iterable[Judgement], setting: str) -> dict[Setting, Trials]:
+    """Return our trials under another setting, of those cells that it brings within the tolerance."""
+    met = {}
+    for cell in cells:
+        ours = tried.cells.get((cell.setting, Column(f"{cell.method}, {setting}", PROTOCOL)))
+        n_paper = len(cell.ours.trials) if cell.ours else 0
+        if ours and len(ours.trials) >= max(n_paper, 1):  # with fewer trials the tolerance would be wider
+            within = tolerance(tried.problem, ours.regret, len(ours.trials), cell.published)
+            if abs(ours.regret.mean - cell.published.mean) <= within:
+                met[cell.setting] = ours
+    return met
 
 
 def _gap(board: Board, setting: Setting) -> float:

@@ -24,7 +24,7 @@ from decidewise.report.tables import Table, TableEntry, TableRow
 _LATEX = {"✓": r"$\checkmark$", "✗": r"$\times$", "–": "--", "−": "$-$", "±": r"$\pm$", "×": r"$\times$"}
 _LATEX |= {character: f"\\{character}" for character in "&%$#_{}"} | {"\\": r"\textbackslash{}"}
 _LATEX |= {"^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}"}
-_LATEX |= {"|": r"\textbar{}"}
+_LATEX |= {"|": r"\textbar{}", "†": r"$\dagger$"}
 _CSV_COLUMNS = (
     "degree", "samples", "method", "mode", "trials", "failed", "regret_mean", "regret_std", "floor",
     "published_mean", "published_std", "difference", "tolerance", "verdict", "seconds_mean", "seconds_std",

@@ -52,7 +52,7 @@ class Share(NamedTuple):
 
     label: str
     n: int
-    tone: Literal["good", "bad", "failed", "blank"]
+    tone: Literal["good", "other", "bad", "failed", "blank"]
     section: str = ""
 
 
