@@ -75,7 +75,7 @@ class ConicRegion:
         in its place; and a linear row is as large as its largest terms, too.
         """
         slacks, terms = self.b - points @ self._columns[0], np.abs(points) @ self._columns[1]
-        largest = np.abs(self.b).max(initial=0.0)
+        largest = np.abs(self.b).max(initial=0.0) or 1.0  # a cone alone has no size, and its best point is its apex
         held, first = np.ones(len(points), dtype=bool), 0
         for kind, *arguments in self.cones:
             rows = slice(first, first + n_rows_of(kind, *arguments))
