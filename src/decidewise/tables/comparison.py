@@ -86,7 +86,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class TableVerdict:
     """What a comparison recommends: the headline, the table, the page, the JSON and the command of `fit` all say this.
 
     Attributes
@@ -102,7 +102,7 @@ class Verdict:
     outcome: Literal["better", "unproven", "worse", "same"]
 
     @classmethod
-    def of(cls, challenger: str, baseline: str, saving: Interval) -> Verdict:
+    def of(cls, challenger: str, baseline: str, saving: Interval) -> TableVerdict:
         """Judge by the interval of what the challenger saves."""
         if challenger == baseline:
             return cls(baseline, "same")
@@ -164,9 +164,9 @@ class TableComparison:
     seconds: float
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> TableVerdict:
         """Which model to use, and why."""
-        return Verdict.of(self.challenger, self.baseline, self.saving)
+        return TableVerdict.of(self.challenger, self.baseline, self.saving)
 
     @property
     def chosen(self) -> str:
