@@ -1,5 +1,4 @@
 import io
-import os
 import pickle
 import signal
 import threading
@@ -308,7 +307,7 @@ class Interrupting(ShortestPath):
     def minimize(self, costs):
         self.batches -= 1
         if self.batches == 0:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
             threading.Event().wait(1)
         return super().minimize(costs)
 

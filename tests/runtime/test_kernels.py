@@ -47,6 +47,7 @@ def cached(tmp_path, ending):
     return sorted((tmp_path / "cache").rglob(f"*{ending}"))
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="needs the alarm of POSIX")
 @pytest.mark.parametrize("returns", ["np.array([total]), total", "np.array([total]), np.array([total])", "total"])
 def test_a_signal_inside_a_kernel_is_an_interrupt_not_an_error_of_the_system(returns):
     scope = {"np": np}
