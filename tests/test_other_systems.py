@@ -16,7 +16,7 @@ ROOMS = (
     "data/test_files.py",
     "problems/readers/test_problem_file.py",
 )
-CHOSEN = "test_interrupts or test_files or test_doubts or signal_inside or pipe or memory or fuzz or killed"
+CHOSEN = "test_interrupts or test_files or test_doubts or signal_inside or pipe_is or and_pipes or fuzz or midway"
 
 
 def test_without_posix():

@@ -303,7 +303,7 @@ def test_a_full_disk_at_a_checkpoint(folder, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(whole_files.tempfile, "mkstemp", lambda **_: full())
+    monkeypatch.setattr(whole_files.Path, "write_bytes", full)
     model = WiseRegressor()
     with pytest.raises(OSError, match=r"the checkpoint could not be written \(No space left on device\)") as raised:
         model.fit_files(folder, **COLUMNS, checkpoint=tmp_path / "c.npz", checkpoint_every=0.0)
