@@ -176,6 +176,49 @@ def test_a_mixed_program_that_the_presolve_of_highs_1_14_gets_wrong():
     np.testing.assert_allclose(problem.solve([3.0, 0.5]), [4, 2])
 
 
+#: A model of the shape of `bound_implied` among the tests of HiGHS: for each column its rows, whose entries are 1
+#: or -1 unless `*` names another; the columns in `COUNTS` are continuous up to 16, all others 0 or 1.
+CHAINS = """
+14:10 16:-10,596 17:-10,960*100 40:26 41:-26 43:-26,960*100 44:-27,28 46:-28,578 173:-109 189:120 191:-120,651
+192:-120,960*100 260:-161,960*25 267:166 269:-166,538 270:-166,960*25 325:-203 331:208 333:-208,558
+334:-208,960*100 358:537 365:226 368:-226,960*25 369:-226,960*100 383:611 390:-239,836 414:256
+417:-256,589,960*100 418:258 420:-258,589 421:-258,591,960*25 441:536,960*25 446:274 448:-274,673
+449:-274,563,960*100 522:-323,837 530:330 531:-330 532:-330 536:334 538:-334,591 539:-334,960*100 572:-355,356
+573:-356 575:-356,960*100 584:364 586:-364,538 587:-364,960*25 609:380 610:-380 611:-380 685:-427,428 686:-428
+687:-428,576 728:647,960*25 732:-455,456 733:-456 734:-456,599 774:484 777:-484,960*25 778:-484,960*100
+782:-487,488 783:-488 785:-488,960*100 804:-501,502 805:-502 806:-502,598 813:-507 817:-509,510 819:-510,576
+909:109,-533 956:203,-533 1068:427,-533 1082:455,-533 1108:507,-533 1109:509,-533 1121:533 1123:598 1127:-536
+1128:536,-537 1129:203,-537 1132:-538 1174:-558,611 1175:239,-558 1176:558 1184:-563,673 1188:596 1217:161,-576
+1219:109,-576 1234:-578 1262:-589 1266:-591 1269:-593 1270:323,-593 1275:-596 1276:-596 1279:-598 1280:-598
+1281:-599 1282:355,-599 1283:-599 1309:-611,647 1310:27,-611 1362:599,-635 1363:487,-635 1364:635 1389:-647
+1396:563,-651 1440:455 1458:501 1473:593,-673 1506:507
+"""
+COUNTS = (1121, 1123, 1128, 1174, 1176, 1184, 1188, 1269, 1275, 1279, 1281, 1309, 1362, 1364, 1396, 1473)
+
+
+def test_a_feasible_program_that_the_presolve_of_highs_1_14_calls_infeasible():
+    columns = dict(text.split(":") for text in CHAINS.split())
+    entries = [[(*entry.split("*"), "1")[:2] for entry in text.split(",")] for text in columns.values()]
+    names = sorted({row.strip("-") for column in entries for row, _ in column}, key=int)
+    A = np.zeros((len(names) + 17, len(columns)))  # rows without entries make it fail
+    for place, column in enumerate(entries):
+        for row, factor in column:
+            A[names.index(row.strip("-")), place] = float(factor) * (-1 if row.startswith("-") else 1)
+    capacity, sides = (
+        names.index("960"),
+        np.array([name in ("836", "837") for name in names] + [False] * 17, dtype=float),
+    )
+    is_count = np.array([int(name) in COUNTS for name in columns])
+    equal = np.arange(len(A)) != capacity
+    problem = LinearProgram(
+        A[[capacity]], [650.0], A[equal], sides[equal], upper=np.where(is_count, 16.0, 1.0), integrality=~is_count
+    )
+    costs = np.vstack([np.zeros(len(columns)), np.random.default_rng(0).normal(size=(2, len(columns)))])
+    decisions = problem.solve(costs)
+    np.testing.assert_allclose(decisions @ A[equal].T, np.tile(sides[equal], (3, 1)), atol=1e-9)
+    assert (decisions @ A[capacity] <= 650 + 1e-9).all()
+
+
 @pytest.mark.parametrize(
     ("arguments", "costs", "best"),
     [
