@@ -170,11 +170,10 @@ def test_any_learner_takes_features_per_item(table, learner):
         assert np.median(prediction / costs) == pytest.approx(1, abs=0.5)
 
 
-@pytest.mark.parametrize("lifted", [False, True])
-def test_every_candidate_takes_features_per_item(table, lifted):
+def test_every_candidate_takes_features_per_item(table):
     X, costs, _ = table
     X, costs = np.tile(X, (2, 1, 1)), np.tile(costs, (2, 1))  # 480 rows of items: enough for trees
-    menu = default_candidates(X, costs, lifted=lifted)
+    menu = default_candidates(X, costs)
     assert {"trees", "least squares + trees"} <= set(menu)
     for name, candidate in menu.items():
         assert np.isfinite(candidate.fit(X, costs).predict(X)).all(), name

@@ -312,7 +312,7 @@ def test_one_row_of_many_is_small_in_another_process():
     rows.solve(np.ones((500, 30)))
     one = rows.take([7])
     assert 20 * len(pickle.dumps(one)) < len(pickle.dumps(rows))
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(one)).solve(-np.ones(30)), one.solve(-np.ones(30)))
+    np.testing.assert_array_equal(pickled(one).solve(-np.ones(30)), one.solve(-np.ones(30)))
 
 
 def test_a_row_that_fails_is_named_and_does_not_lose_the_others():

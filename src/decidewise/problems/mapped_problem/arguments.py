@@ -206,6 +206,7 @@ class PlaceNames:
     sides: SideNames
 
     def __call__(self, place: int) -> str:
+        """Return the name, and what it is the name of."""
         if place < len(self.variables):
             return f"variable {self.variables[place]!r}"
         place -= len(self.variables)
