@@ -126,3 +126,5 @@ def test_with_many_more_features_than_rows_what_fits_any_costs_needs_a_ridge_and
     assert menu.notes["log links"].startswith("with a ridge only: 1,000 features fit the costs of 400 rows")
     assert menu.notes["trees"].startswith("left out: each split would search 21,000 columns")
     assert {"gamma", "trees"} <= set(default_candidates(np.ones((400, 150)), np.ones((400, 21))))
+    every = default_candidates(np.ones((400, 1_000)), np.ones((400, 21)), every=True)
+    assert {"gamma", "directions gamma", "wise iterated", "trees"} <= set(every)

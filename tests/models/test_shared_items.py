@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from decidewise.measure import transform
-from decidewise.models import GeneralizedLinear, WiseRegressor
+from decidewise.models import GeneralizedLinear, WiseRegressor, default_candidates
 from decidewise.models.linear import blocks as row_blocks
 from decidewise.testing import check_model
 
@@ -168,6 +168,15 @@ def test_any_learner_takes_features_per_item(table, learner):
     for options in ({"lifted": True}, {"scale": "iterated"}, {"scale": Ridge()}):
         prediction = WiseRegressor(learner, **options).fit(X, costs).predict(X)
         assert np.median(prediction / costs) == pytest.approx(1, abs=0.5)
+
+
+def test_every_candidate_takes_features_per_item(table):
+    X, costs, _ = table
+    X, costs = np.tile(X, (2, 1, 1)), np.tile(costs, (2, 1))  # 480 rows of items: enough for trees
+    menu = default_candidates(X, costs)
+    assert {"trees", "least squares + trees"} <= set(menu)
+    for name, candidate in menu.items():
+        assert np.isfinite(candidate.fit(X, costs).predict(X)).all(), name
 
 
 def test_a_shared_model_predicts_any_number_of_items_and_one_with_parts_per_item_does_not(table):

@@ -4,9 +4,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from lightgbm import LGBMRegressor
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegressor, RandomForestRegressor
-from sklearn.linear_model import Lasso, LinearRegression, QuantileRegressor, Ridge
+from sklearn.linear_model import Lasso, LinearRegression, QuantileRegressor, Ridge, SGDRegressor
 from sklearn.model_selection import GridSearchCV
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.neighbors import KNeighborsRegressor
@@ -97,6 +99,18 @@ def test_any_regressor_fits_and_predicts_in_shape(table, learner, n_costs):
     model = WiseRegressor(learner, lifted=True).fit(X, costs[:, :n_costs], sample_weight=np.ones(len(X)))
     assert model.predict(X[:4]).shape == (4, n_costs)
     assert model.n_features_in_ == 3
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [LGBMRegressor(n_estimators=2, verbosity=-1), make_pipeline(StandardScaler(), SGDRegressor(random_state=0))],
+    ids=["LGBMRegressor", "pipeline"],
+)
+def test_metadata_routing_changes_no_fit(table, learner):
+    X, costs = table
+    plain = WiseRegressor(learner).fit(X, costs).predict(X)
+    with config_context(enable_metadata_routing=True):
+        np.testing.assert_array_equal(WiseRegressor(learner).fit(X, costs).predict(X), plain)
 
 
 def test_weights_reach_a_learner_of_one_output_inside_a_pipeline(table):

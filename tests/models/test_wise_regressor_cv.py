@@ -360,6 +360,7 @@ class TestFailures:
         assert model.cv_results_["status"][1] == "failed"
         assert model.predict(train.X[:1]).shape == (1, 40)
         assert f"{type(error).__name__}" in capsys.readouterr().out
+        assert not model.cv_results_["note"][1].endswith(": ")
         with pytest.raises(ValueError, match=f"(?s)none of the 1 candidates.*'bad': .*{type(error).__name__}"):
             WiseRegressorCV(train.problem, {"bad": bad}).fit(train.X, train.costs)
 

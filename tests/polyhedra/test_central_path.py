@@ -92,7 +92,7 @@ def test_duals_certify_every_row_and_values_are_those_of_clarabel(name):
     solver.keep_going = name == "small"  # of which Clarabel's points may break the radius by 1e-10, a thousandth
     by_clarabel = solver.minimize(units)
     answered = ~np.isnan(by_clarabel).any(axis=1)
-    assert answered.all() or name == "small"
+    assert answered.all() or (name == "small" and answered.any())
     assert_allclose(values[answered], (units * by_clarabel).sum(axis=1)[answered], atol=3e-9 * max(1, size))
     if name == "small":  # Clarabel stops at a gap of 1e-10, a thousandth of these values
         assert_allclose(values, -1e-7, rtol=1e-8)

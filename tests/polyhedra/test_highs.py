@@ -47,6 +47,20 @@ def test_ties_depend_neither_on_other_rows_nor_on_scale():
     np.testing.assert_allclose(relaxed_vertices(region, 1e4 * costs[::-1])[::-1], together, atol=1e-12)
 
 
+def test_what_proves_answers_is_kept_for_one_block_only(monkeypatch):
+    checked = []
+
+    def unproved(self, units, values, proofs, program):
+        checked.append(len(proofs))
+        return np.zeros(len(units), dtype=bool)
+
+    monkeypatch.setattr(vertices.VertexWalks, "fits", staticmethod(lambda program, most_rows=0: False))
+    monkeypatch.setattr(vertices.Vertices, "unproved", unproved)
+    relaxed_vertices(polyhedron(), np.random.default_rng(4).normal(size=(200, 8)))
+    assert sum(checked) == 200
+    assert max(checked) == one_by_one._BLOCK
+
+
 def test_ties_along_a_variable_without_bounds_do_not_depend_on_other_rows():
     """Levels of a reservoir, releases, and what the last level is worth: without a cost, any number up to the worth."""
     rng, T = np.random.default_rng(1), 16

@@ -102,5 +102,6 @@ def test_bad_arguments(change, message):
 def test_a_level_that_rounding_took_beyond_an_end_is_at_that_end():
     beyond = Storage(3, power=1.0, energy=2.0, initial=[-4.4e-16, 2 + 4.4e-16])
     np.testing.assert_array_equal(beyond.initial, [0, 2])
+    np.testing.assert_array_equal(Storage(3, power=1.0, energy=[2.0, 3.0], initial=-1e-16).initial, [0, 0])
     with pytest.raises(ValueError, match="initial must be a number"):
         Storage(3, power=1.0, energy=2.0, initial=-1e-6)

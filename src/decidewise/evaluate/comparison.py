@@ -156,9 +156,11 @@ class Comparison(Sequence[ComparisonRow]):
     def _table(self, heading: str, values: list[tuple[str, str]]) -> str:
         cells = [("model", heading, f"minus {self.baseline}" if len(self) > 1 else "")]
         cells += [(str(row.name), *pair) for row, pair in zip(self, values, strict=True)]
+        failures = {str(name): reason for name, reason in self.failures.items()}
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        widths[0] = max([widths[0], *map(len, failures)])
         lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
-        lines += [f"{name.ljust(widths[0])}  failed: {reason}" for name, reason in self.failures.items()]
+        lines += [f"{name.ljust(widths[0])}  failed: {reason}" for name, reason in failures.items()]
         blocks = f" in blocks of {self.block_length}" if self.block_length > 1 else ""
         footnote = f"{100 * self.level:g} % {self.method} intervals over {self.n_samples:,} rows{blocks}."
         return "\n".join([*lines, f"{footnote} {self.caution}".rstrip()])

@@ -35,6 +35,9 @@ def save_model(model: Any, path: str | os.PathLike[str], *, summary: Mapping[str
     LightGBM as its own text; to read those, the caller must name their types as trusted. A `WiseRegressorCV` is saved
     as its chosen model, a `DecisionRegressor` without its problem, and all of them without `n_jobs`.
 
+    The file of a linear model that was fitted on fewer rows than features, from 200 features on, holds the weighted
+    training rows, from which `partial_fit` goes on.
+
     Parameters
     ----------
     model : fitted estimator

@@ -38,6 +38,8 @@ _LARGEST_SHARE_BELOW_ZERO = 0.05
 # The time of a log-linear fit grows with the square of the number of features.
 _MAX_QUADRATIC_FEATURES = 200
 _MAX_FEATURES_FOR_SMOOTH = 100
+# Below this, models without a ridge are tried however few the rows are.
+_MANY_FEATURES = 200
 _MIN_ROWS_FOR_SMOOTH = 60
 # Bandwidths with their ridges: the more wiggly the features, the stronger the ridge.
 _SMOOTH = {1.0: (0.03, 0.3), 0.5: (0.3,)}
@@ -172,7 +174,7 @@ class _Size(NamedTuple):
     @property
     def is_wide(self) -> bool:
         """Whether there are many features, and so many that a fit without a ridge passes through all rows."""
-        return self.n_features >= self.n_rows and self.n_features > _MAX_QUADRATIC_FEATURES
+        return self.n_features >= self.n_rows and self.n_features > _MANY_FEATURES and not self.every
 
 
 class _Expansion(NamedTuple):

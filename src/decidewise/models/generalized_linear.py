@@ -103,6 +103,8 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
     n_iter_ : ndarray of int of shape (n_outputs,), or int
         The number of Newton steps for each output, with one pass over the rows each; 1 for least squares.
     converged_ : ndarray of bool of shape (n_outputs,), or bool
+    moments_ : what `partial_fit` goes on from, for least squares
+        Sums over the rows; with fewer rows than features, from 200 features on, the weighted rows themselves.
     n_features_in_ : int
     n_items_in_ : int, if the features are per item
     feature_names_in_ : ndarray of str, if the features have names

@@ -9,7 +9,7 @@ starts anew for every row.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -97,7 +97,7 @@ class Solver:
     _idle: list[OneByOne] = field(default_factory=list, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_idle": []}  # HiGHS stays in its process
+        return {item.name: getattr(self, item.name) for item in fields(self)} | {"_idle": []}  # HiGHS stays here
 
     @cached_property
     def _scale(self) -> Scale:
@@ -121,7 +121,8 @@ class Solver:
             bounds = scale.scaled(bounds, unit)
         if not scale.is_trivial:
             costs = unit_largest(costs) * scale.columns
-        return self._minimize_scaled(costs, bounds) * (scale.columns * unit)
+        points = self._minimize_scaled(costs, bounds)
+        return points if scale.is_trivial and (unit == 1).all() else points * (scale.columns * unit)
 
     def _minimize_scaled(self, costs: FloatArray, bounds: Program | None) -> FloatArray:
         points, rows = np.empty(costs.shape), np.arange(len(costs))
@@ -200,7 +201,7 @@ class _Integers(OneByOne):
 
     def __init__(self, program: Program, units: FloatArray, *, gap: float, **options: Any) -> None:
         self.gap, self.units = gap, units
-        self.whole = np.empty((0, len(units)))  # some points of the rows that need no branching
+        self.whole = np.empty((0, len(units)))  # some points of other rows
         self.settings: dict[str, Any] = {
             "mip_rel_gap": gap,
             "mip_abs_gap": 0.0,
@@ -279,6 +280,7 @@ class _Integers(OneByOne):
         own = terms.sum(axis=1)
         allowed = _UNPROVED * (1.0 + np.abs(terms).sum(axis=1)) + self.gap * np.abs(own)
         if not self.by_row:
-            known = np.vstack([points[~program.violated(values).any(axis=1)], self.whole])[:_MOST_KNOWN]
-            proofs = np.minimum(proofs, (units @ known.T).min(axis=1, initial=np.inf))
+            kept = points[~program.violated(values).any(axis=1)]
+            self.whole = np.vstack([kept, self.whole])[:_MOST_KNOWN]
+            proofs = np.minimum(proofs, (units @ self.whole.T).min(axis=1, initial=np.inf))
         return np.asarray(~(own - proofs <= allowed))

@@ -74,12 +74,14 @@ class OneByOne(ABC):
             block = slice(start, stop)
             for row in start + self.answer(units[block], points[block]):
                 attempt(int(row), self.solve)
-        for row in self.wrong(units, points, proofs, bounds):
-            attempt(row, self.solve_again)
-        for row in self.wrong(units, points, proofs, bounds):
-            if not keep_going:
-                raise SolverError(_WRONG, row=row)
-            points[row] = np.nan
+            again = self.wrong(units, points, proofs, bounds)
+            for row in again:
+                attempt(row, self.solve_again)
+            for row in again and self.wrong(units, points, proofs, bounds):
+                if not keep_going:
+                    raise SolverError(_WRONG, row=row)
+                points[row] = np.nan
+            proofs.clear()  # each is as long as the program has constraints
         return points
 
     def wrong(self, units: FloatArray, points: FloatArray, proofs: dict[int, Any], bounds: Program | None) -> list[int]:

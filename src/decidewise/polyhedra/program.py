@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: How far beyond a bound or a constraint an answer may be, in units of what is added up there, or of 1 if that is more.
 FEASIBLE = 1e-9
+#: How far from a whole number a bound may be at most and mean that number, however large it is.
+_NEARLY_WHOLE = 1e-6
 _SIDES = ("row_lower", "row_upper", "lower", "upper")
 
 
@@ -49,7 +51,7 @@ class Program:
         if self.integrality is not None:
             for name, towards, sign in (("lower", np.ceil, -1.0), ("upper", np.floor, 1.0)):
                 bound = getattr(self, name)
-                near = sign * FEASIBLE * (1.0 + np.where(np.isfinite(bound), np.abs(bound), 0.0))
+                near = sign * np.minimum(FEASIBLE * (1.0 + np.abs(bound)), _NEARLY_WHOLE)
                 object.__setattr__(self, name, np.where(self.integrality, towards(bound + near), bound))
 
     @classmethod

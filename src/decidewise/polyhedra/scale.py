@@ -52,6 +52,8 @@ class Scale:
     @cached_property
     def matrix(self) -> csc_array:
         """The constraints in these units."""
+        if self.is_trivial:
+            return self.program.A
         A = self.program.A.copy()
         A.data = A.data * self.rows[A.indices] * np.repeat(self.columns, np.diff(A.indptr))
         return A
@@ -80,7 +82,9 @@ class Scale:
         return _unit(low.min(axis=-1, initial=np.inf), high.max(axis=-1, initial=0.0), _REGION)[..., np.newaxis]
 
     def scaled(self, program: Program, unit: FloatArray) -> Program:
-        """Return a program in these units."""
+        """Return a program in these units; the program itself if all are 1."""
+        if self.is_trivial and (unit == 1).all():
+            return program
         columns, rows = self.columns * unit, self.rows / unit
         return replace(
             program,

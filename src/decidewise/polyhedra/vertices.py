@@ -200,9 +200,8 @@ class Vertices(OneByOne):
         self.set_bounds(program)
         if self.row_name is not None:
             worst = int(room.argmax())
-            where = f"row {error.row}: " if self.by_row else ""
             warnings.warn(
-                f"{where}no decision keeps all constraints exactly: {self.row_name(worst)} is missed by "
+                f"no decision keeps all constraints exactly: {self.row_name(worst)} is missed by "
                 f"{room[worst]:.0e} of its size, and counts as kept. Write its numbers with more digits.",
                 FeasibilityWarning,
                 stacklevel=2,

@@ -46,10 +46,10 @@ def as_levels(values: Any, *, name: str, at_most: Any) -> Any:
     0.0
     """
     levels, room = np.asarray(values), 1e-12 * np.asarray(at_most)
-    if levels.dtype.kind == "f" and np.shape(at_most) in ((), levels.shape):
+    if levels.dtype.kind == "f" and len({levels.shape, np.shape(at_most)} - {()}) < 2:
         is_near = (levels >= -room) & (levels <= at_most + room)
-        values = np.where(is_near, np.clip(levels, 0.0, at_most), levels)
-        values = values if levels.ndim else float(values)
+        nearest = np.where(is_near, np.clip(levels, 0.0, at_most), levels)
+        values = nearest if nearest.ndim else float(nearest)
     return as_numbers(values, name=name, at_least=0, at_most=at_most)
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from decidewise import WiseRegressor, WiseRegressorCV
 from decidewise.models import TimeFolds
@@ -82,6 +83,8 @@ class TestLags:
         model = WiseRegressorCV(
             TopK(6, 2, sense="min"), [WiseRegressor(), WiseRegressor(exponent=0)], lags=(1, 7), cv=TimeFolds(3)
         )
+        with pytest.raises(ValueError, match="none of the 1 candidates"):
+            clone(model).set_params(candidates={"bad": WiseRegressor(exponent=-1)}).fit(X, walk)
         results = model.fit(X, walk).cv_results_
         assert results["candidate"].tolist()[2:] == ["costs 1 row before", "costs 7 rows before"]
         assert results["status"].tolist() == ["scored", "scored", "baseline", "baseline"]

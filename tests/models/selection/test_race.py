@@ -1,7 +1,6 @@
 """Costly candidates are tried on one fold first, jobs do not change the result, and failures are rows."""
 
 from itertools import count
-from time import sleep
 
 import numpy as np
 import pytest
@@ -253,13 +252,29 @@ class TestDeadline:
         assert model.members_ == ["first"]
         assert set(model.cv_results_["note"][1:]) == {"max_seconds were over"}
 
-    def test_a_candidate_whose_folds_take_too_long_is_stopped(self, data):
+    @pytest.fixture
+    def slow(self, monkeypatch):
+        """Return a candidate each of whose fits takes an hour, on a clock that stands still otherwise."""
+        now = [0.0]
+        for place in ("runtime.batches.perf_counter", "models.selection.race.perf_counter"):
+            monkeypatch.setattr(f"decidewise.{place}", lambda: now[0])
+        for place in ("models.selection.race.time", "models.wise_regressor_cv.time"):
+            monkeypatch.setattr(f"decidewise.{place}", lambda: now[0])
+
         class Slow(DummyRegressor):
             def fit(self, X, y, sample_weight=None):
-                sleep(0.4)
+                now[0] += 3600.0
                 return super().fit(X, y, sample_weight)
 
-        candidates = {"first": DummyRegressor(), "slow": Slow()}
-        model = WiseRegressorCV(data.problem, candidates, max_seconds=1.2).fit(data.X, data.costs)
+        return Slow()
+
+    def test_a_candidate_whose_folds_take_too_long_is_stopped(self, data, slow):
+        candidates = {"first": DummyRegressor(), "slow": slow}
+        model = WiseRegressorCV(data.problem, candidates, max_seconds=3000).fit(data.X, data.costs)
         assert model.cv_results_["note"].tolist() == ["", "stopped, since max_seconds were over"]
         assert model.cv_results_["status"][1] == "not tried"
+
+    def test_a_limit_of_the_caller_ends_the_choice(self, data, slow):
+        candidates = {"first": DummyRegressor(), "slow": slow}
+        with batches.time_limit(3000), pytest.raises(TimeLimitReached):
+            WiseRegressorCV(data.problem, candidates).fit(data.X, data.costs)

@@ -40,6 +40,12 @@ def test_decisions_are_worth_what_highs_says():
 
 def test_what_is_refused():
     model, make, _ = plan()
+    make.attrs["long_name"] = "what is made in an hour"  # a note, which changes nothing
+    assert from_linopy(model).n_costs == 4
+    model.add_sos_constraints(make, sos_type=1, sos_dim="hour")
+    with pytest.raises(ValueError, match="the variable 'make' of the linopy model has sos_dim, sos_type"):
+        from_linopy(model)
+    model, make, _ = plan()
     model.add_objective((make * make).sum(), overwrite=True)
     with pytest.raises(ValueError, match="the linopy model has a quadratic objective"):
         from_linopy(model)

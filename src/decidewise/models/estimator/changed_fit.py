@@ -18,7 +18,7 @@ from decidewise.models.estimator.items import fit_items, predict_items, rows_of
 from decidewise.models.estimator.traits import (
     check_features,
     deviance_power,
-    in_time,
+    fitted,
     multi_output,
     weight_keyword,
 )
@@ -157,19 +157,19 @@ class ChangedFit:
         weights = mean_one(weights)
         if self.sample_weight is not None:
             weights = mean_one(weights * self.sample_weight)
-        keyword, arguments = weight_keyword(self.learner), in_time(self.learner)
+        keyword, by_keyword = weight_keyword(self.learner), {}
         if keyword is not None:
-            arguments[keyword] = weights
+            by_keyword[keyword] = weights
         elif weights.min() < weights.max():
             X = X if per_item else _readable(X, allow_nan=get_tags(self.learner).input_tags.allow_nan)
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
             rows = draw(weights, len(weights), rng)
             X, targets = _safe_indexing(X, rows), targets[rows]
         if per_item:
-            return fit_items(clone(self.learner), X, targets, arguments)
+            return fit_items(clone(self.learner), X, targets, by_keyword)
         if targets.shape[1] == 1:
-            return clone(self.learner).fit(X, targets[:, 0], **arguments)
-        return clone(multi_output(self.learner)).fit(X, targets, **arguments)
+            return fitted(clone(self.learner), X, targets[:, 0], by_keyword)
+        return fitted(clone(multi_output(self.learner)), X, targets, by_keyword)
 
     def blocks(self, X: FloatArray, scale: FloatArray | float | None) -> RowBlocks:
         """Return the rows of validated features as blocks."""

@@ -68,7 +68,9 @@ def refuse_no_numbers(values: Any, *, name: str, text: bool = False) -> None:
         array = np.asarray(values)
     except ValueError:  # ragged lists
         return
-    if (why := no_numbers(array)) and not (text and array.dtype.kind in "SUO"):
+    if text and array.dtype.kind in "SUO":
+        return
+    if why := no_numbers(array):
         raise ValueError(f"{name} must be an array of real numbers; {type(values).__name__} is not ({why}).")
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from decidewise.checks import FloatArray, is_per_item
+from decidewise.models.estimator.traits import fitted
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,11 @@ def fit_items(learner: Any, X: FloatArray, targets: FloatArray, weights: Mapping
     n_items, n_features = X.shape[1:]
     if targets.shape[1] > n_items:
         items = fit_items(clone(learner), X, targets[:, :n_items], weights)
-        return LiftedItems(items, _without_items(learner).fit(rows_of(X), targets[:, n_items], **weights))
+        return LiftedItems(items, fitted(_without_items(learner), rows_of(X), targets[:, n_items], weights))
     if hasattr(learner, "fit_blocks"):
-        return learner.fit(X, targets, **weights)
+        return fitted(learner, X, targets, weights)
     repeated = {keyword: np.repeat(weight, n_items) for keyword, weight in weights.items()}
-    return learner.fit(X.reshape(-1, n_features), targets.ravel(), **repeated)
+    return fitted(learner, X.reshape(-1, n_features), targets.ravel(), repeated)
 
 
 def predict_items(model: Any, X: FloatArray) -> FloatArray:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn import config_context
 from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.multioutput import MultiOutputRegressor
@@ -90,9 +92,14 @@ def weight_keyword(learner: Any) -> str | None:
     return "sample_weight" if inner is None or weight_keyword(inner) == "sample_weight" else None
 
 
-def in_time(learner: Any) -> dict[str, Any]:
-    """Return arguments of `learner.fit` with which it stops at a time limit: for LightGBM, between two trees."""
-    return {"callbacks": [lambda _: check_time()]} if type(learner).__module__.startswith("lightgbm.") else {}
+def fitted(learner: Any, X: Any, targets: Any, weights: Mapping[str, Any]) -> Any:
+    """Fit a learner with weights by keyword, and return it; LightGBM stops between two trees at a time limit."""
+    inner = learner.estimator if isinstance(learner, MultiOutputRegressor) else learner
+    is_lightgbm = type(inner).__module__.startswith("lightgbm.")
+    in_time = {"callbacks": [lambda _: check_time()]} if is_lightgbm else {}
+    # With metadata routing, wrappers would refuse arguments that their learners do not request by themselves.
+    with config_context(enable_metadata_routing=False):
+        return learner.fit(X, targets, **weights, **in_time)
 
 
 def multi_output(learner: Any) -> Any:

@@ -12,7 +12,7 @@ from decidewise.checks import FloatArray, as_sample_weight
 from decidewise.models.estimator.features import read_features, refuse_no_numbers
 from decidewise.models.estimator.parameters import KnownParameters
 from decidewise.models.estimator.scored_by_variance import ScoredByVariance
-from decidewise.models.estimator.traits import as_regressor, in_time
+from decidewise.models.estimator.traits import as_regressor, fitted
 
 
 class CorrectedRegressor(MetaEstimatorMixin, ScoredByVariance, KnownParameters):
@@ -60,11 +60,9 @@ class CorrectedRegressor(MetaEstimatorMixin, ScoredByVariance, KnownParameters):
             refuse_no_numbers(values, name=name)
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)
         weights = {} if sample_weight is None else {"sample_weight": as_sample_weight(sample_weight, len(X))}
-        self.estimator_ = clone(self.estimator).fit(X, y, **weights)
+        self.estimator_ = fitted(clone(self.estimator), X, y, weights)
         first = self._first(X)
-        self.correction_ = clone(self.correction).fit(
-            np.column_stack([X, first]), y - first, **weights, **in_time(self.correction)
-        )
+        self.correction_ = fitted(clone(self.correction), np.column_stack([X, first]), y - first, weights)
         return self
 
     def predict(self, X: Any) -> FloatArray:

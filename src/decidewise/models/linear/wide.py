@@ -29,6 +29,8 @@ _ALIKE = 2.0
 class WideMoments:
     """What `Moments` are, as the rows whose products they would be the sums of.
 
+    So the `moments_` of such a fit, and a file of the model, hold the weighted training rows themselves.
+
     Attributes
     ----------
     shift, unit : ndarrays of shape (p,)

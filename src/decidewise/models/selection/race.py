@@ -18,8 +18,9 @@ from decidewise.models.selection.out_of_fold import OutOfFold, Scored
 from decidewise.models.selection.ridge_path import ridge_paths
 from decidewise.models.selection.scores import CandidateScores, is_clearly_higher
 from decidewise.progress import tracked
-from decidewise.runtime.batches import time_limit
+from decidewise.runtime.batches import check_time, time_limit
 from decidewise.runtime.doubts import collected, doubt
+from decidewise.runtime.interrupts import attempt, reason_of
 from decidewise.runtime.spread import spread_calls
 
 # A candidate on trial is dropped if its regret on one fold exceeds the best so far by more than this many
@@ -230,14 +231,15 @@ def _score(held_out: OutOfFold, path: Sequence[Any], deadline: float) -> list[Ou
     try:
         # One thread, so that rounding does not depend on the number of jobs.
         with one_library_thread(), collected() as doubts, time_limit(begin + deadline - time()):
-            scored = held_out.scored(path)
+            scored = attempt(lambda: held_out.scored(path))
     except TimeLimitReached:
+        check_time()  # the limit may be one that the caller set
         seconds = (perf_counter() - begin) / len(path)
         return [Outcome("not tried", note="stopped, since max_seconds were over", seconds=seconds)] * len(path)
-    except Exception as reason:  # a user's learner may raise anything: report it in its row
+    if isinstance(scored, Exception):  # a user's learner may raise anything: report it in its row
         if len(path) > 1:  # some ridges of a path may still be possible
             return [outcome for each in path for outcome in _score(held_out, [each], deadline)]
-        return [Outcome("failed", None, f"{type(reason).__name__}: {reason}", perf_counter() - begin)]
+        return [Outcome("failed", None, reason_of(scored), perf_counter() - begin)]
     seconds = (perf_counter() - begin) / len(path)
     first = doubts[0] if doubts else ""
     return [Outcome("scored", row, "", seconds, held_out.n_solves, first) for row in scored]

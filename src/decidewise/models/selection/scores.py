@@ -114,7 +114,8 @@ class CandidateScores:
         An error if no candidate was scored: then there is nothing to choose.
         """
         if "scored" not in self.statuses:
-            raise none_scored(dict(zip(self.names, self.notes, strict=True)))
+            rows = zip(self.names, self.notes, self.statuses, strict=True)
+            raise none_scored({name: note for name, note, status in rows if status != "baseline"})
         regret = 100 * self.regrets.sum(axis=1) / self.truth.scale
         status = np.array(self.statuses, dtype=object)
         lowest = int(np.nanargmin(np.where(status == "scored", regret, np.nan)))

@@ -24,6 +24,7 @@ from decidewise.problems.linear_program.region import PolyhedralProblem
 from decidewise.problems.mapped_problem import EMPTY
 from decidewise.problems.mapped_problem.arguments import (
     Costs,
+    PlaceNames,
     SideNames,
     as_bound,
     as_bounds,
@@ -151,7 +152,6 @@ class LinearProgram(PolyhedralProblem):
         whole = as_integrality(integrality, n)
         # Whole numbers in part, or in expressions with fractions, are no decisions in whole numbers.
         self.is_integer = whole is not None and bool(whole[self._map.indices].all() and np.all(self._map.data % 1 == 0))
-        self._side_names = SideNames()
         self._whole = whole
         self._set_region(
             Polyhedron(
@@ -167,8 +167,8 @@ class LinearProgram(PolyhedralProblem):
             gap=0.0 if gap is None else as_number(gap, name="gap", at_least=0),
             keep_going=self.on_error == "nan",
             by_row=self._bounds is not None,
-            row_name=self._row_name,
         )
+        self._name_sides(SideNames())
         self._check_not_empty()
 
     @classmethod
@@ -232,11 +232,9 @@ class LinearProgram(PolyhedralProblem):
             **options,
         )
         if constraint_names is not None and len(set(constraint_names)) == len(constraint_names) == len(lb):
-            problem._side_names = SideNames(
-                *(
-                    [constraint_names[int(row)] for row in np.flatnonzero(kind)]
-                    for kind in (from_above, from_below, equal)
-                )
+            kinds = (from_above, from_below, equal)
+            problem._name_sides(
+                SideNames(*([constraint_names[int(row)] for row in np.flatnonzero(kind)] for kind in kinds))
             )
         return problem
 
@@ -343,15 +341,7 @@ class LinearProgram(PolyhedralProblem):
         except SolverError:
             pass  # a solver that stumbles without costs may not stumble with them, and says so where it does
 
-    def _row_name(self, place: int) -> str:
-        """Return the name of a variable or, counted from their number, of a constraint of the program."""
-        if place < self.n_variables:
-            return f"variable {self.names[place]!r}"
-        place -= self.n_variables
-        several = np.flatnonzero(np.diff(self._region.A_ub.indptr) != 1)  # one of one variable is a bound
-        names, kind = [*self._side_names.above, *self._side_names.below], "A_ub"
-        if place < len(several):
-            place = int(several[place])
-        else:
-            names, kind, place = self._side_names.equal, "A_eq", place - len(several)
-        return f"constraint {names[place]!r}" if names else f"constraint {place} of {kind}"
+    def _name_sides(self, names: SideNames) -> None:
+        self._side_names = names
+        several = np.flatnonzero(np.diff(self._region.A_ub.indptr) != 1)
+        self._solver.row_name = PlaceNames(self.names, several, names)

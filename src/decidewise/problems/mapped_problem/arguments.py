@@ -193,6 +193,31 @@ class SideNames:
         )
 
 
+@dataclass(frozen=True)
+class PlaceNames:
+    """The name of a variable or, counted from their number, of a constraint of a program, by its place.
+
+    `several` are the places in `A_ub` of the constraints of several variables: one of one variable is a bound. The
+    solver that warns by these names is copied to other processes, so they do not hold on to the problem.
+    """
+
+    variables: list[str]
+    several: npt.NDArray[np.intp]
+    sides: SideNames
+
+    def __call__(self, place: int) -> str:
+        """Return the name, and what it is the name of."""
+        if place < len(self.variables):
+            return f"variable {self.variables[place]!r}"
+        place -= len(self.variables)
+        names, kind = [*self.sides.above, *self.sides.below], "A_ub"
+        if place < len(self.several):
+            place = int(self.several[place])
+        else:
+            names, kind, place = self.sides.equal, "A_eq", place - len(self.several)
+        return f"constraint {names[place]!r}" if names else f"constraint {place} of {kind}"
+
+
 def as_integrality(integrality: Any, n: int) -> npt.NDArray[np.bool_] | None:
     """Return which variables are in whole numbers, or None if none is."""
     if integrality is None:

@@ -11,8 +11,7 @@ from scipy.sparse import csr_array
 from decidewise.problems.linear_program import LinearProgram
 from decidewise.problems.readers.refused import refused
 
-#: What linopy keeps of a variable beside its bounds, and of a constraint, as far as it is translated.
-_OF_VARIABLES = {"name", "label_range", "binary", "integer", "semi_continuous"}
+#: What linopy keeps of a constraint, as far as it is translated.
 _OF_CONSTRAINTS = {"labels", "coeffs", "vars", "sign", "rhs", "dual", "scaling"}
 
 
@@ -76,7 +75,10 @@ def _check(model: Any, matrices: Any) -> None:
         raise ValueError(refused("the linopy model", "a quadratic objective"))
     if not {*np.unique(matrices.vtypes)} <= {*"CBI"}:
         raise ValueError(refused("the linopy model", "semi-continuous variables"))
-    has = [(f"variable {name!r}", {*part.attrs} - _OF_VARIABLES) for name, part in model.variables.items()]
+    has = [
+        (f"variable {name!r}", {key for key in map(str, part.attrs) if key.startswith("sos_")})  # others are notes
+        for name, part in model.variables.items()
+    ]
     has += [(f"constraint {name!r}", {*part.data} - _OF_CONSTRAINTS) for name, part in model.constraints.items()]
     for part, found in has:
         if found:
