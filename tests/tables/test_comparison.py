@@ -259,6 +259,9 @@ def test_if_the_last_fit_fails_the_next_best_is_taken(monkeypatch, order):
     said = "'gamma' failed on all rows (RuntimeError: odd), and the next best is taken."
     assert found.choice.name == "wise"
     assert found.summary(options, "")["notes"][-1] == found.notes[-1] == said
+    replace_candidate(monkeypatch, "gamma", Fails(0, MemoryError()))
+    with pytest.raises(MemoryError):  # the fault of the machine
+        fit_in_memory(samples, options, gap=None)
 
 
 def findings(samples):

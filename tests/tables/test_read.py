@@ -208,6 +208,7 @@ def test_marks_of_gaps_and_changes_of_unit_are_said():
     x = rng.uniform(1, 9, 60)
     table = {"day": np.arange(60), "fine": x, "share": np.arange(60) % 2, "tail": rng.lognormal(0, 2, 60)}
     table |= {"mark": np.where(np.arange(60) % 20 == 3, -9999.0, x), "unit": x * np.where(np.arange(60) < 30, 1, 1000)}
+    table["discount"] = np.where(np.arange(60) % 4 > 0, 0.0, x / 80 + 10)
     table |= {"cost_a": x + 1, "cost_b": np.where(np.arange(60) > 57, 999_999.0, x)}
     notes = read(table, rows="day").notes
     assert [note.partition(":")[0] for note in notes] == ["'mark'", "'unit'", "the costs"]
