@@ -2,12 +2,13 @@
 
 import gzip
 import os
+from shutil import copyfileobj
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from decidewise.data import read_table
+from decidewise.data import files, read_table
 from decidewise.data.file_blocks import FileBlocks
 from decidewise.data.files import read_files
 from decidewise.data.write_table import write_table
@@ -38,6 +39,22 @@ def test_what_separates_columns_is_seen_in_the_first_line(tmp_path, name, separa
     assert block.table.num_columns == 3
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "names"),
+    [
+        ("t.tsv", "a, b, c\td\n1\t2\n", ["a, b, c", "d"]),
+        ("t.csv", '"a; b; c; d","e;\nf"\n1,2\n', ["a; b; c; d", "e;\nf"]),
+        ("t.csv", '\ufeff"a ""x"", y, z";b\n1;2\n', ['a "x", y, z', "b"]),
+        ("t.csv", "\n\na;b\n1;2\n", ["a", "b"]),
+        ("t.csv", '5" tube;b, c;d\n1;2;3\n', ['5" tube', "b, c", "d"]),
+    ],
+)
+def test_names_do_not_hide_what_separates_columns(tmp_path, name, text, names):
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert read_files(tmp_path / name).column_names == names
+    assert FileBlocks(tmp_path / name).names == tuple(names)
+
+
 def test_text_is_no_formula_of_a_spreadsheet(tmp_path):
     texts = ["=1+1", "+cmd", "-2", "@sum(a)", "\tx", "a=b", "-1e3", "-1e3x"]
     write_table([{"=day": texts, "x": -np.arange(8.0)}], tmp_path / "t.csv")
@@ -62,6 +79,29 @@ def test_a_mark_at_the_beginning_is_no_part_of_the_first_name(tmp_path):
 def test_gzip(tmp_path):
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(TEXT.encode()))
     assert read_files(tmp_path / "t.csv.gz").num_rows == 2
+
+
+@pytest.mark.parametrize("read", [read_files, FileBlocks])
+def test_a_damaged_gzip_in_another_encoding_is_named(tmp_path, read):
+    whole = gzip.compress((TEXT + "".join(f"2026-01-03,{k * k},{k}\n" for k in range(500))).encode("latin-1"))
+    middle = len(whole) // 2
+    for content in (whole[:middle], whole[:middle] + bytes(40) + whole[middle + 40 :]):
+        (tmp_path / "t.csv.gz").write_bytes(content)
+        with pytest.raises(InputError, match=r"t\.csv\.gz could not be read"):
+            read(tmp_path / "t.csv.gz", encoding="latin-1")
+
+
+def test_text_in_another_encoding_is_decoded_once_for_all_passes(tmp_path, monkeypatch):
+    decoded = []
+    monkeypatch.setattr(files, "copyfileobj", lambda *both: decoded.append(copyfileobj(*both)))
+    monkeypatch.setattr(files, "mkdtemp", lambda prefix: str(tmp_path / prefix))
+    (tmp_path / "decidewise-").mkdir()
+    (tmp_path / "t.csv").write_text(TEXT, encoding="latin-1")
+    blocks = FileBlocks(tmp_path / "t.csv", encoding="latin-1")
+    assert [len(list(blocks)) for _ in range(3)] == [1, 1, 1]
+    assert len(decoded) == 1
+    del blocks
+    assert not (tmp_path / "decidewise-").exists()
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "utf-16"])

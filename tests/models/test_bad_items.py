@@ -51,7 +51,7 @@ CASES = {
     "other items to decide": (lambda: choice().fit(X, COSTS).predict(FIVE), OTHER_ITEMS),
     "a pair missing": (lambda: read(LONG.drop(index=6)), "day 1, item c is missing"),
     "a pair twice": (lambda: read(pd.concat([LONG, LONG[5:6]])), "day 1, item b is more than once"),
-    "an item unseen, table": (lambda: read(LONG, item_order=list("abcx")), "'d' is not among the 4 known items"),
+    "an item unseen, table": (lambda: read(LONG, item_order=list("abcx")), "must name all items; it lacks 'd'"),
     "an item unseen, least squares": (
         lambda: GeneralizedLinear(per_item="intercept").fit(X, COSTS).predict(FIVE),
         UNSEEN,

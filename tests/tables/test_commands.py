@@ -78,7 +78,8 @@ def test_compare_as_json_and_as_a_table(folder, tmp_path):
     assert any("'x': 4 of 38 values missing" in note for note in found["notes"])
     assert {"training mean", "least squares", "wise"} <= {row["name"] for row in found["models"]}
     assert found["solver calls"] > 0
-    assert {"gaps", "heavy tails", "drift of the costs"} <= {finding["topic"] for finding in found["health"]}
+    assert found["leaks"] == []
+    assert {"gaps", "heavy tails", "drift in the costs"} <= {finding["topic"] for finding in found["health"]}
     page = out.read_text(encoding="utf-8")
     assert found["headline"].partition(" ")[0] in page
     shown = run(*common, "--quiet")
@@ -267,8 +268,10 @@ def test_diagnose(folder):
 def test_what_there_is_no_time_for_is_left_out_and_said(folder, tmp_path):
     call = (folder / "wide.csv", "-p", folder / "problem.toml", "--max-seconds", 0.001)
     for command in ("compare", "fit"):
-        assert "models were not tried, for lack of time" in run(command, *call, "--out", tmp_path / command).stdout
-    assert "--max-seconds 0.001" in (tmp_path / "compare").read_text()
+        assert "Not tried, for lack of time or calls: " in run(command, *call, "--out", tmp_path / command).stdout
+    assert "--max-seconds 0.001" not in (tmp_path / "compare").read_text()  # a named model is not searched for
+    averaged = run("compare", *call, "--average", "--out", tmp_path / "page").stdout
+    assert ("--max-seconds 0.001" in averaged) == ("--model average" in averaged)
     shown = run("diagnose", *call).stdout
     assert "Not tried: 'least squares'" in shown
     assert "SPO+ could not be trained: max_seconds were over." in shown

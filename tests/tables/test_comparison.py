@@ -259,6 +259,9 @@ def test_if_the_last_fit_fails_the_next_best_is_taken(monkeypatch, order):
     said = "'gamma' failed on all rows (RuntimeError: odd), and the next best is taken."
     assert found.choice.name == "wise"
     assert found.summary(options, "")["notes"][-1] == found.notes[-1] == said
+    replace_candidate(monkeypatch, "gamma", Fails(0, MemoryError()))
+    with pytest.raises(MemoryError):  # the fault of the machine
+        fit_in_memory(samples, options, gap=None)
 
 
 def findings(samples):
@@ -291,12 +294,12 @@ def test_sick_data_is_noticed():
     samples.costs[3, 0] = 1e6
     samples.costs[:12, 2] = 0.0
     found = findings(samples)
-    for topic in ("drift of the features", "collinearity", "costs among the features", "outliers", "heavy tails"):
+    for topic in ("drift in the features", "collinearity", "costs among the features", "outliers", "heavy tails"):
         assert found[topic].look, topic
     assert found["zeros and negative costs"].look
     assert "'leak'" in found["costs among the features"].found
     assert "'a' of 2026-01-04" in found["outliers"].found
-    assert "'x'" in found["drift of the features"].found
+    assert "'x'" in found["drift in the features"].found
 
 
 def test_what_makes_a_result_doubtful_is_said_with_it():
@@ -305,13 +308,36 @@ def test_what_makes_a_result_doubtful_is_said_with_it():
     samples.lines["spike"] = np.where(np.arange(N) == 3, 1e6, samples.lines["y"])  # a shared outlier is no leak
     samples.costs[3, 0] = 1e6
     found = compare_table(samples)
-    assert not headline(found).startswith("Leak?")
+    assert not headline(found).startswith("Possible leak")
     said = " ".join(alarms(found))
-    assert "Look at outliers: 3 costs" in said
-    assert "Look at drift of the features: the mean of 'x' moved" in said
+    assert "Outliers: 3 costs" in said
+    assert "Drift in the features: the mean of 'x' moved" in said
     samples.lines["hint"] = 3 + 1.19 * samples.costs[:, 1]
-    leaked = headline(compare_table(samples))
-    assert leaked.startswith("Leak? 'hint' all but equals a cost of the same row. Unless known when deciding")
+    leaked = compare_table(samples)
+    assert leaked.leaks == ["hint"]
+    assert headline(leaked).startswith(
+        "Possible leak: 'hint' is almost identical to a cost of the same row. If you do not know it when you decide, "
+        "drop it (--features): the result below is then wrong. "
+    )
+
+
+def test_drift_within_the_range_of_training_is_not_loud():
+    samples = make_samples(noise=0.3)
+    samples.lines["x"] = np.where(np.arange(N) < 36, np.linspace(0, 10, N) % 5, 4.0)
+    found = compare_table(samples)
+    [drift] = [finding for finding in health(found) if finding.topic == "drift in the features"]
+    assert (drift.look, drift.loud) == (True, False)
+    assert not any("features" in said for said in alarms(found))
+
+
+def test_of_the_notes_only_doubts_deserve_a_look():
+    samples = make_samples(times=False)
+    samples = replace(samples, notes=("Rows are in order.", "'x': -9999 occurs."), doubts=("'x': -9999 occurs.",))
+    read = [finding for finding in health(compare_table(samples)) if finding.topic == "how the table was read"]
+    assert [(finding.found, finding.look) for finding in read] == [
+        ("Rows are in order", False),
+        ("'x': -9999 occurs", True),
+    ]
 
 
 @pytest.mark.parametrize("unit", [1e-250, 1e250])
@@ -324,7 +350,7 @@ def test_findings_in_any_unit(unit):
     for name in ("x", "y", "leak"):
         samples.lines[name] = samples.lines[name] * unit
     found = findings(samples)  # and warnings are errors
-    for topic in ("drift of the features", "drift of the costs", "heavy tails", "costs among the features"):
+    for topic in ("drift in the features", "drift in the costs", "heavy tails", "costs among the features"):
         assert found[topic] == expected[topic]
 
 

@@ -84,7 +84,7 @@ def test_numbers_with_separators_or_a_currency_are_no_names(text):
         as_numbers(np.array([1.0, text], dtype=object), "x")
 
 
-@pytest.mark.parametrize("text", ["SKU 123", "1,23,4", "12:30", "3 apples", "A1", "2026-01"])
+@pytest.mark.parametrize("text", ["SKU 123", "1,23,4", "12:30", "3 apples", "A1", "2026-01", "030 123"])
 def test_names_with_digits_are_names(text):
     assert prepared({"x": [text, text, "b", "b", "b"]}).feature_names_ == (f"x = {text}",)
 

@@ -70,7 +70,7 @@ def test_it_says_all_that_a_manager_asks_for(page, result):
         "By day of the week",
         "Predicted against realised costs",
         "The state of the data",
-        "drift of the features",
+        "drift in the features",
         f"{result.choice.search.n_solves_:,} solver calls",
         "How to use the chosen model",
         "decidewise fit &#39;my table.csv&#39; --problem problem.toml --costs &#39;price_*&#39; ",

@@ -117,7 +117,7 @@ def test_rows_without_any_costs_are_left_out_and_said():
     table = WIDE | {"cost_a": [np.nan, 1.5, 2.5], "cost_b": [np.nan, 11.0, 22.0]}
     samples = read(table)
     assert len(samples) == 2
-    assert samples.notes[-1] == "1 of 3 rows have no costs yet, and are left out."
+    assert samples.notes[0] == "1 of 3 rows have no costs yet, and are left out."
 
 
 def test_new_rows_keep_their_order_and_need_no_costs():
@@ -197,10 +197,11 @@ def test_keys_that_are_dates_are_the_time_unless_rows_are_shuffled():
     samples = read(WIDE | {"day": day}, rows="day")
     assert samples.costs[:, 0].tolist() == [1.5, 2.5, 3.5]
     assert "in the order of 'day', which has dates" in samples.notes[0]
+    assert samples.doubts == ()
     assert read(WIDE, rows="day", groups="k").times is None
     shuffled = read(WIDE, rows="day", shuffle=True)
     assert (shuffled.times, shuffled.notes) == (None, ())
-    assert "Rows are shuffled, although 'day' has dates: --time 'day'" in read(WIDE).notes[0]
+    assert "Rows are shuffled, although 'day' has dates: --time 'day'" in read(WIDE).doubts[0]
 
 
 def test_marks_of_gaps_and_changes_of_unit_are_said():
@@ -208,8 +209,10 @@ def test_marks_of_gaps_and_changes_of_unit_are_said():
     x = rng.uniform(1, 9, 60)
     table = {"day": np.arange(60), "fine": x, "share": np.arange(60) % 2, "tail": rng.lognormal(0, 2, 60)}
     table |= {"mark": np.where(np.arange(60) % 20 == 3, -9999.0, x), "unit": x * np.where(np.arange(60) < 30, 1, 1000)}
+    table["discount"] = np.where(np.arange(60) % 4 > 0, 0.0, x / 80 + 10)
     table |= {"cost_a": x + 1, "cost_b": np.where(np.arange(60) > 57, 999_999.0, x)}
     notes = read(table, rows="day").notes
+    assert read(table, rows="day").doubts == notes
     assert [note.partition(":")[0] for note in notes] == ["'mark'", "'unit'", "the costs"]
     assert "-9999 occurs 3 times, far from all other values" in notes[0]
     assert "before day 30 and " in notes[1]

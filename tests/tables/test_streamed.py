@@ -17,6 +17,7 @@ from decidewise.cli import app
 from decidewise.data import file_blocks
 from decidewise.data.file_blocks import FileBlocks
 from decidewise.data.files import read_files
+from decidewise.errors import InputError
 from decidewise.streams.files import FileRows
 from decidewise.tables import comparison, fitting, ordered_regrets, streamed
 from decidewise.tables.advice import Advice
@@ -325,6 +326,32 @@ def test_a_model_that_fails_in_the_passes_gives_way_to_the_next_best(folder, tmp
     expected = load_model(tmp_path / "named.dw").predict(new)
     for name in ("m.dw", "kept.dw"):
         np.testing.assert_allclose(load_model(tmp_path / name).predict(new), expected)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a worker died"), MemoryError(), InputError("no such row")])
+def test_a_failure_of_the_machine_or_of_the_table_does_not_change_the_model(folder, tmp_path, monkeypatch, error):
+    results = iter([error])
+    fit_table = fitting.fit_table
+
+    def fails_once(*arguments, **options):
+        for found in results:
+            raise found
+        return fit_table(*arguments, **options)
+
+    monkeypatch.setattr(Advice, "on", lambda *_, **__: Advice(("gamma", "wise"), ("Use gamma.",)))
+    monkeypatch.setattr(fitting, "fit_table", fails_once)
+    call = ["fit", str(folder / "wide.csv"), "-p", str(folder / "problem.toml"), "--stream", "--out"]
+    result = CliRunner().invoke(app, [*call, str(tmp_path / "m.dw")])
+    assert result.exit_code
+    assert "next best" not in result.output
+    assert not (tmp_path / "m.dw").exists()
+
+
+def test_a_table_without_any_costs_says_so(folder, tmp_path):
+    wide, _ = tables()
+    csv.write_csv(with_rows(wide, 0, N, **{f"cost_{item}": None for item in ITEMS}), tmp_path / "none.csv")
+    call = ("fit", tmp_path / "none.csv", "-p", folder / "problem.toml", "--stream", "--model", "wise", "--out")
+    assert "no row of the table has costs" in run(*call, tmp_path / "m.dw", code=2).stderr
 
 
 def test_a_long_table_that_is_not_sorted_says_so(folder, tmp_path, small_blocks):

@@ -86,7 +86,7 @@ def compare(
     text = {"separator": separator, "decimal": decimal, "encoding": encoding}
     with opt.working(f"Comparing models on {data}", quiet=quiet or json):
         from decidewise.runtime.files import write_whole  # noqa: PLC0415
-        from decidewise.tables.comparison import compare_table  # noqa: PLC0415
+        from decidewise.tables.comparison import AVERAGE, compare_table  # noqa: PLC0415
         from decidewise.tables.headline import fit_command  # noqa: PLC0415
         from decidewise.tables.held_out import as_gap  # noqa: PLC0415
         from decidewise.tables.page import render_comparison  # noqa: PLC0415
@@ -106,12 +106,9 @@ def compare(
                 seed=seed,
                 in_blocks=in_blocks,
             )
-    numbers = {
-        "max-solves": max_solves,
-        "max-seconds": max_seconds,
-        "seed": seed,
-        "sample": sample if in_blocks else None,
-    }
+    numbers: dict[str, Any] = {"seed": seed, "sample": sample if in_blocks else None}
+    if result.chosen == AVERAGE:  # any other model is fitted without a search
+        numbers |= {"max-solves": max_solves, "max-seconds": max_seconds and f"{max_seconds:g}"}
     command = {
         "data": data,
         "problem": str(problem),
@@ -276,6 +273,7 @@ def _as_dict(result: TableComparison, command: dict[str, Any]) -> dict[str, Any]
         "rows": {"all": len(result.samples), "chosen on": len(result.splits[0][0]), "measured on": len(result.rows)},
         "features": list(result.choice.prepared.feature_names_),
         "notes": list(result.notes),
+        "leaks": result.leaks,
         "health": [asdict(finding) for finding in health(result)],
         "solver calls": result.n_solves,
         "seconds": result.seconds,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from decidewise.data.files import (
+    Decoded,
     check_same_columns,
     check_text,
     check_text_columns,
@@ -96,6 +97,7 @@ class FileBlocks:
         require("cli", "pyarrow", by=f"reading {self.paths[0].name}")
         self.separator, self.decimal, self.encoding, self.exact = separator, decimal, encoding, set(exact)
         self._stamps = {path: _stamp(path) for path in self.paths}
+        self._decoded = Decoded(encoding)  # once, for all passes
         self._types: dict[str, Any] = {}
         for path in self.paths:
             if not path.stat().st_size:
@@ -220,7 +222,7 @@ class FileBlocks:
                 strings_can_be_null=True, decimal_point=self.decimal, column_types=types or {}
             ),
         }
-        with open_text(path, self.encoding) as (raw, text), csv.open_csv(text, **options) as file:
+        with open_text(self._decoded(path)) as (raw, text), csv.open_csv(text, **options) as file:
             yield file, raw
 
     def _check_unchanged(self, path: Path) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import re
+import weakref
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
-from shutil import copyfileobj
-from tempfile import TemporaryDirectory
+from shutil import copyfileobj, rmtree
+from tempfile import mkdtemp
 from typing import Any
 
 from decidewise.checks import listed
@@ -33,6 +35,8 @@ KINDS = {
 FORMATS = ".csv, .tsv, .parquet or .arrow"
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", codecs.BOM_UTF32_LE: "utf-32"}
 _SEPARATORS = (",", ";", "\t", "|")
+#: A quoted name: it begins where a column begins, and two quotes in it are one.
+_QUOTED = re.compile(r'(?<![^,;\t|\r\n])"(?:[^"]|"")*"?')
 #: Bytes of a text file by which its encoding and its separator are checked.
 _HEAD_BYTES = 4096
 
@@ -107,12 +111,12 @@ def kind_of_file(path: Path) -> str | None:
 
 @contextmanager
 def named_errors(path: Path) -> Iterator[None]:
-    """Turn errors of Arrow and about encodings into an `InputError` that names the file."""
+    """Turn errors of Arrow, of gzip and about encodings into an `InputError` that names the file."""
     import pyarrow as pa  # noqa: PLC0415 - an optional dependency
 
     try:
         yield
-    except (pa.ArrowException, UnicodeError, OSError, ValueError) as reason:
+    except (pa.ArrowException, EOFError, zlib.error, OSError, ValueError) as reason:
         if isinstance(reason, InputError) or (isinstance(reason, OSError) and reason.errno is not None):
             raise
         what = " ".join(str(reason).split())
@@ -148,7 +152,8 @@ def _read_text(path: Path, separator: str | None, decimal: str, encoding: str, b
     from pyarrow import csv  # noqa: PLC0415
 
     given = check_text(path, separator, decimal, encoding)
-    with open_text(path, encoding) as (_, text):
+    decoded = Decoded(encoding)
+    with open_text(decoded(path)) as (_, text):
         table = csv.read_csv(
             text,
             parse_options=csv.ParseOptions(delimiter=given, newlines_in_values=True),
@@ -160,42 +165,58 @@ def _read_text(path: Path, separator: str | None, decimal: str, encoding: str, b
 
 
 @contextmanager
-def open_text(path: Path, encoding: str) -> Iterator[tuple[Any, Any]]:
-    """Yield a text as Arrow's own file, and as its text in UTF-8.
-
-    Arrow reads in threads of its own, which must never need Python: one that does when the interpreter ends aborts the
-    process, and one that does while a reader is closed waits for ever. So Arrow does not decode either: a text in
-    another encoding is first written as UTF-8 to the folder of temporary files.
-    """
+def open_text(path: Path) -> Iterator[tuple[Any, Any]]:
+    """Yield a text file in UTF-8 as Arrow's own file, and as its text."""
     import pyarrow as pa  # noqa: PLC0415
 
-    is_zipped = path.name.lower().endswith(".gz")
-    with ExitStack() as stack:
-        if codecs.lookup(encoding).name != "utf-8":
-            decoded = Path(stack.enter_context(TemporaryDirectory(prefix="decidewise-")), "decoded")
-            unzip = gzip.open if is_zipped else open
+    with pa.OSFile(str(path)) as raw:
+        yield raw, pa.CompressedInputStream(raw, "gzip") if path.name.lower().endswith(".gz") else raw
+
+
+class Decoded:
+    """Finds text files in UTF-8: themselves, or copies in the folder of temporary files, deleted with this object.
+
+    Arrow reads in threads of its own, which must never need Python: one that does when the interpreter ends aborts the
+    process, and one that does while a reader is closed waits for ever. So Arrow does not decode.
+    """
+
+    def __init__(self, encoding: str) -> None:
+        self.encoding = encoding
+        self._copies: dict[Path, Path] = {}
+
+    def __call__(self, path: Path) -> Path:
+        """Return a file with the text of `path` in UTF-8."""
+        if codecs.lookup(self.encoding).name == "utf-8":
+            return path
+        if path not in self._copies:
+            folder = mkdtemp(prefix="decidewise-")
+            weakref.finalize(self, rmtree, folder, ignore_errors=True)
+            unzip = gzip.open if path.name.lower().endswith(".gz") else open
             with (
-                unzip(path, "rt", encoding=encoding, newline="") as text,
-                decoded.open("w", encoding="utf-8", newline="") as file,
+                unzip(path, "rt", encoding=self.encoding, newline="") as text,
+                Path(folder, "decoded").open("w", encoding="utf-8", newline="") as file,
             ):
                 copyfileobj(text, file)
-            path, is_zipped = decoded, False
-        raw = stack.enter_context(pa.OSFile(str(path)))
-        yield raw, pa.CompressedInputStream(raw, "gzip") if is_zipped else raw
+            self._copies[path] = Path(folder, "decoded")
+        return self._copies[path]
 
 
 def separator_of(path: Path, given: str | None, encoding: str) -> str:
-    """Return what separates the columns of a text file: as given, or what its first line has most of."""
+    """Return what separates the columns of a text file: as given, or what its first line has most of.
+
+    Names in quotes do not count. The tab of a .tsv file needs no majority.
+    """
     if given:
         return given
+    usual = "\t" if ".tsv" in path.name.lower() else ","
     with (
         (gzip.open if path.name.lower().endswith(".gz") else open)(path, "rb") as file,
         suppress(OSError, EOFError, zlib.error),
     ):
-        lines = file.read(_HEAD_BYTES).decode(encoding, errors="ignore").splitlines()
-        usual = "\t" if ".tsv" in path.suffixes else ","
-        return max((usual, *_SEPARATORS), key=lines[0].count) if lines else usual
-    return ","
+        head = file.read(_HEAD_BYTES).decode(encoding, errors="ignore").lstrip("\ufeff")
+        first = next(filter(None, _QUOTED.sub('"', head).splitlines()), "")
+        return usual if usual == "\t" and usual in first else max((usual, *_SEPARATORS), key=first.count)
+    return usual
 
 
 def check_text_columns(path: Path, schema: Any) -> None:

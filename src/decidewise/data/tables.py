@@ -140,7 +140,7 @@ def read_features(
         X, names, keys = _wide_features(table, wanted, like.cost_names)
         _check_rows_finite(X, names, _row_keys(table, rows), keys)
     else:
-        layout = LongLayout.of(table, rows, items, list(like.cost_names))
+        layout = LongLayout.of(table, rows, items, list(like.cost_names), trained=True)
         names = tuple(_names_of_features(table, wanted))
         X = layout.arrange(table.numbers(names))
         layout.check_finite(X, names)
@@ -239,10 +239,13 @@ class LongLayout:
         items: str,
         order: list[str] | None,
         as_listed: Sequence[str] | None = None,
+        *,
+        trained: bool = False,
     ) -> LongLayout:
         """Find samples and items; raise if a pair is missing or doubled, or an item is not in the given order.
 
-        Without an order, items that have none of their own are `as_listed`, by default by the first sample.
+        Without an order, items that have none of their own are `as_listed`, by default by the first sample. If it is
+        `trained`, the order is that of the items of a model.
         """
         if rows is None:
             raise ValueError("a long table needs the column of the sample keys as well: pass rows=...")
@@ -259,6 +262,8 @@ class LongLayout:
             in_first, _ = _factorize(item_of[row_of == 0])
             wanted = [names[item] for item in (*in_first, *np.setdiff1d(np.arange(len(names)), in_first))]
         unknown = [name for name in names if name not in set(wanted)]
+        if unknown and order is not None and not trained:
+            raise ValueError(f"item_order (--item-order) must name all items; it lacks {listed(unknown)}.")
         if unknown:
             raise ValueError(
                 f"{titles[1]} {listed(unknown)} is not among the {len(wanted)} known items, {listed(wanted)}. Drop it, "

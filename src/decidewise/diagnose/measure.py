@@ -29,6 +29,7 @@ from decidewise.models.selection.time_folds import Rows
 from decidewise.problems.base import Problem, as_problem, check_rows
 from decidewise.runtime.batches import time_limit
 from decidewise.runtime.doubts import said_once
+from decidewise.runtime.interrupts import is_interrupt, raise_noted, reason_of
 
 _N_RESAMPLES = 10
 _EPOCHS = 10
@@ -241,7 +242,10 @@ class _Steps:
         except TimeLimitReached:
             self.failures.append(f"{failure}: max_seconds were over.")
         except Exception as reason:  # a user's problem may raise anything
-            self.failures.append(f"{failure}: {type(reason).__name__}: {reason}")
+            if is_interrupt(reason):
+                raise KeyboardInterrupt from reason
+            self.failures.append(f"{failure}: {reason_of(reason)}")
+        raise_noted()
 
 
 def _flips(

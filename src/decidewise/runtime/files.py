@@ -136,7 +136,7 @@ def _target(path: Path) -> Path:
     if _STREAMS.fullmatch(os.path.abspath(path)) or (target.exists() and not (target.is_file() or target.is_dir())):
         raise InputError(f"{path} is not a file that can be replaced. Name a file.")
     if target.is_file() and not os.access(target, os.W_OK):
-        raise InputError(f"{path} is read-only. Name another file, or allow to write it.")
+        raise InputError(f"{path} is read-only. Name another file, or make it writable.")
     return target
 
 
@@ -195,14 +195,14 @@ def check_apart(path: Path, *used: Path) -> None:
 
     >>> check_apart(Path("new.csv"), Path("model.dw"), Path("./new.csv"))
     Traceback (most recent call last):
-    decidewise.errors.InputError: writing new.csv would destroy new.csv, which is used too. Name another file to write.
+    decidewise.errors.InputError: new.csv is an input of this command; choose another output file.
     """
     for other in used:
         same = os.path.realpath(path) == os.path.realpath(other)
         with suppress(OSError, ValueError):
             same = same or os.path.samefile(path, other)
         if same:
-            raise InputError(f"writing {path} would destroy {other}, which is used too. Name another file to write.")
+            raise InputError(f"{path} is an input of this command; choose another output file.")
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from decidewise.errors import InputError
 from decidewise.runtime.interrupts import attempt
 from decidewise.streams.rows import Rows, RowSource
 from decidewise.streams.tree import Combine, Sums, add
@@ -103,6 +104,8 @@ def _serve(source: RowSource, turns: Sequence[_Turn]) -> None:
         together = Several(functions)
         lengths = together.lengths(source.first())
         answers = _divided(source.reduce(together, SeveralCombined(combines, lengths)), lengths)
+    except InputError:
+        raise  # the rows cannot be read, whichever fit asks for them
     except (ValueError, ArithmeticError) as error:
         if len(turns) == 1:
             turns[0].answer = error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from time import perf_counter
 from typing import Any, Literal
 
@@ -26,6 +27,7 @@ from decidewise.progress import Line
 from decidewise.runtime.doubts import said_once
 from decidewise.tables.features import TableFeatures
 from decidewise.tables.held_out import hold_out
+from decidewise.tables.leaks import leaks
 from decidewise.tables.measured import Measured
 from decidewise.tables.samples import TableSamples
 
@@ -69,7 +71,7 @@ class Choice:
             return tuple(self.prepared.notes_)
         return (
             *self.prepared.notes_,
-            f"{n_untried} of {len(statuses)} models were not tried, for lack of time or calls.",
+            f"Not tried, for lack of time or calls: {n_untried} of {len(statuses)} models.",
         )
 
     @property
@@ -162,6 +164,11 @@ class TableComparison:
     fit_seconds: dict[str, float]
     n_solves: int
     seconds: float
+
+    @cached_property
+    def leaks(self) -> list[str]:
+        """The features that are almost identical to a cost on the rows that the model was chosen on."""
+        return leaks(self.samples.take(self.splits[0][0]), self.choice.prepared)
 
     @property
     def verdict(self) -> TableVerdict:

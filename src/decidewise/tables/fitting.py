@@ -97,6 +97,8 @@ def fit_in_memory(
         model = attempt(partial(TableModel.fitted, choice.estimator, choice.prepared, options, samples))
         if not isinstance(model, Exception):
             break
+        if isinstance(model, MemoryError):
+            raise model  # the machine is at fault, not the model
         advice = advice.after(model)
     notes = (*samples.notes, *choice.prepared.notes_, *advice.notes)
     return FittedTable(model, choice, samples, len(samples), notes, advice.regrets.get(choice.name))
@@ -146,10 +148,10 @@ def fit_in_blocks(
                 choice.estimator, choice.prepared, blocks, samples.cost_names, checkpoint=kept.checkpoint, spread=spread
             )
         )
-        if isinstance(found, InputError | OSError):
-            raise found  # not the model is at fault, but the table or the machine
         if not isinstance(found, Exception):
             break
+        if isinstance(found, InputError) or not isinstance(found, ValueError | ArithmeticError):
+            raise found  # the table, the machine or the cluster is at fault, not the model
         advice = kept.instead(advice.after(found))
     model, rows = found
     notes = (

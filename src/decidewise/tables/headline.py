@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from decidewise.checks import listed
 from decidewise.evaluate import Interval
 from decidewise.tables.comparison import AVERAGE, FORECAST, MEAN, TableComparison
-from decidewise.tables.leaks import doubt
 
 #: What the name of a candidate begins with or contains, and what such a model is called; the first that fits counts.
 _KINDS = (
@@ -27,7 +27,17 @@ _KINDS = (
 
 def headline(result: TableComparison) -> str:
     """Return the result in one sentence, with its interval, after a doubt if a feature is a cost."""
-    return doubt(result) + _verdict(result)
+    return _doubt(result.leaks) + _verdict(result)
+
+
+def _doubt(leaks: Sequence[str]) -> str:
+    if not leaks:
+        return ""
+    is_, costs, it = ("is", "a cost", "it") if len(leaks) == 1 else ("are", "costs", "them")
+    return (
+        f"Possible leak: {listed(leaks)} {is_} almost identical to {costs} of the same row. If you do not know {it} "
+        f"when you decide, drop {it} (--features): the result below is then wrong. "
+    )
 
 
 def _verdict(result: TableComparison) -> str:

@@ -11,7 +11,6 @@ from decidewise.checks import FloatArray, listed
 from decidewise.scaling import unit_largest
 from decidewise.tables.comparison import TableComparison
 from decidewise.tables.headline import number
-from decidewise.tables.leaks import leaks
 
 #: Distances from the median, in robust standard deviations, from which a cost is an outlier.
 _FAR = 8.0
@@ -19,6 +18,8 @@ _FAR = 8.0
 _HEAVY = 2.0
 #: Means of training and held-out rows that differ by more than so many standard deviations have drifted.
 _DRIFT = 0.5
+#: The range of training values, in quantiles; a season moves means, but hardly out of it.
+_USUAL = (0.05, 0.95)
 _COLLINEAR = 1e5
 _FEW_ROWS = 5
 
@@ -27,7 +28,7 @@ _FEW_ROWS = 5
 class Finding:
     """One fact about the data: what was looked at, what was found, whether it deserves a look, and what it means.
 
-    What is `loud` is said in the terminal as well.
+    What is `loud` is printed in the terminal as well.
     """
 
     topic: str
@@ -39,7 +40,8 @@ class Finding:
 
 def alarms(result: TableComparison) -> list[str]:
     """Return the findings that belong beside the result, in sentences."""
-    return [f"Look at {found.topic}: {found.found}. {found.meaning}" for found in health(result) if found.loud]
+    loud = [found for found in health(result) if found.loud]
+    return [f"{found.topic[0].upper()}{found.topic[1:]}: {found.found}. {found.meaning}" for found in loud]
 
 
 def health(result: TableComparison) -> list[Finding]:
@@ -56,7 +58,7 @@ def health(result: TableComparison) -> list[Finding]:
     names = prepared.feature_names_
     steady = np.flatnonzero(~np.array(prepared.is_calendar))  # a later part of the year is no drift
     return [
-        *(Finding("how the table was read", note.rstrip("."), True) for note in samples.notes),
+        *(Finding("how the table was read", note.rstrip("."), note in samples.doubts) for note in samples.notes),
         *_gaps(result),
         _zeros(costs[train]),
         _outliers(costs[train], samples.cost_names, samples.keys[train]),
@@ -153,16 +155,16 @@ def _drift(before: FloatArray, after: FloatArray, names: Sequence[str], what: st
     shift = np.abs(after.mean(axis=0) - before.mean(axis=0)) / np.where(spread > 0, spread, np.inf)
     most = int(shift.argmax())
     drifted = [names[i] for i in np.argsort(-shift) if shift[i] > _DRIFT]
+    low, high = np.quantile(before, _USUAL, axis=0)
+    unusual = bool(((shift > _DRIFT) & ((after.mean(axis=0) < low) | (after.mean(axis=0) > high))).any())
     found = f"the mean of {names[most]!r} moved by {shift[most]:.2g} standard deviations, the most of all"
     if drifted:
         found += f"; {len(drifted)} of {len(names)} moved by more than {_DRIFT:g}: {listed(drifted)}"
     meaning = "What was learned may no longer hold." if drifted else ""
-    yield Finding(f"drift of the {what}", found, bool(drifted), meaning, bool(drifted))
+    yield Finding(f"drift in the {what}", found, bool(drifted), meaning, unusual)
 
 
 def _leaks(result: TableComparison) -> Iterator[Finding]:
-    found = leaks(result)
-    if found:  # the headline says it, so it is not loud
-        yield Finding(
-            "costs among the features", f"{listed(found)} all but equal a cost", True, "Are they known when deciding?"
-        )
+    if result.leaks:  # the headline says it, so it is not loud
+        found = f"almost identical to a cost: {listed(result.leaks)}"
+        yield Finding("costs among the features", found, True, "Do you know them when you decide?")

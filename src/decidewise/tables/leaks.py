@@ -1,43 +1,32 @@
-"""Features that all but equal a cost of the same row, which is most likely not known when deciding."""
+"""Features that are almost identical to a cost of the same row, which is most likely not known when deciding."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.stats import rankdata
 
-from decidewise.checks import FloatArray, listed
+from decidewise.checks import FloatArray
 from decidewise.scaling import unit_largest
-from decidewise.tables.comparison import TableComparison
+from decidewise.tables.features import TableFeatures
+from decidewise.tables.samples import TableSamples
 
 #: Correlations from which on a feature is a cost: of values, and of ranks, which a few extreme values do not make.
 _SAME, _SAME_RANKS = 0.9999, 0.99
 
 
-def leaks(result: TableComparison) -> list[str]:
-    """Return the features that all but equal a cost on the rows that the model was chosen on."""
-    samples, rows = result.samples, result.splits[0][0]
+def leaks(samples: TableSamples, prepared: TableFeatures) -> list[str]:
+    """Return the prepared features of samples with costs that are almost identical to a cost."""
     assert samples.costs is not None
-    X, costs = samples.features(result.choice.prepared)[rows], samples.costs[rows]
+    X, costs = samples.features(prepared), samples.costs
     targets = costs.reshape(-1, 1) if samples.per_item else costs
     left, right = unit_largest(X.reshape(len(targets), -1).T), unit_largest(targets.T)
-    names = result.choice.prepared.feature_names_
+    names = prepared.feature_names_
     found = [
         names[i]
         for i, j in np.argwhere(_correlations(left, right) > _SAME)
         if _correlations(rankdata(left[i])[np.newaxis], rankdata(right[j])[np.newaxis])[0, 0] > _SAME_RANKS
     ]
     return list(dict.fromkeys(found))
-
-
-def doubt(result: TableComparison) -> str:
-    """Return the beginning of a headline that may not hold, because a feature is a cost; nothing without any."""
-    found = leaks(result)
-    if not found:
-        return ""
-    return (
-        f"Leak? {listed(found)} all but equal{'s' * (len(found) == 1)} a cost of the same row. Unless known when "
-        "deciding, leave it out (--features), for this does not hold: "
-    )
 
 
 def _correlations(left: FloatArray, right: FloatArray) -> FloatArray:

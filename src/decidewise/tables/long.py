@@ -27,7 +27,7 @@ class LongReader(TableReader):
             raise InputError("--items makes the table long, which needs the column of the sample keys as well: --rows.")
         rows, items = self.one(options.rows, "rows"), self.one(str(options.items), "items")
         order = self.like if self.like is not None else list(options.item_order) or None
-        self.layout = LongLayout.of(self.table, rows, items, order, self.as_listed)
+        self.layout = LongLayout.of(self.table, rows, items, order, self.as_listed, trained=self.like is not None)
         self.order = np.argsort(self.layout.place)
         self.cost_names = self.layout.items
         self.cost = self.one(options.costs[0] if options.costs else "cost", "costs") if self.like is None else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -46,7 +47,7 @@ class NewRows:
     file: ProblemFile | None = None
     costs: bool | None = None
 
-    @property
+    @cached_property
     def blocks(self) -> TableBlocks:
         """The table block by block."""
         return TableBlocks.of(self.source, TableOptions.of(self.model.options), self.text)

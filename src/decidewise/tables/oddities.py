@@ -19,23 +19,30 @@ _OVERLAP = 0.05
 
 def oddities(samples: TableSamples) -> Iterator[str]:
     """Yield a sentence for each column, the costs last, that has marks of gaps, or changes its unit."""
+    if not len(samples):  # a part of a table in which no row has costs
+        return
     columns = {repr(name): column for name, column in samples.lines.items() if column.dtype.kind in "iuf"}
     if samples.costs is not None:
         columns["the costs"] = samples.costs
     for name, column in columns.items():
         by_row = np.asarray(column, dtype=np.float64).reshape(len(samples), -1)
         for value, n in marks(by_row.ravel()):
-            yield f"{name}: {value:.6g} occurs {n:,} times, far from all other values. If it marks a gap, clear it."
+            yield (
+                f"{name}: {value:.6g} occurs {n:,} times, far from all other values. If it marks a gap, leave these "
+                "cells empty."
+            )
         if change := change_of_unit(by_row):
             row, before, after = change
             yield (
                 f"{name}: about {before:.3g} before {samples.title} {samples.keys[row]} and {after:.3g} from there on. "
-                "If the unit changed, make it one."
+                "If the unit changed, convert all rows to one unit."
             )
 
 
 def marks(values: FloatArray) -> Iterator[tuple[float, int]]:
     """Yield values that are repeated, at an end of the range, and further from it than all others are apart.
+
+    Zero is none: it is what columns such as discounts have on most days.
 
     >>> list(marks(np.array([*np.arange(50.0), -9999.0, -9999.0, 80.0])))
     [(-9999.0, 2)]
@@ -45,7 +52,7 @@ def marks(values: FloatArray) -> Iterator[tuple[float, int]]:
         mark = end.min(initial=np.inf)
         rest = end[end > mark]
         n = len(end) - len(rest)
-        if n > 1 and len(rest) > 1:
+        if mark and n > 1 and len(rest) > 1:
             width = rest[rest < rest.max()].max(initial=rest.min()) - rest.min()  # without a mark at the other end
             if rest.min() - mark > width and len(np.unique(rest)) >= _FEWEST_VALUES:
                 yield float(mark if end is known else -mark), n

@@ -23,7 +23,7 @@ _MOSTLY = 0.5
 _ROW = "\0"
 #: A number with thousands separators, a decimal comma, a currency or a percent sign.
 _SIGN = "(?:[€$£¥%]|EUR|USD|GBP|CHF|JPY)"
-_WRITTEN = re.compile(rf"[+-]?{_SIGN}?\s*[+-]?([0-9]{{1,3}}([\s,.'’][0-9]{{3}})+|[0-9]+)([.,][0-9]+)?\s*{_SIGN}?")
+_WRITTEN = re.compile(rf"[+-]?{_SIGN}?\s*[+-]?([1-9][0-9]{{0,2}}([\s,.'’][0-9]{{3}})+|[0-9]+)([.,][0-9]+)?\s*{_SIGN}?")
 _HOW = "Write numbers like 1234.5, without thousands separators and signs; a decimal comma is --decimal ','."
 _TYPES = {np.ndarray: "a list", list: "a list", dict: "a struct", bytes: "bytes"}
 
@@ -56,7 +56,9 @@ def as_numbers(values: Raw, name: str) -> FloatArray:
     infinite = np.flatnonzero(np.isinf(numbers))
     if len(infinite):
         row = int(infinite[0]) + 1
-        raise InRowError(f"column {name!r} has an infinite value in row {_ROW}. Correct it, or clear it.", row)
+        raise InRowError(
+            f"column {name!r} has an infinite value in row {_ROW}. Correct it, or leave the cell empty.", row
+        )
     return numbers
 
 

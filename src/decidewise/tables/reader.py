@@ -41,6 +41,7 @@ class TableReader(ABC):
         self.like = None if like is None else list(like)
         self.as_listed = as_listed
         self.notes: list[str] = []
+        self.doubts: list[str] = []
 
     def read(self, with_costs: bool | None, in_order: bool, whole: bool = True) -> TableSamples:
         """Read all parts; if `in_order`, leave out samples without costs, and sort the rest by time.
@@ -65,8 +66,9 @@ class TableReader(ABC):
             if samples.times is not None:
                 order = order[np.argsort(samples.times[order], kind="stable")]
             samples = samples.take(order)
-            self.notes += oddities(samples) if self.needed is None else ()
-        return replace(samples, unit=self.options.unit, notes=tuple(self.notes))
+            self.doubts += oddities(samples) if self.needed is None else ()
+        notes, doubts = (*self.notes, *self.doubts), tuple(self.doubts)
+        return replace(samples, unit=self.options.unit, notes=notes, doubts=doubts)
 
     cost_names: Names
 
@@ -182,7 +184,7 @@ class TableReader(ABC):
             return options.rows
         dated = [name for name in self.given if are_dates(self.raw(name))]
         if dated:
-            self.notes.append(
+            self.doubts.append(
                 f"Rows are shuffled, although {dated[0]!r} has dates: --time {dated[0]!r} tests on what came later."
             )
         return None

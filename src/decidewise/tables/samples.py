@@ -43,6 +43,8 @@ class TableSamples:
         The unit of the costs.
     notes : tuple of str
         What was done to the table, in sentences.
+    doubts : tuple of str
+        Those of the notes that deserve a look.
     """
 
     lines: dict[str, Raw]
@@ -57,6 +59,7 @@ class TableSamples:
     forecast: Names = ()
     unit: str = ""
     notes: tuple[str, ...] = field(default_factory=tuple)
+    doubts: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.keys)
