@@ -68,8 +68,9 @@ class Sfge(Loss):
         """Return regrets and gradient for one draw of the noise."""
         noise = target.predicted_only(rng.standard_normal((self.n_samples, *prediction.shape)))
         sampled = target.minimize(prediction + self.sigma * noise)
-        regrets = np.einsum("ij,sij->si", target.costs, sampled) - target.values
+        achieved = np.einsum("ij,sij->si", target.costs, sampled)
+        regrets = achieved - target.values
         together = 0 if self.standardize == "row" else None
-        spread = regrets.std(axis=together)
-        standard = (regrets - regrets.mean(axis=together)) / np.where(spread > 0, spread, 1.0)
+        spread, rounding = regrets.std(axis=together), 1e-12 * np.abs(achieved).max(axis=together)
+        standard = (regrets - regrets.mean(axis=together)) / np.where(spread > rounding, spread, np.inf)
         return regrets.mean(axis=0), np.einsum("si,sij->ij", standard, noise) / (self.n_samples * self.sigma)
