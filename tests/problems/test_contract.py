@@ -310,8 +310,7 @@ def test_wrong_number_of_costs(problem, shape):
 
 
 def test_empty_batch(problem):
-    with pytest.raises(ValueError, match=rf"costs is empty: costs.shape=\(0, {problem.n_costs}\)"):
-        problem.solve(np.empty((0, problem.n_costs)))
+    assert problem.solve(np.empty((0, problem.n_costs))).shape == (0, problem.n_costs)
 
 
 @pytest.mark.parametrize("costs", [1.0, [[["a"]]], np.ones((2, 3, 4))])

@@ -57,7 +57,10 @@ class Program:
     @classmethod
     def of(cls, polyhedron: Polyhedron, integrality: npt.NDArray[np.bool_] | None = None) -> Program:
         """Return a polyhedron as a program; an inequality of one variable becomes a bound, which is cheaper to keep."""
-        A, b, b_eq = polyhedron.A_ub, polyhedron.b_ub, polyhedron.b_eq
+        A, A_eq = (matrix.copy() for matrix in (polyhedron.A_ub, polyhedron.A_eq))
+        for matrix in (A, A_eq):
+            matrix.eliminate_zeros()  # an edge from a node to itself enters as zero
+        b, b_eq = polyhedron.b_ub, polyhedron.b_eq
         lower, upper = polyhedron.lower.copy(), polyhedron.upper.copy()
         single = np.diff(A.indptr) == 1
         columns, factors = A[single].indices, A[single].data
@@ -65,7 +68,7 @@ class Program:
         np.minimum.at(upper.T, columns[factors > 0], limits[..., factors > 0].T)
         np.maximum.at(lower.T, columns[factors < 0], limits[..., factors < 0].T)
         return cls(
-            A=csc_array(vstack([A[~single], polyhedron.A_eq], format="csc")),
+            A=csc_array(vstack([A[~single], A_eq], format="csc")),
             row_lower=np.concatenate([np.full_like(b[..., ~single], -np.inf), b_eq], axis=-1),
             row_upper=np.concatenate([b[..., ~single], b_eq], axis=-1),
             lower=lower,
