@@ -120,9 +120,9 @@ def test_headline_table_json_command_and_file_name_one_model(tmp_path, monkeypat
     assert found["verdict"] == (outcome or found["verdict"])
     named = found["challenger"] if found["verdict"] == "better" else found["baseline"]
     words = model_in_words(named)
-    said = found["headline"].removeprefix("Keep ").lower()
-    assert (found["chosen"], said.startswith(words.lower())) == (named, True)
-    assert found["headline"].startswith("Keep ") == (named == found["baseline"])
+    said = re.sub("^Possible leak: .* wrong. ", "", found["headline"])  # a forecast that is nearly a cost
+    assert (found["chosen"], said.removeprefix("Keep ").lower().startswith(words.lower())) == (named, True)
+    assert said.startswith("Keep ") == (named == found["baseline"])
     shown = run("compare", "t.csv", "-p", "p.toml", "--time", "day", *more).stdout
     assert [line.split("│")[1].strip() for line in shown.splitlines() if "(chosen)" in line] == [f"{named} (chosen)"]
     assert f"Next: {found['command']}" in shown.splitlines()
