@@ -33,10 +33,10 @@ from decidewise.models.selection.weights import average_weights
 from decidewise.problems import Knapsack, Storage, TopK
 from decidewise.problems.base import Problem
 from decidewise.progress import tracked
-from decidewise.real import methods
-from decidewise.real.files import MissingDataError, find_file
-from decidewise.real.scheduling import Instance, Job, schedule
-from decidewise.real.windows import as_dataset, before, mean_before
+from decidewise_bench.real import methods
+from decidewise_bench.real.files import MissingDataError, find_file
+from decidewise_bench.real.scheduling import Instance, Job, schedule
+from decidewise_bench.real.windows import as_dataset, before, mean_before
 
 N_TRAIN, N_TEST, HOURS, SEED = 400, 240, 24, 77
 MOST_HOURS_MISSING = 4  # in a day; they are interpolated

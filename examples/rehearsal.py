@@ -25,11 +25,11 @@ from rich.table import Table
 from decidewise import WiseRegressorCV, normalized_regret
 from decidewise.data import Dataset
 from decidewise.errors import TrainingWarning
-from decidewise.experiments import Method, PlannedProblem, read_plan
+from decidewise_bench.experiments import Method, PlannedProblem, read_plan
 from decidewise.models import AveragedRegressor
 from decidewise.progress import tracked
-from decidewise.real import PLANS
-from decidewise.real.available import with_data
+from decidewise_bench.real import PLANS
+from decidewise_bench.real.available import with_data
 from decidewise.runtime.importable import resolve
 
 N_STRETCHES = 4

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from decidewise.paper.report import write_report
+from decidewise_bench.paper.report import write_report
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, which some of them send.
 signal.signal(signal.SIGINT, signal.default_int_handler)

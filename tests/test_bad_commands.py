@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from decidewise.cli import app
-from decidewise.report import write
+from decidewise_bench.report import write
 
 PLAN = """trials = 2
 [[problems]]

@@ -12,7 +12,7 @@ import pytest
 
 import decidewise
 
-LAZY = ("decidewise", "decidewise.experiments", "decidewise.models", "decidewise.problems", "decidewise.streams")
+LAZY = ("decidewise", "decidewise_bench.experiments", "decidewise.models", "decidewise.problems", "decidewise.streams")
 ROOMS = (
     "data",
     "distributed",
@@ -51,7 +51,7 @@ def test_the_first_estimator_loads_no_solver_no_loss_and_no_figure():
 
 def test_solvers_are_loaded_where_they_solve_and_extras_never():
     loaded = loaded_by(
-        "import decidewise.cli, decidewise.demo, decidewise.diagnose, decidewise.experiments, decidewise.losses\n"
+        "import decidewise.cli, decidewise.demo, decidewise.diagnose, decidewise_bench.experiments, decidewise.losses\n"
         "from decidewise.problems import *"
     )
     assert "decidewise.problems.portfolio.cone" in loaded

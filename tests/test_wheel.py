@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from hatchling.build import build_wheel
 
-import decidewise.field
-import decidewise.paper
-import decidewise.real
-from decidewise.experiments import Store
-from decidewise.paper import TABLES
+import decidewise_bench.field
+import decidewise_bench.paper
+import decidewise_bench.real
+from decidewise_bench.experiments import Store
+from decidewise_bench.paper import TABLES
 
 ROOT = Path(__file__).parents[1]
 
@@ -36,7 +36,7 @@ def files(folder):
 
 
 def test_the_wheel_carries_the_plans_and_finds_them(installed, tmp_path):
-    for room in (decidewise.paper, decidewise.real, decidewise.field):
+    for room in (decidewise_bench.paper, decidewise_bench.real, decidewise_bench.field):
         source = Path(room.__file__).parent
         assert files(installed / "decidewise" / source.name) == files(source) != {}
     Store(tmp_path / "rows.sqlite")

@@ -27,7 +27,7 @@ PACKAGES = {
     "decidewise.evaluate": "Regrets, their differences and intervals.",
     "decidewise.measure": "The change of measure itself.",
     "decidewise.distributed": "The same fits, decisions and regrets over a Dask cluster.",
-    "decidewise.experiments": "Plans, and the rows that they produce.",
+    "decidewise_bench.experiments": "Plans, and the rows that they produce.",
     "decidewise.testing": "The contracts, as checks for your own problem, loss or model.",
 }
 

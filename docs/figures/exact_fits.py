@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from decidewise import GeneralizedLinear, WiseRegressor
 from decidewise.data import make_knapsack, make_portfolio, make_shortest_path
 from decidewise.evaluate import Hindsight
-from decidewise.report.style import INK, LIGHT
+from decidewise.pages.style import INK, LIGHT
 
 TRIALS = 20
 #: How the paper's trials are drawn; docs/experiments.md says why.
@@ -83,5 +83,5 @@ def _draw_panel(axes: Axes, problem: str, degree: int, *, make: Any, seed: int, 
 
 
 def _published(problem: str) -> list[dict[str, str]]:
-    text = (files("decidewise.paper") / "published" / f"{problem.replace(' ', '_')}.csv").read_text(encoding="utf-8")
+    text = (files("decidewise_bench.paper") / "published" / f"{problem.replace(' ', '_')}.csv").read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))

@@ -8,7 +8,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from decidewise.problems import ShortestPath
-from decidewise.report.style import INK, LIGHT
+from decidewise.pages.style import INK, LIGHT
 
 BLUE, ORANGE, GREEN = LIGHT[:3]
 GRID = ShortestPath(3, 3)

@@ -1,7 +1,7 @@
 import pytest
 
 from decidewise.errors import InputError
-from decidewise.experiments.methods import Method
+from decidewise_bench.experiments.methods import Method
 from decidewise.losses import NOT_OFFERED, as_loss, registry
 
 

@@ -49,7 +49,7 @@ def test_without_the_command_line_the_library_works():
     assert result.stdout == "(50, 40)\n", result.stderr
 
 
-@pytest.mark.parametrize("room", ["decidewise.experiments", "decidewise.report.write"])
+@pytest.mark.parametrize("room", ["decidewise_bench.experiments", "decidewise_bench.report.write"])
 def test_rooms_name_the_extra(room):
     result = run(f"import {room}", "pyarrow", "matplotlib")
     expected = f'ImportError: {room.removesuffix(".write")} needs matplotlib, pyarrow: pip install "decidewise[cli]".'

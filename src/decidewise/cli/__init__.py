@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import decidewise
-from decidewise.cli.bench import bench_commands
 from decidewise.cli.errors import Commands
-from decidewise.cli.field import field_commands
 from decidewise.cli.fit import fit
 from decidewise.cli.models import decide, evaluate, inspect, predict
-from decidewise.cli.paper import paper_commands
 from decidewise.cli.problems import problems
-from decidewise.cli.real import real_commands
 from decidewise.cli.serve import serve
 from decidewise.cli.tables import compare, diagnose, init
 
@@ -54,20 +51,6 @@ def warmup() -> None:
 # In the order in which they are needed, as the help lists them.
 for command in (init, compare, fit, predict, decide, evaluate, diagnose, inspect, serve, problems, warmup, demo):
     app.command()(command)
-app.add_typer(
-    paper_commands,
-    name="paper",
-    help="Repeat the paper's experiments: shortest_path, knapsack and portfolio, or quick for a short look. Also by "
-    "name: better and travelling_salesman, which aim below the published regret.",
-)
-app.add_typer(
-    real_commands,
-    name="real",
-    help="Compare the methods on real data, in the order of time; tasks whose data are not here are left out.",
-)
-app.add_typer(
-    field_commands,
-    name="field",
-    help="Compare every loss and every estimator, tuned alike: field (an evening), quick (minutes) or published.",
-)
-app.add_typer(bench_commands, name="bench", help="Run plans of your own.")
+# Of other distributions, such as decidewise-bench.
+for entry in entry_points(group="decidewise.commands"):
+    app.add_typer(entry.load(), name=entry.name)

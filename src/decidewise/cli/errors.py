@@ -20,6 +20,8 @@ from decidewise.runtime.interrupts import Terminated, interruptible, is_interrup
 
 #: The entry of a context's `meta` that says whether errors show their traceback.
 DEBUG = "decidewise.debug"
+#: The commands of the distribution decidewise-bench.
+BENCH = ("paper", "real", "field", "bench")
 
 
 @contextmanager
@@ -35,6 +37,12 @@ def as_input_errors() -> Iterator[None]:
 
 class Commands(TyperGroup):
     """All commands, with one place that handles their errors."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command; one of decidewise-bench that is not installed is an error that says so."""
+        if args and args[0] in BENCH and self.get_command(ctx, args[0]) is None:
+            fail(f"`decidewise {args[0]}` is part of decidewise-bench: pip install decidewise-bench.")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; turn an error that is not a bug into one line and an exit code."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from decidewise.checks import FloatArray
-from decidewise.report.chart import FLOOR, Axis, Chart, Mark, Panel, Series
-from decidewise.report.results import DEFAULT_MODE
+from decidewise.pages.chart import DEFAULT_MODE, FLOOR, Axis, Chart, Mark, Panel, Series
 from decidewise.scaling import spread
 from decidewise.tables.comparison import TableComparison
 from decidewise.tables.headline import in_unit, number

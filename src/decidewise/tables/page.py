@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 
 import decidewise
-from decidewise.report.page import chart_data, source_of
-from decidewise.report.sections import render_template
-from decidewise.report.style import DARK, LIGHT, styles
+from decidewise.pages.page import chart_data, render_template, source_of
+from decidewise.pages.style import DARK, LIGHT, styles
 from decidewise.tables.charts import charts_of_comparison
 from decidewise.tables.comparison import FORECAST, LEAST_SQUARES, MEAN, WISE, TableComparison
 from decidewise.tables.headline import fit_command, half_width, headline, how_measured, in_unit, number
@@ -36,7 +33,6 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> st
     charts = charts_of_comparison(result)
     looks = styles(result.regrets, first=(LEAST_SQUARES, WISE, FORECAST, MEAN))
     sense = result.truth.problem.sense
-    own_css = files("decidewise.tables") / "templates" / "compare.css"
     return render_template(
         "compare.html.j2",
         package="decidewise.tables",
@@ -70,9 +66,9 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> st
         looks=looks,
         light=LIGHT,
         dark=DARK,
-        css=source_of("report.css"),
-        own_css=Markup(own_css.read_text(encoding="utf-8")),
-        js=source_of("report.js"),
+        css=source_of("page.css"),
+        own_css=source_of("compare.css", package="decidewise.tables"),
+        js=source_of("page.js"),
         data=chart_data(looks, charts),
     )
 

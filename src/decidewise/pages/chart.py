@@ -1,0 +1,116 @@
+"""Charts as plain data: the script of a page draws them on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+#: The mode of a method if the plan gives none. Labels omit it, and published numbers are compared with it.
+DEFAULT_MODE = "adam"
+#: The order of modes in tables and legends; other modes follow in the order of their rows.
+MODES = (DEFAULT_MODE, "exact")
+#: The layers of a chart in addition to our training modes: published numbers, and the floor.
+PUBLISHED, FLOOR = "published", "floor"
+
+
+class Column(NamedTuple):
+    """One way of training: a method and its mode."""
+
+    method: str
+    mode: str
+
+    @property
+    def label(self) -> str:
+        """The method's name, with its mode unless that is the default."""
+        return self.method if self.mode == DEFAULT_MODE else f"{self.method}, {self.mode}"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A point, with the note that the page shows when the mouse is over it."""
+
+    x: float
+    y: float
+    spread: float
+    note: str
+    size: float = 1.0
+
+
+@dataclass(frozen=True)
+class Series:
+    """The marks of one method in one layer, in the order in which a line joins them; the floor has no method."""
+
+    method: str
+    layer: str
+    marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes."""
+
+    title: str
+    series: tuple[Series, ...]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis; "symlog" is linear below `unit` and logarithmic above, for counts that may be zero.
+
+    If there are `names`, they label the positions 0, 1, 2, ...
+    """
+
+    label: str
+    scale: Literal["linear", "log", "symlog"] = "linear"
+    unit: float = 1.0
+    ticks: tuple[float, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Panels side by side, with the same axes."""
+
+    name: str
+    title: str
+    caption: str
+    x: Axis
+    y: Axis
+    panels: tuple[Panel, ...]
+    kind: Literal["chart"] = "chart"
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods in the chart."""
+        return list(dict.fromkeys(series.method for panel in self.panels for series in panel.series if series.method))
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """How often column `i` beats column `j`: `shares[i][j]` percent of `meetings[i][j]` trials, None if no trials."""
+
+    name: str
+    title: str
+    caption: str
+    columns: tuple[Column, ...]
+    labels: tuple[str, ...]
+    shares: tuple[tuple[float | None, ...], ...]
+    meetings: tuple[tuple[int, ...], ...]
+    kind: Literal["matrix"] = "matrix"
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods in the matrix."""
+        return list(dict.fromkeys(column.method for column in self.columns))
+
+
+def in_order(names: Iterable[str], first: Sequence[str]) -> list[str]:
+    """Return the distinct names: those in `first` in its order, then the others in their own order.
+
+    >>> in_order(["mine", "LAVA", "WISE", "mine"], first=("MSE", "WISE", "LAVA"))
+    ['WISE', 'LAVA', 'mine']
+    """
+    known = [name.casefold() for name in first]
+    distinct = dict.fromkeys(names)
+    return sorted(distinct, key=lambda name: known.index(name.casefold()) if name.casefold() in known else len(known))
