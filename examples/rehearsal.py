@@ -25,12 +25,12 @@ from rich.table import Table
 from decidewise import WiseRegressorCV, normalized_regret
 from decidewise.data import Dataset
 from decidewise.errors import TrainingWarning
-from decidewise_bench.experiments import Method, PlannedProblem, read_plan
 from decidewise.models import AveragedRegressor
 from decidewise.progress import tracked
+from decidewise.runtime.importable import resolve
+from decidewise_bench.experiments import Method, PlannedProblem, read_plan
 from decidewise_bench.real import PLANS
 from decidewise_bench.real.available import with_data
-from decidewise.runtime.importable import resolve
 
 N_STRETCHES = 4
 CHOICE, SPO_PLUS_ALONE = "choice", "its SPO+ members"

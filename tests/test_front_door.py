@@ -17,13 +17,11 @@ ROOMS = (
     "data",
     "distributed",
     "evaluate",
-    "experiments",
     "frontends",
     "losses",
     "measure",
     "models",
     "problems",
-    "report",
     "testing",
 )
 
@@ -51,7 +49,7 @@ def test_the_first_estimator_loads_no_solver_no_loss_and_no_figure():
 
 def test_solvers_are_loaded_where_they_solve_and_extras_never():
     loaded = loaded_by(
-        "import decidewise.cli, decidewise.demo, decidewise.diagnose, decidewise_bench.experiments, decidewise.losses\n"
+        "import decidewise.cli, decidewise.demo, decidewise.diagnose, decidewise.losses\n"
         "from decidewise.problems import *"
     )
     assert "decidewise.problems.portfolio.cone" in loaded

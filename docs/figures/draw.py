@@ -16,9 +16,9 @@ from places import draw_places
 from tree import draw_tree
 from words import WORDS
 
+from decidewise.pages.style import DARK, INK, LIGHT
 from decidewise_bench.paper.illustrations import ILLUSTRATIONS
 from decidewise_bench.report.matplotlib_charts import render
-from decidewise.pages.style import DARK, INK, LIGHT
 
 IMAGES = Path(__file__).parents[1] / "images"
 #: What becomes of the colours of a light page on a dark one; the last two are those of the page itself.

@@ -83,5 +83,7 @@ def _draw_panel(axes: Axes, problem: str, degree: int, *, make: Any, seed: int, 
 
 
 def _published(problem: str) -> list[dict[str, str]]:
-    text = (files("decidewise_bench.paper") / "published" / f"{problem.replace(' ', '_')}.csv").read_text(encoding="utf-8")
+    text = (files("decidewise_bench.paper") / "published" / f"{problem.replace(' ', '_')}.csv").read_text(
+        encoding="utf-8"
+    )
     return list(csv.DictReader(text.splitlines()))

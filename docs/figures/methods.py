@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from decidewise import DecisionRegressor, GeneralizedLinear, WiseRegressor, WiseRegressorCV, normalized_regret
 from decidewise.data import make_shortest_path
-from decidewise.problems import Problem
 from decidewise.pages.style import INK, LIGHT
+from decidewise.problems import Problem
 
 BLUE, ORANGE = LIGHT[:2]
 SEEDS, DEGREE, N_TRAIN, N_TEST = range(500, 508), 6, 400, 5_000

@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-from decidewise.problems import ShortestPath
 from decidewise.pages.style import INK, LIGHT
+from decidewise.problems import ShortestPath
 
 BLUE, ORANGE, GREEN = LIGHT[:3]
 GRID = ShortestPath(3, 3)

@@ -16,7 +16,7 @@
 - Losses by name: `decidewise.losses`, or your own class derived from `Loss`; in torch and jax: `decidewise.frontends`.
 - Checks of your own problem, loss or model, one line each: `decidewise.testing`.
 - Synthetic data with known expected costs: `decidewise.data`. The change of measure: `decidewise.measure`.
-- Experiments: `decidewise_bench.experiments` and `decidewise_bench.report`, or `decidewise --help` in a shell.
+- The evidence, in a distribution of its own: `decidewise_bench`.
 """
 
 from decidewise.runtime.lazy import import_lazily

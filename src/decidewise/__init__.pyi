@@ -3,13 +3,11 @@ from decidewise import (
     data,
     distributed,
     evaluate,
-    experiments,
     frontends,
     losses,
     measure,
     models,
     problems,
-    report,
     testing,
 )
 from decidewise.choose_files import choose_files
@@ -70,7 +68,6 @@ __all__ = [
     "distributed",
     "evaluate",
     "evaluate_files",
-    "experiments",
     "export_onnx",
     "frontends",
     "load_model",
@@ -80,7 +77,6 @@ __all__ = [
     "normalized_regret",
     "problems",
     "read_model_summary",
-    "report",
     "save_model",
     "testing",
 ]

@@ -49,13 +49,6 @@ def test_without_the_command_line_the_library_works():
     assert result.stdout == "(50, 40)\n", result.stderr
 
 
-@pytest.mark.parametrize("room", ["decidewise_bench.experiments", "decidewise_bench.report.write"])
-def test_rooms_name_the_extra(room):
-    result = run(f"import {room}", "pyarrow", "matplotlib")
-    expected = f'ImportError: {room.removesuffix(".write")} needs matplotlib, pyarrow: pip install "decidewise[cli]".'
-    assert result.stderr.strip().endswith(expected)
-
-
 @pytest.mark.parametrize("missing", ["typer", "pyarrow"])
 def test_the_command_names_the_extra_and_nothing_else(missing):
     result = run("from decidewise.__main__ import main; main()", missing)

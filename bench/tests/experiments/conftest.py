@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from decidewise_bench.experiments import Store, cells_of_all, read_plan
 
 TINY = """

@@ -5,13 +5,15 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from decidewise_bench.experiments import Method
-from decidewise_bench.experiments.cells import compute
 
 from decidewise.data import make_shortest_path
+from decidewise.errors import InputError
 from decidewise.evaluate import normalized_regret
+from decidewise.losses import NOT_OFFERED
 from decidewise.models import DecisionRegressor, GeneralizedLinear
 from decidewise.runtime.interrupts import interruptible
+from decidewise_bench.experiments import Method
+from decidewise_bench.experiments.cells import compute
 
 
 def of(cells, method, *, degree=4, trial=1):
@@ -269,3 +271,9 @@ def test_plans_take_features_per_item(tiny):
     rows = list(compute(tiny.cells()))
     assert [row.reason for row in rows] == ["", "", ""]
     assert max(row.regret for row in rows[:2]) < 20
+
+
+@pytest.mark.parametrize("name", NOT_OFFERED)
+def test_a_method_with_a_loss_that_is_not_offered_says_why(name):
+    with pytest.raises(InputError, match=f"there is no loss '{name}'"):
+        Method("theirs", loss=name).check()

@@ -8,12 +8,12 @@ import time
 
 import dask
 import pytest
-from decidewise_bench.experiments import OtherCodeError, run
-from decidewise_bench.experiments.cluster import workers_of
 from distributed import Client
 from typer.testing import CliRunner
 
 from decidewise.cli import app
+from decidewise_bench.experiments import OtherCodeError, run
+from decidewise_bench.experiments.cluster import workers_of
 
 CLUSTER = """
 import sys

@@ -1,13 +1,14 @@
 import sys
 
 import pytest
-from decidewise_bench.experiments.rows import SCHEMA
-from decidewise_bench.experiments.version import with_libraries
-from decidewise_bench.paper import CONTESTS, EXPLAINED, PUBLISHED, TABLES
 from pyarrow import parquet
 from typer.testing import CliRunner
 
 from decidewise.cli import app
+from decidewise_bench.experiments.rows import SCHEMA
+from decidewise_bench.experiments.version import with_libraries
+from decidewise_bench.paper import CONTESTS, EXPLAINED, PUBLISHED, TABLES
+from decidewise_bench.report import benchmark_report
 
 UNLUCKY_MODULE = """
 from pathlib import Path
@@ -132,18 +133,19 @@ def test_export(command, tiny, tmp_path):
 def test_report_gets_the_rows_of_these_plans(command, tiny, tmp_path, monkeypatch):
     calls = []
 
-    def write_report(table, out, published=None):
-        calls.append((table, out, published))
-        return out / "report.html"
+    def build(table, published):
+        calls.append((table, published))
+        return benchmark_report(table, None)
 
-    monkeypatch.setattr("decidewise_bench.report.write_report", write_report)
+    monkeypatch.setattr("decidewise_bench.report.write.benchmark_report", build)
     command("run", "--jobs", 1, "--trials", 1)
     result = command("report", "--out", tmp_path / "page", "--published", tmp_path)
     assert result.exit_code == 0, result.output
     assert "6 of 12 rows are missing" in result.stdout
     assert str(tmp_path / "page" / "report.html") in result.stdout.replace("\n", "")
-    ((table, out, published),) = calls
-    assert (table.num_rows, out, published) == (6, tmp_path / "page", tmp_path)
+    ((table, published),) = calls
+    assert (table.num_rows, published) == (6, tmp_path)
+    assert (tmp_path / "page" / "report.html").is_file()
     nothing = command("report", "--code", "0.0.0+old")
     assert (nothing.exit_code, "no rows of these plans" in nothing.stderr) == (2, True)
 

@@ -4,9 +4,10 @@ from time import monotonic, sleep
 
 import msgspec
 import pytest
+from rich.console import Console
+
 from decidewise_bench.experiments.cells import compute
 from decidewise_bench.experiments.display import Tally, _Log, describe, display
-from rich.console import Console
 
 
 @pytest.fixture

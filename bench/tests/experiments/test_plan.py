@@ -1,10 +1,10 @@
 import sys
 
 import pytest
-from decidewise_bench.experiments import cells_of_all, code_version, read_plan, run
 
 from decidewise.errors import InputError
 from decidewise.losses import registry
+from decidewise_bench.experiments import cells_of_all, code_version, read_plan, run
 
 MODULES = {
     "raising": "x = 1\nraise RuntimeError('boom')\n",

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
+from pyarrow import csv, parquet
+
 from decidewise_bench.experiments import Row, as_table, export
 from decidewise_bench.experiments.rows import SCHEMA, machine
-from pyarrow import csv, parquet
 
 GOOD = Row("p", "paths", 1, 40, "MSE", "adam", 0, 12.5, 10.0, 0.1, 0.2, 0.3, 40, 42, "1+a", "NumPy 2", "here", "ok", "")
 BAD = Row(

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from decidewise_bench.experiments import OtherCodeError, cells_of_all, read_plan, run
 from decidewise_bench.experiments.cells import compute
 

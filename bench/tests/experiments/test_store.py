@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
+
 from decidewise_bench.experiments import Store
 from decidewise_bench.experiments.cells import compute
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import scipy
 import sklearn
-from decidewise_bench.experiments import code_version
-from decidewise_bench.experiments.version import LIBRARIES, PARTS, fingerprint, library_versions, with_libraries
 
 import decidewise
+from decidewise_bench.experiments import code_version
+from decidewise_bench.experiments.version import LIBRARIES, PARTS, fingerprint, library_versions, with_libraries
 
 SOURCE = '''"""Say what it is."""
 

@@ -4,10 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from decidewise_bench.experiments import Store, cells_of_all, read_plan
-from decidewise_bench.field import PLANS, TITLES
-from decidewise_bench.field.methods import linear
-from decidewise_bench.field.ranges import OF_LOSS
 from typer.testing import CliRunner
 
 from decidewise import DecisionRegressor
@@ -16,6 +12,10 @@ from decidewise.data import make_shortest_path
 from decidewise.losses import Pg, Sfge, registry
 from decidewise.problems import CountedProblem
 from decidewise.runtime.importable import resolve
+from decidewise_bench.experiments import Store, cells_of_all, read_plan
+from decidewise_bench.field import PLANS, TITLES
+from decidewise_bench.field.methods import linear
+from decidewise_bench.field.ranges import OF_LOSS
 
 NAMES = ("field", "quick", "published")
 

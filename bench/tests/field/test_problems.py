@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from decidewise_bench.field.problems import ListedProgram, make_covering, make_cubic_top_k
 
 from decidewise.evaluate import normalized_regret
 from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor
 from decidewise.problems import LinearProgram
+from decidewise_bench.field.problems import ListedProgram, make_covering, make_cubic_top_k
 
 
 def share_of_the_optimum(model, train, test):

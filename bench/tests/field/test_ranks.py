@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from decidewise_bench.field.ranks import Ranks, critical_difference
 from scipy.stats import rankdata
+
+from decidewise_bench.field.ranks import Ranks, critical_difference
 
 
 @pytest.mark.parametrize(("k", "q"), [(2, 1.960), (3, 2.343), (5, 2.728), (10, 3.164)])

@@ -5,9 +5,10 @@ import io
 
 import pyarrow as pa
 import pytest
+
 from decidewise_bench.field import TITLES, published_numbers
 from decidewise_bench.field.published_numbers import comparisons
-from decidewise_bench.field.report import field_report
+from decidewise_bench.field.report import report_of_boards
 from decidewise_bench.field.sentences import sentence_of
 from decidewise_bench.field.standings import Standings, to_csv, to_markdown
 from decidewise_bench.report.read_results import compare_with, read_boards
@@ -96,7 +97,7 @@ def test_published_numbers_are_compared_on_the_scale_of_their_draw(table, boards
     assert found["SPO+"] == ["6.00 ± 0.55", "8.00", "−2.00", "0.58 ± 0.03", "0.80"]  # 5/9, 6.9/12 and 6.1/10
     assert found["LTR"] == ["not run", "6.80", "", "", "0.68"]
     assert found["CaVE"] == ["refused", "", "", "", ""]
-    report = field_report(table, [board, boards[1]])
+    report = report_of_boards(table, [board, boards[1]])
     assert [section.name for section in report.sections] == [
         "standings", "ranks", "price", "sentences", "published", "failures", "refusals",
     ]  # fmt: skip

@@ -6,11 +6,6 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from decidewise_bench.experiments import NotForProblemError, read_plan
-from decidewise_bench.field import PLANS
-from decidewise_bench.field.methods import gamma, linear
-from decidewise_bench.field.ranges import Range, draws
-from decidewise_bench.field.tuned import TunedRegressor
 
 from decidewise.data import make_shortest_path
 from decidewise.errors import DivergenceError
@@ -19,6 +14,11 @@ from decidewise.models import DecisionRegressor
 from decidewise.problems import Portfolio, TopK
 from decidewise.runtime.importable import resolve
 from decidewise.runtime.interrupts import reason_of
+from decidewise_bench.experiments import NotForProblemError, read_plan
+from decidewise_bench.field import PLANS
+from decidewise_bench.field.methods import gamma, linear
+from decidewise_bench.field.ranges import Range, draws
+from decidewise_bench.field.tuned import TunedRegressor
 
 X = np.arange(40.0)[:, None]
 COSTS = np.column_stack([np.ones(40), np.full(40, 2.0)])

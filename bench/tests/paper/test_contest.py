@@ -5,12 +5,13 @@ import re
 
 import pyarrow as pa
 import pytest
-from decidewise_bench.paper.contest import Contest, contest_chart, is_contest
-from decidewise_bench.paper.contest_tables import contest_to_csv, contest_to_latex, contest_to_markdown
-from decidewise_bench.paper.report import paper_boards, paper_report, write_report
-from decidewise_bench.report.page import render_page
 
 from decidewise.pages.style import styles
+from decidewise_bench.paper.contest import Contest, contest_chart, is_contest
+from decidewise_bench.paper.contest_tables import contest_to_csv, contest_to_latex, contest_to_markdown
+from decidewise_bench.paper.report import paper_boards, paper_report
+from decidewise_bench.report import write_report
+from decidewise_bench.report.page import render_page
 
 HEAD = "degree,samples,method,regret_mean,regret_std\n"
 
@@ -165,7 +166,7 @@ def test_the_reproduction_is_as_without_it(rows, published, contest_rows, tmp_pa
     boards = paper_boards(both, tmp_path)
     assert boards[:3] == alone
     assert all(map(is_contest, boards[3:]))
-    reports = paper_report(rows, alone), paper_report(both, boards)
+    reports = paper_report(rows, tmp_path), paper_report(both, tmp_path)
     files = [dict(item for section in report.sections for item in section.files.items()) for report in reports]
     assert files[0].items() <= files[1].items()
     page = render_page(reports[1], styles(method for chart in reports[1].charts for method in chart.methods))
@@ -187,7 +188,7 @@ def test_a_plan_of_ones_own_may_have_the_same_name(row, folder):
 def test_files_and_a_failure(contest_rows, row, folder, tmp_path):
     failed = row(plan="better", problem="knapsack", degree=1, samples=100, method="WISE CV", mode="cv", trial=2)
     failed |= {"status": "failed", "regret": None, "reason": "out of luck"}
-    page = write_report(pa.Table.from_pylist([*contest_rows, failed]), tmp_path / "out", folder)
+    page = write_report(paper_report(pa.Table.from_pylist([*contest_rows, failed]), folder), tmp_path / "out")
     assert {path.name for path in (page.parent / "tables").iterdir()} == {"better.csv", "better.md", "better.tex"}
     text = page.read_text()
     assert "<title>3 of 5 rows within a margin of the best published</title>" in text

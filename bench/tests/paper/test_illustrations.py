@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from decidewise_bench.paper.illustrations import COVARIANCE, ILLUSTRATIONS, MEAN, direction_density, estimators
 from decidewise_bench.report.matplotlib_charts import render
 

@@ -4,11 +4,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+
+from decidewise.losses import registry
 from decidewise_bench.experiments import cells_of_all, read_plan
 from decidewise_bench.paper import CONTESTS, EXPLAINED, PLANS, PUBLISHED, TABLES
 from decidewise_bench.paper.contest import CHOICE, FAIR
-
-from decidewise.losses import registry
 
 LEARNING_RATES = {
     "shortest_path": {200: 5e-3, 400: 5e-3, 800: 2e-3, 1600: 1e-3},

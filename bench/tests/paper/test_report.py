@@ -7,15 +7,16 @@ from collections import Counter
 
 import pyarrow as pa
 import pytest
-from decidewise_bench.paper.report import paper_boards, paper_charts, paper_report, write_report
+
+from decidewise.pages.style import styles
+from decidewise_bench.paper.report import paper_boards, paper_charts, paper_report
+from decidewise_bench.report import write_report
 from decidewise_bench.report.page import render_page
 from decidewise_bench.report.read_results import COLUMNS
 
-from decidewise.pages.style import styles
-
 
 def page_of(table, published):
-    report = paper_report(table, paper_boards(table, published))
+    report = paper_report(table, published)
     return render_page(report, styles((m for chart in report.charts for m in chart.methods), first=report.methods))
 
 
@@ -57,9 +58,10 @@ def test_explained_cells_are_shown_and_not_counted_as_reproduced(rows, published
         for row in rows.to_pylist()
         if (row["problem"], row["method"], row["samples"]) == ("shortest_path", "DBB", 200)
     ]
-    said = []
-    page = write_report(pa.Table.from_pylist([*wrong, *other]), tmp_path, published, say=said.append).read_text()
-    assert said == ["Published cells: 244 reproduced, 5 explained by another setting, 15 missed."]
+    report = paper_report(pa.Table.from_pylist([*wrong, *other]), published)
+    counts = [(share.n, share.label) for share in report.shares if share.n]
+    assert counts == [(244, "reproduced"), (5, "explained by another setting"), (15, "missed")]
+    page = write_report(report, tmp_path).read_text()
     assert "<title>244 of 264 cells reproduced</title>" in page
     assert '<a href="#explained">5 explained by another setting</a> · <a href="#misses">15 missed</a>' in page
     assert page.count('<abbr title="explained by rate/20">†</abbr>') == 5

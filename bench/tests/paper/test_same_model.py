@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
-from decidewise_bench.paper import same_model
-from decidewise_bench.paper.same_model import SameModel
 from sklearn.neighbors import KNeighborsRegressor
 
 from decidewise.data import make_portfolio, make_shortest_path
 from decidewise.models import Candidates, DecisionRegressor, GeneralizedLinear, WiseRegressor, default_candidates
 from decidewise.problems import CountedProblem
+from decidewise_bench.paper import same_model
+from decidewise_bench.paper.same_model import SameModel
 
 
 @pytest.fixture

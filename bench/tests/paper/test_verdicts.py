@@ -1,5 +1,6 @@
 import pyarrow as pa
 import pytest
+
 from decidewise_bench.paper import PUBLISHED
 from decidewise_bench.paper.misses import group_misses
 from decidewise_bench.paper.report import paper_boards

@@ -4,6 +4,7 @@ import zipfile
 
 import numpy as np
 import pytest
+
 from decidewise_bench.real.files import VARIABLE
 
 DAYS = 40

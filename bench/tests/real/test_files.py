@@ -1,10 +1,10 @@
 import pytest
+
+from decidewise.errors import InputError
 from decidewise_bench.experiments import read_plan
 from decidewise_bench.real import PLANS
 from decidewise_bench.real.available import with_data
 from decidewise_bench.real.files import VARIABLE, MissingDataError, find_file
-
-from decidewise.errors import InputError
 
 
 def test_the_folder_is_beside_the_current_one_unless_it_is_named(tmp_path, monkeypatch):

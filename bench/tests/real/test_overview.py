@@ -4,13 +4,13 @@ import math
 
 import pyarrow as pa
 import pytest
+
+from decidewise.pages.style import styles
 from decidewise_bench.real.overview import Overview, to_csv, to_markdown
 from decidewise_bench.real.report import CONVENTIONS, real_report
 from decidewise_bench.report.differences import Difference
 from decidewise_bench.report.page import render_page
 from decidewise_bench.report.read_results import read_boards
-
-from decidewise.pages.style import styles
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_tables(overview):
 
 
 def test_the_page(table):
-    report = real_report(table, read_boards(table, None, CONVENTIONS))
+    report = real_report(table)
     page = render_page(report, styles((m for chart in report.charts for m in chart.methods), first=report.methods))
     assert '<td class="bad">+1.75 ± 0.25</td>' in page
     assert 'data-layer="' not in page.partition("<script")[0]  # a single layer needs no switch

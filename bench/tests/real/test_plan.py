@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from decidewise_bench.experiments import read_plan
-from decidewise_bench.real import METHODS, PLANS, TITLES, methods
 from typer.testing import CliRunner
 
 from decidewise.cli import app
 from decidewise.data import Dataset
 from decidewise.problems import TopK
 from decidewise.runtime.importable import resolve
+from decidewise_bench.experiments import read_plan
+from decidewise_bench.real import METHODS, PLANS, TITLES, methods
 
 PLAN = read_plan(PLANS / "real.toml")
 #: The methods that a task does not have, and why not.

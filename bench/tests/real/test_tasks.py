@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from decidewise_bench.real import demand, energy_knapsack, irish_prices, stocks, storage
-from decidewise_bench.real.methods import GIVEN, YESTERDAY
-from decidewise_bench.real.scheduling import Instance, Job, read_instance, schedule
 from numpy.testing import assert_allclose
 
 from decidewise.errors import InputError
 from decidewise.problems import Knapsack, LinearProgram, Portfolio, Storage, TopK
+from decidewise_bench.real import demand, energy_knapsack, irish_prices, stocks, storage
+from decidewise_bench.real.methods import GIVEN, YESTERDAY
+from decidewise_bench.real.scheduling import Instance, Job, read_instance, schedule
 
 WINDOW = {"seed": 1, "windows": 2, "step": 5}
 

@@ -2,7 +2,8 @@
 
 import pyarrow as pa
 import pytest
-from decidewise_bench.report import write_report
+
+from decidewise_bench.report import benchmark_report, write_report
 
 VISIBLE = """[...document.querySelectorAll('.panel svg [data-method="WISE"]')].length"""
 
@@ -114,7 +115,7 @@ def test_the_contest_is_drawn_and_switched(browser, contest_report):
 def test_at_one_number_of_samples_methods_are_named_below_the_axis(browser, row, tmp_path):
     names = ["a method with a long name", "WISE", "SPO+"]
     table = pa.Table.from_pylist([row(plan="mine", degree=None, floor=None, method=name) for name in names])
-    browser.open(write_report(table, tmp_path))
+    browser.open(write_report(benchmark_report(table), tmp_path))
     assert browser.run("document.querySelectorAll('figure').length") == 3  # methods, seconds, wins: no drawings
     labels = "[...document.querySelectorAll('#regret_method_mine_knapsack .axis text')]"
     assert browser.run(f"{labels}.map(text => text.textContent)")[-5:-2] == names

@@ -1,5 +1,7 @@
 import pyarrow as pa
 import pytest
+
+from decidewise.pages.chart import FLOOR, PUBLISHED
 from decidewise_bench.report.chart_builders import (
     charts_of,
     excess_over_floor,
@@ -8,8 +10,6 @@ from decidewise_bench.report.chart_builders import (
     speed_up,
 )
 from decidewise_bench.report.read_results import read_boards, read_published
-
-from decidewise.pages.chart import FLOOR, PUBLISHED
 
 
 def board_of(*rows, published=None):

@@ -3,11 +3,11 @@ import re
 
 import pyarrow as pa
 import pytest
+
+from decidewise.pages.style import styles
 from decidewise_bench.report.page import render_page
 from decidewise_bench.report.read_results import COLUMNS, read_boards, read_published
 from decidewise_bench.report.write import benchmark_report
-
-from decidewise.pages.style import styles
 
 
 def page_of(table, published=None):

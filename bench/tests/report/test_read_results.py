@@ -3,6 +3,7 @@ import unicodedata
 
 import pyarrow as pa
 import pytest
+
 from decidewise_bench.paper.report import CONVENTIONS
 from decidewise_bench.report.read_results import read_boards, read_published
 from decidewise_bench.report.results import Column, Setting, Summary

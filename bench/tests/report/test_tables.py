@@ -4,6 +4,7 @@ import re
 
 import pyarrow as pa
 import pytest
+
 from decidewise_bench.paper.report import paper_boards
 from decidewise_bench.report.formats import to_csv, to_latex, to_markdown
 from decidewise_bench.report.read_results import read_boards

@@ -2,7 +2,8 @@ import re
 
 import pyarrow as pa
 import pytest
-from decidewise_bench.report import write, write_report
+
+from decidewise_bench.report import benchmark_report, write, write_report
 from decidewise_bench.report.chart_builders import regret_by_method
 
 
@@ -35,16 +36,15 @@ def test_nothing_half_written_is_left(report, rows, published, tmp_path, monkeyp
 
     monkeypatch.setattr(write.Path, "chmod", fail)
     with pytest.raises(OSError, match="disk full"):
-        write_report(rows, tmp_path, published)
+        write_report(benchmark_report(rows, published), tmp_path)
     assert (tmp_path / "report.html").read_text() == "the old report"
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["report.html"]
 
 
 def test_problems_of_similar_names_keep_their_own_tables_and_figures(row, tmp_path, monkeypatch):
     monkeypatch.setattr(write, "charts_of", lambda board: [regret_by_method(board)])
-    page = write_report(
-        pa.Table.from_pylist([row(plan="mine", problem="x y", regret=11.25), row(plan="mine", problem="x_y")]), tmp_path
-    )
+    table = pa.Table.from_pylist([row(plan="mine", problem="x y", regret=11.25), row(plan="mine", problem="x_y")])
+    page = write_report(benchmark_report(table), tmp_path)
     names = re.findall(r'<section id="(mine[^"]+)"', page.read_text())
     assert len(set(names)) == 2
     tables = [(tmp_path / "tables" / f"{name}.md").read_text() for name in names]

@@ -28,8 +28,6 @@ code or library.
 (4, ['MSE', 'WISE', 'MSE', 'WISE'])
 """
 
-from decidewise.runtime.extras import require
 from decidewise.runtime.lazy import import_lazily
 
-require("cli", by=__name__)
 import_lazily(__name__)

@@ -26,10 +26,9 @@ PARTS = (
     "problems",
     "losses",
     "models",
-    "experiments/methods.py",
-    "experiments/cells.py",
-    "paper/same_model.py",
 )
+#: The same of this package.
+OWN_PARTS = ("experiments/methods.py", "experiments/cells.py", "paper/same_model.py")
 #: The libraries that compute results, with the names of their packages.
 LIBRARIES = {
     "NumPy": "numpy",
@@ -90,8 +89,9 @@ def code_version(modules: tuple[str, ...] = (), folder: str = "") -> str:
     >>> code_version().partition("+")[0] == decidewise.__version__
     True
     """
-    package = Path(decidewise.__file__).parent
-    ours = [file for part in PARTS for file in _files(package / part)]
+    library, bench = Path(decidewise.__file__).parent, Path(__file__).parents[1]
+    parts = [*(library / part for part in PARTS), *(bench / part for part in OWN_PARTS)]
+    ours = [file for part in parts for file in _files(part)]
     found = [_find(module, folder) for module in modules]
     theirs = [Path(spec.origin) for spec in found if spec and spec.has_location and spec.origin]
     return f"{decidewise.__version__}+{fingerprint([*ours, *theirs])}"

@@ -40,6 +40,11 @@ def field_report(table: pa.Table, published: Path) -> Report:
         compare_with(board, numbers.get(board.problem, {}))
         for board in read_boards(table, None, Conventions(titles=TITLES, reserved=_PARTS))
     ]
+    return report_of_boards(table, boards)
+
+
+def report_of_boards(table: pa.Table, boards: Sequence[Board]) -> Report:
+    """Return the report of rows that are sorted into boards."""
     held = [board for board in boards if board.published]
     plans = dict.fromkeys(board.plan for board in boards if not board.published)
     field = [Standings(plan, [b for b in boards if b.plan == plan and not b.published]) for plan in plans]

@@ -29,12 +29,12 @@ def find_file(name: str) -> Path:
 
     Examples
     --------
-    >>> find_file("decidewise:real/plans/real.toml").name
+    >>> find_file("decidewise_bench:real/plans/real.toml").name
     'real.toml'
     >>> find_file("no_such_package:data.csv")
     Traceback (most recent call last):
-    decidewise_bench.real.files.MissingDataError: data.csv is part of the package no_such_package, which is not installed; pip
-    install --no-deps no_such_package.
+    decidewise_bench.real.files.MissingDataError: data.csv is part of the package no_such_package, which is not
+    installed; pip install --no-deps no_such_package.
     """
     package, _, inside = name.rpartition(":")
     if not package:

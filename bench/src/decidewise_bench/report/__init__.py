@@ -8,8 +8,6 @@
 - `write`: the files of a report
 """
 
-from decidewise.runtime.extras import require
 from decidewise.runtime.lazy import import_lazily
 
-require("cli", by=__name__)
 import_lazily(__name__)

@@ -15,16 +15,17 @@ import decidewise_bench.real
 from decidewise_bench.experiments import Store
 from decidewise_bench.paper import TABLES
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """The folder that a wheel of this checkout installs."""
-    monkeypatch.chdir(ROOT)
-    wheel = build_wheel(str(tmp_path))
-    with zipfile.ZipFile(tmp_path / wheel) as archive:
-        archive.extractall(tmp_path / "installed")
+    """The folder that the two wheels of this checkout install."""
+    for project in (ROOT, ROOT / "bench"):
+        monkeypatch.chdir(project)
+        wheel = build_wheel(str(tmp_path))
+        with zipfile.ZipFile(tmp_path / wheel) as archive:
+            archive.extractall(tmp_path / "installed")
     monkeypatch.chdir(tmp_path)
     return tmp_path / "installed"
 
@@ -38,7 +39,7 @@ def files(folder):
 def test_the_wheel_carries_the_plans_and_finds_them(installed, tmp_path):
     for room in (decidewise_bench.paper, decidewise_bench.real, decidewise_bench.field):
         source = Path(room.__file__).parent
-        assert files(installed / "decidewise" / source.name) == files(source) != {}
+        assert files(installed / "decidewise_bench" / source.name) == files(source) != {}
     Store(tmp_path / "rows.sqlite")
     command = "import decidewise.cli as cli; print(cli.__file__); cli.app()"
     result = subprocess.run(
