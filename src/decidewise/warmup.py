@@ -14,15 +14,11 @@ from decidewise.models.linear.blocks import RowBlocks
 from decidewise.models.linear.column_sums import column_sums
 from decidewise.problems import (
     Assignment,
-    ConicProgram,
-    Exponential,
     Inventory,
     Knapsack,
     LinearProgram,
     Portfolio,
     Problem,
-    SecondOrder,
-    Semidefinite,
     ShortestPath,
     Storage,
     TravellingSalesman,
@@ -69,11 +65,6 @@ def _tasks() -> dict[str, Callable[[], None]]:
         "storage by row": lambda: _solve(Storage(4, 1.0, [2.0] * 5)),
         "routes": lambda: _solve(VehicleRouting([1.0, 1.0, 1.0, 1.0], 3.0, 2)),
         "linear programs": lambda: _solve(LinearProgram(weights[:, :6], [20.0, 20.0], upper=1, sense="max")),
-        "second-order cones": lambda: _solve(ConicProgram(upper=1, cones=[SecondOrder(np.eye(3), d=1.2)])),
-        "exponential cones": lambda: _solve(ConicProgram(upper=1, cones=[Exponential(np.eye(3), [0.0, 1.0, 2.0])])),
-        "semidefinite cones": lambda: _solve(
-            ConicProgram(upper=1, cones=[Semidefinite.of_variables([[0, 1], [1, 2]], n=3)])
-        ),
         "tours": lambda: _solve(tour),
         "CaVE": lambda: _train(path, "cave"),
         "CaVE+": lambda: _train(path, "cave+"),

@@ -161,7 +161,9 @@ class MinCostFlow(Problem):
     @property
     def _bounds(self) -> Program:
         """The program, in which supplies and capacities may have one row per sample."""
-        return Program(csc_array(self._net_outflow), self.supply, self.supply, np.zeros_like(self.capacity), self.capacity)
+        return Program(
+            csc_array(self._net_outflow), self.supply, self.supply, np.zeros_like(self.capacity), self.capacity
+        )
 
     @property
     def _net_outflow(self) -> csr_array:
