@@ -214,13 +214,15 @@ def purchases(rng, sense):
 
 
 def flows(rng, sense):
-    """List the whole flows of a small network, less flow on the first edges first."""
+    """List the whole flows of a small network, in the order of the fixed random costs that break ties."""
     tails, heads = rng.integers(4, size=(2, 6))
     capacity = rng.integers(0, 3, size=6)
     every = np.array(list(itertools.product(*(range(limit + 1) for limit in capacity))))
     leaving = every @ (np.eye(4, dtype=int)[tails] - np.eye(4, dtype=int)[heads])
     supply = leaving[rng.integers(len(every))]
-    return MinCostFlow(tails, heads, supply, capacity=capacity, sense=sense), every[(leaving == supply).all(axis=1)]
+    found = every[(leaving == supply).all(axis=1)]
+    found = found[np.argsort(found @ np.random.default_rng(0).uniform(1.0, 2.0, 6))]
+    return MinCostFlow(tails, heads, supply, capacity=capacity, sense=sense), found
 
 
 def routes(rng, sense):
@@ -304,7 +306,7 @@ def check_row(problem, decisions, row, answer, *, ties):
     compared = min(int((answer != other) @ np.abs(costs)) for other in best)
     if isinstance(problem, TravellingSalesman | VehicleRouting):  # as it says where every tour must use huge costs
         compared += 10 * int(np.abs(costs * best[0]).max())
-    if isinstance(problem, LinearProgram):
+    if isinstance(problem, LinearProgram | MinCostFlow):
         compared += 10 * len(row) * tie_size(problem, costs, best[0])
     assert gap * 10**10 <= compared, f"{answer} costs {gap / compared:.1e} more than {best[0]} of what they differ in"
     if ties:

@@ -44,11 +44,30 @@ def test_a_flow_of_one_unit_is_a_shortest_path():
 
 @pytest.mark.parametrize("scale", [1e-300, 0.1, 1 / 3, 1e8, 1e300])
 def test_ties_of_a_large_instance(scale):
-    """With costs `u[i] + v[j]` every flow is optimal: the first plant serves the last customers, and so on."""
+    """With costs `u[i] + v[j]` every flow is optimal: the rule chooses as fixed random costs would."""
     rng = np.random.default_rng(4)
     costs = scale * (rng.integers(-9, 9, size=(12, 1)) + rng.integers(-9, 9, size=12))
-    flows = MinCostFlow.transportation(np.full(12, 3.0), np.full(12, 3.0)).solve(costs.ravel())
-    np.testing.assert_array_equal(flows.reshape(12, 12), 3 * np.eye(12)[::-1])
+    problem = MinCostFlow.transportation(np.full(12, 3.0), np.full(12, 3.0))
+    preferred = problem.solve(np.random.default_rng(0).uniform(1.0, 2.0, problem.n_costs))
+    np.testing.assert_array_equal(problem.solve(costs.ravel()), preferred)
+
+
+def test_ties_do_not_depend_on_the_rows_before():
+    problem = random_network(np.random.default_rng(5), 20, 80, whole=False)
+    costs = np.random.default_rng(6).integers(-2, 3, size=(40, problem.n_costs)).astype(float)
+    backwards = random_network(np.random.default_rng(5), 20, 80, whole=False).solve(costs[::-1])[::-1]
+    np.testing.assert_array_equal(problem.solve(costs), backwards)
+    np.testing.assert_array_equal(problem.solve(0.3 * costs), backwards)
+
+
+def test_flows_by_row_are_whole_in_the_rows_in_which_all_numbers_are():
+    supply = np.array([[3.0, 0.0, -3.0], [0.25, 0.5, -0.75], [4.0, -1.0, -3.0]])
+    problem = MinCostFlow([0, 0, 1], [1, 2, 2], supply, capacity=4.0)
+    flows = problem.solve(np.random.default_rng(7).normal(size=(3, 3)))
+    leaving = flows @ np.array([[1, -1, 0], [1, 0, -1], [0, 1, -1]])
+    np.testing.assert_allclose(leaving, supply, atol=1e-12)
+    np.testing.assert_array_equal(flows[[0, 2]], flows[[0, 2]].round())
+    np.testing.assert_array_equal(problem.take([1]).solve([[1.0, 5.0, 1.0]]), [[0.25, 0.0, 0.75]])
 
 
 @pytest.mark.parametrize("forbidden", [1e6, 1e12, 1e15])

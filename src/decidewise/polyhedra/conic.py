@@ -1,9 +1,7 @@
 """Optimal points of a conic program, for many rows of costs.
 
-A region with few variables that has an analytic centre is solved from there (see `central_path`), in a quarter to half
-of the time. All others, and rows where that does not reach the accuracy, are solved by Clarabel, which is set up once
-for a region and starts anew for every row, so that an answer depends on its own row alone. It runs without presolve and
-without splitting semidefinite cones: after these it takes no new costs.
+Clarabel solves them. It is set up once for a region and starts anew for every row, so that an answer depends on its own
+row alone. It runs without presolve and without splitting semidefinite cones: after these it takes no new costs.
 """
 
 from __future__ import annotations
@@ -19,8 +17,6 @@ from scipy.sparse import csc_array
 
 from decidewise.checks import FloatArray
 from decidewise.errors import SolverError
-from decidewise.polyhedra.centred_region import CentredRegion, n_rows_of
-from decidewise.polyhedra.semidefinite_cone import matrices
 from decidewise.runtime.batches import check_time, in_thread
 from decidewise.scaling import unit_rows
 
@@ -28,16 +24,15 @@ from decidewise.scaling import unit_rows
 Kind = tuple[Any, ...]
 
 #: What Clarabel aims at and what is accepted if it gets no further, for feasibility and for the gap, relative to the
-#: values that they compare; one attempt after another.
-_ATTEMPTS = ((1e-10, 1e-9), (1e-9, 1e-8), (1e-8, 1e-6))
+#: values that they compare, and how much of the longest step it takes; one attempt after another. Where a
+#: second-order and an exponential cone meet, a quarter of the first attempts get stuck; shorter steps often do not.
+_ATTEMPTS = ((1e-10, 1e-9, 0.99), (1e-10, 1e-9, 0.9), (1e-9, 1e-8, 0.7), (1e-8, 1e-6, 0.99), (1e-8, 1e-6, 0.9))
 #: By how much, relative to its size, an answer may break a constraint.
 _TOLERANCE = 1e-6
 #: The bits of a cost that count: multiplying a row by a number changes the last ones of 53.
 _BITS = 40
 #: Up to this much work a step, a row takes milliseconds at most, so that interrupts can wait for its end.
 _LITTLE_WORK = 2_000
-#: Rows that are solved at once from the centre of a region, in a fraction of a second.
-_PART = 500
 
 
 @dataclass(frozen=True)
@@ -138,25 +133,18 @@ class ConicSolver:
     def _solve(self, units: FloatArray) -> ConicSolutions:
         points = np.full(units.shape, np.nan)
         slacks, duals = np.full((2, len(units), len(self.region.b)), np.nan)
-        solutions, left = ConicSolutions(units, points, slacks, duals), np.arange(len(units))
+        solutions = ConicSolutions(units, points, slacks, duals)
         check_time()
-        if self._centred is not None:
-            solved = np.zeros(len(units), dtype=bool)
-            for start in range(0, len(units), _PART):
-                part = slice(start, start + _PART)
-                check_time()
-                solved[part], points[part], slacks[part], duals[part] = self._centred.solve(units[part], *_ATTEMPTS[0])
-            left = np.flatnonzero(~(solved & self.region.holds(points)))
-        if len(left):
-            clock = _Clock(np.inf if self.time_limit is None else self.time_limit)
-            # Clarabel would print an interrupt and go on; another thread gets none.
-            in_thread(lambda: self._minimize(left, solutions, clock), clock.stop)
-            self._check_held(left, solutions)
+        clock = _Clock(np.inf if self.time_limit is None else self.time_limit)
+        # Clarabel would print an interrupt and go on; another thread gets none.
+        in_thread(lambda: self._minimize(solutions, clock), clock.stop)
+        self._check_held(solutions)
         return solutions
 
-    def _check_held(self, rows: npt.NDArray[np.int64], solutions: ConicSolutions) -> None:
+    def _check_held(self, solutions: ConicSolutions) -> None:
         """Refuse points of Clarabel, which measures by the largest variables, that do not keep a constraint."""
-        broken = rows[~self.region.holds(solutions.points[rows]) & ~np.isnan(solutions.points[rows]).any(axis=1)]
+        is_answer = ~np.isnan(solutions.points).any(axis=1)
+        broken = np.flatnonzero(is_answer & ~self.region.holds(solutions.points))
         if len(broken) and not self.keep_going:
             raise SolverError(
                 f"Clarabel's answer breaks a constraint by more than {_TOLERANCE:g} of its size. {_HARD}",
@@ -166,30 +154,15 @@ class ConicSolver:
 
     def is_empty(self) -> bool:
         """Return whether no point lies in the region, as far as Clarabel can tell."""
-        return self._any_point[0].endswith("PrimalInfeasible")
-
-    @cached_property
-    def _any_point(self) -> tuple[str, FloatArray]:
-        """How Clarabel ends without costs, and the point."""
         solver, clock = _Clarabel(self.region, *_ATTEMPTS[0]), _Clock(np.inf)
         solver.obey(clock)
-        status, point, *_ = in_thread(lambda: solver.run(np.zeros(self.region.A.shape[1])), clock.stop)
-        return status, np.array(point)
+        status, *_ = in_thread(lambda: solver.run(np.zeros(self.region.A.shape[1])), clock.stop)
+        return status.endswith("PrimalInfeasible")
 
-    @cached_property
-    def _centred(self) -> CentredRegion | None:
-        status, point = self._any_point
-        region = self.region
-        try:
-            return CentredRegion.of(region.A, region.b, region.cones, point) if status in _ANSWERS else None
-        except np.linalg.LinAlgError:
-            return None
-
-    def _minimize(self, rows: npt.NDArray[np.int64], solutions: ConicSolutions, clock: _Clock) -> None:
-        """Solve some rows by Clarabel, in place."""
+    def _minimize(self, solutions: ConicSolutions, clock: _Clock) -> None:
+        """Solve all rows, in place."""
         first = None
-        for row in rows:
-            unit = solutions.units[row]
+        for row, unit in enumerate(solutions.units):
             if first is None:
                 # Each thread takes a solver of its own. One that failed or was interrupted does not come back.
                 first = self._idle.pop() if self._idle else _Clarabel(self.region, *_ATTEMPTS[0])
@@ -212,7 +185,7 @@ class ConicSolver:
                 continue
             if not self.keep_going:
                 advice = _ADVICE.get(status.removeprefix("Almost"), _HARD)
-                raise SolverError(f"Clarabel ended with status {status!r}. {advice}", row=int(row))
+                raise SolverError(f"Clarabel ended with status {status!r}. {advice}", row=row)
             solutions.points[row] = solutions.slacks[row] = solutions.duals[row] = np.nan
         if first is not None and not clock.stopped:
             self._idle.append(first)
@@ -249,29 +222,72 @@ class _Clock:
 
 
 class _Clarabel:
-    """Clarabel with one region in it, to be solved for one cost vector after another; in one thread at a time."""
+    """Clarabel with one region in it, to be solved for one cost vector after another; in one thread at a time.
 
-    def __init__(self, region: ConicRegion, aim: float, accepted: float) -> None:
+    Of a region of points far below 1, Clarabel is given the multiple whose largest `b` is about 1, since it takes a gap
+    of 1e-10 for none. Cones are cones: the points of the multiple are multiples of the points.
+    """
+
+    def __init__(self, region: ConicRegion, aim: float, accepted: float, step: float) -> None:
         import clarabel  # noqa: PLC0415  (whoever solves nothing here does not wait for it)
 
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.max_threads = 1
         settings.presolve_enable = settings.chordal_decomposition_enable = False
+        settings.max_step_fraction, settings.linesearch_backtrack_step = step, 0.95
+        # More exact than its defaults, 1e-12 and ten rounds: with an aim of 1e-10 fewer rows get stuck, at no cost.
+        settings.iterative_refinement_reltol = settings.iterative_refinement_abstol = 1e-15
+        settings.iterative_refinement_max_iter = 50
         settings.tol_feas = settings.tol_gap_abs = settings.tol_gap_rel = aim
         settings.reduced_tol_feas = settings.reduced_tol_gap_abs = settings.reduced_tol_gap_rel = accepted
-        n = region.A.shape[1]
+        n, size = region.A.shape[1], np.abs(region.b).max(initial=0.0)
+        self.size = min(1.0, 2.0 ** np.floor(np.log2(size))) if size > 0 else 1.0
         cones = [getattr(clarabel, name)(*arguments) for name, *arguments in region.cones]
-        self.solver = clarabel.DefaultSolver(csc_array((n, n)), np.zeros(n), region.A, region.b, cones, settings)
+        sides = region.b / self.size
+        self.solver = clarabel.DefaultSolver(csc_array((n, n)), np.zeros(n), region.A, sides, cones, settings)
 
     def obey(self, clock: _Clock) -> None:
         self.solver.set_termination_callback(lambda _: clock.is_over())
 
-    def run(self, costs: FloatArray) -> tuple[str, Any, Any, Any]:
+    def run(self, costs: FloatArray) -> tuple[str, FloatArray, FloatArray, FloatArray]:
         """Return the status, the point, its slacks and its duals for one row (n,)."""
         self.solver.update(q=costs)
         outcome = self.solver.solve()
-        return str(outcome.status), outcome.x, outcome.s, outcome.z
+        return (
+            str(outcome.status),
+            self.size * np.array(outcome.x),
+            self.size * np.array(outcome.s),
+            np.array(outcome.z),
+        )
+
+
+def n_rows_of(kind: str, *size: Any) -> int:
+    """Return how many rows a cone has."""
+    if kind == "PSDTriangleConeT":
+        return int(size[0] * (size[0] + 1) // 2)
+    if kind == "GenPowerConeT":
+        return len(size[0]) + int(size[1])
+    return 3 if kind in ("ExponentialConeT", "PowerConeT") else int(size[0])
+
+
+def matrices(triangles: FloatArray) -> FloatArray:
+    """Return symmetric matrices (..., k, k) of triangles (..., k (k + 1) / 2).
+
+    A triangle is the upper one by columns, in which what counts twice is times √2.
+    """
+    size = int(np.sqrt(2 * triangles.shape[-1]))
+    column, row = np.tril_indices(size)
+    entries = triangles / np.where(row == column, 1.0, np.sqrt(2.0))
+    symmetric = np.zeros((*triangles.shape[:-1], size, size))
+    symmetric[..., row, column] = symmetric[..., column, row] = entries
+    return symmetric
+
+
+def triangles(symmetric: FloatArray) -> FloatArray:
+    """Return what `matrices` takes."""
+    column, row = np.tril_indices(symmetric.shape[-1])
+    return np.asarray(symmetric[..., row, column] * np.where(row == column, 1.0, np.sqrt(2.0)))
 
 
 def _is_near(kind: str, arguments: list[Any], s: FloatArray, allowed: FloatArray) -> npt.NDArray[np.bool_]:

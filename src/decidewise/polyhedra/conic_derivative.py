@@ -19,9 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from decidewise.checks import FloatArray
-from decidewise.polyhedra.centred_region import n_rows_of
-from decidewise.polyhedra.conic import ConicRegion, ConicSolutions
-from decidewise.polyhedra.semidefinite_cone import matrices, triangles
+from decidewise.polyhedra.conic import ConicRegion, ConicSolutions, matrices, n_rows_of, triangles
 
 #: The cones with a boundary that is curved and smooth.
 CURVED = ("SecondOrderConeT", "ExponentialConeT", "PSDTriangleConeT")

@@ -1,12 +1,11 @@
-"""Small conic programs from the centre of their region: certificates, Clarabel's values, and who has no centre."""
+"""Conic programs in batch: the duals certify every row, also of regions that are small, flat, or have no interior."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csr_array
 
-from decidewise.polyhedra.centred_region import CentredRegion, n_rows_of
-from decidewise.polyhedra.semidefinite_cone import matrices
+from decidewise.polyhedra.conic import matrices, n_rows_of
 from decidewise.problems import ConicProgram, Exponential, Quadratic, SecondOrder, Semidefinite
 from decidewise.problems.conic_program.cones import ConeRows
 from decidewise.scaling import unit_rows
@@ -68,31 +67,26 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_duals_certify_every_row_and_values_are_those_of_clarabel(name):
+def test_duals_certify_every_row(name):
     problem = PROGRAMS[name]()
     solver = problem._solver
     region, costs = solver.region, np.random.default_rng(1).normal(size=(60, problem.n_costs))
     costs[:10] = costs[:10].round()  # with ties
     costs = costs[costs.any(axis=1)]
-    units = solver.solutions(problem._objective(costs, 1.0)).units
 
-    solved, points, slacks, duals = solver._centred.solve(units, 1e-10, 1e-9)
+    found = solver.solutions(problem._objective(costs, 1.0))
 
-    assert solved.mean() > 0.9
-    units, points, slacks, duals = (rows[solved] for rows in (units, points, slacks, duals))
-    values, size = (units * points).sum(axis=1), np.abs(points).max()
-    assert_allclose(points @ region.A.T + slacks, np.tile(region.b, (len(units), 1)), atol=1e-12 * (1 + size))
-    assert_allclose(units + duals @ region.A, 0, atol=1e-9)
-    gaps = np.maximum(np.abs(values), min(1, size)) * 2e-9
-    assert (np.abs(values + duals @ region.b) <= gaps + 1e-9 * size).all()
-    for rows in (slacks, duals):
-        assert_inside(region.cones, rows, dual=rows is duals)
-    if name == "small":  # Clarabel stops at a gap of 1e-10, a thousandth of these values: the closed form tells
+    values, size = (found.units * found.points).sum(axis=1), np.abs(found.points).max()
+    accuracy = 1e-7 if name == "exponential and second-order" else 1e-9  # where Clarabel gets stuck; as documented
+    sides, sizes = np.tile(region.b, (len(costs), 1)), (np.abs(region.b).max(), size, np.abs(found.slacks).max())
+    assert_allclose(found.points @ region.A.T + found.slacks, sides, rtol=0, atol=accuracy * sum(sizes))
+    assert_allclose(found.units + found.duals @ region.A, 0, atol=accuracy)
+    gaps = np.maximum(np.abs(values), min(1, size)) * 2 * accuracy
+    assert (np.abs(values + found.duals @ region.b) <= gaps + accuracy * size).all()
+    for rows in (found.slacks, found.duals):
+        assert_inside(region.cones, rows, dual=rows is found.duals)
+    if name == "small":  # a gap of 1e-10 would be a thousandth of these values
         assert_allclose(values, -1e-7, rtol=1e-8)
-        return
-    solver.__dict__["_centred"] = None
-    solver._last = None
-    assert_allclose(values, (units * solver.minimize(units)).sum(axis=1), atol=3e-9 * max(1, size))
 
 
 def assert_inside(cones, rows, dual):
@@ -114,7 +108,6 @@ def assert_inside(cones, rows, dual):
 def test_a_ball_has_its_closed_form_and_zero_costs_the_centre():
     solver = ConicProgram(cones=SecondOrder(np.eye(3), b=[-1, -2, -3], d=2.0), lower=-np.inf)._solver
     costs = unit_rows(np.random.default_rng(2).normal(size=(100, 3)))
-    assert solver._centred.solve(costs, 1e-10, 1e-10)[0].all()
     assert_allclose(solver.minimize(costs), [1, 2, 3] - 2 * costs, atol=1e-5)
     assert_allclose(solver.minimize(np.zeros((1, 3))), [[1, 2, 3]], atol=1e-9)
 
@@ -129,30 +122,13 @@ def test_a_ball_has_its_closed_form_and_zero_costs_the_centre():
         lambda: ConicProgram(cones=SecondOrder(np.eye(60), d=1.0), lower=-1),  # many variables
     ],
 )
-def test_what_has_no_centre_or_is_large_is_left_to_clarabel(problem):
+def test_power_cones_and_regions_that_are_flat_unbounded_or_large(problem):
     problem = problem()
-    assert problem._solver._centred is None
     assert np.isfinite(problem.solve(np.ones(problem.n_costs))).all()
 
 
-def test_a_hard_row_is_left_to_clarabel():
-    """An aim below rounding is never reached: then every row is Clarabel's, in its place among the others."""
-    solver = ConicProgram(cones=SecondOrder(np.eye(3), d=1.0), lower=-np.inf)._solver
-    costs = unit_rows(np.random.default_rng(3).normal(size=(40, 3)))
-    centred = solver._centred
-
-    class Fussy(CentredRegion):
-        def solve(self, costs, aim, accepted):
-            solved, points, *rest = super().solve(costs, aim, accepted)
-            solved[::3] = False
-            points[::3] = 9.0
-            return (solved, points, *rest)
-
-    solver.__dict__["_centred"] = Fussy(**{name: getattr(centred, name) for name in CentredRegion.__dataclass_fields__})
-    assert_allclose(solver.minimize(costs), -costs, atol=1e-5)
-
-
-def test_equations_that_contradict_each_other_have_no_centre():
-    A, b = np.vstack([np.ones((2, 2)), -np.eye(2)]), np.array([1.0, 2.0, 0.0, 0.0])
-    cones = (("ZeroConeT", 2), ("NonnegativeConeT", 2))
-    assert CentredRegion.of(csc_array(A), b, cones, np.array([0.5, 0.5])) is None
+def test_rows_on_which_clarabel_gets_stuck_have_answers():
+    """At the first attempt a quarter of these rows makes no progress, and at the last of three one in thousands."""
+    problem = PROGRAMS["exponential and second-order"]()
+    costs = np.random.default_rng(1).normal(size=(2000, problem.n_costs))[1000:1200]  # row 1096 among them
+    assert np.isfinite(problem.solve(costs)).all()

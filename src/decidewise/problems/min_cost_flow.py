@@ -1,6 +1,7 @@
 """Flow of least cost through a network with supplies, demands and capacities; transportation is a special case.
 
-Ties: edge 0 carries the least flow that it carries in any optimal flow; then edge 1, and so on.
+It is a linear program, and solved as one: see `decidewise.polyhedra.highs`. Walks between known vertices take a third
+to a sixth of the time of shortest augmenting paths.
 """
 
 from __future__ import annotations
@@ -9,14 +10,15 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
 from decidewise.checks import FloatArray, as_array, as_matrix, as_vector
+from decidewise.errors import InfeasibleError
 from decidewise.polyhedra import Polyhedron
+from decidewise.polyhedra.highs import Solver
+from decidewise.polyhedra.program import Program
 from decidewise.problems.base import Problem, Sense, as_n_costs
 from decidewise.problems.by_row import spread, take_rows
-from decidewise.problems.min_cost_flow.send import send, send_by_row
-from decidewise.runtime.batches import in_parts
 
 IntArray = npt.NDArray[np.int64]
 
@@ -26,6 +28,9 @@ class MinCostFlow(Problem):
 
     Each edge has a cost per unit. A decision has the flow on each edge, from 0 to its capacity; what leaves a node is
     what enters it plus its supply. With whole supplies and capacities, all flows are whole. Costs may be negative.
+
+    Ties: as of `LinearProgram`, the vertex with the least `r·w`, where `r` are fixed random numbers between 1 and 2: so
+    no flow goes around in a circle for nothing. Tolerances are those of `LinearProgram`, too.
 
     Parameters
     ----------
@@ -93,13 +98,8 @@ class MinCostFlow(Problem):
         if capacity.min() < 0.0:
             raise ValueError(f"capacity must not be negative; {_place(capacity, 'edge')} has {capacity.min():g}.")
         self.n_rows, (self.supply, self.capacity) = spread(supply=(supply, 1), capacity=(capacity, 1))
-        nothing, kernel = np.zeros((self.n_rows or 1, self.n_costs)), send if self.n_rows is None else send_by_row
-        row = kernel(nothing, nothing.copy(), *self._network(), *map(np.array, (self.supply, self.capacity)))
-        if row >= 0:
-            where = "" if self.n_rows is None else f"row {row}: "
-            raise ValueError(
-                f"{where}the capacities do not let all supplies reach the nodes that need them; raise some."
-            )
+        self._solver = Solver(self._program(), by_row=self.n_rows is not None)
+        self._check_not_empty()
         self.B_S = float(np.linalg.norm(self.capacity, axis=-1).max())
 
     @classmethod
@@ -137,38 +137,61 @@ class MinCostFlow(Problem):
         """Return the problem of some rows, with their supplies and capacities."""
         return take_rows(self, rows, "supply", "capacity")
 
-    def _network(self) -> tuple[Any, ...]:
-        """Return what the kernel needs: the ends of edges, and the edges at each node."""
-        ends = np.concatenate([self.tails, self.heads])
-        order = np.argsort(ends, kind="stable")
-        starts = np.searchsorted(ends[order], np.arange(self.supply.shape[-1] + 1))
-        return self.tails, self.heads, order % self.n_costs, starts
-
     def minimize(self, costs: FloatArray) -> FloatArray:
-        """Return a flow of least cost for each row; ties go to less flow on edges of low numbers."""
-        network = self._network()
-        if self.n_rows is not None:
-            return in_parts(
-                lambda rows, decisions, *amounts: send_by_row(rows, decisions, *network, *amounts),
-                costs, self.supply, self.capacity,
-            )  # fmt: skip
-        return in_parts(lambda rows, decisions: send(rows, decisions, *network, self.supply, self.capacity), costs)
+        """Return a flow of least cost for each row."""
+        flows = self._solver.minimize(costs, None if self.n_rows is None else self._bounds)
+        # Every vertex is whole where all numbers are: what is left of a fraction is rounding.
+        is_whole = _is_whole(self.supply) & _is_whole(self.capacity)
+        return np.where(np.expand_dims(is_whole, -1), np.rint(flows), flows) if is_whole.any() else flows
+
+    def _check_not_empty(self) -> None:
+        """Raise unless there is a flow."""
+        try:
+            self.minimize(np.zeros((self.n_rows or 1, self.n_costs)))
+        except InfeasibleError as error:
+            where = "" if self.n_rows is None else f"row {error.row}: "
+            raise ValueError(
+                f"{where}the capacities do not let all supplies reach the nodes that need them; raise some."
+            ) from error
+
+    def _program(self) -> Program:
+        """Return the program, or one as wide as that of all rows."""
+        return self._bounds if self.n_rows is None else self._bounds.widest
+
+    @property
+    def _bounds(self) -> Program:
+        """The program, in which supplies and capacities may have one row per sample."""
+        return Program(
+            csc_array(self._net_outflow), self.supply, self.supply, np.zeros_like(self.capacity), self.capacity
+        )
+
+    @property
+    def _net_outflow(self) -> csr_array:
+        """What leaves each node minus what enters it, as a matrix of shape (n_nodes, n_costs)."""
+        edges, ends = np.tile(np.arange(self.n_costs), 2), np.concatenate([self.tails, self.heads])
+        signs = np.repeat([1.0, -1.0], self.n_costs)
+        matrix = csr_array((signs, (ends, edges)), shape=(self.supply.shape[-1], self.n_costs))
+        matrix.eliminate_zeros()  # an edge from a node to itself
+        return matrix
 
     @property
     def polyhedron(self) -> Polyhedron | None:
         """Of each node, what leaves minus what enters is its supply; None if that, or a capacity, differs by row."""
         if self.n_rows is not None:
             return None
-        edges, ends = np.tile(np.arange(self.n_costs), 2), np.concatenate([self.tails, self.heads])
-        signs = np.repeat([1.0, -1.0], self.n_costs)
         return Polyhedron(
             A_ub=csr_array((0, self.n_costs)),
             b_ub=np.empty(0),
-            A_eq=csr_array((signs, (ends, edges)), shape=(len(self.supply), self.n_costs)),
+            A_eq=self._net_outflow,
             b_eq=self.supply,
             lower=np.zeros(self.n_costs),
             upper=self.capacity,
         )
+
+
+def _is_whole(amounts: FloatArray) -> npt.NDArray[np.bool_]:
+    """Return whether all amounts of a row are whole."""
+    return np.asarray((amounts == np.rint(amounts)).all(axis=-1))
 
 
 def _as_amounts(values: Any, name: str) -> FloatArray:
