@@ -84,7 +84,7 @@ class ProjectNet(Loss):
     target_type = LayerTarget
     gradient = "exact"
     solves = False
-    needs_polyhedron = True
+    requires = frozenset({"polyhedron"})
 
     def __post_init__(self) -> None:
         as_integer(self.n_rounds, name="n_rounds")

@@ -151,7 +151,7 @@ class TestLossesAgainstAnotherTarget:
 class SmoothedSpoPlus(SpoPlus):
     """SPO+ for costs averaged with those of the samples with the nearest features."""
 
-    needs_features = True
+    requires = frozenset({"features"})
     n_neighbors: int = 3
 
     def label(self, problem, costs, X, rng):
