@@ -26,6 +26,7 @@ from decidewise.checks import FloatArray, as_matrix, as_rng, check_range, check_
 from decidewise.losses.requirements import Requirement, check_declaration, check_requirements
 from decidewise.losses.target import TOO_LARGE, DecisionTarget, Target
 from decidewise.problems.base import Problem, as_problem, check_rows
+from decidewise.problems.views import in_variables, lift, n_predicted, unlift
 
 
 class Loss(ABC):
@@ -102,7 +103,7 @@ class Loss(ABC):
         rng = np.random.default_rng(0) if rng is None else as_rng(rng)
         check_rows(problem, len(costs))
         problem = self._seen(problem)
-        target = self.label(problem, _sign(problem) * problem.lift(costs), features, rng)
+        target = self.label(problem, _sign(problem) * lift(problem, costs), features, rng)
         return self._checked_target(target, len(costs), "label")
 
     def value_and_grad(
@@ -125,15 +126,15 @@ class Loss(ABC):
     ) -> tuple[FloatArray, FloatArray]:
         """Return the same as `value_and_grad`, without checks: the prediction must be finite and of the right shape."""
         problem = target.problem
-        prediction = problem.lift(prediction)
+        prediction = lift(problem, prediction)
         values, gradient = self.evaluate(-prediction if problem.sense == "max" else prediction, target, rng)
-        gradient = problem.unlift(gradient)
+        gradient = unlift(problem, gradient)
         return values, -gradient if problem.sense == "max" else gradient
 
     def refreshed(self, prediction: Any, target: Target, rng: np.random.Generator) -> Target:
         """Call `refresh` with a prediction (n, d) in the problem's own sense, and check the target that it returns."""
         prediction = self._checked_prediction(prediction, target)
-        refreshed = self.refresh(_sign(target.problem) * target.problem.lift(prediction), target, as_rng(rng))
+        refreshed = self.refresh(_sign(target.problem) * lift(target.problem, prediction), target, as_rng(rng))
         return self._checked_target(refreshed, len(target), "refresh")
 
     def check(self, problem: Problem) -> None:
@@ -147,7 +148,7 @@ class Loss(ABC):
         """
         if self.native is not None:
             return problem
-        return problem.in_variables if self.requires & {"polyhedron", "relaxation"} else problem.lifted
+        return in_variables(problem) if self.requires & {"polyhedron", "relaxation"} else problem.lifted
 
     def label(self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator) -> Target:
         """Return the target of the costs: by default `target_type.of(problem, costs)`.
@@ -191,8 +192,8 @@ class Loss(ABC):
                 f"target must be what {type(self).__name__}().prepare(problem, costs) returns; got an object of type "
                 f"{type(target).__name__}."
             )
-        n_predicted = target.problem.n_predicted
-        prediction = as_matrix(prediction, name="prediction", n_columns=n_predicted, owner="the target")
+        n_columns = n_predicted(target.problem)
+        prediction = as_matrix(prediction, name="prediction", n_columns=n_columns, owner="the target")
         if len(prediction) != len(target):
             raise ValueError(
                 f"prediction has {len(prediction)} rows and the target {len(target)}; take the same rows of both."

@@ -32,6 +32,7 @@ from decidewise.models.training.label_smoothing import neighbor_costs
 from decidewise.models.training.loop import Epoch, TrainingLoop
 from decidewise.models.training.step import Training
 from decidewise.problems.base import Problem, as_problem
+from decidewise.problems.views import in_unit
 from decidewise.runtime.batches import time_limit
 
 
@@ -190,7 +191,7 @@ class DecisionRegressor(ScoredByRegret):
                 self._check_shared(parameters)
             units.leave(parameters, self.link)  # raises now if the start cannot be expressed in the caller's units
             deadline = clock + (self.max_seconds or np.inf)
-            budget = Budget(self.problem.in_unit(units.cost), self.max_solves, deadline)
+            budget = Budget(in_unit(self.problem, units.cost), self.max_solves, deadline)
             problem, loop = budget.problem, self._loop(budget, parameters, clock)
             held_out = None
             if len(held):

@@ -10,11 +10,11 @@ import numpy as np
 from decidewise.checks import FloatArray
 from decidewise.errors import SolveLimitReached
 from decidewise.problems.base import Problem
-from decidewise.problems.wrappers.base import Wrapper
+from decidewise.problems.views import View
 from decidewise.runtime.batches import check_time
 
 
-class CountedProblem(Wrapper):
+class CountedProblem(View):
     """Count the rows solved by a problem, and the seconds that takes.
 
     With a cache, `CachedProblem(CountedProblem(problem), ...)` counts the rows solved, and
@@ -72,10 +72,10 @@ class CountedProblem(Wrapper):
             self.seconds += perf_counter() - start
 
     def _around(self, problem: Problem) -> Problem:
-        return _View(self, problem)
+        return _CountedPart(self, problem)
 
 
-class _View(Wrapper):
+class _CountedPart(View):
     """Some rows of a counted problem, or its lifted view: what it solves counts there."""
 
     def __init__(self, owner: CountedProblem, problem: Problem) -> None:
