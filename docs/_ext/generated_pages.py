@@ -243,12 +243,12 @@ def _needs(loss: Any) -> list[tuple[str, bool]]:
     signed = LinearProgram([[1.0, 1.0]], [1.0], lower=-1.0, upper=1.0)
     is_for_flat = _accepts(loss, ShortestPath(3, 3))
     return [
-        ("linear constraints", loss.needs_polyhedron),
-        ("flat faces", loss.needs_polytope),
-        ("a curved region", not is_for_flat),
+        ("linear constraints", bool(loss.requires & {"polyhedron", "relaxation"})),
+        ("flat faces", "polytope" in loss.requires),
+        ("a curved region", "derivative" in loss.requires),
         ("decisions of zeros and ones", is_for_flat and not _accepts(loss, signed)),
-        ("features", loss.needs_features),
-        ("a region that all rows share", loss.compares_rows),
+        ("features", "features" in loss.requires),
+        ("a region that all rows share", "common region" in loss.requires),
         ("no known costs", loss.directions),
         ("random numbers", loss.random),
     ]

@@ -78,6 +78,13 @@ class TimeLimitReached(Exception):  # noqa: N818  (not an error: the caller aske
     """
 
 
+class SolveLimitReached(Exception):  # noqa: N818  (not an error: the caller asked for the limit)
+    """The next batch would take more solver calls than `CountedProblem.limit` allows.
+
+    Catch it, and go on with what has been solved, or allow more calls.
+    """
+
+
 class CalibrationWarning(UserWarning):
     """A learner's loss is not calibrated to the conditional mean, so its decisions need not be optimal.
 

@@ -223,7 +223,7 @@ class Cubic(Loss):
     scale: float = 2.0
     gradient = "exact"
     solves = False
-    needs_features = True
+    requires = frozenset({"features"})
     target_type = Target
 
     def native(self, prediction, costs):

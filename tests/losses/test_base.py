@@ -28,7 +28,7 @@ class TestLabels:
 
     def test_features_and_random_numbers_are_at_hand(self):
         class Spies(SpoPlus):
-            needs_features = True
+            requires = frozenset({"features"})
 
             def label(self, problem, costs, X, rng):
                 seen.append((X, rng.random()))
@@ -46,6 +46,11 @@ class TestLabels:
             Spies().prepare(PROBLEM, COSTS, X=X[:3])
         with pytest.raises(TypeError, match=r"rng must be a numpy\.random\.Generator"):
             Spies().prepare(PROBLEM, COSTS, X=X, rng=0)
+
+    @pytest.mark.parametrize("requires", [frozenset({"solver"}), ("features",), "features"])
+    def test_what_a_loss_requires_is_declared_by_known_names(self, requires):
+        with pytest.raises(TypeError, match=r"Odd\.requires must be a frozenset of some of 'polyhedron', .*; got"):
+            type("Odd", (SpoPlus,), {"requires": requires})
 
     @pytest.mark.parametrize("name", ["cave", "lava"])
     def test_a_relaxation_is_solved_by_the_problem_itself(self, name, monkeypatch):

@@ -130,7 +130,7 @@ def test_numbers_that_overflow_on_the_way_are_refused(loss):
         evaluate_both()
 
 
-@pytest.mark.parametrize("loss", [loss for loss in LOSSES if loss.values[0].needs_polyhedron])
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if loss.values[0].requires & {"polyhedron", "relaxation"}])
 def test_a_wrong_pairing_is_an_error_with_a_sentence(loss):
     with pytest.raises(ValueError, match=r"needs linear constraints, and Ball has no polyhedron\. Choose a loss"):
         loss.prepare(Ball(3), np.ones((2, 3)))

@@ -6,6 +6,7 @@ import pytest
 from decidewise import DecisionRegressor
 from decidewise.losses import as_loss
 from decidewise.problems import Ball, CachedProblem, CountedProblem, KnownCosts, LinearProgram, Storage
+from decidewise.problems.views import lift
 from decidewise.testing import check_loss
 
 HOURS = 4
@@ -39,8 +40,8 @@ def test_cave_is_zero_exactly_where_the_decision_is_optimal(known):
         [costs[:30] * np.random.default_rng(1).uniform(0.95, 1.05, size=(30, 1)), prices(30, seed=2)]
     )
     lifted = problem.lifted
-    wanted, found = (lifted.solve(lifted.lift(rows)) for rows in (costs, predictions))
-    loss = (lifted.lift(predictions) * (found - wanted)).sum(axis=1)  # of the optimal decision under the prediction
+    wanted, found = (lifted.solve(lift(lifted, rows)) for rows in (costs, predictions))
+    loss = (lift(lifted, predictions) * (found - wanted)).sum(axis=1)  # of the optimal decision under the prediction
     target = as_loss("cave").prepare(problem, costs)
 
     values, gradient = as_loss("cave").value_and_grad(predictions, target, None)

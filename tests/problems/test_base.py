@@ -1,5 +1,7 @@
 """What is checked around every `minimize`, whoever wrote it and whoever calls it."""
 
+from contextlib import suppress
+
 import joblib
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ from decidewise.problems import (
     TopK,
     TravellingSalesman,
 )
-from decidewise.problems.wrappers.base import Wrapper
+from decidewise.problems.views import View
 
 
 class Own(Problem):
@@ -166,7 +168,7 @@ class TestRelaxation:
 
 
 def test_what_is_around_a_problem_that_keeps_state_keeps_it_too():
-    class Plain(Wrapper):
+    class Plain(View):
         def minimize(self, costs):
             return self.problem.minimize(costs)
 
@@ -182,3 +184,31 @@ def test_a_problem_needs_no_more_than_its_costs_and_minimize():
     X, costs = np.random.default_rng(0).normal(size=(2, 20, 3))
     model = DecisionRegressor(CountedProblem(problem), epochs=1, learning_rate=1e-9, random_state=0).fit(X, costs)
     assert normalized_regret(problem, model.predict(X), costs) >= 0
+
+
+def test_a_view_forwards_every_member_of_the_contract():
+    asked = []
+
+    class Inside(Problem):
+        n_costs = 2
+
+        def minimize(self, costs):
+            return np.zeros_like(costs)
+
+        def __getattribute__(self, name):
+            asked.append(name)
+            return super().__getattribute__(name)
+
+    view = View(Inside())
+    rows = np.ones((1, 2))
+    arguments = {
+        "solve": (rows,), "minimize": (rows,), "minimize_relaxation": (rows,), "solution": (rows,),
+        "polyhedron_at": (rows, rows), "derivative": (rows, rows, rows), "minimize_lifted": (np.ones((1, 3)),),
+    }  # fmt: skip
+    members = {name for name in {*vars(Problem), *Problem.__annotations__} if not name.startswith("_")}
+    for name in members - {"take", "lifted"}:  # without rows and known costs, the view itself
+        with suppress(ValueError):
+            value = getattr(view, name)
+            if callable(value):
+                value(*arguments[name])
+        assert {"solve": "minimize"}.get(name, name) in asked

@@ -28,7 +28,7 @@ from decidewise.problems import (
     TravellingSalesman,
     VehicleRouting,
 )
-from decidewise.problems.wrappers.base import Wrapper
+from decidewise.problems.views import View
 from decidewise.testing import check_problem
 
 
@@ -235,7 +235,7 @@ def all_costs(normal_costs, tied_costs):
 def test_every_problem_has_a_case():
     public = [getattr(problems, name) for name in problems.__all__]
     classes = {item for item in public if isinstance(item, type) and issubclass(item, Problem)}
-    wrappers = {item for item in classes if issubclass(item, Wrapper)}  # tested around problems, in files of their own
+    wrappers = {item for item in classes if issubclass(item, View)}  # tested around problems, in files of their own
     assert {type(case.build()) for case in CASES.values()} == classes - wrappers - {Problem}
 
 

@@ -218,7 +218,7 @@ def test_what_is_broken_is_named(sentence, loss):
 
 def test_a_problem_that_the_loss_does_not_accept_is_named():
     class Needy(Regret):
-        needs_polyhedron = True
+        requires = frozenset({"polyhedron"})
 
     with pytest.raises(AssertionError, match="Needy does not accept the problem: ValueError: Needy needs linear"):
         check_loss(Needy(), Ball(3))
@@ -239,7 +239,7 @@ class Weighted(Loss):
     gradient = "exact"
     target_type = WeightedTarget
     solves = False
-    needs_features = True
+    requires = frozenset({"features"})
     refresh_every = 2
 
     def label(self, problem, costs, X, rng):

@@ -15,30 +15,15 @@ from decidewise.cli.output import print_json
 from decidewise.errors import InputError
 
 
+@opt.on_a_table
 def fit(
-    data: opt.Data,
-    problem: opt.Problem,
+    table: opt.Table,
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write, by convention *.dw.")],
     model: Annotated[
         str | None,
         typer.Option(help="A candidate by name, such as 'least squares'; by default that which `compare` recommends."),
     ] = None,
-    costs: opt.Costs = None,
-    features: opt.Features = None,
-    rows: opt.Rows = None,
-    items: opt.Items = None,
-    item_order: opt.ItemOrder = None,
-    forecast: opt.Forecast = None,
-    known: opt.Known = None,
-    time: opt.Time = None,
-    shuffle: opt.Shuffle = False,
-    groups: opt.Groups = None,
-    categories: opt.Categories = None,
-    unit: opt.Unit = None,
-    gap: opt.Gap = None,
     average: opt.Average = False,
-    max_solves: opt.MaxSolves = None,
-    max_seconds: opt.MaxSeconds = None,
     stream: opt.Stream = None,
     sample: Annotated[
         int | None,
@@ -55,15 +40,6 @@ def fit(
             rich_help_panel=opt.WORK,
         ),
     ] = None,
-    jobs: opt.Jobs = None,
-    cluster: opt.Cluster = None,
-    seed: opt.Seed = 0,
-    separator: opt.Separator = None,
-    decimal: opt.Decimal = ".",
-    encoding: opt.Encoding = "utf-8",
-    json: opt.Json = False,
-    quiet: opt.Quiet = False,
-    debug: opt.Debug = False,
 ) -> None:
     """Fit the model that `compare` recommends, or a named one, on all rows; write it to a file with all that it needs.
 
@@ -72,29 +48,23 @@ def fit(
     decidewise fit history.csv --problem problem.toml --model 'least squares' --out simple.dw
     decidewise fit 'years/*.parquet' --problem problem.toml --stream --checkpoint fit.npz --out model.dw
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
-    given = {
-        "costs": costs, "features": features, "rows": rows, "items": items, "item_order": item_order,
-        "forecast": forecast, "known": known, "time": time, "shuffle": shuffle, "groups": groups,
-        "categories": categories, "unit": unit,
-    }  # fmt: skip
-    text = {"separator": separator, "decimal": decimal, "encoding": encoding}
     settings: dict[str, Any] = {
-        "gap": gap, "average": average, "max_solves": max_solves, "max_seconds": max_seconds, "seed": seed,
-        "name": model,
+        "gap": table.gap, "average": average, "max_solves": table.max_solves, "max_seconds": table.max_seconds,
+        "seed": table.seed, "name": model,
     }  # fmt: skip
-    with opt.working(f"Fitting a model to {data}", quiet=quiet or json), as_input_errors():
+    with opt.working(f"Fitting a model to {table.data}", quiet=table.is_silent), as_input_errors():
         from decidewise.model_file import read_model_summary, save_model  # noqa: PLC0415
         from decidewise.tables.fitting import fit_in_blocks, fit_in_memory  # noqa: PLC0415
         from decidewise.tables.read import columns_of, read_samples  # noqa: PLC0415
 
-        opt.check_output(out, data, problem)
+        opt.check_output(out, table.data, table.problem)
         if checkpoint is not None:
-            opt.check_output(checkpoint, data, problem, out)
-        options, file = opt.options_of(problem, given)
-        blocks = opt.blocks_of(data, options, text)
+            opt.check_output(checkpoint, table.data, table.problem, out)
+        options, file = opt.options_of(table)
+        blocks = opt.blocks_of(table.data, options, table.text)
         wanted = True if sample or checkpoint else None
-        if opt.in_blocks(blocks, stream if stream is not None else wanted, quiet=quiet or json):
-            with opt.parallel(jobs, cluster) as (n_jobs, spread), _advice(checkpoint):
+        if opt.in_blocks(blocks, stream if stream is not None else wanted, quiet=table.is_silent):
+            with opt.parallel(table.jobs, table.cluster) as (n_jobs, spread), _advice(checkpoint):
                 found = fit_in_blocks(
                     blocks,
                     file,
@@ -107,17 +77,17 @@ def fit(
         else:
             if wanted:
                 raise InputError("--sample and --checkpoint are for tables that are read block by block: --stream.")
-            samples = read_samples(columns_of(data, text), options, file)
-            with opt.parallel(jobs, cluster) as (n_jobs, _):
+            samples = read_samples(columns_of(table.data, table.text), options, file)
+            with opt.parallel(table.jobs, table.cluster) as (n_jobs, _):
                 found = fit_in_memory(samples, options, jobs=n_jobs, **settings)
-        summary = found.summary(options, problem.name)
+        summary = found.summary(options, table.problem.name)
         save_model(found.model, out, summary=summary)
         found.written()
     trusted = list(read_model_summary(out).types)
-    if json:
+    if table.json:
         print_json({"file": out, "trust": trusted} | summary)
         return
-    if not quiet:
+    if not table.quiet:
         for note in found.notes:
             typer.echo(note)
     measured = f", {found.regret} % regret on held-out rows" if found.regret else ""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import MISSING, dataclass, fields, replace
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -38,60 +40,11 @@ Data = Annotated[
     str, typer.Argument(help="A table: .csv, .tsv, .parquet or .arrow; a folder of such files; or a pattern in quotes.")
 ]
 Problem = Annotated[Path, typer.Option("--problem", "-p", help="The problem, a problem.toml (`decidewise problems`).")]
-Costs = Annotated[
-    list[str] | None, typer.Option(help="Columns of the costs; by default cost_*.", rich_help_panel=_TABLE)
-]
-Features = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Columns of the features, such as 'x_*'; by default all others. NAME=PATTERN is a feature of each item.",
-        rich_help_panel=_TABLE,
-    ),
-]
-Rows = Annotated[str | None, typer.Option(help="Column of the key of each sample.", rich_help_panel=_TABLE)]
-Items = Annotated[
-    str | None, typer.Option(help="Column of the key of each item: the table is long.", rich_help_panel=_TABLE)
-]
-ItemOrder = Annotated[
-    str | None,
-    typer.Option(
-        help="The items in the order of the problem, as FIRST,SECOND,...; by default numbers and dates in their own.",
-        rich_help_panel=_TABLE,
-    ),
-]
-Forecast = Annotated[
-    list[str] | None, typer.Option(help="Columns of a forecast of the costs that you have.", rich_help_panel=_TABLE)
-]
-Known = Annotated[
-    list[str] | None, typer.Option(help="Columns of known costs beside the predicted ones.", rich_help_panel=_TABLE)
-]
-Time = Annotated[
-    str | None,
-    typer.Option(
-        help="Column of the time: train on the past, test on what follows; by default --rows if it has dates.",
-        rich_help_panel=_TABLE,
-    ),
-]
-Shuffle = Annotated[
-    bool, typer.Option("--shuffle", help="Rows are in no order, although they have dates.", rich_help_panel=_TABLE)
-]
-Groups = Annotated[str | None, typer.Option(help="Column of groups to hold out whole.", rich_help_panel=_TABLE)]
-Categories = Annotated[
-    list[str] | None, typer.Option(help="Columns of numbers that are names.", rich_help_panel=_TABLE)
-]
-Unit = Annotated[str | None, typer.Option(help="The unit of the costs, such as EUR.", rich_help_panel=_TABLE)]
 Separator = Annotated[
     str | None, typer.Option(help="Of columns; by default as in the first line.", rich_help_panel=_TEXT)
 ]
 Decimal = Annotated[str, typer.Option(help="The decimal point.", rich_help_panel=_TEXT)]
 Encoding = Annotated[str, typer.Option(help="Such as latin-1.", rich_help_panel=_TEXT)]
-Gap = Annotated[
-    str | None,
-    typer.Option(
-        help="How long before a decision the last known costs are: 2 (days, or units of --time), 36h.",
-        rich_help_panel=WORK,
-    ),
-]
 Average = Annotated[
     bool,
     typer.Option(
@@ -100,13 +53,6 @@ Average = Annotated[
         rich_help_panel=WORK,
     ),
 ]
-MaxSolves = Annotated[int | None, typer.Option(min=1, help="Most solver calls in all.", rich_help_panel=WORK)]
-MaxSeconds = Annotated[
-    float | None,
-    typer.Option(min=0.001, help="Most seconds, about: models that take longer are left out.", rich_help_panel=WORK),
-]
-Jobs = Annotated[int | None, typer.Option(help="Models tried at a time; -1 is one per core.", rich_help_panel=WORK)]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of what is random.", rich_help_panel=WORK)]
 Sample = Annotated[
     int | None,
     typer.Option(
@@ -134,38 +80,163 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the resul
 Debug = Annotated[bool, typer.Option("--debug", callback=_debug, help="Show the traceback of an error.")]
 
 
-def options_of(problem: Path, given: dict[str, Any]) -> tuple[TableOptions, ProblemFile]:
+@dataclass(frozen=True)
+class Table:
+    """The options of a command that reads a table with a problem: `compare`, `diagnose` and `fit`.
+
+    Each field is an option, with its type, its help and its default; `on_a_table` gives them to a command.
+    """
+
+    data: Data
+    problem: Problem
+    costs: Annotated[
+        list[str] | None, typer.Option(help="Columns of the costs; by default cost_*.", rich_help_panel=_TABLE)
+    ] = None
+    features: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Columns of the features, such as 'x_*'; by default all others. NAME=PATTERN is a feature of each "
+            "item.",
+            rich_help_panel=_TABLE,
+        ),
+    ] = None
+    rows: Annotated[str | None, typer.Option(help="Column of the key of each sample.", rich_help_panel=_TABLE)] = None
+    items: Annotated[
+        str | None, typer.Option(help="Column of the key of each item: the table is long.", rich_help_panel=_TABLE)
+    ] = None
+    item_order: Annotated[
+        str | None,
+        typer.Option(
+            help="The items in the order of the problem, as FIRST,SECOND,...; by default numbers and dates in their "
+            "own.",
+            rich_help_panel=_TABLE,
+        ),
+    ] = None
+    forecast: Annotated[
+        list[str] | None, typer.Option(help="Columns of a forecast of the costs that you have.", rich_help_panel=_TABLE)
+    ] = None
+    known: Annotated[
+        list[str] | None, typer.Option(help="Columns of known costs beside the predicted ones.", rich_help_panel=_TABLE)
+    ] = None
+    time: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the time: train on the past, test on what follows; by default --rows if it has dates.",
+            rich_help_panel=_TABLE,
+        ),
+    ] = None
+    shuffle: Annotated[
+        bool, typer.Option("--shuffle", help="Rows are in no order, although they have dates.", rich_help_panel=_TABLE)
+    ] = False
+    groups: Annotated[str | None, typer.Option(help="Column of groups to hold out whole.", rich_help_panel=_TABLE)] = (
+        None
+    )
+    categories: Annotated[
+        list[str] | None, typer.Option(help="Columns of numbers that are names.", rich_help_panel=_TABLE)
+    ] = None
+    unit: Annotated[str | None, typer.Option(help="The unit of the costs, such as EUR.", rich_help_panel=_TABLE)] = None
+    gap: Annotated[
+        str | None,
+        typer.Option(
+            help="How long before a decision the last known costs are: 2 (days, or units of --time), 36h.",
+            rich_help_panel=WORK,
+        ),
+    ] = None
+    max_solves: Annotated[int | None, typer.Option(min=1, help="Most solver calls in all.", rich_help_panel=WORK)] = (
+        None
+    )
+    max_seconds: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001, help="Most seconds, about: models that take longer are left out.", rich_help_panel=WORK
+        ),
+    ] = None
+    jobs: Annotated[
+        int | None, typer.Option(help="Models tried at a time; -1 is one per core.", rich_help_panel=WORK)
+    ] = None
+    cluster: Cluster = None
+    seed: Annotated[int, typer.Option(min=0, help="Seed of what is random.", rich_help_panel=WORK)] = 0
+    separator: Separator = None
+    decimal: Decimal = "."
+    encoding: Encoding = "utf-8"
+    json: Json = False
+    quiet: Quiet = False
+    debug: Debug = False
+
+    @property
+    def roles(self) -> dict[str, Any]:
+        """What the columns are, by the names of `TableOptions`."""
+        return {name: getattr(self, name) for name in _ROLES}
+
+    @property
+    def text(self) -> dict[str, Any]:
+        """How to read text files."""
+        return {"separator": self.separator, "decimal": self.decimal, "encoding": self.encoding}
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether only the result is printed."""
+        return self.quiet or self.json
+
+
+_ROLES = (
+    "costs", "features", "rows", "items", "item_order", "forecast", "known", "time", "shuffle", "groups", "categories",
+    "unit",
+)  # fmt: skip
+
+
+def on_a_table(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command, `command(table, ...)`, the options of `Table` beside its own."""
+    own = dict(list(signature(command).parameters.items())[1:])
+    hints = get_type_hints(Table, include_extras=True) | get_type_hints(command, include_extras=True)
+    shared = {field.name: Parameter.empty if field.default is MISSING else field.default for field in fields(Table)}
+    defaults = {name: shared[name] for name in ("data", "problem")}  # in the help, before the options of the command
+    defaults |= {name: parameter.default for name, parameter in own.items()} | shared
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        command(Table(**{name: given.pop(name) for name in shared}), **given)
+
+    run.__annotations__ = {name: hints[name] for name in defaults}
+    run.__signature__ = Signature(  # type: ignore[attr-defined]  # what Typer reads
+        [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[name])
+            for name, default in defaults.items()
+        ]
+    )
+    return run
+
+
+def options_of(table: Table) -> tuple[TableOptions, ProblemFile]:
     """Read the problem file; return what the columns of the table are, and the problem."""
     from decidewise.problems import ProblemFile  # noqa: PLC0415
     from decidewise.tables.options import TableOptions  # noqa: PLC0415
 
-    file = ProblemFile.read(problem)
-    if given.get("item_order") is not None:
-        given = given | {"item_order": [name.strip() for name in given["item_order"].split(",")]}
+    file = ProblemFile.read(table.problem)
+    roles = table.roles
+    if table.item_order is not None:
+        roles["item_order"] = [name.strip() for name in table.item_order.split(",")]
     try:
         TableOptions.of(file.table)
     except InputError as error:
-        raise InputError(f"{problem}: {error}") from error
-    return TableOptions.of(file.table, **given), file
+        raise InputError(f"{table.problem}: {error}") from error
+    return TableOptions.of(file.table, **roles), file
 
 
-def read(
-    data: str, problem: Path, given: dict[str, Any], text: dict[str, Any], *, sample: int | None, seed: int
-) -> tuple[TableSamples, TableOptions, bool]:
+def read(table: Table, sample: int | None) -> tuple[TableSamples, TableOptions, bool]:
     """Read the problem and the table, or a random part of it if `sample` says so or if it does not fit into memory.
 
-    `given` are options of columns, `text` those of text files. The last entry is whether the table would not fit, so
-    that a model would be fitted block by block.
+    The last entry is whether the table would not fit, so that a model would be fitted block by block.
     """
     from decidewise.tables.read import columns_of, read_samples  # noqa: PLC0415
 
-    options, file = options_of(problem, given)
+    options, file = options_of(table)
     with as_input_errors():
-        blocks = blocks_of(data, options, text)
+        blocks = blocks_of(table.data, options, table.text)
         why = too_large(blocks)
         if not sample and not why:
-            return read_samples(columns_of(data, text), options, file), options, False
-        samples, part = read_part(blocks, file, sample, seed)
+            return read_samples(columns_of(table.data, table.text), options, file), options, False
+        samples, part = read_part(blocks, file, sample, table.seed)
         note = f"A random part of {part.n_samples:,} of {part.n_all:,} rows is used (--sample)."
         note = f"{why} {note}" if why and not sample else note
         return replace(samples, notes=(note, *samples.notes)), options, why is not None

@@ -36,40 +36,16 @@ def init(
     typer.echo(f"Next: decidewise compare {folder / 'history.csv'} --problem {folder / 'problem.toml'}")
 
 
+@opt.on_a_table
 def compare(
-    data: opt.Data,
-    problem: opt.Problem,
+    table: opt.Table,
     out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path("compare.html"),
-    costs: opt.Costs = None,
-    features: opt.Features = None,
-    rows: opt.Rows = None,
-    items: opt.Items = None,
-    item_order: opt.ItemOrder = None,
-    forecast: opt.Forecast = None,
-    known: opt.Known = None,
-    time: opt.Time = None,
-    shuffle: opt.Shuffle = False,
-    groups: opt.Groups = None,
-    categories: opt.Categories = None,
-    unit: opt.Unit = None,
     test: Annotated[
         float,
         typer.Option(help="The share of the rows to measure on, which no choice sees.", rich_help_panel=opt.WORK),
     ] = 0.25,
-    gap: opt.Gap = None,
     average: opt.Average = False,
-    max_solves: opt.MaxSolves = None,
-    max_seconds: opt.MaxSeconds = None,
     sample: opt.Sample = None,
-    jobs: opt.Jobs = None,
-    cluster: opt.Cluster = None,
-    seed: opt.Seed = 0,
-    separator: opt.Separator = None,
-    decimal: opt.Decimal = ".",
-    encoding: opt.Encoding = "utf-8",
-    json: opt.Json = False,
-    quiet: opt.Quiet = False,
-    debug: opt.Debug = False,
 ) -> None:
     """Find out which model decides best on a table, and by how much; print a table and write a page.
 
@@ -78,101 +54,65 @@ def compare(
     decidewise compare 'days/*.parquet' -p problem.toml --costs 'price_*' --forecast 'forecast_*' --time day
     decidewise compare long.csv -p problem.toml --rows day --items hour --costs price --json
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
-    given = {
-        "costs": costs, "features": features, "rows": rows, "items": items, "item_order": item_order,
-        "forecast": forecast, "known": known, "time": time, "shuffle": shuffle, "groups": groups,
-        "categories": categories, "unit": unit,
-    }  # fmt: skip
-    text = {"separator": separator, "decimal": decimal, "encoding": encoding}
-    with opt.working(f"Comparing models on {data}", quiet=quiet or json):
+    with opt.working(f"Comparing models on {table.data}", quiet=table.is_silent):
         from decidewise.runtime.files import write_whole  # noqa: PLC0415
         from decidewise.tables.comparison import AVERAGE, compare_table  # noqa: PLC0415
         from decidewise.tables.headline import fit_command  # noqa: PLC0415
         from decidewise.tables.held_out import as_gap  # noqa: PLC0415
         from decidewise.tables.page import render_comparison  # noqa: PLC0415
 
-        opt.check_output(out, data, problem)
-        samples, options, in_blocks = opt.read(data, problem, given, text, sample=sample, seed=seed)
-        with as_input_errors(), opt.parallel(jobs, cluster) as (n_jobs, _):
+        opt.check_output(out, table.data, table.problem)
+        samples, options, in_blocks = opt.read(table, sample)
+        with as_input_errors(), opt.parallel(table.jobs, table.cluster) as (n_jobs, _):
             result = compare_table(
                 samples,
                 test=test,
-                gap=as_gap(gap, samples.times),
+                gap=as_gap(table.gap, samples.times),
                 categories=options.categories,
                 average=average,
-                max_solves=max_solves,
-                max_seconds=max_seconds,
+                max_solves=table.max_solves,
+                max_seconds=table.max_seconds,
                 jobs=n_jobs,
-                seed=seed,
+                seed=table.seed,
                 in_blocks=in_blocks,
             )
-    numbers: dict[str, Any] = {"seed": seed, "sample": sample if in_blocks else None}
+    numbers: dict[str, Any] = {"seed": table.seed, "sample": sample if in_blocks else None}
     if result.chosen == AVERAGE:  # any other model is fitted without a search
-        numbers |= {"max-solves": max_solves, "max-seconds": max_seconds and f"{max_seconds:g}"}
+        numbers |= {"max-solves": table.max_solves, "max-seconds": table.max_seconds and f"{table.max_seconds:g}"}
     command = {
-        "data": data,
-        "problem": str(problem),
-        "given": given | {"gap": gap} | {name: str(number) for name, number in numbers.items() if number},
-        "text": {name: value for name, value in text.items() if value not in (None, ".", "utf-8")},
+        "data": table.data,
+        "problem": str(table.problem),
+        "given": table.roles | {"gap": table.gap} | {name: str(number) for name, number in numbers.items() if number},
+        "text": {name: value for name, value in table.text.items() if value not in (None, ".", "utf-8")},
     }
-    if not json:
-        _show(result, quiet=quiet)  # before the page, so that a full disk does not lose it
-    with opt.working(f"Writing {out}", quiet=quiet or json):
+    if not table.json:
+        _show(result, quiet=table.quiet)  # before the page, so that a full disk does not lose it
+    with opt.working(f"Writing {out}", quiet=table.is_silent):
         write_whole({out: render_comparison(result, command).encode()})
-    if json:
+    if table.json:
         print_json(_as_dict(result, command) | {"page": str(out)})
     else:
         typer.echo(f"Page: {out}\nNext: {fit_command(result, command)}")
 
 
+@opt.on_a_table
 def diagnose(
-    data: opt.Data,
-    problem: opt.Problem,
-    costs: opt.Costs = None,
-    features: opt.Features = None,
-    rows: opt.Rows = None,
-    items: opt.Items = None,
-    item_order: opt.ItemOrder = None,
-    forecast: opt.Forecast = None,
-    known: opt.Known = None,
-    time: opt.Time = None,
-    shuffle: opt.Shuffle = False,
-    groups: opt.Groups = None,
-    categories: opt.Categories = None,
-    unit: opt.Unit = None,
-    gap: opt.Gap = None,
-    max_solves: opt.MaxSolves = None,
-    max_seconds: opt.MaxSeconds = None,
+    table: opt.Table,
     sample: opt.Sample = None,
-    jobs: opt.Jobs = None,
-    cluster: opt.Cluster = None,
-    seed: opt.Seed = 0,
-    separator: opt.Separator = None,
-    decimal: opt.Decimal = ".",
-    encoding: opt.Encoding = "utf-8",
-    json: opt.Json = False,
-    quiet: opt.Quiet = False,
-    debug: opt.Debug = False,
 ) -> None:
     """Find out whether a decision-focused model would pay: what it saves, what is noise, and what to do.
 
     \b
     decidewise diagnose history.csv --problem problem.toml
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
-    given = {
-        "costs": costs, "features": features, "rows": rows, "items": items, "item_order": item_order,
-        "forecast": forecast, "known": known, "time": time, "shuffle": shuffle, "groups": groups,
-        "categories": categories, "unit": unit,
-    }  # fmt: skip
-    text = {"separator": separator, "decimal": decimal, "encoding": encoding}
-    with opt.working(f"Diagnosing {data}", quiet=quiet or json):
+    with opt.working(f"Diagnosing {table.data}", quiet=table.is_silent):
         from decidewise.diagnose import diagnose as measure  # noqa: PLC0415
         from decidewise.models import TimeFolds  # noqa: PLC0415
         from decidewise.tables.features import TableFeatures  # noqa: PLC0415
         from decidewise.tables.held_out import as_gap  # noqa: PLC0415
 
-        samples, options, _ = opt.read(data, problem, given, text, sample=sample, seed=seed)
-        with as_input_errors(), opt.parallel(jobs, cluster) as (n_jobs, _):
+        samples, options, _ = opt.read(table, sample)
+        with as_input_errors(), opt.parallel(table.jobs, table.cluster) as (n_jobs, _):
             prepared = TableFeatures(list(samples.lines), categories=options.categories, kept=samples.forecast)
             prepared.fit(samples.lines)
             found = measure(
@@ -180,18 +120,18 @@ def diagnose(
                 samples.features(prepared),
                 samples.costs,
                 forecast=samples.forecast_columns(prepared),
-                cv=5 if samples.times is None else TimeFolds(5, gap=as_gap(gap, samples.times) or 0),
+                cv=5 if samples.times is None else TimeFolds(5, gap=as_gap(table.gap, samples.times) or 0),
                 groups=samples.groups if samples.times is None else None,
                 times=samples.times,
-                max_solves=max_solves,
-                max_seconds=max_seconds,
+                max_solves=table.max_solves,
+                max_seconds=table.max_seconds,
                 n_jobs=n_jobs,
-                random_state=seed,
+                random_state=table.seed,
             )
-    if json:
+    if table.json:
         print_json(asdict(found))
         return
-    for note in () if quiet else (*samples.notes, *prepared.notes_):
+    for note in () if table.quiet else (*samples.notes, *prepared.notes_):
         typer.echo(note)
     typer.echo(str(found))
 

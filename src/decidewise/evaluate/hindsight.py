@@ -18,6 +18,7 @@ from decidewise.checks import (
     column_names,
 )
 from decidewise.problems.base import Problem, as_problem, check_rows
+from decidewise.problems.views import lift
 from decidewise.runtime.doubts import doubt
 from decidewise.scaling import norms, unit_largest
 
@@ -118,7 +119,7 @@ class Hindsight:
         costs = as_matrix(costs, n_columns=as_problem(problem).n_costs, owner=type(problem).__name__)
         check_rows(problem, len(costs))
         lifted = problem.lifted
-        costs = lifted.lift(costs)
+        costs = lift(lifted, costs)
         return cls(problem, costs, _values(costs, lifted.solve(costs)), names)
 
     def take(self, rows: Any) -> Hindsight:
@@ -129,7 +130,7 @@ class Hindsight:
         """Return the regret of each row of a prediction (n, d); see `decision_regret`."""
         lifted, costs = self.problem.lifted, self.costs
         unambiguous = as_flag(unambiguous, name="unambiguous")
-        prediction = lifted.lift(self.check(prediction, name=name))
+        prediction = lift(lifted, self.check(prediction, name=name))
         regret = self.regret_of(lifted.solve(prediction))
         if unambiguous:
             # After subtracting the costs, the worst of the tied decisions is the optimum, for either sense.

@@ -23,9 +23,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from decidewise.checks import FloatArray, as_matrix, as_rng, check_range, check_same_rows
+from decidewise.losses.requirements import Requirement, check_declaration, check_requirements
 from decidewise.losses.target import TOO_LARGE, DecisionTarget, Target
-from decidewise.polyhedra import Polyhedron
 from decidewise.problems.base import Problem, as_problem, check_rows
+from decidewise.problems.views import in_variables, lift, n_predicted, unlift
 
 
 class Loss(ABC):
@@ -59,14 +60,8 @@ class Loss(ABC):
     solves: ClassVar[bool] = True
     #: Whether `evaluate` draws random numbers.
     random: ClassVar[bool] = False
-    #: Whether the loss works only on problems that have a `polyhedron`.
-    needs_polyhedron: ClassVar[bool] = False
-    #: Whether the loss works only on regions with flat faces: see `Problem.is_polytope`.
-    needs_polytope: ClassVar[bool] = False
-    #: Whether `evaluate` uses decisions of other rows, which must then be feasible in every row.
-    compares_rows: ClassVar[bool] = False
-    #: Whether `label` uses the features.
-    needs_features: ClassVar[bool] = False
+    #: What the loss needs, of the problem or of the fit: see `decidewise.losses.requirements`.
+    requires: ClassVar[frozenset[Requirement]] = frozenset()
     #: Whether the best predictions are directions, of length at most one, rather than of the size of the costs.
     directions: ClassVar[bool] = False
     #: Training calls `refresh` every so many epochs; None means never.
@@ -75,6 +70,10 @@ class Loss(ABC):
     #: torch and jax differentiate it themselves. Both arguments are in the problem's own sense, so only a loss that
     #: depends neither on the problem nor on its sense can have a native form.
     native: Callable[[Any, Any], Any] | None = None
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        check_declaration(cls.__name__, cls.requires)
 
     def prepare(self, problem: Problem, costs: Any, *, X: Any = None, rng: np.random.Generator | None = None) -> Target:
         """Return the target that all later calls need; call this once.
@@ -85,7 +84,7 @@ class Loss(ABC):
         costs : array-like of shape (n, d)
             In the problem's own sense.
         X : array-like of shape (n, p), optional
-            The features; required by a loss with `needs_features`, ignored by all others.
+            The features; needed by a loss that requires "features", ignored by all others.
         rng : numpy.random.Generator, optional
             For labels that are random; by default `default_rng(0)`.
 
@@ -96,7 +95,7 @@ class Loss(ABC):
         self.check(problem)
         costs = as_matrix(costs, n_columns=problem.n_costs, owner=type(problem).__name__)
         features = None
-        if self.needs_features:
+        if "features" in self.requires:
             if X is None:
                 raise ValueError(f"{type(self).__name__} computes its labels from the features; pass them as X.")
             features = as_matrix(X, name="X")
@@ -104,7 +103,7 @@ class Loss(ABC):
         rng = np.random.default_rng(0) if rng is None else as_rng(rng)
         check_rows(problem, len(costs))
         problem = self._seen(problem)
-        target = self.label(problem, _sign(problem) * problem.lift(costs), features, rng)
+        target = self.label(problem, _sign(problem) * lift(problem, costs), features, rng)
         return self._checked_target(target, len(costs), "label")
 
     def value_and_grad(
@@ -127,53 +126,20 @@ class Loss(ABC):
     ) -> tuple[FloatArray, FloatArray]:
         """Return the same as `value_and_grad`, without checks: the prediction must be finite and of the right shape."""
         problem = target.problem
-        prediction = problem.lift(prediction)
+        prediction = lift(problem, prediction)
         values, gradient = self.evaluate(-prediction if problem.sense == "max" else prediction, target, rng)
-        gradient = problem.unlift(gradient)
+        gradient = unlift(problem, gradient)
         return values, -gradient if problem.sense == "max" else gradient
 
     def refreshed(self, prediction: Any, target: Target, rng: np.random.Generator) -> Target:
         """Call `refresh` with a prediction (n, d) in the problem's own sense, and check the target that it returns."""
         prediction = self._checked_prediction(prediction, target)
-        refreshed = self.refresh(_sign(target.problem) * target.problem.lift(prediction), target, as_rng(rng))
+        refreshed = self.refresh(_sign(target.problem) * lift(target.problem, prediction), target, as_rng(rng))
         return self._checked_target(refreshed, len(target), "refresh")
 
     def check(self, problem: Problem) -> None:
         """Raise an error that says what to do if this loss does not work on this problem."""
-        name, its = type(self).__name__, type(as_problem(problem)).__name__
-        if self.directions and problem.has_known:
-            raise ValueError(
-                f"{name} predicts directions, which cannot be added to the known costs of {its}. Choose a loss whose "
-                "predictions are costs, such as SpoPlus or Mse, or fit WiseRegressor(lifted=True)."
-            )
-        if self.compares_rows and problem.n_rows is not None:
-            raise ValueError(
-                f"{name} compares each row with decisions of other rows, and {its} differs by row, so there they may "
-                "not be feasible, or not cost the same. Choose a loss that solves each row by itself, such as SpoPlus "
-                "or Pfy."
-            )
-        if self.needs_polytope and not (problem.is_polytope or problem.is_integer or problem.polyhedron is not None):
-            raise ValueError(
-                f"{name} needs a region with flat faces, and {its} is not known to be one. If it is, set is_polytope = "
-                "True in its class; otherwise choose a loss that works on any region, such as Rfy, SpoPlus or Pfy."
-            )
-        seen = self._seen(problem)
-        if self.needs_polyhedron and self.region(seen) is None:
-            lacks, why = "has no polyhedron", seen.no_polyhedron or problem.no_polyhedron
-            if why is not None:
-                lacks += f" ({why})"
-            elif problem.n_rows is not None:
-                lacks = "differs by row, so there is no polyhedron for all rows"
-            elif problem.has_known and problem.polyhedron is not None:
-                lacks = "has one only for its decisions, without the known part of its costs"
-            raise ValueError(
-                f"{name} needs linear constraints, and {its} {lacks}. Choose a loss that works on any region, such as "
-                f"{'' if problem.has_known else 'Wise, '}SpoPlus or Pfy."
-            )
-
-    def region(self, problem: Problem) -> Polyhedron | None:
-        """Return the linear constraints that a loss with `needs_polyhedron` works on, or None."""
-        return problem.polyhedron
+        check_requirements(self, as_problem(problem), self._seen(problem))
 
     def _seen(self, problem: Problem) -> Problem:
         """Return the problem as the loss sees it: lifted, unless the loss is a function of predictions and costs.
@@ -182,7 +148,7 @@ class Loss(ABC):
         """
         if self.native is not None:
             return problem
-        return problem.in_variables if self.needs_polyhedron else problem.lifted
+        return in_variables(problem) if self.requires & {"polyhedron", "relaxation"} else problem.lifted
 
     def label(self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator) -> Target:
         """Return the target of the costs: by default `target_type.of(problem, costs)`.
@@ -193,7 +159,7 @@ class Loss(ABC):
             Solve it by `minimize` or `minimize_relaxation`.
         costs : ndarray of shape (n, d)
             To be minimised, whatever the sense of the problem.
-        X : ndarray of shape (n, p), or None unless `needs_features`
+        X : ndarray of shape (n, p), or None unless the loss requires "features"
             `DecisionRegressor` passes the features it trains on: standardised, unless `protocol="paper"`.
         rng : numpy.random.Generator
         """
@@ -226,8 +192,8 @@ class Loss(ABC):
                 f"target must be what {type(self).__name__}().prepare(problem, costs) returns; got an object of type "
                 f"{type(target).__name__}."
             )
-        n_predicted = target.problem.n_predicted
-        prediction = as_matrix(prediction, name="prediction", n_columns=n_predicted, owner="the target")
+        n_columns = n_predicted(target.problem)
+        prediction = as_matrix(prediction, name="prediction", n_columns=n_columns, owner="the target")
         if len(prediction) != len(target):
             raise ValueError(
                 f"prediction has {len(prediction)} rows and the target {len(target)}; take the same rows of both."

@@ -43,7 +43,7 @@ class ConeLoss(Loss):
 
     target_type = ConeTarget
     solves = False
-    needs_polyhedron = True
+    requires = frozenset({"polyhedron"})
 
     def __post_init__(self) -> None:
         as_choice(self.relaxed, name="relaxed", choices=("auto", True, False))

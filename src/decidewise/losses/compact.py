@@ -82,7 +82,7 @@ class Compact(Smoothed):
     target_type = CompactTarget
     gradient = "exact"
     solves = False
-    needs_polyhedron = True
+    requires = frozenset({"polyhedron"})
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -72,7 +72,7 @@ class Dys(Loss):
     target_type = SplitTarget
     gradient = "surrogate"
     solves = False
-    needs_polyhedron = True
+    requires = frozenset({"polyhedron"})
 
     def __post_init__(self) -> None:
         for name in ("step", "gamma", "tol"):

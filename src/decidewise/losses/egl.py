@@ -65,7 +65,7 @@ class Egl(WeightedSquares):
     learning_rate: float = 1e-2
     floor: float = 1e-3
 
-    needs_features = True
+    requires = frozenset({"features"})
 
     def __post_init__(self) -> None:
         for name in ("n_samples", "n_hidden", "n_steps"):

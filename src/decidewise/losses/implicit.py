@@ -14,7 +14,6 @@ import numpy as np
 from decidewise.checks import FloatArray
 from decidewise.losses.base import Loss
 from decidewise.losses.target import DecisionTarget, row_dot
-from decidewise.problems.base import Problem
 
 
 @dataclass(frozen=True)
@@ -47,24 +46,7 @@ class Implicit(Loss):
     """
 
     gradient = "exact"
-
-    def check(self, problem: Problem) -> None:
-        """Raise unless the region is curved, with a derivative."""
-        super().check(problem)
-        if self._seen(problem).has_derivative:
-            return
-        its = type(problem).__name__
-        if problem.is_polytope or problem.is_integer or problem.polyhedron is not None:
-            raise ValueError(
-                f"Implicit differentiates the decision itself, and on the polytope of {its} that is constant almost "
-                "everywhere, so its gradient would be zero. Choose Qptl (or Rfwo), which adds a quadratic term."
-            )
-        its += " with known costs" if problem.has_known else ""
-        why = problem.no_derivative or "it sets no has_derivative"
-        raise ValueError(
-            f"Implicit needs a curved region whose derivative is known, and {its} has none: {why}. Write its "
-            "derivative, or choose a loss that works on any region, such as SpoPlus or Pfy."
-        )
+    requires = frozenset({"derivative"})
 
     def evaluate(
         self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator

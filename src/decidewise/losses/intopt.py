@@ -59,7 +59,7 @@ class IntOpt(Loss):
     target_type = BarrierTarget
     gradient = "exact"
     solves = False
-    needs_polyhedron = True
+    requires = frozenset({"polyhedron"})
 
     def __post_init__(self) -> None:
         as_positive(self.mu, name="mu")

@@ -64,7 +64,7 @@ class Lava(Loss):
     gradient = "subgradient"
     target_type = EdgeTarget
     solves = False
-    needs_polyhedron = True
+    requires = frozenset({"polyhedron"})
 
     def __post_init__(self) -> None:
         as_positive(self.threshold, name="threshold")

@@ -17,6 +17,7 @@ from decidewise.errors import NotForProblemError
 from decidewise.losses.base import Loss
 from decidewise.losses.target import Target, row_dot, solve_labels
 from decidewise.problems.base import Problem
+from decidewise.problems.views import n_predicted
 from decidewise.progress import tracked
 from decidewise.runtime.library_threads import one_library_thread
 
@@ -101,7 +102,7 @@ class Lodl(WeightedSquares):
     ) -> WeightedTarget:
         """Draw predictions, solve for their regrets, and fit the weights of every row."""
         n, d = costs.shape
-        n_weights = (d - problem.is_lifted) * (2 if self.directed else 1)
+        n_weights = n_predicted(problem) * (2 if self.directed else 1)
         if self.n_samples < n_weights:
             raise NotForProblemError(
                 f"Lodl fits {n_weights} weights per row, and {self.n_samples} samples do not determine them. Set "

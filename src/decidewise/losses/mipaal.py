@@ -92,17 +92,12 @@ class Mipaal(Qptl):
     refresh_every: int = 5
 
     target_type = CutTarget
-    needs_polyhedron = True
-    needs_polytope = False  # constraints imply it
+    requires = frozenset({"relaxation"})
 
     def __post_init__(self) -> None:
         super().__post_init__()
         as_integer(self.max_cuts, name="max_cuts")
         as_integer(self.refresh_every, name="refresh_every")
-
-    def region(self, problem: Problem) -> Polyhedron | None:
-        """Return the relaxation, also where only some variables are in whole numbers."""
-        return problem.relaxation
 
     def label(self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator) -> CutTarget:
         """Solve every row, and cut until the relaxation has the same value."""

@@ -15,6 +15,7 @@ from decidewise.errors import NotForProblemError
 from decidewise.losses.base import Loss
 from decidewise.losses.target import DecisionTarget
 from decidewise.problems.base import Problem
+from decidewise.problems.views import is_lifted
 
 _TOLERANCE = 1e-9
 
@@ -66,7 +67,7 @@ class OneSided(Loss):
     ) -> DecisionTarget:
         """Solve every row once; raise if a decision is not of zeros and ones."""
         target = DecisionTarget.of(problem, costs)
-        decisions = target.decisions[:, :-1] if problem.is_lifted else target.decisions
+        decisions = target.decisions[:, :-1] if is_lifted(problem) else target.decisions
         if (np.minimum(np.abs(decisions), np.abs(1 - decisions)) > _TOLERANCE).any():
             self._refuse(type(problem).__name__)
         return target

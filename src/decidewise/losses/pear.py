@@ -65,7 +65,7 @@ class Pear(Smoothed):
 
     gradient = "surrogate"
     target_type = SmoothedTarget
-    needs_polytope = True
+    requires = frozenset({"polytope"})
 
     def __post_init__(self) -> None:
         super().__post_init__()

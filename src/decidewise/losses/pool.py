@@ -55,4 +55,4 @@ class PoolLoss(Loss):
 
     target_type = PoolTarget
     solves = False
-    compares_rows = True
+    requires = frozenset({"common region"})

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from decidewise.checks import FloatArray, as_integer, as_number, as_positive
+from decidewise.losses.adam import Adam
 from decidewise.losses.base import Loss
 from decidewise.losses.lodl import spread_of
 from decidewise.losses.target import SHARED, DecisionTarget, IndexArray, row_dot, solve_labels
@@ -83,7 +84,7 @@ class ProjectNet(Loss):
     target_type = LayerTarget
     gradient = "exact"
     solves = False
-    needs_polyhedron = True
+    requires = frozenset({"polyhedron"})
 
     def __post_init__(self) -> None:
         as_integer(self.n_rounds, name="n_rounds")
@@ -98,15 +99,13 @@ class ProjectNet(Loss):
         region = SplitRegion.of(cast("Polyhedron", problem.polyhedron))  # `check` refuses a problem without one
         decisions = solve_labels(problem, costs, relaxed=True)
         d = costs.shape[1]
-        matrix, first, second = np.zeros((3, d, d))
-        for k in tracked(range(1, self.n_steps + 1), "Training the matrix of ProjectNet"):
+        matrix = np.zeros((d, d))
+        adam = Adam(matrix, _LEARNING_RATE)
+        for _ in tracked(range(self.n_steps), "Training the matrix of ProjectNet"):
             rows = rng.integers(len(costs), size=min(_BATCH, len(costs)))
             drawn = costs[rows] + spread_of(costs) * rng.standard_normal((len(rows), d))
             _, _, slope = self._unrolled(drawn, drawn, region, matrix)
-            slope = (slope + slope.T) / (2 * len(rows))
-            first += 0.1 * (slope - first)
-            second += 0.001 * (slope**2 - second)
-            matrix -= _LEARNING_RATE * first / (1 - 0.9**k) / (np.sqrt(second / (1 - 0.999**k)) + 1e-8)
+            adam.step((slope + slope.T) / 2, len(rows))
         return LayerTarget(problem, costs, decisions, row_dot(costs, decisions), region, matrix)
 
     def evaluate(

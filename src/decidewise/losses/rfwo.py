@@ -45,7 +45,7 @@ class Rfwo(Smoothed):
     """
 
     gradient = "exact"
-    needs_polytope = True
+    requires = frozenset({"polytope"})
 
     def evaluate(
         self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator

@@ -48,7 +48,7 @@ class Sce(Smoothed):
     """
 
     gradient = "exact"
-    needs_polytope = True
+    requires = frozenset({"polytope"})
 
     def evaluate(
         self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from decidewise.checks import FloatArray
+from decidewise.losses.adam import Adam
 
 _LAYERS = 3
 
@@ -72,18 +73,14 @@ class SmallNetwork:
         """
         factors = np.ones((len(X), 1)) if factors is None else factors
         network = replace(self, parameters=tuple(parameter.copy() for parameter in self.parameters))
-        first = [np.zeros_like(parameter) for parameter in self.parameters]
-        second = [np.zeros_like(parameter) for parameter in self.parameters]
-        for step in range(1, n_steps + 1):
+        optimizers = [Adam(parameter, learning_rate) for parameter in network.parameters]
+        for _ in range(n_steps):
             rows = rng.integers(len(X), size=min(batch_size, len(X)))
             signals = network._forward(X[rows])
             error = (factors[rows] * _softplus(signals[-1])).sum(axis=1) - y[rows]
-            gradients, _ = network._backward(signals, factors[rows] * (2 * error / len(rows))[:, None])
+            gradients, _ = network._backward(signals, factors[rows] * (2 * error)[:, None])
             for k, gradient in enumerate(gradients):
-                first[k] += 0.1 * (gradient - first[k])
-                second[k] += 0.001 * (gradient**2 - second[k])
-                size = np.sqrt(second[k] / (1 - 0.999**step)) + 1e-8
-                network.parameters[k][...] -= learning_rate * first[k] / (1 - 0.9**step) / size
+                optimizers[k].step(gradient, len(rows))
                 if self.rising and k % 2 == 0:
                     np.maximum(network.parameters[k], 0, out=network.parameters[k])
         return network

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from decidewise.checks import FloatArray, check_range
 from decidewise.errors import SolverError
 from decidewise.problems.base import Problem
+from decidewise.problems.views import is_lifted
 from decidewise.progress import tracked
 from decidewise.runtime.doubts import doubt
 
@@ -127,7 +128,7 @@ class Target:
 
     def predicted_only(self, noise: FloatArray) -> FloatArray:
         """Set noise (..., b, d) for predictions to zero in the cost of the known part, if there is one, in place."""
-        if self.problem.is_lifted:
+        if is_lifted(self.problem):
             noise[..., -1] = 0.0
         return noise
 

@@ -18,7 +18,7 @@ from decidewise.checks import (
     as_number,
     as_positive,
 )
-from decidewise.errors import TimeLimitReached, TrainingWarning
+from decidewise.errors import SolveLimitReached, TimeLimitReached, TrainingWarning
 from decidewise.losses import Loss, Target, as_loss
 from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.models.estimator.features import check_known_items, read_features
@@ -26,12 +26,13 @@ from decidewise.models.estimator.scored_by_regret import Rows, ScoredByRegret, s
 from decidewise.models.linear.link import Link, check_means, linear_predictor, respond
 from decidewise.models.linear.per_item import PerItem
 from decidewise.models.linear.units import Units
-from decidewise.models.training.budget import Budget, OutOfBudget
+from decidewise.models.training.budget import Budget
 from decidewise.models.training.initial import NO_FITS, start
 from decidewise.models.training.label_smoothing import neighbor_costs
 from decidewise.models.training.loop import Epoch, TrainingLoop
 from decidewise.models.training.step import Training
 from decidewise.problems.base import Problem, as_problem
+from decidewise.problems.views import in_unit
 from decidewise.runtime.batches import time_limit
 
 
@@ -190,8 +191,8 @@ class DecisionRegressor(ScoredByRegret):
                 self._check_shared(parameters)
             units.leave(parameters, self.link)  # raises now if the start cannot be expressed in the caller's units
             deadline = clock + (self.max_seconds or np.inf)
-            problem = Budget(self.problem.in_unit(units.cost), self.max_solves, deadline)
-            loop = self._loop(problem, parameters, clock)
+            budget = Budget(in_unit(self.problem, units.cost), self.max_solves, deadline)
+            problem, loop = budget.problem, self._loop(budget, parameters, clock)
             held_out = None
             if len(held):
                 held_out = problem.take(held), units.features(held_X), held_costs / units.cost
@@ -290,10 +291,10 @@ class DecisionRegressor(ScoredByRegret):
             return Units.callers(X.shape[-1])
         return Units.of(X.reshape(-1, X.shape[-1]), costs, directions=loss.directions)
 
-    def _loop(self, problem: Budget, parameters: FloatArray, clock: float) -> TrainingLoop:
+    def _loop(self, budget: Budget, parameters: FloatArray, clock: float) -> TrainingLoop:
         safe = self.protocol == "safe"
         return TrainingLoop(
-            problem,
+            budget,
             parameters,
             clock,
             epochs=self.epochs,
@@ -333,8 +334,8 @@ class DecisionRegressor(ScoredByRegret):
         try:
             target = loss.prepare(problem, costs, X=features, rng=rng)
             # The rows held out are solved twice: for their costs, and for the predictions of the start.
-            loop.problem.check_calls(2 * n_held_out)
-        except OutOfBudget:
+            loop.budget.problem.check_limit(2 * n_held_out)
+        except SolveLimitReached:
             raise ValueError(
                 f"max_solves={self.max_solves} does not cover the labels and the validation of "
                 f"{len(costs) + n_held_out} rows. Allow more solver calls, pass fewer rows, or choose a loss without "

@@ -122,8 +122,6 @@ class Problem(ABC):
     in_time: bool = False
     #: Whether `derivative` is written: the region is curved, so that its decisions change smoothly with the costs.
     has_derivative: bool = False
-    #: Whether this is the lifted view of a problem with known costs, whose last cost is that of the known part.
-    is_lifted: bool = False
     #: The number of rows, if the region or the known costs differ by row; then `take` must be written.
     n_rows: int | None = None
     #: Whether a row that cannot be solved is a `SolverError`, or a decision of NaN beside the decisions of all others.
@@ -199,16 +197,10 @@ class Problem(ABC):
         """Return `J v` of each row, with `J` the Jacobian of the decision in the costs: three times (n, d) -> (n, d).
 
         Costs are to be minimised, and `decisions` are what `minimize` returns for them. `J` is symmetric and negative
-        semidefinite. Only a problem with `has_derivative` has it.
+        semidefinite. Only a problem with `has_derivative` has it. If it also has known costs, it may write
+        `derivative_lifted` of the same shape as `minimize_lifted`; its `lifted` then has a derivative.
         """
         raise ValueError(f"{type(self).__name__} has no derivative: see has_derivative.")
-
-    def derivative_lifted(self, costs: FloatArray, decisions: FloatArray, vectors: FloatArray) -> FloatArray:
-        """Return the derivative of what `minimize_lifted` returns: three times (n, n_costs + 1) -> (n, n_costs + 1).
-
-        A problem with `has_known` and `has_derivative` may write it; its `lifted` then has a derivative.
-        """
-        raise ValueError(f"{type(self).__name__} has no derivative beside known costs.")
 
     @property
     def no_derivative(self) -> str | None:
@@ -220,43 +212,9 @@ class Problem(ABC):
         """The problem of the costs `(c, 1)` and the decisions `(M w, b·w)`; the problem itself without known costs."""
         if not self.has_known:
             return self
-        from decidewise.problems.lifted import Lifted  # noqa: PLC0415  (it derives from this class)
+        from decidewise.problems.views import Lifted  # noqa: PLC0415  (it derives from this class)
 
         return Lifted(self)
-
-    def lift(self, costs: FloatArray) -> FloatArray:
-        """Return costs (n, d) in the problem's own sense, with the cost of the known part appended if `is_lifted`.
-
-        The cost of the known part is 1, or -1 for a maximisation: the known part belongs to the minimisation.
-        """
-        if not self.is_lifted:
-            return costs
-        return np.concatenate([costs, np.full((len(costs), 1), -1.0 if self.sense == "max" else 1.0)], axis=1)
-
-    def unlift(self, gradient: FloatArray) -> FloatArray:
-        """Return the gradient in the predicted costs, of a gradient (n, n_costs) in what `lift` returns."""
-        return gradient[:, :-1] if self.is_lifted else gradient
-
-    @property
-    def n_predicted(self) -> int:
-        """The number of predicted costs, of which `lift` makes `n_costs`."""
-        return self.n_costs - self.is_lifted
-
-    @property
-    def in_variables(self) -> Problem:
-        """The problem as a loss that needs linear constraints sees it: the lifted view.
-
-        A problem whose constraints are on more variables than it has costs returns these (see `InVariables`).
-        """
-        return self.lifted
-
-    def in_unit(self, unit: float) -> Problem:
-        """Return the problem whose costs, predicted and known, are divided by `unit`; itself without known costs."""
-        if not self.has_known or unit == 1:
-            return self
-        from decidewise.problems.wrappers.in_unit import InUnit  # noqa: PLC0415  (it derives from this class)
-
-        return InUnit(self, unit)
 
     def take(self, rows: Any) -> Problem:
         """Return the problem of the given rows, a slice or an array of row numbers, which may repeat.

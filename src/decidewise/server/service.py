@@ -16,6 +16,7 @@ from decidewise.errors import InputError
 from decidewise.evaluate import check_in_units
 from decidewise.model_file import ModelSummary
 from decidewise.problems import Problem, ProblemFile
+from decidewise.problems.views import lift
 from decidewise.server.bodies import Body
 
 #: What the columns of an example hold, by the kind of feature.
@@ -135,7 +136,7 @@ class Service:
             self._predicted(body), name="the prediction", n_columns=problem.n_costs, owner=type(problem).__name__
         )
         lifted = problem.lifted
-        costs = lifted.lift(prediction)
+        costs = lift(lifted, prediction)
         decisions = lifted.solve(costs)
         return Answer(decisions[:, : problem.n_costs], _finite(np.einsum("ij,ij->i", costs, decisions)))
 

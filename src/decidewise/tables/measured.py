@@ -15,6 +15,7 @@ from decidewise.evaluate import Hindsight
 from decidewise.models import default_candidates
 from decidewise.models.selection.folds import Splits
 from decidewise.models.selection.time_folds import Rows
+from decidewise.problems.views import lift
 from decidewise.progress import Line
 from decidewise.runtime.interrupts import attempt, reason_of
 from decidewise.tables.samples import TableSamples
@@ -70,7 +71,7 @@ class Measured:
             seconds = perf_counter() - begin
             predictions[held] = np.reshape(model.predict(self._features[self.rows[held]]), (held.sum(), -1))
         lifted = self.truth.problem.lifted
-        lifted_costs = lifted.lift(as_matrix(predictions, name="the prediction"))
+        lifted_costs = lift(lifted, as_matrix(predictions, name="the prediction"))
         self.n_solves += len(self.rows)
         decisions = lifted.solve(lifted_costs)
         return MeasuredModel(predictions, decisions, self.truth.regret_of(decisions), seconds)

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from decidewise.checks import FloatArray
 from decidewise.evaluate import Hindsight, check_in_units
 from decidewise.problems import ProblemFile
+from decidewise.problems.views import lift
 from decidewise.tables.decisions import TableDecisions
 from decidewise.tables.features import TableFeatures
 from decidewise.tables.options import TableOptions
@@ -118,7 +119,7 @@ class TableModel(BaseEstimator):
         check_in_units(self.estimator, samples.problem)
         prediction = self.predict_samples(samples)
         lifted = samples.problem.lifted
-        costs = lifted.lift(prediction)
+        costs = lift(lifted, prediction)
         decisions = lifted.solve(costs)
         realised = best = regret = None
         if samples.costs is not None:

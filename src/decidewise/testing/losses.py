@@ -9,6 +9,7 @@ import numpy as np
 from decidewise.checks import FloatArray, all_finite, as_matrix
 from decidewise.losses import Loss, Target
 from decidewise.problems.base import Problem
+from decidewise.problems.views import lift
 from decidewise.problems.wrappers.counted import CountedProblem
 from decidewise.testing.problems import mirrored
 from decidewise.testing.requirements import (
@@ -108,7 +109,7 @@ class _Trial:
     def as_seen(self, target: Target) -> FloatArray:
         """Return a copy of the prediction as `evaluate` sees it: to be minimised, and lifted beside known costs."""
         sign = -1.0 if self.problem.sense == "max" else 1.0
-        return sign * target.problem.lift(self.prediction)
+        return sign * lift(target.problem, self.prediction)
 
     def check_shapes(self) -> None:
         target = self.prepare()

@@ -11,6 +11,7 @@ import numpy as np
 
 from decidewise.checks import FloatArray, all_finite, as_matrix
 from decidewise.problems.base import Problem, as_problem
+from decidewise.problems.views import is_lifted, lift
 from decidewise.testing.requirements import (
     ROUNDING,
     described,
@@ -65,7 +66,7 @@ def check_problem(problem: Problem, *, costs: Any = None, tolerance: float = 1e-
     if problem.has_known:
         _check_lifted(problem, costs, tolerance)
         try:
-            _check_plain(problem.lifted, problem.lifted.lift(costs), tolerance)
+            _check_plain(problem.lifted, lift(problem.lifted, costs), tolerance)
         except AssertionError as error:
             raise AssertionError(f"the lifted view of {type(problem).__name__}: {error}") from error
     else:
@@ -134,7 +135,7 @@ def _check_region(problem: Problem, decisions: FloatArray, *, relaxed: bool = Fa
     """Check that decisions are integers if the problem says so, and lie in its polyhedron if it has one."""
     name = type(problem).__name__
     if problem.is_integer and not relaxed:
-        integers = decisions[:, :-1] if problem.is_lifted else decisions  # the known part may be any number
+        integers = decisions[:, :-1] if is_lifted(problem) else decisions  # the known part may be any number
         require_rows(
             np.abs(integers - integers.round()) <= ROUNDING,
             lambda row: f"{name} sets is_integer = True but returned {shown_row(decisions, row)}. Set False, or round.",
@@ -185,13 +186,13 @@ def _check_lifted(problem: Problem, costs: FloatArray, tolerance: float) -> None
     """Check that `minimize` counts the known part once, as the lifted view does."""
     lifted, name = problem.lifted, type(problem).__name__
     require(
-        (lifted.is_lifted, lifted.has_known, lifted.n_costs) == (True, False, problem.n_costs + 1),
+        (is_lifted(lifted), lifted.has_known, lifted.n_costs) == (True, False, problem.n_costs + 1),
         f"the lifted view of {name} must have is_lifted, no known costs and one cost more; it is {lifted!r}.",
     )
     if not problem.keeps_state:
         require_same(
             _solve(problem, costs),
-            _solve(lifted, lifted.lift(costs))[:, :-1],
+            _solve(lifted, lift(lifted, costs))[:, :-1],
             tolerance,
             f"{name}.minimize(costs) must return the same as minimize_lifted for the costs and a column of ones, "
             "without the last column.",

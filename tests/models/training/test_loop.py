@@ -10,7 +10,7 @@ from decidewise.data import make_shortest_path
 from decidewise.evaluate import normalized_regret
 from decidewise.losses import Dbb, Mse, Pfy, SpoPlus, Wise
 from decidewise.models import decision_regressor
-from decidewise.models.training import budget, loop
+from decidewise.models.training import loop
 from decidewise.problems import ShortestPath
 from decidewise.runtime import batches
 
@@ -118,7 +118,7 @@ class Clock:
 
     def __init__(self, monkeypatch):
         self.problem = Counting()
-        for module in (batches, budget, loop, decision_regressor):
+        for module in (batches, loop, decision_regressor):
             monkeypatch.setattr(module, "perf_counter", lambda: float(self.problem.batches))
 
 

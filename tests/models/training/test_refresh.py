@@ -10,7 +10,7 @@ from decidewise.data import make_knapsack, make_shortest_path
 from decidewise.losses import SHARED, Cmap, DecisionTarget, Mse, SpoPlus, Target
 from decidewise.losses.pool import Pool
 from decidewise.models import decision_regressor
-from decidewise.models.training import budget, loop
+from decidewise.models.training import loop
 from decidewise.models.training.label_smoothing import neighbor_costs
 from decidewise.problems import CountedProblem
 from decidewise.runtime import batches
@@ -76,7 +76,7 @@ class TestGrowingPool:
                 clock[0] += 50.0
                 return target
 
-        for module in (batches, budget, loop, decision_regressor):
+        for module in (batches, loop, decision_regressor):
             monkeypatch.setattr(module, "perf_counter", lambda: clock[0])
         model = fit(data.problem, Slow(), data, max_seconds=70, epochs=1000)
         assert (model.stopped_, len(model.history_)) == ("max_seconds", 4)
@@ -151,7 +151,7 @@ class TestLossesAgainstAnotherTarget:
 class SmoothedSpoPlus(SpoPlus):
     """SPO+ for costs averaged with those of the samples with the nearest features."""
 
-    needs_features = True
+    requires = frozenset({"features"})
     n_neighbors: int = 3
 
     def label(self, problem, costs, X, rng):

@@ -24,11 +24,11 @@ class Line:
 
 
 def drawn_back(training):
-    problem = Budget(Ball(1), None, np.inf)
-    start = StartingLoss(training, problem, np.random.default_rng(0), draw_back=True)
+    budget = Budget(Ball(1), None, np.inf)
+    start = StartingLoss(training, budget, np.random.default_rng(0), draw_back=True)
     result = np.ones((1, 1))
     kept = start.drawn_back(result, start.values_at(result))
-    assert problem.reserve == 0
+    assert (budget.problem.limit, budget.deadline) == (budget.max_solves, np.inf)
     return float(kept[0, 0])
 
 

@@ -11,6 +11,7 @@ from decidewise.models.trees.growing import Growth
 from decidewise.models.trees.pruning import prune
 from decidewise.models.trees.samples import TreeSamples
 from decidewise.problems import Ball, Knapsack, KnownCosts, Portfolio, ShortestPath, TopK
+from decidewise.problems.views import lift
 from decidewise.testing import check_model
 
 RNG = np.random.default_rng(0)
@@ -44,8 +45,8 @@ def problem(request):
 def paid(problem, prediction, costs):
     """The cost to minimise of each row's decision, the known part included."""
     lifted = problem.lifted
-    decisions = lifted.solve(lifted.lift(prediction))
-    return (lifted.lift(costs) * decisions).sum(axis=1) * (-1 if problem.sense == "max" else 1)
+    decisions = lifted.solve(lift(lifted, prediction))
+    return (lift(lifted, costs) * decisions).sum(axis=1) * (-1 if problem.sense == "max" else 1)
 
 
 def splits_of(x, least):

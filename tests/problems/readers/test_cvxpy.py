@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from decidewise.problems import ConicProgram, LinearProgram, from_cvxpy
+from decidewise.problems.views import lift
 from decidewise.testing.requirements import pickled
 
 cp = pytest.importorskip("cvxpy")
@@ -70,7 +71,7 @@ def test_cones_are_worth_what_cvxpy_says(name):
     costs = np.random.default_rng(1).normal(size=(6, parameter.size))
     sign = -1 if problem.sense == "max" else 1
 
-    lifted = pickled(problem).lifted.solve(problem.lifted.lift(costs))
+    lifted = pickled(problem).lifted.solve(lift(problem.lifted, costs))
 
     assert type(problem) is ConicProgram
     known = sign * lifted[:, -1] if problem.has_known else np.zeros(6)

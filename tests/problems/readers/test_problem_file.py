@@ -23,7 +23,7 @@ from decidewise.problems import (
 )
 from decidewise.problems.readers.kinds import as_toml, built_in
 from decidewise.problems.readers.problem_file import kinds
-from decidewise.problems.wrappers.base import Wrapper
+from decidewise.problems.views import View
 from decidewise.testing.requirements import pickled
 
 BATTERY = """max
@@ -82,7 +82,7 @@ def costs_of(problem, n=5, seed=0):
 def test_every_public_problem_is_a_kind():
     classes = [getattr(decidewise.problems, name) for name in decidewise.problems.__all__]
     public = {cls for cls in classes if inspect.isclass(cls) and issubclass(cls, Problem)}
-    assert {kind.owner for kind in built_in().values()} == {c for c in public if not issubclass(c, Wrapper)} - {Problem}
+    assert {kind.owner for kind in built_in().values()} == {c for c in public if not issubclass(c, View)} - {Problem}
     assert {kind.name for kind in kinds().values() if "." in kind.name} >= {
         "shortest_path.from_edges",
         "min_cost_flow.transportation",

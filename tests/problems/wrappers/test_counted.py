@@ -1,9 +1,12 @@
 import pickle
+from time import perf_counter
 
 import numpy as np
 import pytest
 
+from decidewise.errors import SolveLimitReached, TimeLimitReached
 from decidewise.problems import Ball, CountedProblem, ShortestPath, TopK
+from decidewise.runtime.batches import time_limit
 
 
 def test_rows_are_counted_and_answers_unchanged():
@@ -37,6 +40,21 @@ def test_a_bad_batch_does_not():
         problem.solve(np.ones((3, 4)))
 
     assert problem.n_solves == 0
+
+
+def test_no_row_is_solved_beyond_a_limit_of_rows_or_of_time():
+    problem = CountedProblem(TopK(5, 2))
+    problem.limit = 4
+    problem.solve(np.ones((3, 5)))
+
+    with pytest.raises(SolveLimitReached, match="2 rows more than 3 exceed the limit of 4"):
+        problem.solve(np.ones((2, 5)))
+    with time_limit(perf_counter() - 1), pytest.raises(TimeLimitReached):
+        problem.solve(np.ones((1, 5)))
+
+    assert problem.n_solves == 3
+    problem.solve(np.ones((1, 5)))
+    assert problem.n_solves == 4
 
 
 @pytest.mark.parametrize("inner", [ShortestPath(3, 3), TopK(5, 2), Ball(3)], ids=lambda p: type(p).__name__)

@@ -15,6 +15,7 @@ from decidewise.problems import (
     TopK,
     TravellingSalesman,
 )
+from decidewise.problems.views import in_unit, lift
 from decidewise.testing import check_problem
 
 RNG = np.random.default_rng(0)
@@ -47,7 +48,7 @@ def test_decisions_are_those_of_the_sum(inside):
     np.testing.assert_array_equal(KnownCosts(inside, known[0]).solve(costs), inside.solve(costs + known[0]))
     twice = KnownCosts(KnownCosts(inside, known), known[0])
     np.testing.assert_allclose(twice.solve(costs), inside.solve(costs + known + known[0]))
-    np.testing.assert_allclose(twice.lifted.solve(twice.lifted.lift(costs))[:, :-1], twice.solve(costs))
+    np.testing.assert_allclose(twice.lifted.solve(lift(twice.lifted, costs))[:, :-1], twice.solve(costs))
 
 
 @on_every_problem
@@ -64,21 +65,21 @@ def test_the_lifted_value_is_the_whole_objective(inside):
     costs, known = draw(inside)
     for problem in (KnownCosts(inside, known), KnownCosts(CountedProblem(inside), known)):
         lifted = problem.lifted
-        decisions = lifted.solve(lifted.lift(costs))
+        decisions = lifted.solve(lift(lifted, costs))
         whole = ((costs + known) * inside.solve(costs + known)).sum(axis=1)
-        np.testing.assert_allclose((lifted.lift(costs) * decisions).sum(axis=1), whole)
+        np.testing.assert_allclose((lift(lifted, costs) * decisions).sum(axis=1), whole)
 
 
 def test_wrappers_pass_the_lifted_problem_on_and_count_once():
     costs, known = draw(PROBLEMS["path"])
     problem = KnownCosts(PROBLEMS["path"], known)
-    expected = problem.lifted.solve(problem.lifted.lift(costs))
+    expected = problem.lifted.solve(lift(problem.lifted, costs))
     counted = CountedProblem(problem)
     parallel = ParallelProblem(problem, n_jobs=2)
     for wrapper in (counted, parallel):
         lifted = wrapper.lifted
-        np.testing.assert_array_equal(lifted.solve(lifted.lift(costs)), expected)
-        np.testing.assert_array_equal(wrapper.take([4, 1]).lifted.solve(lifted.lift(costs[[4, 1]])), expected[[4, 1]])
+        np.testing.assert_array_equal(lifted.solve(lift(lifted, costs)), expected)
+        np.testing.assert_array_equal(wrapper.take([4, 1]).lifted.solve(lift(lifted, costs[[4, 1]])), expected[[4, 1]])
     assert counted.n_solves == 32
     cached = CachedProblem(CountedProblem(KnownCosts(PROBLEMS["path"], known[0])), solve_ratio=1.0, rng=0)
     np.testing.assert_array_equal(cached.solve(costs), KnownCosts(PROBLEMS["path"], known[0]).solve(costs))
@@ -91,14 +92,14 @@ def test_wrappers_pass_the_lifted_problem_on_and_count_once():
 def test_a_unit_divides_known_costs_too():
     costs, known = draw(PROBLEMS["path"])
     plain = PROBLEMS["path"]
-    assert plain.in_unit(7.0) is plain
+    assert in_unit(plain, 7.0) is plain
     for problem in (KnownCosts(plain, known), CountedProblem(KnownCosts(plain, known))):
-        scaled = problem.in_unit(7.0)
+        scaled = in_unit(problem, 7.0)
         np.testing.assert_array_equal(scaled.solve(costs / 7), problem.solve(costs))
-        lifted = problem.lifted.solve(problem.lifted.lift(costs))
-        in_unit = scaled.lifted.solve(scaled.lifted.lift(costs / 7))
-        np.testing.assert_array_equal(in_unit[:, :-1], lifted[:, :-1])
-        np.testing.assert_allclose(in_unit[:, -1], lifted[:, -1] / 7)
+        lifted = problem.lifted.solve(lift(problem.lifted, costs))
+        in_units = scaled.lifted.solve(lift(scaled.lifted, costs / 7))
+        np.testing.assert_array_equal(in_units[:, :-1], lifted[:, :-1])
+        np.testing.assert_allclose(in_units[:, -1], lifted[:, -1] / 7)
 
 
 def test_the_lifted_polyhedron_serves_losses_that_need_one():

@@ -31,6 +31,7 @@ from decidewise.models.selection.weights import (
     weighted_products,
 )
 from decidewise.problems.base import Problem
+from decidewise.problems.views import in_unit
 from decidewise.runtime.interrupts import attempt, reason_of
 from decidewise.streams.rows import Rows, RowSource
 from decidewise.streams.together import pass_together
@@ -252,7 +253,7 @@ class OutOfFoldSums:
         why = [""] * len(self.models)
         regrets, best = np.zeros((len(self.models), 0)), np.zeros(0)
         compared = np.zeros((len(self.models) + 1, len(self.models) + 1))
-        problem = self.problem.in_unit(self.unit)
+        problem = in_unit(self.problem, self.unit)
         in_units = self.problem.has_known
         for fold, X, costs in self._pieces(rows):
             truth = Hindsight.of(problem, costs / self.unit)

@@ -32,6 +32,7 @@ from decidewise.models.selection.weights import (
     weighted_products,
 )
 from decidewise.problems.base import Problem
+from decidewise.problems.views import in_unit
 from decidewise.runtime.batches import seconds_left
 
 # For the weights of an average, predictions of so many costs are kept of each model; none, if that is too few rows.
@@ -106,7 +107,7 @@ class OutOfFold:
         kept = [(train, test) for train, test in kept if len(test)]
         # Keeps squares of regrets in range. The unit does not matter, since regrets are reported in percent.
         unit = cost_unit(costs[rows], power=2.0)
-        truth = Hindsight.of(problem.take(rows).in_unit(unit), costs[rows] / unit)
+        truth = Hindsight.of(in_unit(problem.take(rows), unit), costs[rows] / unit)
         # Only known costs have a unit that predictions must share.
         shared = unit if problem.has_known else 1.0
         return cls(SharedFeatures(X), costs, kept, rows, truth, shared, _sample(rows, costs.shape[1]))

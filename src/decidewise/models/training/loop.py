@@ -13,14 +13,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
 from decidewise.checks import FloatArray
-from decidewise.errors import DivergenceError, TimeLimitReached
+from decidewise.errors import DivergenceError, SolveLimitReached, TimeLimitReached
 from decidewise.evaluate import Hindsight
 from decidewise.models.linear.link import Link, linear_predictor, respond
-from decidewise.models.training.budget import Budget, OutOfBudget
+from decidewise.models.training.budget import Budget
 from decidewise.models.training.starting_loss import StartingLoss
 from decidewise.models.training.step import Training
 from decidewise.problems.base import Problem
 from decidewise.progress import watched
+from decidewise.runtime.batches import check_time, time_limit
 
 # A loss above this many times its first value has diverged.
 _DIVERGED = 1e8
@@ -79,7 +80,7 @@ class TrainingLoop:
 
     Parameters
     ----------
-    problem : Budget
+    budget : Budget
     start : ndarray of shape (p + 1, d)
         The parameters before training.
     clock : float
@@ -105,7 +106,7 @@ class TrainingLoop:
 
     def __init__(
         self,
-        problem: Budget,
+        budget: Budget,
         start: FloatArray,
         clock: float,
         *,
@@ -115,7 +116,7 @@ class TrainingLoop:
         draw_back: bool,
         verbose: bool,
     ) -> None:
-        self.problem, self.start, self.clock = problem, start.copy(), clock
+        self.budget, self.start, self.clock = budget, start.copy(), clock
         self.epochs, self.n_iter_no_change, self.verbose = epochs, n_iter_no_change, verbose
         self.safe, self.draw_back = safe, draw_back
         self.parameters = self.start
@@ -135,7 +136,7 @@ class TrainingLoop:
                 self._end()
         except KeyboardInterrupt:
             self.stopped = "interrupted"
-        except OutOfBudget:
+        except SolveLimitReached:
             self.stopped = "max_solves"
         except TimeLimitReached:
             self.stopped = "max_seconds"
@@ -149,7 +150,7 @@ class TrainingLoop:
             self.validation = Validation.of(*held_out)
             self.score_of_start = self.validation.regret(self.start, self.training.link)
         elif self.safe:
-            self.starting_loss = StartingLoss(self.training, self.problem, rng, draw_back=self.draw_back)
+            self.starting_loss = StartingLoss(self.training, self.budget, rng, draw_back=self.draw_back)
             self.score_of_start = self.starting_loss.loss
             self._check(self.starting_loss.loss)
 
@@ -204,19 +205,20 @@ class TrainingLoop:
         loss = None
         # Reserve the solver calls of the validation at the end of the epoch.
         n_validation = len(self.validation.X) if self.validation else 0
-        self.problem.reserve += n_validation
+        self.budget.set_aside(n_validation)
         try:
-            if refresh:
-                self.training.refresh()
-                self.problem.check_time()
-            for loss in self.training.epoch():
-                self._check(loss)
-                self.problem.check_time()
-        except OutOfBudget:
+            with time_limit(self.budget.deadline):
+                if refresh:
+                    self.training.refresh()
+                    check_time()
+                for loss in self.training.epoch():
+                    self._check(loss)
+                    check_time()
+        except SolveLimitReached:
             self.stopped = "max_solves"
         except TimeLimitReached:
             self.stopped = "max_seconds"
-        self.problem.reserve -= n_validation
+        self.budget.set_aside(-n_validation)
         return loss
 
     def _check(self, loss: float) -> None:
@@ -234,7 +236,7 @@ class TrainingLoop:
     def _record(self, loss: float) -> Epoch:
         regret = self.validation and self.validation.regret(self.training.result, self.training.link)
         seconds = perf_counter() - self.clock
-        self.history.append(Epoch(len(self.history) + 1, loss, regret, self.problem.n_solves, seconds))
+        self.history.append(Epoch(len(self.history) + 1, loss, regret, self.budget.n_solves, seconds))
         return self.history[-1]
 
     @contextmanager

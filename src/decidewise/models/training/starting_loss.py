@@ -9,6 +9,7 @@ import numpy as np
 from decidewise.checks import FloatArray
 from decidewise.models.training.budget import Budget
 from decidewise.models.training.step import Training
+from decidewise.runtime.batches import time_limit
 
 # The share of the remaining solver calls and seconds that one evaluation of the loss may take.
 _SHARE_OF_ONE = 0.05
@@ -31,32 +32,31 @@ class StartingLoss:
         Whether `drawn_back` will be called, for which two more evaluations are reserved.
     """
 
-    def __init__(self, training: Training, problem: Budget, rng: np.random.Generator, *, draw_back: bool) -> None:
-        self.training, self.problem, self.seed = training, problem, int(rng.integers(2**32))
+    def __init__(self, training: Training, budget: Budget, rng: np.random.Generator, *, draw_back: bool) -> None:
+        self.training, self.budget, self.seed = training, budget, int(rng.integers(2**32))
         self.start = training.result.copy()
         self.target = training.target
         self.order = rng.permutation(len(training.design))
-        calls, begin = problem.n_solves, perf_counter()
-        last_call = calls + _SHARE_OF_ONE * (problem.max_solves - calls)
-        last_second = begin + _SHARE_OF_ONE * (problem.deadline - begin)
+        calls, begin = budget.n_solves, perf_counter()
+        last_call = calls + _SHARE_OF_ONE * (budget.max_solves - calls)
+        last_second = begin + _SHARE_OF_ONE * (budget.deadline - begin)
         values = []
         for some in training.losses(self.start, self.target, self.order, self.seed):
             values.append(some)
-            if problem.n_solves > last_call or perf_counter() > last_second:
+            if budget.n_solves > last_call or perf_counter() > last_second:
                 break
         self.values = np.concatenate(values)
         self.loss = float(self.values.mean())
         self.order = self.order[: len(self.values)]
         n_evaluations = 3 if draw_back else 1
-        self._calls, self._seconds = problem.n_solves - calls, perf_counter() - begin
-        problem.reserve += n_evaluations * self._calls
-        problem.deadline -= n_evaluations * self._seconds
+        self._calls, self._seconds = budget.n_solves - calls, perf_counter() - begin
+        budget.set_aside(n_evaluations * self._calls, n_evaluations * self._seconds)
 
     def values_at(self, parameters: FloatArray) -> FloatArray:
         """Return the losses of other parameters, on the same rows with the same random numbers."""
-        self.problem.reserve -= self._calls
-        self.problem.deadline += self._seconds
-        return np.concatenate(list(self.training.losses(parameters, self.target, self.order, self.seed)))
+        self.budget.set_aside(-self._calls, -self._seconds)
+        with time_limit(self.budget.deadline):
+            return np.concatenate(list(self.training.losses(parameters, self.target, self.order, self.seed)))
 
     def drawn_back(self, result: FloatArray, values: FloatArray) -> FloatArray:
         """Return parameters between the start and the result of training, which has these losses.

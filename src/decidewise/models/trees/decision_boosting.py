@@ -23,6 +23,7 @@ from decidewise.models.linear.units import Units
 from decidewise.models.training.loop import Epoch
 from decidewise.models.trees.samples import MAX_TREES, check_samples
 from decidewise.problems.base import Problem, as_problem
+from decidewise.problems.views import in_unit
 from decidewise.problems.wrappers.counted import CountedProblem
 
 # After so many halvings a step that still does not lower the loss never will.
@@ -139,7 +140,7 @@ class DecisionBoostingRegressor(ScoredByRegret):
             units = Units.of(X.reshape(-1, X.shape[-1]), costs, directions=loss.directions)
             label_rng = rng.spawn(1)[0]  # so that random labels do not change the random numbers of training
             target = loss.prepare(
-                problem.in_unit(units.cost).take(kept),
+                in_unit(problem, units.cost).take(kept),
                 costs / units.cost,
                 X=units.features(X).reshape(len(X), -1),
                 rng=label_rng,

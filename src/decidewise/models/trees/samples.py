@@ -11,6 +11,7 @@ import numpy.typing as npt
 from decidewise.checks import FloatArray
 from decidewise.errors import SolverError
 from decidewise.problems.base import Problem
+from decidewise.problems.views import is_lifted, lift
 from decidewise.runtime.batches import check_time
 
 IntArray = npt.NDArray[np.intp]
@@ -76,7 +77,7 @@ class TreeSamples:
     def of(cls, problem: Problem, costs: FloatArray, X: FloatArray) -> TreeSamples:
         """Return the samples of costs (n, d) in the problem's own sense."""
         lifted = problem.lifted
-        return cls(lifted, sign_of(problem) * lifted.lift(costs), X)
+        return cls(lifted, sign_of(problem) * lift(lifted, costs), X)
 
     def take(self, rows: IntArray) -> TreeSamples:
         """Return the samples of some rows, which may repeat."""
@@ -110,7 +111,7 @@ class TreeSamples:
         if not self.per_item:
             return values
         prediction = values.reshape(self.X.shape[:2])
-        if self.problem.is_lifted:
+        if is_lifted(self.problem):
             prediction = np.column_stack([prediction, np.ones(len(prediction))])
         return prediction
 

@@ -16,7 +16,7 @@ from decidewise.polyhedra.program import Program
 from decidewise.problems.base import Problem
 from decidewise.problems.mapped_problem import MappedProblem, taken
 from decidewise.problems.mapped_problem.arguments import as_map, count_rows
-from decidewise.problems.wrappers.in_variables import InVariables
+from decidewise.problems.views import InVariables
 
 #: What of a region may differ by row.
 _SIDES = ("b_ub", "b_eq", "lower", "upper")

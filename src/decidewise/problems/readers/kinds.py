@@ -20,7 +20,7 @@ from typing import Any
 
 import decidewise.problems
 from decidewise.problems.base import Problem
-from decidewise.problems.wrappers.base import Wrapper
+from decidewise.problems.views import View
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def built_in() -> dict[str, Kind]:
     examples = tomllib.loads(Path(__file__).with_name("examples.toml").read_text(encoding="utf-8"))
     for name in decidewise.problems.__all__:
         cls = getattr(decidewise.problems, name)
-        if not (isinstance(cls, type) and issubclass(cls, Problem)) or issubclass(cls, Wrapper) or cls is Problem:
+        if not (isinstance(cls, type) and issubclass(cls, Problem)) or issubclass(cls, View) or cls is Problem:
             continue
         kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
         kinds[kind] = Kind(kind, cls, cls, examples[kind])

@@ -13,13 +13,10 @@ import numpy as np
 from decidewise.checks import FloatArray, as_integer, as_number
 from decidewise.errors import SolverError
 from decidewise.problems.base import Problem
-from decidewise.problems.lifted import Lifted
-from decidewise.problems.wrappers.base import Wrapper
-from decidewise.problems.wrappers.in_unit import InUnit
-from decidewise.problems.wrappers.in_variables import InVariables
+from decidewise.problems.views import InUnit, InVariables, Lifted, View
 
 
-class CachedProblem(Wrapper):
+class CachedProblem(View):
     """Solve each row with probability `solve_ratio`; otherwise return the best decision of a growing pool.
 
     A decision from the pool is feasible but may not be optimal. While the pool is empty, every row is solved.
@@ -94,7 +91,7 @@ class CachedProblem(Wrapper):
 
     def in_unit(self, unit: float) -> Problem:
         """Return the problem in another unit, with the same pool."""
-        return InUnit(self, unit) if self.has_known else self
+        return InUnit(self, unit)
 
     def _choose(self, minimize: Callable[[FloatArray], FloatArray], costs: FloatArray) -> FloatArray:
         drawn = self._rng.random(len(costs)) < self.solve_ratio

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import perf_counter
 
+import numpy as np
+
 from decidewise.checks import FloatArray
+from decidewise.errors import SolveLimitReached
 from decidewise.problems.base import Problem
-from decidewise.problems.wrappers.base import Wrapper
+from decidewise.problems.views import View
+from decidewise.runtime.batches import check_time
 
 
-class CountedProblem(Wrapper):
+class CountedProblem(View):
     """Count the rows solved by a problem, and the seconds that takes.
 
     With a cache, `CachedProblem(CountedProblem(problem), ...)` counts the rows solved, and
@@ -26,6 +30,9 @@ class CountedProblem(Wrapper):
         The number of rows solved so far, including relaxations and batches that failed.
     seconds : float
         The time spent on solving them.
+    limit : float
+        The largest `n_solves`, infinite unless set. A batch that would exceed it is not solved: it raises
+        `decidewise.errors.SolveLimitReached`. So does one after the deadline of a time limit, with `TimeLimitReached`.
 
     Examples
     --------
@@ -43,17 +50,21 @@ class CountedProblem(Wrapper):
         super().__init__(problem)
         self.n_solves = 0
         self.seconds = 0.0
+        self.limit = np.inf
 
-    def count(self, n_solves: int) -> None:
-        """Add to `n_solves`; called before the rows are solved."""
-        self.n_solves += n_solves
+    def check_limit(self, n_solves: int) -> None:
+        """Raise `SolveLimitReached` unless this many rows can still be solved."""
+        if self.n_solves + n_solves > self.limit:
+            raise SolveLimitReached(f"{n_solves} rows more than {self.n_solves} exceed the limit of {self.limit:g}")
 
     def _call(self, method: str, costs: FloatArray) -> FloatArray:
         return self.counted(getattr(self.problem, method), costs)
 
     def counted(self, minimize: Callable[[FloatArray], FloatArray], costs: FloatArray) -> FloatArray:
         """Count the rows of a batch and solve them."""
-        self.count(len(costs))
+        check_time()  # a user's problem need not look at the clock
+        self.check_limit(len(costs))
+        self.n_solves += len(costs)
         start = perf_counter()
         try:
             return minimize(costs)
@@ -61,10 +72,10 @@ class CountedProblem(Wrapper):
             self.seconds += perf_counter() - start
 
     def _around(self, problem: Problem) -> Problem:
-        return _View(self, problem)
+        return _CountedPart(self, problem)
 
 
-class _View(Wrapper):
+class _CountedPart(View):
     """Some rows of a counted problem, or its lifted view: what it solves counts there."""
 
     def __init__(self, owner: CountedProblem, problem: Problem) -> None:

@@ -10,12 +10,10 @@ from scipy.sparse import csr_array, hstack, vstack
 from decidewise.checks import FloatArray, as_array, as_matrix, as_vector, check_range
 from decidewise.polyhedra import Polyhedron
 from decidewise.problems.base import Problem, check_rows
-from decidewise.problems.lifted import Lifted
-from decidewise.problems.wrappers.base import Wrapper
-from decidewise.problems.wrappers.in_variables import InVariables
+from decidewise.problems.views import InVariables, Lifted, View, in_unit, is_lifted
 
 
-class KnownCosts(Wrapper):
+class KnownCosts(View):
     """Add known costs to the predicted ones, entry by entry: the objective is `(c + known)·w`.
 
     The rule for ties is that of the problem inside, for the sum of the costs. Sums are rounded, so that decisions which
@@ -95,11 +93,11 @@ class KnownCosts(Wrapper):
         """Return lifted decisions by a method of the problem inside, which may have known costs of its own."""
         known, inside = self.known_for(costs), self.problem.lifted
         total = self._total(costs[:, :-1], costs[:, -1:])
-        if inside.is_lifted:
+        if is_lifted(inside):
             total = np.column_stack([total, costs[:, -1]])
         decisions = getattr(inside, method)(total)
         values = (known * decisions[:, : self.n_costs]).sum(axis=1)
-        if inside.is_lifted:
+        if is_lifted(inside):
             values += decisions[:, -1]
         return np.column_stack([decisions[:, : self.n_costs], values])
 
@@ -127,7 +125,7 @@ class KnownCosts(Wrapper):
 
     def in_unit(self, unit: float) -> Problem:
         """Return the same problem with known costs in another unit."""
-        return self._with(self.problem.in_unit(unit), self.known / unit)
+        return self._with(in_unit(self.problem, unit), self.known / unit)
 
     def take(self, rows: Any) -> Problem:
         """Return the problem of some rows, with their known costs."""

@@ -10,11 +10,11 @@ from joblib import effective_n_jobs
 from decidewise.checks import FloatArray, as_integer
 from decidewise.errors import SolverError
 from decidewise.problems.base import Problem, check_rows
-from decidewise.problems.wrappers.base import Wrapper
+from decidewise.problems.views import View
 from decidewise.runtime.spread import n_elsewhere, spread_calls
 
 
-class ParallelProblem(Wrapper):
+class ParallelProblem(View):
     """Solve the rows of a large batch in several workers.
 
     This pays if a row takes a millisecond or more, as in integer and conic programs. Starting the workers takes about a

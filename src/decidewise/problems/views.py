@@ -1,0 +1,304 @@
+"""Views: problems that solve another one, the problem inside, with other costs or decisions, a counter or a cache.
+
+`View` forwards every member of the contract that it does not write itself. It takes them from `Problem`, so that none
+can be forgotten. The views here rewrite costs and decisions: `Lifted` (known costs as one more cost), `InVariables` (a
+cost for each variable) and `InUnit` (costs in another unit).
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from functools import wraps
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from decidewise.checks import FloatArray, as_array
+from decidewise.problems.base import Problem, as_problem
+
+
+class View(Problem):
+    """A problem that solves the one inside; subclasses write `_call`, through which every batch goes, or its parts.
+
+    Attributes
+    ----------
+    problem : Problem
+        The problem inside.
+    is_lifted : bool
+        Whether the last cost is that of the known part.
+    """
+
+    is_lifted: bool = False
+    _checks_costs = False  # the problem inside does
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(sense=as_problem(problem).sense)
+        self.problem = problem
+        for name in _DATA:
+            setattr(self, name, getattr(problem, name))
+        self.keeps_state = type(self).keeps_state or problem.keeps_state
+        self.is_lifted = type(self).is_lifted or is_lifted(problem)
+
+    def minimize(self, costs: FloatArray) -> FloatArray:
+        """Return the decisions of the problem inside."""
+        return self._call("minimize", costs)
+
+    def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
+        """Return the optimal vertices of the relaxation of the problem inside."""
+        return self._call("minimize_relaxation", costs)
+
+    def minimize_lifted(self, costs: FloatArray) -> FloatArray:
+        """Return the lifted decisions of the problem inside."""
+        return self._call("minimize_lifted", costs)
+
+    def _call(self, method: str, costs: FloatArray) -> FloatArray:
+        """Return what a method of the problem inside, such as "minimize", returns for a batch of costs."""
+        decisions: FloatArray = getattr(self.problem, method)(costs)
+        return decisions
+
+    @property
+    def n_predicted(self) -> int:
+        """The number of predicted costs, of which `lift` makes `n_costs`."""
+        return self.n_costs - self.is_lifted
+
+    def lift(self, costs: FloatArray) -> FloatArray:
+        """Return the costs of this view, of predicted costs (n, n_predicted) in the problem's own sense.
+
+        If it is lifted, the cost of the known part is 1, or -1 for a maximisation: it belongs to the minimisation.
+        """
+        if not self.is_lifted:
+            return costs
+        return np.concatenate([costs, np.full((len(costs), 1), -1.0 if self.sense == "max" else 1.0)], axis=1)
+
+    def unlift(self, gradient: FloatArray) -> FloatArray:
+        """Return the gradient in the predicted costs, of a gradient (n, n_costs) in what `lift` returns."""
+        return gradient[:, :-1] if self.is_lifted else gradient
+
+    @property
+    def lifted(self) -> Problem:
+        """The same view of the lifted problem inside."""
+        return self._around(self.problem.lifted) if self.has_known else self
+
+    @property
+    def in_variables(self) -> Problem:
+        """The problem inside in its variables, in this view; otherwise the lifted view."""
+        inside = in_variables(self.problem)
+        return self._seen_in_variables(inside) if isinstance(inside, InVariables) else self.lifted
+
+    def _seen_in_variables(self, inside: InVariables) -> Problem:
+        return inside.with_inside(self._around(inside.problem))
+
+    def in_unit(self, unit: float) -> Problem:
+        """Return the same view of the problem inside in another unit."""
+        return self._around(in_unit(self.problem, unit))
+
+    def take(self, rows: Any) -> Problem:
+        """Return the same view of some rows of the problem inside."""
+        return self if self.n_rows is None else self._around(self.problem.take(rows))
+
+    def _around(self, problem: Problem) -> Problem:
+        twin = copy(self)
+        View.__init__(twin, problem)
+        twin.sense = self.sense
+        return twin
+
+
+def _forwarded(name: str, member: Any) -> Any:
+    """Return a property or a method that asks the problem inside."""
+    if isinstance(member, property):
+        return property(lambda self: getattr(self.problem, name), doc=member.__doc__)
+
+    @wraps(member)
+    def method(self: View, *arguments: Any, **keywords: Any) -> Any:
+        return getattr(self.problem, name)(*arguments, **keywords)
+
+    return method
+
+
+#: The data of the contract, which a view copies.
+_DATA = [name for name in Problem.__annotations__ if not name.startswith("_")]
+for _name, _member in vars(Problem).items():
+    # `solve` checks costs, turns them into a minimisation and calls `minimize`, also of a view.
+    if not _name.startswith("_") and _name not in {*_DATA, *vars(View), "solve"}:
+        setattr(View, _name, _forwarded(_name, _member))
+
+
+@runtime_checkable
+class _HasVariables(Protocol):
+    @property
+    def in_variables(self) -> Problem: ...
+
+
+def is_lifted(problem: Problem) -> bool:
+    """Whether this is the lifted view of a problem with known costs, whose last cost is that of the known part."""
+    return isinstance(problem, View) and problem.is_lifted
+
+
+def n_predicted(problem: Problem) -> int:
+    """Return the number of predicted costs, of which `lift` makes `n_costs`."""
+    return problem.n_predicted if isinstance(problem, View) else problem.n_costs
+
+
+def lift(problem: Problem, costs: FloatArray) -> FloatArray:
+    """Return the costs of a problem or a view, of predicted costs (n, n_predicted) in its own sense."""
+    return problem.lift(costs) if isinstance(problem, View) else costs
+
+
+def unlift(problem: Problem, gradient: FloatArray) -> FloatArray:
+    """Return the gradient in the predicted costs, of a gradient (n, n_costs) in what `lift` returns."""
+    return problem.unlift(gradient) if isinstance(problem, View) else gradient
+
+
+def in_variables(problem: Problem) -> Problem:
+    """Return the problem as a loss that needs linear constraints sees it: the lifted view.
+
+    A problem whose constraints are on more variables than it has costs returns these (see `InVariables`).
+    """
+    return problem.in_variables if isinstance(problem, _HasVariables) else problem.lifted
+
+
+def in_unit(problem: Problem, unit: float) -> Problem:
+    """Return the problem whose costs, predicted and known, are divided by `unit`; itself without known costs."""
+    if not problem.has_known or unit == 1:
+        return problem
+    return problem.in_unit(unit) if isinstance(problem, View) else InUnit(problem, unit)
+
+
+class Lifted(View):
+    """The problem of the costs `(c, 1)` and the decisions `(M w, b·w)`, of a problem with known costs.
+
+    It has no known costs of its own: `costs·decisions` is the whole objective. The region of its decisions is that of
+    `w`, mapped linearly; it has a polyhedron only if a subclass writes one.
+
+    Parameters
+    ----------
+    problem : Problem
+        A problem with `has_known`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from decidewise.problems import KnownCosts, TopK
+    >>> from decidewise.problems.views import lift
+    >>> problem = KnownCosts(TopK(2, 1, sense="min"), [0.0, 3.0])  # a toll of 3 on the second item
+    >>> lifted = problem.lifted
+    >>> lifted.solve(lift(lifted, np.array([[2.0, 1.0], [9.0, 1.0]])))
+    array([[1., 0., 0.],
+           [0., 1., 3.]])
+    """
+
+    is_lifted = True
+    # Its decisions have one entry more than those of the problem inside, of which these would speak.
+    polyhedron, relaxation, polyhedron_at = Problem.polyhedron, Problem.relaxation, Problem.polyhedron_at
+    minimize_relaxation = Problem.minimize_relaxation  # type: ignore[assignment]
+    solution = Problem.solution
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.n_costs, self.has_known = problem.n_costs + 1, False
+        self.has_derivative = problem.has_derivative and hasattr(problem, "derivative_lifted")
+
+    def minimize(self, costs: FloatArray) -> FloatArray:
+        """Return `minimize_lifted` of the problem inside."""
+        return self.problem.minimize_lifted(costs)
+
+    def derivative(self, costs: FloatArray, decisions: FloatArray, vectors: FloatArray) -> FloatArray:
+        """Return `derivative_lifted` of the problem inside, which has one if `has_derivative`."""
+        inside: Any = self.problem
+        derivatives: FloatArray = inside.derivative_lifted(costs, decisions, vectors)
+        return derivatives
+
+    @property
+    def in_variables(self) -> Problem:
+        """The lifted view itself."""
+        return self
+
+    def take(self, rows: Any) -> Problem:
+        """Return the lifted view of the rows of the problem inside."""
+        return self if self.n_rows is None else self.problem.take(rows).lifted
+
+
+class InVariables(View):
+    """The problem of the costs `c M + b` and the decisions `w`, of a problem of the objective `c·(M w) + b·w`.
+
+    `M w` is optimal for `c` exactly if `w` is optimal for `c M + b`. So a loss that is zero exactly if a vertex is
+    optimal is, at these costs, zero exactly if the decision is; and its gradient in `c` is `M` times that in the costs
+    of the variables.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of all variables, with a cost each.
+    matrix : csr_array of shape (n_predicted, n_variables)
+        The map `M`.
+    known : ndarray of shape (n_variables,)
+        The known costs `b`, to be minimised.
+    """
+
+    def __init__(self, problem: Problem, matrix: csr_array, known: FloatArray) -> None:
+        super().__init__(problem)
+        self.matrix, self.known = matrix, known
+
+    @property
+    def n_predicted(self) -> int:
+        """The number of predicted costs."""
+        return int(self.matrix.shape[0])
+
+    def lift(self, costs: FloatArray) -> FloatArray:
+        """Return the costs of all variables: (n, n_predicted) -> (n, n_variables)."""
+        return np.ascontiguousarray(costs @ self.matrix + (-self.known if self.sense == "max" else self.known))
+
+    def unlift(self, gradient: FloatArray) -> FloatArray:
+        """Return the gradient in the predicted costs: (n, n_variables) -> (n, n_predicted)."""
+        return np.ascontiguousarray(gradient @ self.matrix.T)
+
+    def with_inside(self, problem: Problem) -> InVariables:
+        """Return the same view of a wrapper of the problem inside, with its sense."""
+        return InVariables(problem, self.matrix, self.known)
+
+    def with_known(self, known: FloatArray) -> InVariables:
+        """Return the same view with other known costs."""
+        return InVariables(self.problem, self.matrix, known)
+
+
+class InUnit(View):
+    """The same problem with all costs, predicted and known, divided by a unit.
+
+    Parameters
+    ----------
+    problem : Problem
+        A problem with `has_known`.
+    unit : float
+        Positive.
+    """
+
+    def __init__(self, problem: Problem, unit: float) -> None:
+        super().__init__(problem)
+        self.unit = unit
+
+    def minimize(self, costs: FloatArray) -> FloatArray:
+        """Return the decisions of the problem inside for costs in its own unit."""
+        return self.problem.minimize(costs * self.unit)
+
+    def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
+        """Return the relaxed decisions of the problem inside for costs in its own unit."""
+        return self.problem.minimize_relaxation(costs * self.unit)
+
+    def minimize_lifted(self, costs: FloatArray) -> FloatArray:
+        """Return the lifted decisions, with `b·w` in the unit."""
+        units = np.append(np.full(self.n_costs, self.unit), 1.0)
+        decisions = self.problem.minimize_lifted(costs * units)
+        return decisions / np.append(np.ones(self.n_costs), self.unit)
+
+    def solution(self, costs: Any) -> dict[str, Any]:
+        """Return the whole solution of the problem inside for costs in its own unit."""
+        return self.problem.solution(as_array(costs, name="costs") * self.unit)
+
+    def _seen_in_variables(self, inside: InVariables) -> Problem:
+        return inside.with_known(inside.known / self.unit)
+
+    @property
+    def lifted(self) -> Problem:
+        """The lifted view in this unit."""
+        return Lifted(self)
