@@ -7,10 +7,10 @@ import numpy.typing as npt
 
 from decidewise.checks import FloatArray
 from decidewise.data import Dataset
-from decidewise.data.columns import NamedColumns
 from decidewise.problems import TopK
 from decidewise.real.files import find_file
 from decidewise.real.windows import as_dataset, before, mean_before, take_window
+from decidewise.rows.named_columns import NamedColumns
 
 WEEK = 7
 

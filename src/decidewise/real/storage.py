@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from decidewise.data import Dataset
-from decidewise.data.columns import NamedColumns
 from decidewise.problems import Storage
 from decidewise.real.files import find_file
 from decidewise.real.windows import as_dataset, before, take_window
+from decidewise.rows.named_columns import NamedColumns
 
 HOURS = 24
 
