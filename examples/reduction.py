@@ -15,8 +15,8 @@ from rich.table import Table
 
 from decidewise import WiseRegressor
 from decidewise.distributed import FAN_IN
-from decidewise.streams import ArrayRows
-from decidewise.streams.tree import add, combine_all
+from decidewise.rows import ArrayRows
+from decidewise.rows.tree import add, combine_all
 
 
 @dataclass(frozen=True)

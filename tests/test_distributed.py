@@ -19,7 +19,7 @@ from decidewise.choose_files import choose_rows
 from decidewise.data import make_shortest_path
 from decidewise.evaluate import normalized_regret
 from decidewise.problems import Knapsack, ParallelProblem
-from decidewise.streams import ArrayRows
+from decidewise.rows import ArrayRows
 
 CLUSTER = """
 import sys

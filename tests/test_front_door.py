@@ -12,7 +12,7 @@ import pytest
 
 import decidewise
 
-LAZY = ("decidewise", "decidewise_bench.experiments", "decidewise.models", "decidewise.problems", "decidewise.streams")
+LAZY = ("decidewise", "decidewise_bench.experiments", "decidewise.models", "decidewise.problems", "decidewise.rows")
 ROOMS = (
     "data",
     "distributed",

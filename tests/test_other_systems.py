@@ -11,9 +11,8 @@ HERE = Path(__file__).parent
 ROOMS = (
     "runtime",
     "model_file",
-    "streams",
+    "rows",
     "experiments",
-    "data/test_files.py",
     "problems/readers/test_problem_file.py",
 )
 CHOSEN = "test_interrupts or test_files or test_doubts or signal_inside or pipe_is or and_pipes or fuzz or midway"

@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from decidewise import progress
-from decidewise.data import files
-from decidewise.data.write_table import write_table
+from decidewise.rows import file_blocks as files
+from decidewise.rows.write_table import write_table
 
 
 @pytest.fixture

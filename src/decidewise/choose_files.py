@@ -6,7 +6,7 @@ the training rows for this fold, for any ridge. A second pass scores every candi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -27,11 +27,11 @@ from decidewise.models.selection.row_folds import RowFolds
 from decidewise.models.selection.scores import none_scored
 from decidewise.models.wise_regressor import WiseRegressor
 from decidewise.problems.base import Problem, as_problem
+from decidewise.rows.files import FileRows
+from decidewise.rows.source import Rows, RowSource
+from decidewise.rows.tree import Sums
 from decidewise.runtime.interrupts import attempt, reason_of
 from decidewise.runtime.library_threads import one_library_thread
-from decidewise.streams.files import FileRows
-from decidewise.streams.rows import Rows, RowSource
-from decidewise.streams.tree import Sums
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,7 @@ def choose_files(
     folds: int = 5,
     rows_together: int = 1,
     block_rows: int | None = None,
+    text: Mapping[str, Any] | None = None,
 ) -> StreamedChoice:
     r"""Choose the exponent and the ridge of an exact linear fit by out-of-fold regret, in three passes over files.
 
@@ -91,7 +92,7 @@ def choose_files(
     ----------
     problem : Problem
         Without known costs, since the candidates predict directions.
-    paths, features, costs, sample_weight, rows, items, block_rows
+    paths, features, costs, sample_weight, rows, items, block_rows, text
         As for `WiseRegressor.fit_files`.
     exponents, alphas : sequences of float
         Every pair is a candidate.
@@ -126,6 +127,7 @@ def choose_files(
         rows=rows,
         items=items,
         block_rows=block_rows,
+        text=text,
     )
     source.description = "choose_files"
     as_problem(problem)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from math import sqrt
@@ -17,11 +17,11 @@ from decidewise.decide import decide
 from decidewise.errors import SolverError
 from decidewise.evaluate import Hindsight, Interval, check_in_units
 from decidewise.problems.base import Problem, as_problem, check_rows
+from decidewise.rows.files import FileRows
+from decidewise.rows.source import Rows
+from decidewise.rows.tree import Sums
+from decidewise.rows.write_table import write_table
 from decidewise.runtime.files import check_apart
-from decidewise.streams.files import FileRows
-from decidewise.streams.rows import Rows
-from decidewise.streams.table_file import write_parquet
-from decidewise.streams.tree import Sums
 
 #: The normal quantile of 95 %: intervals over millions of rows need no other.
 _QUANTILE = 1.959963984540054
@@ -37,8 +37,9 @@ def decide_files(
     rows: str | None = None,
     items: str | None = None,
     block_rows: int | None = None,
+    text: Mapping[str, Any] | None = None,
 ) -> int:
-    r"""Write an optimal decision for each row of files to one Parquet file, in constant memory.
+    r"""Write an optimal decision for each row of files to one file, in constant memory.
 
     Parameters
     ----------
@@ -49,14 +50,16 @@ def decide_files(
     paths : path, glob pattern, folder, or list of these
         As for `WiseRegressor.fit_files`.
     out : path
-        The Parquet file to write, whole or not at all: the column of the keys if `rows` is given, and one column per
-        cost, named as the costs of the model.
+        The file to write, whole or not at all, as Parquet, CSV or what else its name ends in: the column of the keys if
+        `rows` is given, and one column per cost, named as the costs of the model.
     features : str, list of str, or mapping, optional
         As for `fit_files`; by default the columns that the model was fitted with.
     rows, items : str, optional
         The columns of the sample keys and, of a long table, of the item keys.
     block_rows : int, optional
         Rows per block.
+    text : dict, optional
+        As for `fit_files`.
 
     Returns
     -------
@@ -78,7 +81,7 @@ def decide_files(
     (3, Interval(estimate=0.0, low=0.0, high=0.0))
     """
     as_problem(problem)
-    source = _source(model, paths, features, None, None, rows, items, block_rows)
+    source = _source(model, paths, features, None, None, rows, items, block_rows, text)
     source.description = "decide_files"
     check_apart(Path(out), *(file.path for file in source.files))
     names = [str(name) for name in getattr(model, "cost_names_in_", range(problem.n_costs))]
@@ -96,11 +99,13 @@ def decide_files(
                 n_rows += len(block)
                 keys = {} if rows is None else {rows: block.keys}
                 yield keys | dict(zip(names, found.T, strict=True))
+        if not n_rows:
+            raise ValueError("there are no rows at all. Pass at least one file with rows.")
         if problem.n_rows is not None:
             check_rows(problem, n_rows)
 
     with _names_are_known(), closing(tables()) as written:
-        write_parquet(Path(out), written)
+        write_table(written, Path(out))
     return n_rows
 
 
@@ -115,12 +120,13 @@ def evaluate_files(
     rows: str | None = None,
     items: str | None = None,
     block_rows: int | None = None,
+    text: Mapping[str, Any] | None = None,
 ) -> StreamedRegret:
     r"""Return the regret of a model's decisions on the rows of files, in constant memory.
 
     Parameters
     ----------
-    model, problem, paths, features, rows, items, block_rows
+    model, problem, paths, features, rows, items, block_rows, text
         As for `decide_files`.
     costs : str or list of str, optional
         The columns of the realised costs, or the one of a long table; by default those the model was fitted with.
@@ -141,7 +147,7 @@ def evaluate_files(
     as_problem(problem)
     if costs is None and (items is not None or not hasattr(model, "cost_names_in_")):
         raise ValueError("costs must name the columns of the realised costs: the model does not know them.")
-    source = _source(model, paths, features, costs, sample_weight, rows, items, block_rows, with_costs=True)
+    source = _source(model, paths, features, costs, sample_weight, rows, items, block_rows, text, with_costs=True)
     source.description = "evaluate_files"
     with _names_are_known():
         return StreamedRegret.of(source.reduce(RegretOf(model, problem)), problem)
@@ -250,6 +256,7 @@ def _source(
     rows: str | None,
     items: str | None,
     block_rows: int | None,
+    text: Mapping[str, Any] | None,
     *,
     with_costs: bool = False,
 ) -> FileRows:
@@ -270,6 +277,7 @@ def _source(
         items=items,
         item_names=known,
         block_rows=block_rows,
+        text=text,
     )
     if known and with_costs:
         check_same_names(known, source.columns.item_names, of="costs", expected="the model")

@@ -25,8 +25,8 @@ from decidewise.problems import (
     VehicleRouting,
 )
 from decidewise.progress import watched
+from decidewise.rows.column_matrix import ColumnMatrix
 from decidewise.runtime.compilation import watch
-from decidewise.streams.column_matrix import ColumnMatrix
 
 
 def warm_up() -> None:

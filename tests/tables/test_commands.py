@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 from decidewise import GeneralizedLinear, load_model, normalized_regret, read_model_summary, save_model
 from decidewise.cli import app
-from decidewise.data.files import read_files
 from decidewise.problems import ProblemFile, TopK
+from decidewise.rows.file_blocks import read_files
 from decidewise.tables.headline import model_in_words
 
 N, ITEMS = 50, ("a", "b", "c")

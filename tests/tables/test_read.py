@@ -5,9 +5,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, feather, parquet
 
-from decidewise.data.columns import NamedColumns
 from decidewise.errors import InputError
 from decidewise.problems import ProblemFile
+from decidewise.rows.named_columns import NamedColumns
 from decidewise.tables.features import TableFeatures
 from decidewise.tables.options import TableOptions
 from decidewise.tables.read import read_samples

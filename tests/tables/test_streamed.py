@@ -14,11 +14,10 @@ from typer.testing import CliRunner
 
 from decidewise import load_model, model_file
 from decidewise.cli import app
-from decidewise.data import file_blocks
-from decidewise.data.file_blocks import FileBlocks
-from decidewise.data.files import read_files
 from decidewise.errors import InputError
-from decidewise.streams.files import FileRows
+from decidewise.rows import file_blocks, table_file
+from decidewise.rows.file_blocks import FileBlocks, read_files
+from decidewise.rows.files import FileRows
 from decidewise.tables import comparison, fitting, ordered_regrets, streamed
 from decidewise.tables.advice import Advice
 from decidewise.tables.ordered_regrets import OrderedRegrets
@@ -75,7 +74,7 @@ def folder(tmp_path_factory):
 def small_blocks(monkeypatch):
     monkeypatch.setattr(file_blocks, "_MOST_ROWS", 70)
     monkeypatch.setattr(file_blocks, "_LEAST_ROWS", 70)
-    monkeypatch.setattr(file_blocks, "_TEXT_BYTES", 2_000)
+    monkeypatch.setattr(table_file, "_TEXT_BYTES", 2_000)
 
 
 SOURCES = [("wide", f"wide{kind}") for kind in (".csv", ".tsv", ".parquet", ".arrow")]
@@ -445,7 +444,7 @@ MEASURE = """
 import sys
 from pathlib import Path
 from decidewise.cli import app
-from decidewise.data import file_blocks
+from decidewise.rows import file_blocks
 
 file_blocks._BLOCK_BYTES, folder = 2**19, Path(sys.argv[1])
 

@@ -211,7 +211,7 @@ def _load(path: Path, trust: list[str] | None) -> TableModel:
 
 
 def _output(out: Path | None, new: str, problem: Path | None, model: Path) -> str:
-    from decidewise.data.write_table import kind_of_output  # noqa: PLC0415
+    from decidewise.rows.write_table import kind_of_output  # noqa: PLC0415
 
     if out is None:
         return ".csv"
@@ -233,8 +233,8 @@ def _write_new(
     quiet: bool,
 ) -> None:
     """Write what becomes of new rows, and say on standard error what they had that training rows had not."""
-    from decidewise.data.write_table import write_blocks, write_table  # noqa: PLC0415
     from decidewise.progress import silenced  # noqa: PLC0415
+    from decidewise.rows.write_table import write_blocks, write_table  # noqa: PLC0415
     from decidewise.tables.unfamiliar import Unfamiliar  # noqa: PLC0415
 
     doing, done = what

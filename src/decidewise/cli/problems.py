@@ -119,9 +119,9 @@ def _check(path: Path, table: Path | None) -> dict[str, Any]:
     """Build the problem that a file describes, and solve one random row of costs, or one for each row of the table."""
     import numpy as np  # noqa: PLC0415
 
-    from decidewise.data.files import read_files  # noqa: PLC0415
     from decidewise.errors import SolverError  # noqa: PLC0415
     from decidewise.problems import ProblemFile  # noqa: PLC0415
+    from decidewise.rows.file_blocks import read_files  # noqa: PLC0415
 
     file = ProblemFile.read(path)
     if file.columns and table is None:

@@ -302,7 +302,7 @@ def parallel(jobs: int | None, cluster: str | None) -> Iterator[tuple[int | None
     With a cluster, over its workers; parallel loops over jobs as well.
     """
     if cluster is None:
-        from decidewise.streams.ahead import map_in_order  # noqa: PLC0415
+        from decidewise.rows.ahead import map_in_order  # noqa: PLC0415
 
         yield jobs, map_in_order
         return
@@ -318,8 +318,9 @@ def _say(sentence: str) -> None:
 
 def check_output(out: Path, data: str, problem: Path | None = None, *others: Path) -> None:
     """Raise before the work starts if a file cannot be written, or if the command reads it."""
-    from decidewise.data.files import paths_of  # noqa: PLC0415
     from decidewise.problems.readers.problem_file import files_of  # noqa: PLC0415
+    from decidewise.rows.find import find_files  # noqa: PLC0415
     from decidewise.runtime.files import check_output  # noqa: PLC0415
 
-    check_output(out, *others, *paths_of(Path(data)), *([] if problem is None else files_of(problem)))
+    read = [file.path for file in find_files(data)]
+    check_output(out, *others, *read, *([] if problem is None else files_of(problem)))

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from decidewise.checks import FloatArray, listed
-from decidewise.data.columns import NamedColumns
 from decidewise.data.dataset import Dataset
 from decidewise.problems.base import Problem, as_problem
-from decidewise.streams.columns import item_columns, pattern_parts
-from decidewise.streams.keys import own_order
+from decidewise.rows.columns import item_columns, pattern_parts
+from decidewise.rows.keys import own_order
+from decidewise.rows.named_columns import NamedColumns
 
 Names = tuple[str, ...]
 

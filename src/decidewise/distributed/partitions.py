@@ -15,11 +15,11 @@ import numpy as np
 from decidewise.checks import FloatArray, listed
 from decidewise.decide_files import DecisionsOf, RegretOf
 from decidewise.distributed.workers import check_same_code
+from decidewise.rows.checkpoint import Checkpoint
+from decidewise.rows.columns import ColumnRoles
+from decidewise.rows.source import Rows, RowSource, located
+from decidewise.rows.tree import Combine, Sums, add, combine_all
 from decidewise.runtime.code import code_fingerprint
-from decidewise.streams.checkpoint import Checkpoint
-from decidewise.streams.columns import ColumnRoles
-from decidewise.streams.rows import Rows, RowSource, located
-from decidewise.streams.tree import Combine, Sums, add, combine_all
 
 #: Sums that one task combines: three levels of the binary tree, so that there are few tasks and few bytes in each.
 FAN_IN = 8

@@ -40,7 +40,7 @@ from decidewise.models.linear.moments import Moments
 from decidewise.models.linear.per_item import ItemMoments, PerItem, fit_log_linear_items
 from decidewise.models.linear.streamed import StreamedBlocks
 from decidewise.models.linear.wide import WideMoments, wide_moments
-from decidewise.streams.rows import RowSource
+from decidewise.rows.source import RowSource
 
 
 def _has_partial_fit(model: GeneralizedLinear) -> bool:

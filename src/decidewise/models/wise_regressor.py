@@ -39,7 +39,7 @@ from decidewise.models.estimator.traits import as_regressor, deviance_power, los
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.linear.blocks import BLOCK_ROWS
 from decidewise.models.linear.units import back_from, cost_unit
-from decidewise.streams.rows import RowSource
+from decidewise.rows.source import RowSource
 
 SCALES = ("unit", "mean", "iterated")
 # After this many fits, the decisions of another fit are the same in nearly all rows.

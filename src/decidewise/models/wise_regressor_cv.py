@@ -45,10 +45,10 @@ from decidewise.models.selection.scores import CandidateScores, choose, named, r
 from decidewise.models.selection.sums import fit_on_rows
 from decidewise.models.selection.weights import FittedWeights, average_weights, constant_share
 from decidewise.problems.base import Problem, as_problem, check_rows
+from decidewise.rows.source import RowSource
+from decidewise.rows.together import pass_together
 from decidewise.runtime.doubts import said_once
 from decidewise.runtime.interrupts import attempt, reason_of
-from decidewise.streams.rows import RowSource
-from decidewise.streams.together import pass_together
 
 
 class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator):

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.data.columns import NamedColumns
-from decidewise.data.file_blocks import FileBlock, FileBlocks
 from decidewise.data.tables import LongLayout
 from decidewise.errors import InputError
 from decidewise.problems import ProblemFile
 from decidewise.progress import ByteBar
+from decidewise.rows.file_blocks import FileBlock, FileBlocks
+from decidewise.rows.named_columns import NamedColumns
 from decidewise.tables.date_parts import with_date_parts
 from decidewise.tables.options import TableOptions
 from decidewise.tables.raw_values import InRowError
@@ -194,5 +194,5 @@ def _joined(first: FileBlock, second: FileBlock) -> FileBlock:
 
 
 def _shown(blocks: TableBlocks) -> str:
-    paths = blocks.files.paths
-    return paths[0].name if len(paths) == 1 else f"{len(paths)} files"
+    files = blocks.files.files
+    return files[0].path.name if len(files) == 1 else f"{len(files)} files"

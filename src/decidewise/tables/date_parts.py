@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.data.columns import NamedColumns
+from decidewise.rows.named_columns import NamedColumns
 from decidewise.tables.raw_values import are_dates, as_dates
 
 #: What may follow the name of a column of dates, and what such a part is called in words.

@@ -11,9 +11,9 @@ import numpy as np
 from decidewise.errors import InputError
 from decidewise.evaluate import Interval
 from decidewise.problems import ProblemFile
+from decidewise.rows.ahead import map_in_order
+from decidewise.rows.checkpoint import Checkpoint
 from decidewise.runtime.interrupts import attempt
-from decidewise.streams.ahead import map_in_order
-from decidewise.streams.checkpoint import Checkpoint
 from decidewise.tables.advice import Advice
 from decidewise.tables.blocks import TableBlocks, random_part
 from decidewise.tables.comparison import Choice, choose

@@ -14,7 +14,7 @@ import numpy as np
 from decidewise.evaluate import Interval
 from decidewise.models.learners.averaged import AveragedRegressor
 from decidewise.problems import ProblemFile
-from decidewise.streams.checkpoint import Checkpoint
+from decidewise.rows.checkpoint import Checkpoint
 from decidewise.tables.advice import Advice
 from decidewise.tables.blocks import RandomPart, TableBlocks
 from decidewise.tables.comparison import AVERAGE, Choice, choose
@@ -25,8 +25,8 @@ def identity(blocks: TableBlocks, file: ProblemFile, settings: Mapping[str, Any]
     """Return all that determines a fit in blocks, as text: another one must not continue from its checkpoint."""
     files = blocks.files
     what = {
-        "files": [[str(path), *files.stamp(path)] for path in files.paths],
-        "text": [files.separator, files.decimal, files.encoding, files.block_rows],
+        "files": [[file.name, *file.stamp] for file in files.files],
+        "text": [asdict(files.files[0].text), files.block_rows],
         "options": blocks.options.as_dict(),
         "problem": [file.path.read_text(), {name: _digest(value) for name, value in file.arguments.items()}],
         "settings": dict(settings),

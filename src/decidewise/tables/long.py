@@ -10,7 +10,7 @@ from decidewise.checks import FloatArray, listed, nearest_names
 from decidewise.data.tables import LongLayout, check_items_in_time
 from decidewise.errors import InputError
 from decidewise.problems import Problem
-from decidewise.streams.keys import own_order
+from decidewise.rows.keys import own_order
 from decidewise.tables.options import Names
 from decidewise.tables.raw_values import as_numbers, is_gap
 from decidewise.tables.reader import TableReader

@@ -14,7 +14,7 @@ from decidewise.checks import FloatArray
 from decidewise.evaluate import Comparison, Hindsight, compare_regrets
 from decidewise.problems import ProblemFile
 from decidewise.progress import RowBar
-from decidewise.streams.ahead import map_in_order
+from decidewise.rows.ahead import map_in_order
 from decidewise.tables.blocks import BlockReader, TableBlocks
 from decidewise.tables.date_parts import in_words
 from decidewise.tables.options import TableOptions

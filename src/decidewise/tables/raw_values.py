@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from decidewise.checks import FloatArray
 from decidewise.errors import InputError
-from decidewise.streams.keys import as_moment
+from decidewise.rows.keys import as_moment
 
 Raw = npt.NDArray[Any]
 #: The share of a text column that must be numbers for the rest of it to be an error, not names.

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from decidewise.data.columns import NamedColumns
 from decidewise.errors import InputError
 from decidewise.problems import ProblemFile
+from decidewise.rows.named_columns import NamedColumns
 from decidewise.tables.long import LongReader
 from decidewise.tables.options import TableOptions
 from decidewise.tables.samples import TableSamples
@@ -56,7 +56,7 @@ def read_samples(
 
 def columns_of(source: Any, options: Mapping[str, Any]) -> NamedColumns:
     """Return the columns of a source, a path, frame or mapping; `options` say how text files are written."""
-    from decidewise.data.files import read_files  # noqa: PLC0415
+    from decidewise.rows.file_blocks import read_files  # noqa: PLC0415
 
     try:
         return NamedColumns.of(read_files(source, **options) if isinstance(source, str | Path) else source)

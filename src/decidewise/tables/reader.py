@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from decidewise.checks import FloatArray, listed, nearest_names
-from decidewise.data.columns import NamedColumns
 from decidewise.errors import InputError
 from decidewise.problems import KnownCosts, Problem, ProblemFile
+from decidewise.rows.named_columns import NamedColumns
 from decidewise.tables.date_parts import in_words, with_date_parts
 from decidewise.tables.oddities import oddities
 from decidewise.tables.options import Names, TableOptions

@@ -13,16 +13,16 @@ from functools import cached_property
 from typing import Any
 
 from decidewise.checks import FloatArray
-from decidewise.data.file_blocks import FileBlock
 from decidewise.decide_files import StreamedRegret, regret_sums
 from decidewise.errors import InputError
 from decidewise.evaluate import Comparison, ComparisonRow, Hindsight, check_in_units
 from decidewise.models.selection.sums import fit_on_rows
 from decidewise.progress import ByteBar
-from decidewise.streams.ahead import map_in_order, read_ahead
-from decidewise.streams.checkpoint import Checkpoint
-from decidewise.streams.rows import Rows, RowSource, located
-from decidewise.streams.tree import Combine, PairwiseTree, Sums, add
+from decidewise.rows.ahead import map_in_order, read_ahead
+from decidewise.rows.checkpoint import Checkpoint
+from decidewise.rows.file_blocks import FileBlock
+from decidewise.rows.source import Rows, RowSource, located
+from decidewise.rows.tree import Combine, PairwiseTree, Sums, add
 from decidewise.tables.blocks import BlockReader, TableBlocks
 from decidewise.tables.decisions import prediction_columns
 from decidewise.tables.features import TableFeatures

@@ -11,7 +11,7 @@ from decidewise.data import make_shortest_path
 from decidewise.models import TimeFolds, default_candidates
 from decidewise.models.selection.sums import is_sum_over_rows
 from decidewise.problems import Knapsack, ShortestPath
-from decidewise.streams import ArrayRows
+from decidewise.rows import ArrayRows
 
 N = 300
 

@@ -15,9 +15,9 @@ from decidewise.models.estimator.from_rows import describe
 from decidewise.models.estimator.traits import deviance_power
 from decidewise.models.linear.link import linear_predictor, respond
 from decidewise.models.linear.streamed import StreamedBlocks
+from decidewise.rows.source import Rows, RowSource
+from decidewise.rows.tree import Sums
 from decidewise.runtime.once import once
-from decidewise.streams.rows import Rows, RowSource
-from decidewise.streams.tree import Sums
 
 
 class Sizes(NamedTuple):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 
 from decidewise.models.estimator.all_or_nothing import all_or_nothing
-from decidewise.streams.rows import RowSource
+from decidewise.rows.source import RowSource
 
 
 class FitsRows(ABC):
@@ -24,6 +25,7 @@ class FitsRows(ABC):
         rows: str | None = None,
         items: str | None = None,
         block_rows: int | None = None,
+        text: Mapping[str, Any] | None = None,
         checkpoint: Any = None,
         checkpoint_every: float = 30.0,
     ) -> Self:
@@ -35,8 +37,10 @@ class FitsRows(ABC):
         Parameters
         ----------
         paths : path, glob pattern, folder, or list of these
-            Files ending in .parquet, .arrow, .feather or .csv (they need pyarrow, of the extra `cli`), read in the
-            order of their names. All must have the same columns. A file without rows adds nothing.
+            Files ending in .parquet, .pq, .arrow, .feather, .ipc, .csv or .tsv (the last two also .gz; all need
+            pyarrow, of the extra `cli`), read in the order of their names. All must have the same columns. Folders
+            named `key=value` in a folder (Hive partitions) give their files a column `key`. A file without rows adds
+            nothing.
         features : str, list of str, or mapping
             The columns of the features: names, or a pattern such as `"x_*"`. A mapping of names to patterns gives
             features of each item, as in `decidewise.data.read_table`.
@@ -51,6 +55,9 @@ class FitsRows(ABC):
         block_rows : int, optional
             Rows per block; by default about 16 MB of numbers. The digits beyond rounding depend on it, but not on the
             number of threads.
+        text : dict, optional
+            How text files are written: `separator`, `decimal` and `encoding`; by default what separates most names in
+            the first line, a point, and UTF-8.
         checkpoint : path, optional
             A file for what is finished: if the run is killed, the same call continues from it, with the same result
             bit for bit. It is deleted when the fit is done.
@@ -69,7 +76,7 @@ class FitsRows(ABC):
         >>> model.coef_.round(12).ravel(), model.intercept_.round(12)
         (array([ 2., -1.]), array([1., 0.]))
         """
-        from decidewise.streams.files import BLOCK_BYTES, FileRows  # noqa: PLC0415 - most fits read no file
+        from decidewise.rows.files import BLOCK_BYTES, FileRows  # noqa: PLC0415 - most fits read no file
 
         source = FileRows(
             paths,
@@ -79,6 +86,7 @@ class FitsRows(ABC):
             rows=rows,
             items=items,
             block_rows=block_rows,
+            text=text,
             block_bytes=2 * BLOCK_BYTES,  # sums take little memory besides, and reading is a tenth faster
         )
         source.description = f"{type(self).__name__}.fit_files"
@@ -87,7 +95,7 @@ class FitsRows(ABC):
         return self.fit_rows(source)
 
     def fit_rows(self, source: RowSource) -> Self:
-        """Fit on the rows of a source; see `decidewise.streams`."""
+        """Fit on the rows of a source; see `decidewise.rows`."""
         with all_or_nothing(self):
             self._fit_rows(source)
         source.close()

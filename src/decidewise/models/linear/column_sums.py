@@ -8,8 +8,8 @@ import numpy as np
 
 from decidewise.checks import FloatArray
 from decidewise.models.linear.blocks import RowBlocks
+from decidewise.rows.column_matrix import ColumnMatrix
 from decidewise.runtime.kernels import kernel
-from decidewise.streams.column_matrix import ColumnMatrix
 
 # Rows that are worked on at once, so that their features stay in the cache; columns that are multiplied at once.
 _TILE, _FOUR = 256, 4

@@ -12,8 +12,8 @@ from decidewise.checks import FloatArray
 from decidewise.measure import cost_sizes
 from decidewise.models.linear.blocks import Block, Blocks, RowBlocks, SummedBlocks
 from decidewise.models.linear.deviances import CheckedBlocks, Deviance
+from decidewise.rows.source import Rows, RowSource
 from decidewise.runtime.library_threads import one_library_thread
-from decidewise.streams.rows import Rows, RowSource
 
 
 @dataclass

@@ -32,10 +32,10 @@ from decidewise.models.selection.weights import (
 )
 from decidewise.problems.base import Problem
 from decidewise.problems.views import in_unit
+from decidewise.rows.source import Rows, RowSource
+from decidewise.rows.together import pass_together
+from decidewise.rows.tree import Sums, add
 from decidewise.runtime.interrupts import attempt, reason_of
-from decidewise.streams.rows import Rows, RowSource
-from decidewise.streams.together import pass_together
-from decidewise.streams.tree import Sums, add
 
 # The predictions of all candidates are held at once, for so many costs.
 _COSTS_IN_A_PIECE = 100_000

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.streams.rows import Rows, RowSource
-from decidewise.streams.tree import Combine, Sums, add
+from decidewise.rows.source import Rows, RowSource
+from decidewise.rows.tree import Combine, Sums, add
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.learners.averaged import AveragedRegressor
 from decidewise.models.learners.given_forecast import GivenForecast
 from decidewise.models.wise_regressor import WiseRegressor
-from decidewise.streams.rows import Rows, RowSource
-from decidewise.streams.together import pass_together
-from decidewise.streams.tree import Sums
+from decidewise.rows.source import Rows, RowSource
+from decidewise.rows.together import pass_together
+from decidewise.rows.tree import Sums
 
 
 def is_sum_over_rows(model: Any, *, per_item: bool = False) -> bool:

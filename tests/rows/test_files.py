@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from decidewise.data import files, read_table
-from decidewise.data.file_blocks import FileBlocks
-from decidewise.data.files import read_files
-from decidewise.data.write_table import write_table
+from decidewise.data import read_table
 from decidewise.errors import InputError
 from decidewise.problems import TopK
-from decidewise.streams.files import FileRows
+from decidewise.rows import text as files
+from decidewise.rows.file_blocks import FileBlocks, read_files
+from decidewise.rows.files import FileRows
+from decidewise.rows.write_table import write_table
 
 TEXT = "day,größe,cost\n2026-01-01,a,1.5\n2026-01-02,,2.5\n"
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from decidewise.checks import FloatArray
-from decidewise.streams.column_matrix import ColumnMatrix
-from decidewise.streams.columns import ColumnRoles
-from decidewise.streams.tree import Combine, Sums, add
+from decidewise.rows.column_matrix import ColumnMatrix
+from decidewise.rows.columns import ColumnRoles
+from decidewise.rows.tree import Combine, Sums, add
 
 if TYPE_CHECKING:
-    from decidewise.streams.checkpoint import Checkpoint
+    from decidewise.rows.checkpoint import Checkpoint
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from decidewise.data.files import FORMATS, KINDS
 from decidewise.errors import InputError
+from decidewise.rows.find import FORMATS, KINDS
 from decidewise.runtime.extras import require
 from decidewise.runtime.files import whole_file
 
@@ -46,7 +46,7 @@ def write_blocks(blocks: Iterable[Mapping[str, Any]], file: Any, kind: str) -> N
     writer, schema = None, None
     try:
         for columns in blocks:
-            table = pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
+            table = pa.table({name: _as_arrow(values) for name, values in columns.items()})
             if KINDS[kind] == "text":
                 table = _without_formulas(table)
             if writer is None:
@@ -56,6 +56,12 @@ def write_blocks(blocks: Iterable[Mapping[str, Any]], file: Any, kind: str) -> N
         if writer is not None:
             writer.close()
         sink.close()
+
+
+def _as_arrow(values: Any) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - an optional dependency
+
+    return values if isinstance(values, pa.Array) else pa.array(values, from_pandas=True)
 
 
 def _without_formulas(table: Any) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from decidewise.checks import FloatArray, as_integer, check_same_rows
-from decidewise.streams.rows import Rows, RowSource, located
-from decidewise.streams.tree import Combine, PairwiseTree, Sums, add
+from decidewise.rows.source import Rows, RowSource, located
+from decidewise.rows.tree import Combine, PairwiseTree, Sums, add
 
 
 class ArrayRows(RowSource):

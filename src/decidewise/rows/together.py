@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from decidewise.errors import InputError
+from decidewise.rows.source import Rows, RowSource
+from decidewise.rows.tree import Combine, Sums, add
 from decidewise.runtime.interrupts import attempt
-from decidewise.streams.rows import Rows, RowSource
-from decidewise.streams.tree import Combine, Sums, add
 
 
 def pass_together(source: RowSource, fits: Sequence[Callable[[RowSource], Any]]) -> list[Any]:
@@ -21,7 +21,7 @@ def pass_together(source: RowSource, fits: Sequence[Callable[[RowSource], Any]])
     that needs most. The fits only wait for each other, and one runs at a time: the pass itself is what is parallel.
 
     >>> import numpy as np
-    >>> from decidewise.streams import ArrayRows
+    >>> from decidewise.rows import ArrayRows
     >>> source = ArrayRows(np.ones((5, 2)), np.ones((5, 3)))
     >>> count, total = (lambda rows: (np.array(len(rows)),)), (lambda rows: (rows.costs.sum(),))
     >>> pass_together(source, [lambda rows: rows.reduce(count), lambda rows: rows.reduce(total)])

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from decidewise.checks import FloatArray, listed
-from decidewise.streams.columns import ColumnRoles
-from decidewise.streams.keys import own_order
+from decidewise.rows.columns import ColumnRoles
+from decidewise.rows.keys import own_order
 
 
 def items_of_first(keys: list[Any], columns: ColumnRoles, origin: str) -> tuple[str, ...]:

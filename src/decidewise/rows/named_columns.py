@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from decidewise.checks import FloatArray, as_array, listed, shown
-from decidewise.data.files import FORMATS, read_files
-from decidewise.streams.columns import select_columns
+from decidewise.rows.columns import select_columns
+from decidewise.rows.file_blocks import read_files
+from decidewise.rows.find import FORMATS
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@ import sys
 
 LEFT_OPEN = """
 import sys, time
-from decidewise.streams.ahead import read_ahead
+from decidewise.rows.ahead import read_ahead
 
 def items():
     yield 1

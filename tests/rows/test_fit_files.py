@@ -15,10 +15,10 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from decidewise import GeneralizedLinear, WiseRegressor
+from decidewise.rows import ArrayRows, FileRows
+from decidewise.rows.checkpoint import Checkpoint
+from decidewise.rows.table_file import TableFile
 from decidewise.runtime import files as whole_files
-from decidewise.streams import ArrayRows, FileRows
-from decidewise.streams.checkpoint import Checkpoint
-from decidewise.streams.table_file import TableFile
 
 COLUMNS = {"features": "x_*", "costs": "c_*", "block_rows": 600}
 MODELS = [
@@ -39,7 +39,7 @@ MODELS = [
 def large(request, monkeypatch):
     """Whether files count as large, so that sums come straight from their columns."""
     if request.param:
-        monkeypatch.setattr("decidewise.streams.files._LARGE", 0)
+        monkeypatch.setattr("decidewise.rows.files._LARGE", 0)
     return request.param
 
 
@@ -87,9 +87,9 @@ def test_arrow_files_are_mapped_only_if_their_batches_are_large(compression, tab
     feather.write_feather(table.arrow, tmp_path / "a.arrow", compression=compression, chunksize=800)
     found = []
     for most in (2**26, 1):
-        monkeypatch.setattr("decidewise.streams.table_file._BATCH_BYTES", most)
+        monkeypatch.setattr("decidewise.rows.table_file._BATCH_BYTES", most)
         source = FileRows(tmp_path, **COLUMNS)
-        assert source.files[0]._is_mapped == (most == 1)
+        assert source.files[0].is_mapped == (most == 1)
         assert source.n_rows in (3_000, None)  # the oldest pyarrow does not count them
         found.append(parameters(WiseRegressor().fit_rows(source)))
     assert (found[0] == found[1]).all()
@@ -99,7 +99,7 @@ CUT = """
 import os, sys
 from pathlib import Path
 from pyarrow import lib
-from decidewise.streams.table_file import open_arrow
+from decidewise.rows.table_file import open_arrow
 with open_arrow(Path(sys.argv[1])) as (file, is_mapped):
     file.get_batch(0)
     os.truncate(sys.argv[1], 100)
@@ -127,7 +127,7 @@ def test_digits_depend_on_the_blocks_alone(model, large, table, tmp_path, monkey
         __enter__ = lambda self: 5  # noqa: E731
         __exit__ = lambda self, *_: None  # noqa: E731
 
-    monkeypatch.setattr("decidewise.streams.ahead.one_library_thread", FiveThreads)
+    monkeypatch.setattr("decidewise.rows.ahead.one_library_thread", FiveThreads)
     many = clone(model).fit_files(tmp_path, **COLUMNS)
     assert (parameters(few) == parameters(many)).all()
     assert close(
@@ -273,7 +273,7 @@ def test_a_killed_run_continues_bit_for_bit(large, folder, tmp_path, monkeypatch
 KILLED = """
 import sys, time
 from decidewise import GeneralizedLinear
-from decidewise.streams import FileRows
+from decidewise.rows import FileRows
 read = FileRows.blocks
 def slow(self, *place):
     for rows in read(self, *place):
@@ -405,12 +405,12 @@ def test_bad_arguments(folder, tmp_path):
         WiseRegressor(scale=LinearRegression()).fit_files(folder, **COLUMNS)
     with pytest.raises(FileNotFoundError, match="there is no file"):
         WiseRegressor().fit_files(tmp_path / "*.parquet", **COLUMNS)
-    with pytest.raises(FileNotFoundError, match="has no file ending in"):
+    with pytest.raises(ValueError, match="has no table: none of its files ends in"):
         WiseRegressor().fit_files(tmp_path, **COLUMNS)
     with pytest.raises(ValueError, match="have no rows at all"):
         WiseRegressor().fit_files(folder / "part-0-empty.parquet", **COLUMNS)
     (tmp_path / "twice.csv").write_text("x_1,x_1,c_1\n1,2,3\n")
-    with pytest.raises(ValueError, match=r"twice\.csv has two columns 'x_1'"):
+    with pytest.raises(ValueError, match=r"twice\.csv: the columns of a table must have different names; 'x_1' occur"):
         WiseRegressor().fit_files(tmp_path, **COLUMNS)
     (tmp_path / "twice.csv").unlink()
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 nothing")

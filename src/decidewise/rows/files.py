@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
-from glob import glob
 from itertools import chain
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from decidewise.checks import FloatArray, as_integer, listed
+from decidewise.errors import InputError
 from decidewise.progress import RowBar
-from decidewise.streams.ahead import map_in_order, read_ahead
-from decidewise.streams.checkpoint import Checkpoint
-from decidewise.streams.column_matrix import ColumnMatrix
-from decidewise.streams.columns import ColumnRoles
-from decidewise.streams.long_lines import arrange, items_of_first
-from decidewise.streams.rows import Rows, RowSource, located
-from decidewise.streams.table_file import TableFile, open_table
-from decidewise.streams.tree import Combine, PairwiseTree, Sums, add
+from decidewise.rows.ahead import map_in_order, read_ahead
+from decidewise.rows.checkpoint import Checkpoint
+from decidewise.rows.column_matrix import ColumnMatrix
+from decidewise.rows.columns import ColumnRoles
+from decidewise.rows.long_lines import arrange, items_of_first
+from decidewise.rows.source import Rows, RowSource, located
+from decidewise.rows.table_file import TableFile, TextTable, open_tables
+from decidewise.rows.tree import Combine, PairwiseTree, Sums, add
 
 #: Bytes of numbers in one block. A pass holds about six blocks at once on two cores.
 BLOCK_BYTES = 2**23
@@ -43,8 +42,8 @@ class FileRows(RowSource):
     Parameters
     ----------
     paths : path, glob pattern, folder, or list of these
-        Files ending in .parquet, .arrow, .feather or .csv, read in the order of their names. All need the same columns.
-    features, costs, sample_weight, rows, items
+        Files as for `read_files`, read in the order of their names. All need the same columns.
+    features, costs, sample_weight, rows, items, text
         As for `GeneralizedLinear.fit_files`; `costs` may be None for rows to decide on.
     item_names : sequence of str, optional
         The items of a long table in their order; by default numbers and dates in their own, names in that of the first
@@ -56,6 +55,7 @@ class FileRows(RowSource):
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     _ = Path(folder, "a.csv").write_text("x,c_1,c_2\n1,2,3\n4,5,6\n")
@@ -76,8 +76,9 @@ class FileRows(RowSource):
         item_names: Sequence[str] = (),
         block_rows: int | None = None,
         block_bytes: int = BLOCK_BYTES,
+        text: Mapping[str, Any] | None = None,
     ) -> None:
-        self.files = [open_table(path) for path in find_files(paths)]
+        self.files = open_tables(paths, text)
         roles = {"features": features, "costs": costs, "sample_weight": sample_weight, "rows": rows, "items": items}
         if items is None:
             roles["item_names"] = item_names
@@ -122,7 +123,6 @@ class FileRows(RowSource):
             for rows in self._blocks_of(file, first_line if place == first_file else 0):
                 yield replace(rows, number=number)
                 number += len(rows)
-            file.check_unchanged()
 
     def first(self) -> Rows:
         """Return some of the first rows."""
@@ -196,15 +196,17 @@ class FileRows(RowSource):
         columns = self.columns
         per_row = len(columns.item_names) if columns.items is not None else 1
         line = first_line
-        for numbers, keys in file.pieces(columns.numbers, columns.keys, first_line, self.block_rows * per_row):
-            file.check_unchanged()
-            origin = file.name
+        types = {name: _wider(file.types[name]) for name in columns.numbers} if isinstance(file, TextTable) else {}
+        for parts, _ in file.pieces((*columns.numbers, *columns.keys), first_line, self.block_rows * per_row, types):
+            keys = [_keys(parts, name) for name in columns.keys]
+            numbers = [_numbers(parts, name) for name in columns.numbers]
+            n_lines = sum(part.num_rows for part in parts)
             if columns.items is None:
-                parts = self._wide(numbers)
+                found = self._wide(numbers)
             else:
-                parts = self._long(arrange(np.array(numbers, dtype=np.float64), keys, columns, origin, line))
-            yield Rows(*parts, origin, line, columns, keys=keys[0][::per_row] if keys else None)
-            line += len(numbers[0])
+                found = self._long(arrange(np.array(numbers, dtype=np.float64), keys, columns, file.name, line))
+            yield Rows(*found, file.name, line, columns, keys=keys[0][::per_row] if keys else None)
+            line += n_lines
 
     def _wide(self, numbers: Sequence[FloatArray]) -> tuple[Stored, Stored | None, FloatArray | None]:
         """Return features, costs and weights of columns (b,), one line per sample."""
@@ -237,12 +239,12 @@ class FileRows(RowSource):
         try:
             return ColumnRoles.of(file.names, **roles)
         except ValueError as error:
-            raise ValueError(f"{file.path}: {error}") from error
+            raise InputError(f"{file.name}: {error}") from error
 
     def _items_of_first(self, columns: ColumnRoles) -> tuple[str, ...]:
         for file in self.files:
-            for _, keys in file.pieces((), columns.keys, 0, _MOST_ROWS):
-                return items_of_first(keys, columns, file.name)
+            for parts, _ in file.pieces(columns.keys, 0, _MOST_ROWS):
+                return items_of_first([_keys(parts, name) for name in columns.keys], columns, file.name)
         raise ValueError(f"{listed([file.name for file in self.files])} have no rows at all.")
 
 
@@ -257,36 +259,33 @@ class _Located:
             return self.function(rows)
 
 
-def find_files(paths: Any) -> list[Path]:
-    """Return the files of a path, a glob pattern, a folder or a list of these, in the order of their names."""
-    found: list[Path] = []
-    for entry in [paths] if isinstance(paths, str | Path) else list(paths):
-        path = Path(entry)
-        if path.is_dir():
-            inside = sorted(file for file in path.iterdir() if file.suffix.lower() in TableFile.KINDS)
-            if not inside:
-                raise FileNotFoundError(f"the folder {path} has no file ending in {', '.join(TableFile.KINDS)}.")
-            found += inside
-        elif path.is_file():
-            found.append(path)
-        else:
-            matches = sorted(Path(match) for match in glob(str(entry), recursive=True))
-            if not matches:
-                raise FileNotFoundError(f"there is no file {entry}.")
-            found += matches
-    if not found:
-        raise ValueError("paths is empty; pass at least one file.")
-    odd = [path for path in found if not path.is_file()]
-    if odd:
-        raise ValueError(f"{odd[0]} is not a file.")  # a pipe can be read only once, and may never end
-    twice = [path for place, path in enumerate(found) if path in found[:place]]
-    if twice:
-        raise ValueError(f"{twice[0]} is listed twice; its rows would count double.")
-    return found
-
-
 def _difference(own: ColumnRoles, first: ColumnRoles) -> str:
     missing = [name for name in first.numbers if name not in own.numbers]
     extra = [name for name in own.numbers if name not in first.numbers]
     parts = [f"{what} {listed(some)}" for what, some in (("without", missing), ("with also", extra)) if some]
     return " and ".join(parts) or "they are in another order"
+
+
+def _keys(parts: Sequence[Any], name: str) -> Any:
+    """Return a column of some record batches, one after the other, as an Arrow array."""
+    import pyarrow as pa  # noqa: PLC0415 - an optional dependency
+
+    return pa.concat_arrays([part.column(name) for part in parts])
+
+
+def _numbers(parts: Sequence[Any], name: str) -> FloatArray:
+    """Return a column of some record batches as numbers; of a single batch, they are not copied."""
+    import pyarrow as pa  # noqa: PLC0415 - an optional dependency
+
+    columns = [part.column(name) for part in parts]
+    if pa.types.is_decimal(columns[0].type) or pa.types.is_null(columns[0].type):
+        columns = [column.cast(pa.float64()) for column in columns]
+    arrays = [column.to_numpy(zero_copy_only=False) for column in columns]
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _wider(kind: Any) -> Any:
+    """Return the type to read numbers of text with: whole ones in the first lines may be followed by others."""
+    import pyarrow as pa  # noqa: PLC0415 - an optional dependency
+
+    return pa.float64() if pa.types.is_integer(kind) or pa.types.is_null(kind) else kind

@@ -1,0 +1,6 @@
+# What the package offers; see `decidewise.runtime.lazy`.
+from decidewise.rows.arrays import ArrayRows
+from decidewise.rows.files import FileRows
+from decidewise.rows.source import Rows, RowSource
+
+__all__ = ["ArrayRows", "FileRows", "RowSource", "Rows"]
