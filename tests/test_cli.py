@@ -17,6 +17,22 @@ def test_version():
     assert result.stdout.strip() == f"decidewise {decidewise.__version__}"
 
 
+@pytest.mark.parametrize("arguments", [["paper"], ["paper", "run", "quick", "--trials", "1"], ["bench", "--help"]])
+def test_without_the_bench_its_commands_say_what_to_install(arguments):
+    script = """
+import importlib.metadata, sys
+importlib.metadata.entry_points = lambda **_: []
+from decidewise.__main__ import main
+main()
+"""
+    result = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == (
+        f"Error: `decidewise {arguments[0]}` is part of decidewise-bench: `pip install ./bench` in a checkout of "
+        "decidewise.\n"
+    )
+
+
 def test_demo_prints_one_table_and_writes_one_figure(tmp_path, capsys):
     results = run_demo(tmp_path / "new")
     shown = capsys.readouterr().out

@@ -193,7 +193,7 @@ def test_plans_beyond_the_tables_are_read_once_they_have_rows(tiny, tmp_path, mo
     folder.mkdir()
     for name in (*TABLES, EXPLAINED, *CONTESTS):
         (folder / f"{name}.toml").write_text(tiny.plan.read_text())
-    monkeypatch.setattr("decidewise.cli.paper.PLANS", folder)
+    monkeypatch.setattr("decidewise_bench.paper.PLANS", folder)
     store = ["--store", str(tiny.store_path), "--trials", "1"]
 
     def paper(*arguments):

@@ -6,12 +6,12 @@ import pytest
 
 from decidewise.pages.style import styles
 from decidewise_bench.report.page import render_page
-from decidewise_bench.report.read_results import COLUMNS, read_boards, read_published
+from decidewise_bench.report.read_results import COLUMNS
 from decidewise_bench.report.write import benchmark_report
 
 
 def page_of(table, published=None):
-    report = benchmark_report(table, read_boards(table, read_published(published) if published else None))
+    report = benchmark_report(table, published)
     return render_page(report, styles(method for chart in report.charts for method in chart.methods))
 
 
@@ -71,7 +71,7 @@ def test_data_without_degrees_or_floor(row):
         for trial in range(2)
     ]
     failed = row(plan="mine", problem="prices", degree=None, floor=None, method="SPO+", status="failed", reason="no")
-    report = benchmark_report(table := pa.Table.from_pylist([*rows, failed]), read_boards(table))
+    report = benchmark_report(pa.Table.from_pylist([*rows, failed]))
     page = render_page(report, styles(["MSE", "WISE", "SPO+"]))
     shown = page.split("<body>")[1].split("<script>")[0]
     assert not re.search("degree|floor|None", shown)

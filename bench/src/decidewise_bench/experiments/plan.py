@@ -227,8 +227,8 @@ def read_plan(path: Path | str) -> Plan:
 
     Examples
     --------
-    >>> import decidewise
-    >>> plan = read_plan(Path(decidewise.__file__).with_name("paper") / "plans" / "knapsack.toml")
+    >>> from decidewise_bench.paper import PLANS
+    >>> plan = read_plan(PLANS / "knapsack.toml")
     >>> plan.name, [problem.name for problem in plan.problems], plan.trials
     ('knapsack', ['knapsack'], 20)
     """
