@@ -9,10 +9,7 @@ bounds that it touches, so that it is the same to the last bit, whatever the way
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 
 from decidewise.checks import FloatArray
 from decidewise.polyhedra.program import Program
@@ -35,44 +32,6 @@ _MOST_ROWS, _MOST_NONZEROS = 400, 2**17  # beyond this a solver that keeps spars
 _ROUNDING = 1e-10
 _MOST_ROUNDS = 4  # of pricing
 _MOST_SCALES = 8
-
-
-class _Region(NamedTuple):
-    """The constraints, and the bounds of variables and rows (n + m,)."""
-
-    matrix: Entries
-    lower: FloatArray
-    upper: FloatArray
-
-
-class _Known(NamedTuple):
-    """The vertices known: transposed inverses (size, m, m), bases (size, m) and points (n + m, size).
-
-    A vertex is a column of the points, so that all are priced in one pass. `count` has how many are known, and the
-    place of the next.
-    """
-
-    inverses: FloatArray
-    bases: IntArray
-    points: FloatArray
-    count: IntArray
-
-
-class _State(NamedTuple):
-    """Where a walk stands, and room to work; over variables and rows (n + m,), or over the places of a basis (m,)."""
-
-    inverse: FloatArray  # (m, m), transposed
-    basic: IntArray  # (m,)
-    is_basic: npt.NDArray[np.bool_]
-    held: npt.NDArray[np.bool_]  # by a reduced cost of a larger scale, in every optimal point
-    x: FloatArray
-    costs: FloatArray  # of the present scale, those of rows zero
-    reduced: FloatArray
-    terms: FloatArray  # (m,), the sizes of what the dual of a row is a sum of
-    weights: FloatArray  # of Devex pricing
-    column: FloatArray  # (m,), of the entering variable in the basis
-    along: FloatArray  # the row of the leaving variable
-    priced: FloatArray  # (m,), the costs of the basis that are not yet in the duals
 
 
 class VertexWalks:
@@ -98,12 +57,14 @@ class VertexWalks:
     ) -> None:
         m, n = program.A.shape
         size = max(1, min(most, _MOST_ENTRIES // max(m * m, n + m)))
+        self._matrix = matrix
         self._columns = program.A
-        self._region = _Region(matrix, program.all_lower, program.all_upper)
+        self._lower = np.concatenate([program.lower, program.row_lower])
+        self._upper = np.concatenate([program.upper, program.row_upper])
         self._preference = preference
-        self._known = _Known(
-            np.empty((size, m, m)), np.empty((size, m), np.int64), np.empty((n + m, size)), np.zeros(2, np.int64)
-        )
+        self._inverses, self._bases = np.empty((size, m, m)), np.empty((size, m), np.int64)  # inverses are transposed
+        self._points = np.empty((n + m, size))  # one column per vertex, so that all are priced in one pass
+        self._count = np.zeros(2, np.int64)  # vertices known, and the place of the next
 
     @staticmethod
     def fits(program: Program, most_rows: int = _MOST_ROWS) -> bool:
@@ -113,7 +74,7 @@ class VertexWalks:
 
     def minimize(self, units: FloatArray, vertices: FloatArray) -> IntArray:
         """Write the optimal vertices (r, n) of rows of unit length (r, n), and return the rows that are left."""
-        return self._walk(units, vertices, -1) if self._known.count[0] else np.arange(len(units))
+        return self._walk(units, vertices, -1) if self._count[0] else np.arange(len(units))
 
     def minimize_from(
         self, unit: FloatArray, point: FloatArray, basic: IntArray, lower: FloatArray, upper: FloatArray
@@ -122,14 +83,17 @@ class VertexWalks:
 
         It starts from a settled vertex, as for `add`. Where bounds change, the vertices known are of no more use.
         """
-        self._region = self._region._replace(lower=lower, upper=upper)
+        self._lower, self._upper = lower, upper
         place = self.add(point, basic)
         vertex = np.empty((1, len(unit)))
         return vertex[0] if place >= 0 and not len(self._walk(unit[np.newaxis], vertex, place)) else None
 
     def _walk(self, units: FloatArray, vertices: FloatArray, start: int) -> IntArray:
         solved = np.zeros(len(units), np.bool_)
-        _walk(units, self._region, self._preference, self._known, vertices, solved, start)
+        _walk(
+            units, self._matrix, self._lower, self._upper, self._preference,
+            self._inverses, self._bases, self._points, self._count, vertices, solved, start,
+        )  # fmt: skip
         return np.flatnonzero(~solved)
 
     def add(self, point: FloatArray, basic: IntArray) -> int:
@@ -146,130 +110,19 @@ class VertexWalks:
             inverse = np.linalg.inv(basis)
         except np.linalg.LinAlgError:
             return -1
-        known, (count, place) = self._known, map(int, self._known.count)
-        known.inverses[place], known.bases[place], known.points[:, place] = inverse.T, basic, point
-        known.count[:] = min(count + 1, len(known.bases)), (place + 1) % len(known.bases)
+        known, place = map(int, self._count)
+        self._inverses[place], self._bases[place], self._points[:, place] = inverse.T, basic, point
+        self._count[:] = min(known + 1, len(self._bases)), (place + 1) % len(self._bases)
         return place
 
 
-@kernel(**_settings)
-def _walk(units, region, preference, known, vertices, solved, first):  # type: ignore[no-untyped-def]
-    """Write the optimal vertex of each row of unit length, and which rows are solved.
+@kernel(**_settings, inner=True)
+def _price(matrix, inverse, basic, costs, priced, reduced, terms):  # type: ignore[no-untyped-def]
+    """Write the reduced costs (n + m,) as the program defines them; return whether those of the basis are zero.
 
-    The steps, for each row: start from the best vertex known, or from place `first` if that is not negative. Descend to
-    an optimal vertex (price, ratio test, move, exchange). Hold what its reduced costs hold, and descend again with the
-    costs that are left at their own scale, at last with the preference, until nothing is tied. Settle the vertex, which
-    gives its last bits; verify it against the program; remember it with its basis.
+    That of a row is its dual, and `terms` (m,) are the sizes of what it is a sum of. Each round takes away what
+    rounding left in the one before.
     """
-    m, n = known.bases.shape[1], units.shape[1]
-    size = n + m
-    at = _State(
-        np.empty((m, m)), np.empty(m, np.int64), np.empty(size, np.bool_), np.empty(size, np.bool_), np.empty(size),
-        np.zeros(size), np.empty(size), np.empty(m), np.empty(size), np.empty(m), np.empty(size), np.empty(m),
-    )  # fmt: skip
-    values, system = np.empty(len(known.bases)), np.empty((m, m + 1))
-    tight, place_of = np.empty(m, np.int64), np.empty(size, np.int64)
-    for row in range(len(units)):
-        start = first if first >= 0 else _best_known(units[row], known, values)
-        _start(units[row], known, start, at)
-        steps, has_moved, done = _descend_all_scales(region, preference, at)
-        if done and steps > 0:
-            done = settle(region.matrix, region.lower, region.upper, at.x, system, tight, place_of)
-        if done and _is_kept(region, at.x):
-            solved[row] = True
-            for j in range(n):
-                vertices[row, j] = at.x[j]
-            if steps > 0:
-                _remember(known, at, start, has_moved)
-
-
-@kernel(**_settings, inner=True)
-def _best_known(unit, known, values):  # type: ignore[no-untyped-def]
-    """Return the place of the vertex known that costs least; `values` is room for what each costs."""
-    best, count = 0, known.count[0]
-    values[:count] = 0.0
-    for j in range(len(unit)):
-        cost = unit[j]
-        if cost != 0.0:
-            for k in range(count):
-                values[k] += cost * known.points[j, k]
-    for k in range(count):
-        if values[k] < values[best]:
-            best = k
-    return best
-
-
-@kernel(**_settings, inner=True)
-def _start(unit, known, place, at):  # type: ignore[no-untyped-def]
-    """Go to a vertex known, with the costs of a row."""
-    m = len(at.basic)
-    for j in range(len(at.x)):
-        at.x[j] = known.points[j, place]
-        at.is_basic[j] = at.held[j] = False
-    for i in range(m):
-        at.basic[i] = known.bases[place, i]
-        at.is_basic[at.basic[i]] = True
-        for k in range(m):
-            at.inverse[i, k] = known.inverses[place, i, k]
-    for j in range(len(unit)):
-        at.costs[j] = unit[j]
-
-
-@kernel(**_settings, inner=True)
-def _descend_all_scales(region, preference, at):  # type: ignore[no-untyped-def]
-    """Descend with the costs, then with what may break ties; return the steps, whether one moved, and if all is done."""
-    steps, has_moved, is_last = 0, False, False
-    for _ in range(_MOST_SCALES):
-        steps, moved, is_optimal = _descend(region, at, steps)
-        has_moved |= moved
-        if not is_optimal:
-            return steps, has_moved, False
-        if is_last or not _hold(region, at):
-            return steps, has_moved, True
-        is_last = _set_next_costs(preference, at)
-    return steps, has_moved, False
-
-
-@kernel(**_settings, inner=True)
-def _descend(region, at, steps):  # type: ignore[no-untyped-def]
-    """Go from vertex to vertex until no reduced cost improves; return the steps, whether one moved, and if that ended.
-
-    It does not if a step would have no end or too small a pivot, after too many steps, or where the reduced costs of
-    the last basis are not exact.
-    """
-    m = len(at.basic)
-    has_moved, is_fresh = False, True
-    for j in range(len(at.x)):
-        at.weights[j] = 1.0
-    is_exact = _price(region.matrix, at)
-    while True:
-        entering = _entering(region, at)
-        if entering < 0:
-            if is_fresh:
-                return steps, has_moved, is_exact
-            is_exact = _price(region.matrix, at)  # what an exchange updates has rounding in it
-            is_fresh = True
-            continue
-        _set_column(region.matrix, at, entering)
-        sign = 1.0 if at.reduced[entering] < 0.0 else -1.0
-        length, leaving, pivot = _ratio_test(region, at, entering, sign)
-        steps += 1
-        if not np.isfinite(length) or (leaving >= 0 and pivot < PIVOT) or steps > 4 * m + 50:
-            return steps, has_moved, False
-        has_moved |= length > 0.0
-        _move(region, at, entering, leaving, sign, length)
-        if leaving >= 0:
-            _exchange(region.matrix, at, entering, leaving)
-            is_fresh = False
-
-
-@kernel(**_settings, inner=True)
-def _price(matrix, at):  # type: ignore[no-untyped-def]
-    """Set the reduced costs as the program defines them; return whether those of the basis are zero.
-
-    That of a row is its dual. Each round takes away what rounding left in the one before.
-    """
-    inverse, basic, costs, reduced, terms, priced = at.inverse, at.basic, at.costs, at.reduced, at.terms, at.priced
     m = len(basic)
     n = len(reduced) - m
     for k in range(m):
@@ -312,70 +165,12 @@ def _noise(matrix, costs, terms, j):  # type: ignore[no-untyped-def]
 
 
 @kernel(**_settings, inner=True)
-def _entering(region, at):  # type: ignore[no-untyped-def]
-    """Return the variable or row with the steepest reduced cost that improves and is not noise, or -1."""
-    entering, steepest = -1, 0.0
-    for j in range(len(at.x)):
-        slope = at.reduced[j]
-        if at.is_basic[j] or at.held[j] or slope * slope <= steepest * at.weights[j]:
-            continue
-        if not ((slope < 0.0 and at.x[j] < region.upper[j]) or (slope > 0.0 and at.x[j] > region.lower[j])):
-            continue
-        if abs(slope) > CLEAR or abs(slope) > _noise(region.matrix, at.costs, at.terms, j):
-            entering, steepest = j, slope * slope / at.weights[j]
-    return entering
+def _exchange(matrix, inverse, basic, entering, leaving, column, along, reduced, weights):  # type: ignore[no-untyped-def]
+    """Exchange the basic variable at place `leaving`, given the `column` (m,) of the entering one in the basis.
 
-
-@kernel(**_settings, inner=True)
-def _set_column(matrix, at, entering):  # type: ignore[no-untyped-def]
-    """Set `column` to that of the entering variable or row in the basis."""
-    m = len(at.basic)
-    n = len(at.x) - m
-    if entering >= n:
-        for k in range(m):
-            at.column[k] = -at.inverse[entering - n, k]
-        return
-    for k in range(m):
-        at.column[k] = 0.0
-    for entry in range(matrix.column_starts[entering], matrix.column_starts[entering + 1]):
-        i = matrix.column_rows[entry]
-        for k in range(m):
-            at.column[k] += matrix.column_values[entry] * at.inverse[i, k]
-
-
-@kernel(**_settings, inner=True)
-def _ratio_test(region, at, entering, sign):  # type: ignore[no-untyped-def]
-    """Return the longest step, the place in the basis of what it takes to a bound, or -1, and the size of the pivot."""
-    length, leaving, pivot = region.upper[entering] - region.lower[entering], -1, 0.0
-    for k in range(len(at.basic)):
-        rate = sign * at.column[k]
-        if abs(rate) <= _ROUNDING:
-            continue
-        j = at.basic[k]
-        room = max(0.0, (at.x[j] - region.lower[j]) / rate if rate > 0.0 else (at.x[j] - region.upper[j]) / rate)
-        if room < length or (room == length and abs(rate) > pivot):
-            length, leaving, pivot = room, k, abs(rate)
-    return length, leaving, pivot
-
-
-@kernel(**_settings, inner=True)
-def _move(region, at, entering, leaving, sign, length):  # type: ignore[no-untyped-def]
-    """Take a step; what leaves the basis, or goes from one bound to the other, is exactly at its bound."""
-    for k in range(len(at.basic)):
-        at.x[at.basic[k]] -= length * sign * at.column[k]
-    at.x[entering] += sign * length
-    if leaving < 0:
-        at.x[entering] = region.upper[entering] if sign > 0.0 else region.lower[entering]
-    else:
-        j = at.basic[leaving]
-        at.x[j] = region.lower[j] if sign * at.column[leaving] > 0.0 else region.upper[j]
-
-
-@kernel(**_settings, inner=True)
-def _exchange(matrix, at, entering, leaving):  # type: ignore[no-untyped-def]
-    """Exchange the basic variable at place `leaving`, and update the inverse, reduced costs and weights."""
-    inverse, column, along, reduced, weights = at.inverse, at.column, at.along, at.reduced, at.weights
-    m = len(at.basic)
+    `along` (n + m,) is room for the row of the leaving variable. The weights are those of Devex pricing.
+    """
+    m = len(basic)
     n = len(reduced) - m
     pivot = column[leaving]
     for j in range(n):
@@ -394,71 +189,151 @@ def _exchange(matrix, at, entering, leaving):  # type: ignore[no-untyped-def]
     for j in range(n + m):
         reduced[j] -= slope * along[j]
         weights[j] = max(weights[j], along[j] * along[j] * weight)
-    out = at.basic[leaving]
+    out = basic[leaving]
     reduced[entering], reduced[out] = 0.0, -slope
     weights[out] = max(weight, 1.0)
-    at.basic[leaving] = entering
-    at.is_basic[out], at.is_basic[entering] = False, True
+    basic[leaving] = entering
 
 
-@kernel(**_settings, inner=True)
-def _hold(region, at):  # type: ignore[no-untyped-def]
-    """Hold what a reduced cost keeps at its bound in every optimal point; return whether anything is left to choose."""
-    is_tied = False
-    for j in range(len(at.x)):
-        if not at.is_basic[j] and not at.held[j]:
-            slope = abs(at.reduced[j])
-            at.held[j] = (
-                region.lower[j] == region.upper[j]
-                or slope > CLEAR
-                or slope > _noise(region.matrix, at.costs, at.terms, j)
-            )
-            is_tied |= not at.held[j]
-    return is_tied
-
-
-@kernel(**_settings, inner=True)
-def _set_next_costs(preference, at):  # type: ignore[no-untyped-def]
-    """Set what breaks the tie: the costs of what is not held if they are small, or the preference; return if it is."""
-    left, costs = 0.0, at.costs
-    for j in range(len(preference)):
-        left += 0.0 if at.held[j] else costs[j] * costs[j]
-    is_last = left == 0.0 or left >= SMALL * SMALL
-    for j in range(len(preference)):
-        costs[j] = preference[j] if is_last else 0.0 if at.held[j] else costs[j] / np.sqrt(left)
-    return is_last
-
-
-@kernel(**_settings, inner=True)
-def _is_kept(region, x):  # type: ignore[no-untyped-def]
-    """Return whether a vertex keeps all bounds, and rows have the values of their variables."""
-    matrix, is_kept = region.matrix, True
-    m = len(matrix.row_starts) - 1
-    n = len(x) - m
-    for i in range(m):
-        total, scale = 0.0, 1.0
-        for entry in range(matrix.row_starts[i], matrix.row_starts[i + 1]):
-            term = matrix.row_values[entry] * x[matrix.row_columns[entry]]
-            total += term
-            scale += abs(term)
-        is_kept &= abs(total - x[n + i]) <= _ROUNDING * scale
-    for j in range(n + m):
-        near = _ROUNDING * (1.0 + abs(x[j]))
-        is_kept &= region.lower[j] - x[j] <= near and x[j] - region.upper[j] <= near
-    return is_kept
-
-
-@kernel(**_settings, inner=True)
-def _remember(known, at, start, has_moved):  # type: ignore[no-untyped-def]
-    """Keep a vertex with its basis; the oldest gives way."""
-    m, size = len(at.basic), len(known.bases)
-    place = start  # another basis of the same vertex replaces the one that was not optimal
-    if has_moved:
-        place = known.count[1]
-        known.count[0], known.count[1] = min(known.count[0] + 1, size), (place + 1) % size
-    for i in range(m):
-        known.bases[place, i] = at.basic[i]
-        for k in range(m):
-            known.inverses[place, i, k] = at.inverse[i, k]
-    for j in range(len(at.x)):
-        known.points[j, place] = at.x[j]
+@kernel(**_settings)
+def _walk(  # type: ignore[no-untyped-def]
+    units, matrix, lower, upper, preference, inverses, bases, points, count, vertices, solved, first
+):
+    m, n = bases.shape[1], units.shape[1]
+    size = n + m
+    inverse, basic, column = np.empty((m, m)), np.empty(m, np.int64), np.empty(m)
+    priced, terms = np.empty(m), np.empty(m)
+    x, costs, reduced, along, weights = np.empty(size), np.zeros(size), np.empty(size), np.empty(size), np.empty(size)
+    held, is_basic = np.empty(size, np.bool_), np.empty(size, np.bool_)
+    values, system = np.empty(len(bases)), np.empty((m, m + 1))
+    tight, place_of = np.empty(m, np.int64), np.empty(size, np.int64)
+    for row in range(len(units)):
+        known, start = count[0], first
+        if first < 0:
+            start = 0
+            values[:known] = 0.0
+            for j in range(n):
+                cost = units[row, j]
+                if cost != 0.0:
+                    for k in range(known):
+                        values[k] += cost * points[j, k]
+            for k in range(known):
+                if values[k] < values[start]:
+                    start = k
+        for i in range(m):
+            basic[i] = bases[start, i]
+            for k in range(m):
+                inverse[i, k] = inverses[start, i, k]
+        for j in range(size):
+            x[j] = points[j, start]
+            is_basic[j] = held[j] = False
+        for i in range(m):
+            is_basic[basic[i]] = True
+        for j in range(n):
+            costs[j] = units[row, j]
+        steps, has_moved, is_last, done = 0, False, False, False
+        for _ in range(_MOST_SCALES):
+            for j in range(size):
+                weights[j] = 1.0
+            is_exact = _price(matrix, inverse, basic, costs, priced, reduced, terms)
+            is_fresh, stuck = True, False
+            while True:
+                entering, steepest = -1, 0.0
+                for j in range(size):
+                    slope = reduced[j]
+                    if is_basic[j] or held[j] or slope * slope <= steepest * weights[j]:
+                        continue
+                    if not ((slope < 0.0 and x[j] < upper[j]) or (slope > 0.0 and x[j] > lower[j])):
+                        continue
+                    if abs(slope) > CLEAR or abs(slope) > _noise(matrix, costs, terms, j):
+                        entering, steepest = j, slope * slope / weights[j]
+                if entering < 0:
+                    if is_fresh:
+                        break
+                    is_exact = _price(matrix, inverse, basic, costs, priced, reduced, terms)
+                    is_fresh = True
+                    continue
+                if entering < n:
+                    for k in range(m):
+                        column[k] = 0.0
+                    for entry in range(matrix.column_starts[entering], matrix.column_starts[entering + 1]):
+                        i = matrix.column_rows[entry]
+                        for k in range(m):
+                            column[k] += matrix.column_values[entry] * inverse[i, k]
+                else:
+                    for k in range(m):
+                        column[k] = -inverse[entering - n, k]
+                sign = 1.0 if reduced[entering] < 0.0 else -1.0
+                length, leaving, pivot = upper[entering] - lower[entering], -1, 0.0
+                for k in range(m):
+                    rate = sign * column[k]
+                    if abs(rate) <= _ROUNDING:
+                        continue
+                    j = basic[k]
+                    room = max(0.0, (x[j] - lower[j]) / rate if rate > 0.0 else (x[j] - upper[j]) / rate)
+                    if room < length or (room == length and abs(rate) > pivot):
+                        length, leaving, pivot = room, k, abs(rate)
+                steps += 1
+                if not np.isfinite(length) or (leaving >= 0 and pivot < PIVOT) or steps > 4 * m + 50:
+                    stuck = True
+                    break
+                has_moved |= length > 0.0
+                for k in range(m):
+                    x[basic[k]] -= length * sign * column[k]
+                x[entering] += sign * length
+                if leaving < 0:
+                    x[entering] = upper[entering] if sign > 0.0 else lower[entering]
+                    continue
+                j = basic[leaving]
+                x[j] = lower[j] if sign * column[leaving] > 0.0 else upper[j]
+                is_basic[j], is_basic[entering], is_fresh = False, True, False
+                _exchange(matrix, inverse, basic, entering, leaving, column, along, reduced, weights)
+            if stuck or not is_exact:
+                break
+            if is_last:
+                done = True
+                break
+            is_tied, left = False, 0.0
+            for j in range(size):
+                if not is_basic[j] and not held[j]:
+                    slope = abs(reduced[j])
+                    held[j] = lower[j] == upper[j] or slope > CLEAR or slope > _noise(matrix, costs, terms, j)
+                    is_tied |= not held[j]
+            if not is_tied:
+                done = True
+                break
+            for j in range(n):
+                left += 0.0 if held[j] else costs[j] * costs[j]
+            is_last = left == 0.0 or left >= SMALL * SMALL
+            for j in range(n):
+                costs[j] = preference[j] if is_last else 0.0 if held[j] else costs[j] / np.sqrt(left)
+        if done and steps > 0:
+            done = settle(matrix, lower, upper, x, system, tight, place_of)
+        if not done:
+            continue
+        for i in range(m):
+            total, scale = 0.0, 1.0
+            for entry in range(matrix.row_starts[i], matrix.row_starts[i + 1]):
+                term = matrix.row_values[entry] * x[matrix.row_columns[entry]]
+                total += term
+                scale += abs(term)
+            done &= abs(total - x[n + i]) <= _ROUNDING * scale
+        for j in range(size):
+            near = _ROUNDING * (1.0 + abs(x[j]))
+            done &= lower[j] - x[j] <= near and x[j] - upper[j] <= near
+        if not done:
+            continue
+        solved[row] = True
+        for j in range(n):
+            vertices[row, j] = x[j]
+        if steps > 0:
+            place = start  # another basis of the same vertex replaces the one that was not optimal
+            if has_moved:
+                place = count[1]
+                count[0], count[1] = min(known + 1, len(bases)), (place + 1) % len(bases)
+            for i in range(m):
+                bases[place, i] = basic[i]
+                for k in range(m):
+                    inverses[place, i, k] = inverse[i, k]
+            for j in range(size):
+                points[j, place] = x[j]

@@ -1,7 +1,7 @@
 """Flow of least cost through a network with supplies, demands and capacities; transportation is a special case.
 
-It is a linear program, and solved as one: see `decidewise.polyhedra.highs`. Walks between known vertices take a third
-to a sixth of the time of shortest augmenting paths.
+It is a linear program, and solved as one: see `decidewise.polyhedra.highs`. Walks between known vertices take two
+fifths to a seventh of the time of shortest augmenting paths, but four times as long if supplies differ by row.
 """
 
 from __future__ import annotations
