@@ -3,6 +3,7 @@
 import inspect
 import os
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -111,6 +112,13 @@ def test_the_example_of_a_kind_is_the_problem_of_its_docstring(name, write):
     assert kind.summary
     assert kind.size
     assert kind.ties
+
+
+def test_what_is_said_about_kinds_is_about_their_arguments():
+    said = tomllib.loads(Path(inspect.getfile(as_toml)).with_name("kinds.toml").read_text(encoding="utf-8"))
+    assert {name: set(entry["arguments"]) for name, entry in said.items()} == {
+        name: set(kind.arguments) for name, kind in kinds().items()
+    }
 
 
 @pytest.mark.parametrize(

@@ -181,11 +181,10 @@ def kinds() -> dict[str, Kind]:
     >>> {"knapsack", "shortest_path.from_edges", "file", "python"} <= set(kinds())
     True
     """
-    model = {"path": "model.mps", "costs": "price_*"}
     return {
         **built_in(),
-        "file": Kind("file", read_problem, LinearProgram, model),
-        "python": Kind("python", import_problem, Problem, {"object": "my_problem:build"}),
+        "file": Kind.of("file", read_problem, LinearProgram),
+        "python": Kind.of("python", import_problem, Problem),
     }
 
 
