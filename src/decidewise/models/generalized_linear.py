@@ -40,6 +40,7 @@ from decidewise.models.linear.moments import Moments
 from decidewise.models.linear.per_item import ItemMoments, PerItem, fit_log_linear_items
 from decidewise.models.linear.streamed import StreamedBlocks
 from decidewise.models.linear.wide import WideMoments, wide_moments
+from decidewise.rows.passes import Passes, in_memory
 from decidewise.rows.source import RowSource
 
 
@@ -182,7 +183,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
         with all_or_nothing(self):
             deviance = check_parameters(self)
             blocks, n_dimensions = self._read(X, y, sample_weight, reset=True)
-            return self._fit(blocks, n_dimensions, deviance)
+            return in_memory(self._fit(blocks, n_dimensions, deviance))
 
     @only_if(_has_partial_fit)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -190,25 +191,29 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
         with all_or_nothing(self):
             deviance = check_parameters(self)
             blocks, n_dimensions = self._read(X, y, sample_weight, reset=not hasattr(self, "moments_"))
-            return self._add(blocks, n_dimensions, deviance)
+            return in_memory(self._add(blocks, n_dimensions, deviance))
 
-    def fit_blocks(self, blocks: Blocks | SummedBlocks) -> Self:
+    def fit_blocks(self, blocks: Blocks) -> Self:
         """Fit on blocks of rows that need not be in memory at once; see `decidewise.models.linear.blocks`."""
+        return in_memory(self.fit_summed(blocks))
+
+    def fit_summed(self, blocks: Blocks | SummedBlocks) -> Passes[Self]:
+        """Return the fit on blocks of rows as passes over them."""
         with all_or_nothing(self):
             deviance = check_parameters(self)
-            return self._fit(blocks, 2, deviance)
+            return (yield from self._fit(blocks, 2, deviance))
 
-    def _fit_rows(self, source: RowSource) -> None:
+    def _passes(self, source: RowSource) -> Passes[None]:
         deviance = check_parameters(self)
         describe(self, source)
-        self._fit(StreamedBlocks(source), 2, deviance)
+        yield from self._fit(StreamedBlocks(source), 2, deviance)
 
     @only_if(_has_partial_fit)
     def partial_fit_blocks(self, blocks: Blocks) -> Self:
         """Add more blocks of rows, as `partial_fit` adds rows in memory."""
         with all_or_nothing(self):
             deviance = check_parameters(self)
-            return self._add(blocks, 2, deviance)
+            return in_memory(self._add(blocks, 2, deviance))
 
     def multiply_targets(self, factor: float) -> Self:
         """Change a fit with the identity link to that of targets `factor` times as large, without another pass."""
@@ -250,13 +255,13 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
         weights = None if sample_weight is None else as_sample_weight(sample_weight, len(X))
         return RowBlocks(X, y, weights), 1 if X.ndim == 3 else n_dimensions
 
-    def _fit(self, blocks: Blocks | SummedBlocks, n_dimensions: int, deviance: Deviance) -> Self:
+    def _fit(self, blocks: Blocks | SummedBlocks, n_dimensions: int, deviance: Deviance) -> Passes[Self]:
         first = first_block(blocks)
         wide = wide_moments(blocks, first, self.fit_intercept)
         moments = wide or self._no_rows(first)
         n_dimensions = n_dimensions if first.n_items is None else 1
         if self.effective_link == "identity":
-            return self._solve(moments.plus(blocks), n_dimensions)
+            return self._solve((yield from moments.plus(blocks)), n_dimensions)
         self.__dict__.pop("moments_", None)  # a later `partial_fit` must not add to rows from before this fit
         checked: Blocks | SummedBlocks
         if isinstance(blocks, SummedBlocks):
@@ -264,8 +269,8 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
         else:
             blocks = [first] if len(blocks) == 1 else blocks  # saves reading it again in every pass
             checked = CheckedBlocks(blocks, deviance)
-        shared = (wide or Moments.for_rows_like(first, self.fit_intercept)).plus(checked)
-        return self._iterate(blocks, shared, deviance, n_dimensions)
+        shared = yield from (wide or Moments.for_rows_like(first, self.fit_intercept)).plus(checked)
+        return (yield from self._iterate(blocks, shared, deviance, n_dimensions))
 
     def _no_rows(self, first: Block) -> Moments | ItemMoments:
         """Return the moments of no rows, for rows like those of the first block."""
@@ -278,14 +283,14 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
             )
         return ItemMoments.for_rows_like(first, self.fit_intercept)
 
-    def _add(self, blocks: Blocks, n_dimensions: int, deviance: Deviance) -> Self:
+    def _add(self, blocks: Blocks, n_dimensions: int, deviance: Deviance) -> Passes[Self]:
         """Fit on the rows seen so far and those of the blocks."""
         if not hasattr(self, "moments_"):
-            return self._fit(blocks, n_dimensions, deviance)
+            return (yield from self._fit(blocks, n_dimensions, deviance))
         first = first_block(blocks)
         n_dimensions = n_dimensions if first.n_items is None else 1
         check_continues(self, first, n_dimensions, self._no_rows)
-        return self._solve(self.moments_.plus(blocks), n_dimensions)
+        return self._solve((yield from self.moments_.plus(blocks)), n_dimensions)
 
     def _solve(self, moments: AnyMoments, n_dimensions: int) -> Self:
         check_weight(moments)
@@ -299,7 +304,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
 
     def _iterate(
         self, blocks: Blocks | SummedBlocks, moments: Moments | WideMoments, deviance: Deviance, n_dimensions: int
-    ) -> Self:
+    ) -> Passes[Self]:
         check_weight(moments)
         zero = np.flatnonzero(moments.cross[0] <= 0)
         if len(zero):
@@ -313,7 +318,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
             coefficients, intercepts = np.atleast_2d(self.coef_).T, np.atleast_1d(self.intercept_)
             if coefficients.shape == moments.cross[1:].shape:
                 start = coefficients, intercepts
-        fit = fit_log_linear(
+        fit = yield from fit_log_linear(
             blocks,
             moments,
             deviance,
@@ -324,7 +329,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
             tol=self.tol,
         )
         if self.per_item != "none" and isinstance(moments, Moments):
-            fit = fit_log_linear_items(
+            fit = yield from fit_log_linear_items(
                 blocks,
                 moments,
                 fit,

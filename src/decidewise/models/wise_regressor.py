@@ -39,6 +39,7 @@ from decidewise.models.estimator.traits import as_regressor, deviance_power, los
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.linear.blocks import BLOCK_ROWS
 from decidewise.models.linear.units import back_from, cost_unit
+from decidewise.rows.passes import Passes, in_memory
 from decidewise.rows.source import RowSource
 
 SCALES = ("unit", "mean", "iterated")
@@ -163,7 +164,7 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, MultiOutputMixin, RegressorMix
             self._unit = cost_unit(costs[:BLOCK_ROWS], power=self.exponent)
             self._seen_with = self.exponent, self.scale, self.lifted
             change = self._change(learner, X, costs, weights)
-            self._fit(change)
+            in_memory(self._fit(change))
             self.unit_ = change.unit_after(self._scale)
             self._take_names(("n_features_in_", "n_items_in_", "feature_names_in_"))
             if is_per_item(X):
@@ -289,7 +290,7 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, MultiOutputMixin, RegressorMix
                 stacklevel=3,
             )
 
-    def _fit_rows(self, source: RowSource) -> None:
+    def _passes(self, source: RowSource) -> Passes[None]:
         learner = self._check_parameters()
         first = source.first()
         if first.costs is None:
@@ -307,7 +308,7 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, MultiOutputMixin, RegressorMix
         self._unit = cost_unit(first.costs[:BLOCK_ROWS], power=self.exponent)
         self._seen_with = self.exponent, self.scale, self.lifted
         change = ChangedStream(learner, source, self.exponent, self._unit, self._lifts)
-        self._fit(change)
+        yield from self._fit(change)
         self.unit_ = change.unit_after(self._scale)
         self._take_names(("n_features_in_", "n_items_in_", "feature_names_in_", "cost_names_in_"))
 
@@ -323,7 +324,7 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, MultiOutputMixin, RegressorMix
             learner, X, costs, weights, self.exponent, self._unit, self._lifts, random_state=self.random_state
         )
 
-    def _fit(self, change: ChangedFit | ChangedStream) -> None:
+    def _fit(self, change: ChangedFit | ChangedStream) -> Passes[None]:
         """Fit the learner, after its scale."""
         self._scale: Any = None
         scale: Any
@@ -332,25 +333,25 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, MultiOutputMixin, RegressorMix
         elif self.scale == "unit":
             scale = None
         elif self.scale == "mean" and change.in_one_pass:
-            self._scale, fitted = 1.0, change.fit(1.0)
+            self._scale, fitted = 1.0, (yield from change.fit(1.0))
             self._total_weight = change.total_weight
             self._scale_to_mean(fitted)
             return
         elif self.scale == "mean":
-            self._scale = scale = change.mean_size
+            self._scale = scale = yield from change.mean_size()
         elif self.scale == "iterated":
-            self._scale = change.first_iterate()
+            self._scale = yield from change.first_iterate()
             for _ in range(_N_ITERATES - 1):
-                self._scale = change.next_iterate(self._scale)
+                self._scale = yield from change.next_iterate(self._scale)
             scale = self._scale
         else:
-            self._scale = change.fitted_scale(self.scale)
+            self._scale = yield from change.fitted_scale(self.scale)
             self.scale_estimator_ = self._scale.model
             scale = self._scale
-        self.estimator_ = change.fit(scale)
+        self.estimator_ = yield from change.fit(scale)
         self._total_weight = change.total_weight
         if change.lifted:
-            self._smallest_lifted = change.smallest_lifted(scale)
+            self._smallest_lifted = yield from change.smallest_lifted(scale)
 
     def _scale_to_mean(self, fitted: Any) -> None:
         """Keep an exact linear fit of the scale 1, multiplied by the mean size of all rows so far."""

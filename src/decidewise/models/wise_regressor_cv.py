@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from time import time
 from typing import Any, Literal, Self
 
@@ -42,11 +41,11 @@ from decidewise.models.selection.polish import polished
 from decidewise.models.selection.race import n_models_to_score, race
 from decidewise.models.selection.row_folds import RowFolds
 from decidewise.models.selection.scores import CandidateScores, choose, named, reasons, table
-from decidewise.models.selection.sums import fit_on_rows
+from decidewise.models.selection.sums import passes_of
 from decidewise.models.selection.weights import FittedWeights, average_weights, constant_share
 from decidewise.problems.base import Problem, as_problem, check_rows
+from decidewise.rows.passes import Passes, run, together
 from decidewise.rows.source import RowSource
-from decidewise.rows.together import pass_together
 from decidewise.runtime.doubts import said_once
 from decidewise.runtime.interrupts import attempt, reason_of
 
@@ -232,7 +231,17 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         return self
 
     @said_once()
-    def _fit_rows(self, source: RowSource) -> None:
+    def fit_rows(self, source: RowSource) -> Self:
+        """Choose on the rows of a source; see `decidewise.rows`."""
+        with all_or_nothing(self):
+            self._choose_on_rows(source)
+        source.close()
+        return self
+
+    def _passes(self, source: RowSource) -> Passes[None]:
+        raise TypeError("a choice passes over the rows itself; call fit_rows.")
+
+    def _choose_on_rows(self, source: RowSource) -> None:
         """Choose among the candidates that are sums over rows, and fit the choice, in passes over a source.
 
         The rule is that of rows in memory.
@@ -265,7 +274,7 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         self.notes_, self.n_solves_ = dict(candidates.notes), choice.n_solves
 
         def fit_all(models: Mapping[str, Any]) -> list[Any]:
-            found = pass_together(source, [partial(fit_on_rows, model) for model in models.values()])
+            found = run(together([passes_of(model, source) for model in models.values()]), source)
             return [reason_of(each) if isinstance(each, Exception) else each for each in found]
 
         self._settle(choice, candidates, choice.fitted, fit_all)

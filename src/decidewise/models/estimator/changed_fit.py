@@ -24,6 +24,7 @@ from decidewise.models.estimator.traits import (
 )
 from decidewise.models.linear.blocks import RowBlocks
 from decidewise.models.linear.units import back_from
+from decidewise.rows.passes import Passes
 from decidewise.runtime.batches import check_time
 from decidewise.scaling import norms
 
@@ -70,7 +71,9 @@ Scale = PredictedScale | FloatArray | float | None
 
 @dataclass(frozen=True)
 class ChangedFit:
-    """The fit of a learner under the change of measure, for any scale.
+    """The fit of a learner under the change of measure, for any scale, on rows in memory.
+
+    What it finds is returned by generators, as those of `ChangedStream`; they need no pass.
 
     Attributes
     ----------
@@ -120,9 +123,9 @@ class ChangedFit:
         mean_one(np.where(self._rows, sizes, 0.0))  # raises if all are zero
         return np.maximum(sizes, SMALLEST * float(np.average(sizes, weights=self.sample_weight)))
 
-    @cached_property
-    def mean_size(self) -> float:
-        """The weighted mean of the sizes."""
+    def mean_size(self) -> Passes[float]:
+        """Return the weighted mean of the sizes."""
+        yield from ()
         mean_one(np.where(self._rows, self.sizes, 0.0))  # raises if all are zero
         return float(np.average(self.sizes, weights=self.sample_weight))
 
@@ -131,13 +134,15 @@ class ChangedFit:
         """The sum of the sample weights."""
         return float(len(self.costs)) if self.sample_weight is None else float(self.sample_weight.sum())
 
-    def smallest_lifted(self, scale: Scale) -> float:
+    def smallest_lifted(self, scale: Scale) -> Passes[float]:
         """Return the smallest target of the cost that is always 1."""
+        yield from ()
         scale = self._at_rows(scale)
         return float(np.min(((1.0 if scale is None else scale) / self.sizes)[self._rows]))
 
-    def fit(self, scale: Scale) -> Any:
+    def fit(self, scale: Scale) -> Passes[Any]:
         """Return a fitted copy of the learner; a scale of None is 1 in the caller's units."""
+        yield from ()
         check_time()
         scale = self._at_rows(scale)
         per_item = is_per_item(self.X)
@@ -184,7 +189,7 @@ class ChangedFit:
             smallest_size=float(self.sizes.min()) if self.lifted else None,
         )
 
-    def fitted_scale(self, estimator: Any) -> PredictedScale:
+    def fitted_scale(self, estimator: Any) -> Passes[PredictedScale]:
         """Return the scale `E[a | x]` as a regressor predicts it; it is at least the smallest positive size."""
         sizes = replace(
             self,
@@ -195,26 +200,26 @@ class ChangedFit:
             unit=1.0,
             lifted=False,
         )
-        return PredictedScale(sizes.fit(1.0), float(self.sizes[self._rows & (self.sizes > 0)].min()))
+        return PredictedScale((yield from sizes.fit(1.0)), float(self.sizes[self._rows & (self.sizes > 0)].min()))
 
-    def first_iterate(self) -> PredictedScale:
+    def first_iterate(self) -> Passes[PredictedScale]:
         """Return the scale of the learner fitted to the costs themselves, without rows of zeros, whose weight is 0."""
         weights = self.sample_weight
         if not self.sizes.all():
             weights = np.where(self.sizes > 0, 1.0 if weights is None else weights, 0.0)
         plain = replace(self, sample_weight=weights, exponent=0.0, lifted=False)
-        return self._norms_of(plain.fit(1.0), plain.unit_after(1.0))
+        return (yield from self._norms_of((yield from plain.fit(1.0)), plain.unit_after(1.0)))
 
-    def next_iterate(self, scale: PredictedScale) -> PredictedScale:
+    def next_iterate(self, scale: PredictedScale) -> Passes[PredictedScale]:
         """Return the scale of the learner fitted with a given scale."""
-        return self._norms_of(self.fit(scale), self.unit_after(1.0))
+        return (yield from self._norms_of((yield from self.fit(scale)), self.unit_after(1.0)))
 
-    def _norms_of(self, model: Any, unit_after: float) -> PredictedScale:
+    def _norms_of(self, model: Any, unit_after: float) -> Passes[PredictedScale]:
         """Return the scale `‖f(x)‖^exponent` of a fitted model, with the mean of the sizes, and not far below it."""
         norm = PredictedScale(model, 0.0, 1.0, self.costs.shape[1], self.unit / unit_after, self.exponent)
         mean = float(np.average(norm.at(self.X), weights=self.sample_weight))
-        factor = self.mean_size / mean if mean > 0 else 1.0
-        return replace(norm, factor=factor, smallest=SMALLEST * self.mean_size)
+        mean_size = yield from self.mean_size()
+        return replace(norm, factor=mean_size / mean if mean > 0 else 1.0, smallest=SMALLEST * mean_size)
 
     def _at_rows(self, scale: Scale) -> FloatArray | float | None:
         return scale.at(self.X) if isinstance(scale, PredictedScale) else scale

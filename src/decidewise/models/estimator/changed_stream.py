@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +15,9 @@ from decidewise.models.estimator.from_rows import describe
 from decidewise.models.estimator.traits import deviance_power
 from decidewise.models.linear.link import linear_predictor, respond
 from decidewise.models.linear.streamed import StreamedBlocks
+from decidewise.rows.passes import Pass, Passes
 from decidewise.rows.source import Rows, RowSource
 from decidewise.rows.tree import Sums
-from decidewise.runtime.once import once
 
 
 class Sizes(NamedTuple):
@@ -47,6 +47,8 @@ class ChangedStream:
     exponent: float
     unit: float
     lifted: bool
+    #: What earlier passes have found.
+    _found: dict[str, Any] = field(default_factory=dict)
 
     @property
     def in_one_pass(self) -> bool:
@@ -57,94 +59,96 @@ class ChangedStream:
         """Return the factor from the learner's predictions to costs."""
         return self.unit if self.lifted else 1.0
 
-    @once
-    def totals(self) -> dict[str, float]:
-        """Return the sum of the sample weights, known after the first fit."""
-        return {}
-
     @property
     def total_weight(self) -> float:
-        """The sum of the sample weights."""
-        return self.totals["weight"]
+        """The sum of the sample weights, known after the first fit."""
+        return float(self._found["weight"])
 
-    @once
-    def mean_size(self) -> float:
+    def mean_size(self) -> Passes[float]:
         """Return the weighted mean of the sizes; if lifted, of sizes raised to a tenth of their mean."""
-        mean = self._sizes.weighted / self._sizes.weight
+        sizes = yield from self._sizes()
+        mean = sizes.weighted / sizes.weight
         if not self.lifted:
             return mean
-        raised = self.source.reduce(_RaisedSizes(self.exponent, self.unit, SMALLEST * mean))
-        return float(raised[0][0]) / self._sizes.weight
+        if "raised" not in self._found:
+            raised = yield Pass(_RaisedSizes(self.exponent, self.unit, SMALLEST * mean))
+            self._found["raised"] = float(raised[0][0])
+        return float(self._found["raised"]) / sizes.weight
 
-    def fit(self, scale: Any) -> Any:
+    def fit(self, scale: Any) -> Passes[Any]:
         """Return a fitted copy of the learner; a scale of None is 1 in the caller's units."""
         learner = clone(self.learner)
         describe(learner, self.source)
+        smallest = _smallest((yield from self._sizes())) if self.lifted else None
         blocks = StreamedBlocks(
             self.source,
             self.exponent,
             ScaleOfBlock(scale) if isinstance(scale, PredictedScale) else scale,
             deviance_power(self.learner),
             self.unit,
-            self._smallest_size if self.lifted else None,
+            smallest,
         )
-        return self._fit(learner, blocks)
+        return (yield from self._fit(learner, blocks))
 
-    def smallest_lifted(self, scale: Any) -> float:
+    def smallest_lifted(self, scale: Any) -> Passes[float]:
         """Return the smallest target of the cost that is always 1."""
-        lowest = self._smallest_size
+        sizes = yield from self._sizes()
+        lowest = _smallest(sizes)
         if not isinstance(scale, PredictedScale):
-            return float((1.0 if scale is None else scale) / max(self._sizes.largest, lowest))
-        found = self.source.reduce(_LeastTarget(ScaleOfBlock(scale), self.exponent, self.unit, lowest), _minimum)
+            return float((1.0 if scale is None else scale) / max(sizes.largest, lowest))
+        found = yield Pass(_LeastTarget(ScaleOfBlock(scale), self.exponent, self.unit, lowest), _minimum)
         return float(found[0][0])
 
-    def fitted_scale(self, estimator: Any) -> PredictedScale:
+    def fitted_scale(self, estimator: Any) -> Passes[PredictedScale]:
         """Raise: a regressor of the scale is not a sum over rows."""
+        yield from ()
         raise ValueError(
             f"scale={estimator!r} needs all rows in memory. Use scale='mean', 'unit' or 'iterated', which are sums "
             "over the rows."
         )
 
-    def first_iterate(self) -> PredictedScale:
+    def first_iterate(self) -> Passes[PredictedScale]:
         """Return the scale of the learner fitted to the costs themselves, without rows of zeros, whose weight is 0."""
         learner = clone(self.learner)
         describe(learner, self.source)
         power = deviance_power(self.learner)
         blocks = StreamedBlocks(self.source, 0.0, 1.0, power, self.unit, without_zeros=not self.lifted)
-        return self._norms_of(self._fit(learner, blocks), 1.0)
+        return (yield from self._norms_of((yield from self._fit(learner, blocks)), 1.0))
 
-    def next_iterate(self, scale: PredictedScale) -> PredictedScale:
+    def next_iterate(self, scale: PredictedScale) -> Passes[PredictedScale]:
         """Return the scale of the learner fitted with a given scale."""
-        return self._norms_of(self.fit(scale), self.unit_after(1.0))
+        return (yield from self._norms_of((yield from self.fit(scale)), self.unit_after(1.0)))
 
-    def _fit(self, learner: Any, blocks: StreamedBlocks) -> Any:
-        fitted = learner.fit_blocks(blocks)
-        self.totals["weight"] = blocks.total_weight
+    def _fit(self, learner: Any, blocks: StreamedBlocks) -> Passes[Any]:
+        fitted = yield from learner.fit_summed(blocks)
+        self._found["weight"] = blocks.total_weight
         return fitted
 
-    def _norms_of(self, model: Any, unit_after: float) -> PredictedScale:
+    def _norms_of(self, model: Any, unit_after: float) -> Passes[PredictedScale]:
         n_costs = self.source.first().costs.shape[1]  # type: ignore[union-attr]
         norm = PredictedScale(model, 0.0, 1.0, n_costs, self.unit / unit_after, self.exponent)
-        total, weight = self.source.reduce(_MeanOf(ScaleOfBlock(norm)))[0]
-        mean = float(total / weight)
-        factor = self.mean_size / mean if mean > 0 else 1.0
-        return replace(norm, factor=factor, smallest=SMALLEST * self.mean_size)
+        ((total, weight),) = yield Pass(_MeanOf(ScaleOfBlock(norm)))
+        mean, mean_size = float(total / weight), (yield from self.mean_size())
+        return replace(norm, factor=mean_size / mean if mean > 0 else 1.0, smallest=SMALLEST * mean_size)
 
-    @once
-    def _sizes(self) -> Sizes:
-        sums, extremes = self.source.reduce(_SizesOf(self.exponent, self.unit), _sums_and_extremes)
+    def _sizes(self) -> Passes[Sizes]:
+        if "sizes" in self._found:
+            known: Sizes = self._found["sizes"]
+            return known
+        sums, extremes = yield Pass(_SizesOf(self.exponent, self.unit), _sums_and_extremes)
         sizes = Sizes(*(float(value) for value in sums), *(float(value) for value in extremes))
         if sizes.weighted <= 0:
             raise ValueError(
                 "all rows have weight zero (zero costs or zero sample weights), so there is nothing to learn from. "
                 "Pass at least one row with a non-zero cost and a non-zero weight."
             )
+        self._found["sizes"] = sizes
         return sizes
 
-    @property
-    def _smallest_size(self) -> float:
-        """The smallest size, after raising those below a tenth of the mean."""
-        return max(self._sizes.smallest, SMALLEST * self._sizes.weighted / self._sizes.weight)
+
+def _smallest(sizes: Sizes) -> float:
+    """Return the smallest size, after raising those below a tenth of the mean."""
+    return max(sizes.smallest, SMALLEST * sizes.weighted / sizes.weight)
 
 
 @dataclass(frozen=True)

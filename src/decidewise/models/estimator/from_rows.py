@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from decidewise.models.estimator.all_or_nothing import all_or_nothing
+from decidewise.rows.passes import Passes, run
 from decidewise.rows.source import RowSource
 
 
@@ -76,7 +77,7 @@ class FitsRows(ABC):
         >>> model.coef_.round(12).ravel(), model.intercept_.round(12)
         (array([ 2., -1.]), array([1., 0.]))
         """
-        from decidewise.rows.files import BLOCK_BYTES, FileRows  # noqa: PLC0415 - most fits read no file
+        from decidewise.rows.files import FIT_BYTES, FileRows  # noqa: PLC0415 - most fits read no file
 
         source = FileRows(
             paths,
@@ -87,7 +88,7 @@ class FitsRows(ABC):
             items=items,
             block_rows=block_rows,
             text=text,
-            block_bytes=2 * BLOCK_BYTES,  # sums take little memory besides, and reading is a tenth faster
+            block_bytes=FIT_BYTES,
         )
         source.description = f"{type(self).__name__}.fit_files"
         if checkpoint is not None:
@@ -96,14 +97,19 @@ class FitsRows(ABC):
 
     def fit_rows(self, source: RowSource) -> Self:
         """Fit on the rows of a source; see `decidewise.rows`."""
-        with all_or_nothing(self):
-            self._fit_rows(source)
+        run(self.passes(source), source)
         source.close()
         return self
 
+    def passes(self, source: RowSource) -> Passes[Self]:
+        """Return the fit as passes over the rows of a source, which is asked for its first rows and columns alone."""
+        with all_or_nothing(self):
+            yield from self._passes(source)
+        return self
+
     @abstractmethod
-    def _fit_rows(self, source: RowSource) -> None:
-        """Set the fitted attributes from passes over the source."""
+    def _passes(self, source: RowSource) -> Passes[None]:
+        """Set the fitted attributes."""
 
 
 def describe(estimator: Any, source: RowSource) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -14,6 +14,9 @@ import numpy as np
 from decidewise.checks import FloatArray, check_finite
 from decidewise.measure import cost_sizes, targets_of, weighted_targets, weights_of
 from decidewise.models.linear.units import back_from
+from decidewise.rows.passes import Passes
+from decidewise.rows.tree import Sums, add
+from decidewise.runtime.batches import check_time
 from decidewise.runtime.library_threads import one_library_thread
 
 # A block of fifty features and a hundred costs fits into the second-level cache, so that memory is read once.
@@ -181,8 +184,8 @@ class SummedBlocks(ABC):
         """Return some of the first rows."""
 
     @abstractmethod
-    def sum(self, work: Callable[[Blocks, range], Any]) -> Any:
-        """Return the sum of `work(blocks, range(len(blocks)))`, an array or a tuple of arrays, over all blocks.
+    def sum(self, work: Callable[[Blocks, range], Sums]) -> Passes[Sums]:
+        """Return the sum of `work(blocks, range(len(blocks)))` over all blocks, from one pass over them.
 
         `work` is called with some of the blocks at a time, in several threads or processes; the order in which the
         results are added is always the same.
@@ -198,14 +201,24 @@ def first_of(blocks: Blocks | SummedBlocks) -> Block:
     return blocks.first() if isinstance(blocks, SummedBlocks) else blocks[0]
 
 
-def partial_sums(
-    blocks: Blocks | SummedBlocks, work: Callable[[Blocks, range], Result], blocks_per_task: int
-) -> Iterator[Result]:
-    """Yield the results of `work` on ranges of blocks, whose sum is that over all blocks, always in the same order."""
+def summed(
+    blocks: Blocks | SummedBlocks,
+    work: Callable[[Blocks, range], Sums],
+    blocks_per_task: int,
+    start: Sums | None = None,
+) -> Passes[Sums]:
+    """Return the sum of `work` on ranges of all blocks, and of `start`; it is always added up in the same order."""
+    parts: Iterable[Sums]
     if isinstance(blocks, SummedBlocks):
-        yield blocks.sum(work)
+        parts = [(yield from blocks.sum(work))]
     else:
-        yield from map_tasks(partial(work, blocks), len(blocks), blocks_per_task)
+        parts = map_tasks(partial(work, blocks), len(blocks), blocks_per_task)
+    total = start
+    for part in parts:
+        check_time()
+        total = part if total is None else add(total, part)
+    assert total is not None  # there is at least one block
+    return total
 
 
 def map_tasks(

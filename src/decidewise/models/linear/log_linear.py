@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from decidewise.checks import FloatArray
-from decidewise.models.linear.blocks import Blocks, SummedBlocks, one_library_thread, partial_sums
+from decidewise.models.linear.blocks import Blocks, SummedBlocks, one_library_thread, summed
 from decidewise.models.linear.conjugate import Curvature, Preconditioner
 from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.moments import Moments, check_ridge
 from decidewise.models.linear.newton import BoolArray, Derivatives, IntArray, minimize
 from decidewise.models.linear.wide import WideMoments
+from decidewise.rows.passes import Passes
+from decidewise.rows.tree import Sums
 
 # Entries of the Hessians in memory at once (128 MB): if there are more, the outputs are fitted in groups.
 _HESSIAN_ENTRIES = 2**24
@@ -55,7 +57,7 @@ def fit_log_linear(
     start: tuple[FloatArray, FloatArray] | None,
     max_iter: int,
     tol: float,
-) -> LinearFit:
+) -> Passes[LinearFit]:
     """Minimise the penalised mean deviance of the predictions `exp(X @ b + a)`, for each output.
 
     Parameters
@@ -69,12 +71,12 @@ def fit_log_linear(
     """
     coordinates = Coordinates.of(moments, fit_intercept)
     objective = Objective(blocks, moments, coordinates, deviance, alpha)
-    parameters = objective.start() if start is None else coordinates.enter(*start)
+    parameters = (yield from objective.start()) if start is None else coordinates.enter(*start)
     size, n_outputs = parameters.shape
     n_iter, converged = np.zeros(n_outputs, dtype=np.int64), np.zeros(n_outputs, dtype=bool)
     n_groups = 1 if objective.is_wide else max(1, math.ceil(n_outputs * size**2 / _HESSIAN_ENTRIES))
     for group in np.array_split(np.arange(n_outputs), n_groups):
-        parameters[:, group], n_iter[group], converged[group] = minimize(
+        parameters[:, group], n_iter[group], converged[group] = yield from minimize(
             objective.of(group), parameters[:, group], max_iter=max_iter, tol=tol
         )
     return LinearFit(*coordinates.leave(parameters), n_iter, converged)
@@ -196,20 +198,20 @@ class Objective:
         features = self.blocks[0].X
         return len(self.blocks) == 1 or len(self.blocks) * features[..., 0].size * size <= _DESIGN_ENTRIES
 
-    def start(self) -> FloatArray:
+    def start(self) -> Passes[FloatArray]:
         """Return the parameters (q, d) of least squares on logarithms, from one pass over the rows."""
-        return self._sum_up(self._sum_logarithms) / self.total_weight
+        return (yield from self._sum_up(self._sum_logarithms)) / self.total_weight
 
-    def of(self, group: IntArray) -> Callable[[FloatArray, IntArray], Derivatives]:
+    def of(self, group: IntArray) -> Callable[[FloatArray, IntArray], Passes[Derivatives]]:
         """Return the objective of a group of outputs, which are numbered within the group."""
         return lambda parameters, outputs: self(parameters, group[outputs])
 
-    def __call__(self, parameters: FloatArray, outputs: IntArray) -> Derivatives:
+    def __call__(self, parameters: FloatArray, outputs: IntArray) -> Passes[Derivatives]:
         """Evaluate the objective of k outputs at parameters (q, k) in one pass over the rows."""
         if self.is_wide:
             return self._evaluate_wide(parameters, outputs)
         size, k = parameters.shape
-        sums = self._sum_up(partial(self._sum_expansions, parameters=parameters, outputs=outputs))
+        sums = yield from self._sum_up(partial(self._sum_expansions, parameters=parameters, outputs=outputs))
         values, gradients, upper = np.split(sums / self.total_weight, [1, 1 + size])
         hessians = np.empty((k, size, size))
         first, second = self.upper
@@ -243,16 +245,16 @@ class Objective:
             Curvature(design, curvatures, alphas, self.ridge, self.near),
         )
 
-    def _sum_up(self, work: Callable[[Blocks, range], FloatArray]) -> FloatArray:
+    def _sum_up(self, work: Callable[[Blocks, range], FloatArray]) -> Passes[FloatArray]:
         """Return the sum of the results of `work` on all ranges of blocks."""
 
-        def on_one_thread(blocks: Blocks, task: range) -> FloatArray:
+        def on_one_thread(blocks: Blocks, task: range) -> Sums:
             with one_library_thread():  # also for a single task: its matrices are too small for several threads
-                return work(blocks, task)
+                return (work(blocks, task),)
 
         if self.only:
-            return on_one_thread([], range(1))
-        return reduce(np.add, partial_sums(self.blocks, on_one_thread, _BLOCKS_PER_TASK))
+            return on_one_thread([], range(1))[0]
+        return (yield from summed(self.blocks, on_one_thread, _BLOCKS_PER_TASK))[0]
 
     def _pieces(self, blocks: Blocks) -> Pieces | list[Piece]:
         return self.only or Pieces(blocks, self.coordinates, self.means)

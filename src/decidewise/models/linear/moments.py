@@ -21,12 +21,12 @@ from decidewise.models.linear.blocks import (
     RowBlocks,
     SummedBlocks,
     blocks_per_task,
-    partial_sums,
+    summed,
     weighted_block,
 )
 from decidewise.models.linear.column_sums import column_sums
 from decidewise.models.linear.units import out_of_units, tame_unit
-from decidewise.runtime.batches import check_time
+from decidewise.rows.passes import Passes
 
 _EPS = float(np.finfo(np.float64).eps)
 # Features up to this size need no unit: their products with targets and weights are well within float64.
@@ -89,15 +89,11 @@ class Moments:
         """The sum of the weights."""
         return float(self.gram[0, 0])
 
-    def plus(self, blocks: Blocks | SummedBlocks) -> Moments:
+    def plus(self, blocks: Blocks | SummedBlocks) -> Passes[Moments]:
         """Return the moments with the rows of all blocks added, in parallel if there are many blocks."""
-        total = replace(self, gram=self.gram.copy(), cross=self.cross.copy())
-        for gram, cross in partial_sums(blocks, self._sum, blocks_per_task(blocks)):
-            check_time()
-            total.gram += gram
-            total.cross += cross
-        check_sums(total.gram, total.cross, blocks)
-        return total
+        gram, cross = yield from summed(blocks, self._sum, blocks_per_task(blocks), (self.gram, self.cross))
+        check_sums(gram, cross, blocks)
+        return replace(self, gram=gram, cross=cross)
 
     def sums(self, blocks: Blocks) -> tuple[FloatArray, FloatArray]:
         """Return the sums `gram` and `cross` over the rows of some blocks alone, with the shift and unit of these."""

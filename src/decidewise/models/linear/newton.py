@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from decidewise.checks import FloatArray
 from decidewise.models.linear.conjugate import Curvature
+from decidewise.rows.passes import Passes
 from decidewise.runtime.batches import check_time
 
 IntArray = npt.NDArray[np.int64]
@@ -38,8 +39,8 @@ class Minimum(NamedTuple):
 
 
 def minimize(
-    evaluate: Callable[[FloatArray, IntArray], Derivatives], start: FloatArray, *, max_iter: int, tol: float
-) -> Minimum:
+    evaluate: Callable[[FloatArray, IntArray], Passes[Derivatives]], start: FloatArray, *, max_iter: int, tol: float
+) -> Passes[Minimum]:
     """Minimise d smooth functions of q parameters each, from a start (q, d).
 
     A step that increases its function is rejected, halved and tried again, while the other functions go on. If a
@@ -49,7 +50,8 @@ def minimize(
     Parameters
     ----------
     evaluate : callable
-        Takes parameters (q, k) and the indices (k,) of their problems. If a value is not finite, the step is rejected.
+        Takes parameters (q, k) and the indices (k,) of their problems, and returns the passes over rows that find the
+        derivatives. If a value is not finite, the step is rejected.
     max_iter : int
         The largest number of evaluations for one problem.
     tol : float
@@ -58,9 +60,11 @@ def minimize(
 
     Examples
     --------
+    >>> from decidewise.rows.passes import in_memory
     >>> def cosh(x, problems):
+    ...     yield from ()  # it needs no rows
     ...     return Derivatives(np.cosh(x[0]), np.sinh(x), np.cosh(x[0])[:, None, None])
-    >>> minimum = minimize(cosh, np.array([[1.0, 2.0]]), max_iter=20, tol=1e-10)
+    >>> minimum = in_memory(minimize(cosh, np.array([[1.0, 2.0]]), max_iter=20, tol=1e-10))
     >>> minimum.parameters.round(8) + 0.0, minimum.n_iter
     (array([[0., 0.]]), array([4, 5]))
     """
@@ -73,7 +77,7 @@ def minimize(
             break
         check_time()
         trial = best[:, active] + step[:, active]
-        values, gradients, hessians = evaluate(trial, active)
+        values, gradients, hessians = yield from evaluate(trial, active)
         n_iter[active] += 1
         bound = lowest[active]
         accepted = np.isfinite(values) & (values <= bound + _ROUNDING * np.maximum(1.0, np.abs(bound)))

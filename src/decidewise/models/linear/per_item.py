@@ -9,7 +9,7 @@ item is fitted by itself. Intercepts are never penalised.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -21,13 +21,15 @@ from decidewise.models.linear.blocks import (
     SummedBlocks,
     blocks_per_task,
     first_of,
-    partial_sums,
+    summed,
     weighted_block,
 )
 from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.log_linear import Coordinates, LinearFit
 from decidewise.models.linear.moments import Moments, check_ridge, check_sums, solve_semidefinite
 from decidewise.models.linear.newton import Derivatives, IntArray, minimize
+from decidewise.rows.passes import Passes
+from decidewise.rows.tree import Sums
 
 PerItem = Literal["none", "intercept", "coefficients"]
 
@@ -59,14 +61,11 @@ class ItemMoments:
         n_items, size = block.X.shape[1], len(alike.shift) + 1
         return cls(alike.shift, alike.unit, np.zeros((n_items, size, size)), np.zeros((n_items, size)))
 
-    def plus(self, blocks: Blocks | SummedBlocks) -> ItemMoments:
+    def plus(self, blocks: Blocks | SummedBlocks) -> Passes[ItemMoments]:
         """Return the moments with the rows of all blocks added, in parallel if there are many blocks."""
-        total = replace(self, gram=self.gram.copy(), cross=self.cross.copy())
-        for gram, cross in partial_sums(blocks, self._sum, blocks_per_task(blocks)):
-            total.gram += gram
-            total.cross += cross
-        check_sums(total.gram, total.cross, blocks)
-        return total
+        gram, cross = yield from summed(blocks, self._sum, blocks_per_task(blocks), (self.gram, self.cross))
+        check_sums(gram, cross, blocks)
+        return replace(self, gram=gram, cross=cross)
 
     def _sum(self, blocks: Blocks, task: range) -> tuple[FloatArray, FloatArray]:
         gram, cross = np.zeros_like(self.gram), np.zeros_like(self.cross)
@@ -138,7 +137,7 @@ def fit_log_linear_items(
     fit_intercept: bool,
     max_iter: int,
     tol: float,
-) -> LinearFit:
+) -> Passes[LinearFit]:
     """Minimise the penalised mean deviance of `exp(a_j + x·b_j)`, from the shared fit on.
 
     Parameters
@@ -154,9 +153,9 @@ def fit_log_linear_items(
     start = np.repeat(coordinates.enter(shared.coefficients, shared.intercepts), n_items, axis=1)
     if per_item == "coefficients" and alpha == 0:
         objective.total_weight /= n_items  # each item by itself
-        parameters, n_iter, converged = minimize(objective.of_items, start, max_iter=max_iter, tol=tol)
+        parameters, n_iter, converged = yield from minimize(objective.of_items, start, max_iter=max_iter, tol=tol)
     else:
-        found = minimize(objective.joint, objective.tie(start), max_iter=max_iter, tol=tol)
+        found = yield from minimize(objective.joint, objective.tie(start), max_iter=max_iter, tol=tol)
         parameters, n_iter, converged = objective.untie(found.parameters), found.n_iter, found.converged
     coefficients, intercepts = coordinates.leave(parameters)
     return LinearFit(coefficients[:, :1] if per_item == "intercept" else coefficients, intercepts, n_iter, converged)
@@ -198,22 +197,23 @@ class ItemObjective:
             return np.vstack([free[: self.n_items].T, slopes])
         return free.reshape(self.n_items, -1).T
 
-    def of_items(self, parameters: FloatArray, items: IntArray) -> Derivatives:
+    def of_items(self, parameters: FloatArray, items: IntArray) -> Passes[Derivatives]:
         """Evaluate the deviance of each of k items at its parameters (q, k), in one pass over the rows."""
-        return Derivatives(*self._expand(parameters, items))
+        return Derivatives(*(yield from self._expand(parameters, items)))
 
-    def _expand(self, parameters: FloatArray, items: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _expand(self, parameters: FloatArray, items: IntArray) -> Passes[tuple[FloatArray, FloatArray, FloatArray]]:
         size, k = parameters.shape
         work = partial(self._sum, parameters=parameters, items=items)
-        sums = reduce(np.add, partial_sums(self.blocks, work, 4)) / self.total_weight
+        (sums,) = yield from summed(self.blocks, work, 4)
+        sums = sums / self.total_weight
         hessians = sums[:, 1 + size :].reshape(k, size, size) + _LEAST_CURVATURE * np.eye(size)
         return sums[:, 0], sums[:, 1 : 1 + size].T, hessians
 
-    def joint(self, free: FloatArray, _: IntArray) -> Derivatives:
+    def joint(self, free: FloatArray, _: IntArray) -> Passes[Derivatives]:
         """Evaluate the deviance of all items, and the ridge, at free parameters (m, 1)."""
         parameters = self.untie(free)
         size, d = parameters.shape
-        values, gradients, hessians = self._expand(parameters, np.arange(d))
+        values, gradients, hessians = yield from self._expand(parameters, np.arange(d))
         if self.per_item == "intercept":
             hessian = np.diag(np.concatenate([hessians[:, 0, 0], np.zeros(size - 1)]))
             hessian[:d, d:] = hessians[:, 0, 1:]
@@ -232,7 +232,7 @@ class ItemObjective:
         value = values.sum() + 0.5 * free[:, 0] @ pull
         return Derivatives(np.array([value]), (gradient + pull)[:, None], (hessian + penalty)[None])
 
-    def _sum(self, blocks: Blocks, task: range, parameters: FloatArray, items: IntArray) -> FloatArray:
+    def _sum(self, blocks: Blocks, task: range, parameters: FloatArray, items: IntArray) -> Sums:
         """Return for each item the sums over rows: value, gradient and Hessian, in one line (k, 1 + q + q²)."""
         size, k = parameters.shape
         sums, level = np.zeros((k, 1 + size + size**2)), np.log(self.mean)
@@ -253,4 +253,4 @@ class ItemObjective:
                 across = design.transpose(0, 2, 1)
                 sums[:, 1 : 1 + size] += (across @ slopes[:, :, None])[:, :, 0]
                 sums[:, 1 + size :] += (across @ (design * curvatures[:, :, None])).reshape(k, -1)
-        return sums
+        return (sums,)

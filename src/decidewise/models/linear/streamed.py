@@ -12,7 +12,9 @@ from decidewise.checks import FloatArray
 from decidewise.measure import cost_sizes
 from decidewise.models.linear.blocks import Block, Blocks, RowBlocks, SummedBlocks
 from decidewise.models.linear.deviances import CheckedBlocks, Deviance
+from decidewise.rows.passes import Pass, Passes
 from decidewise.rows.source import Rows, RowSource
+from decidewise.rows.tree import Sums
 from decidewise.runtime.library_threads import one_library_thread
 
 
@@ -23,6 +25,7 @@ class StreamedBlocks(SummedBlocks):
     Attributes
     ----------
     source : RowSource
+        Asked for its first rows alone: the sums over all of them are passes.
     exponent, power, unit, smallest_size
         As for `RowBlocks`.
     scale : float, callable or None
@@ -75,12 +78,11 @@ class StreamedBlocks(SummedBlocks):
         )
         return blocks if self.deviance is None else CheckedBlocks(blocks, self.deviance)
 
-    def sum(self, work: Callable[[Blocks, range], Any]) -> Any:
-        """Return the sum of `work` over all blocks."""
-        assert self.source is not None
-        *sums, counts = self.source.reduce(_Part(self, work))
+    def sum(self, work: Callable[[Blocks, range], Sums]) -> Passes[Sums]:
+        """Return the sum of `work` over all blocks, from one pass over them."""
+        *sums, counts = yield Pass(_Part(self, work))
         self.n_rows, self.total_weight = (float(count) for count in counts)
-        return sums[0] if len(sums) == 1 else tuple(sums)
+        return tuple(sums)
 
     def checked(self, deviance: Deviance) -> StreamedBlocks:
         """Return the same blocks; they raise at a target that the deviance does not admit with a log link."""
@@ -94,14 +96,13 @@ class StreamedBlocks(SummedBlocks):
 class _Part:
     """The work on the blocks of some rows, and the number and weight of the rows."""
 
-    def __init__(self, blocks: StreamedBlocks, work: Callable[[Blocks, range], Any]) -> None:
+    def __init__(self, blocks: StreamedBlocks, work: Callable[[Blocks, range], Sums]) -> None:
         self.blocks, self.work = blocks, work
 
-    def __call__(self, rows: Rows) -> tuple[FloatArray, ...]:
+    def __call__(self, rows: Rows) -> Sums:
         blocks = self.blocks.of(rows)
         with one_library_thread():
-            found = self.work(blocks, range(len(blocks)))
-        sums = found if isinstance(found, tuple) else (found,)
+            sums = self.work(blocks, range(len(blocks)))
         if not all(np.isfinite(array).all() for array in sums):
             rows.check()  # a step of Newton that is too long may overflow, and is then rejected
         weight = float(len(rows)) if rows.weights is None else float(rows.weights.sum())

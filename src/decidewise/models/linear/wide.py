@@ -16,6 +16,7 @@ from decidewise.checks import FloatArray
 from decidewise.models.linear.blocks import Block, Blocks, RowBlocks, SummedBlocks, weighted_block
 from decidewise.models.linear.moments import Moments, check_ridge, check_sums, is_constant, least_value
 from decidewise.models.linear.units import out_of_units
+from decidewise.rows.passes import Passes
 
 # With fewer features the matrices are small either way.
 _MANY_FEATURES = 200
@@ -68,10 +69,10 @@ class WideMoments:
         """Return the moments of targets `factor` times as large."""
         return replace(self, targets=self.targets * factor)
 
-    def plus(self, blocks: Blocks | SummedBlocks) -> Moments | WideMoments:
+    def plus(self, blocks: Blocks | SummedBlocks) -> Passes[Moments | WideMoments]:
         """Return the moments with the rows of all blocks added; sums, if there are now more rows than features."""
         if isinstance(blocks, SummedBlocks):
-            return self._in_sums().plus(blocks)
+            return (yield from self._in_sums().plus(blocks))
         designs, targets = [self.design], [self.targets]
         with np.errstate(over="ignore", invalid="ignore"):  # checked below
             for index in range(len(blocks)):

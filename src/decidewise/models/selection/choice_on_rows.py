@@ -22,7 +22,7 @@ from decidewise.models.learners.averaged import AveragedRegressor
 from decidewise.models.linear.units import cost_unit
 from decidewise.models.selection.row_folds import RowFolds, TrainingRows
 from decidewise.models.selection.scores import none_scored
-from decidewise.models.selection.sums import fit_on_rows, is_sum_over_rows
+from decidewise.models.selection.sums import is_sum_over_rows, passes_of
 from decidewise.models.selection.weights import (
     average_weights,
     comparable,
@@ -31,9 +31,12 @@ from decidewise.models.selection.weights import (
     weighted_products,
 )
 from decidewise.problems.base import Problem
+<<<<<<< HEAD
 from decidewise.problems.views import in_unit
+=======
+from decidewise.rows.passes import Pass, Passes, run, together
+>>>>>>> rows
 from decidewise.rows.source import Rows, RowSource
-from decidewise.rows.together import pass_together
 from decidewise.rows.tree import Sums, add
 from decidewise.runtime.interrupts import attempt, reason_of
 
@@ -148,10 +151,9 @@ def choose_on_rows(
     untried = frozenset(candidates) - frozenset(possible)
     notes = {name: "needs all rows in memory" if name in untried else "" for name in candidates}
     begin = perf_counter()
-    fits = [partial(_fit_fold, model, folds, fold) for model in possible.values() for fold in range(folds.n_folds)] + [
-        _count
-    ]
-    *found, n_rows = pass_together(source, fits)
+    training = [TrainingRows(source, folds, fold) for fold in range(folds.n_folds)]
+    fits = [rows.passes(passes_of(model, rows)) for model in possible.values() for rows in training]
+    *found, n_rows = run(together([*fits, _count()]), source)
     if isinstance(n_rows, Exception):
         raise n_rows
     models: dict[str, list[Any]] = {}
@@ -207,12 +209,8 @@ def _averages(models: Mapping[str, list[Any]], weights: Mapping[str, float], pro
     ]
 
 
-def _fit_fold(model: Any, folds: RowFolds, fold: int, source: RowSource) -> Any:
-    return fit_on_rows(model, TrainingRows(source, folds, fold))
-
-
-def _count(source: RowSource) -> Sums:
-    return source.reduce(_n_rows)
+def _count() -> Passes[Sums]:
+    return (yield Pass(_n_rows))
 
 
 def _n_rows(rows: Rows) -> Sums:

@@ -16,6 +16,7 @@ from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.moments import Moments
 from decidewise.models.linear.wide import WideMoments
 from decidewise.models.wise_regressor import WiseRegressor
+from decidewise.rows.passes import Passes
 
 
 def ridge_paths(candidates: Mapping[str, Any]) -> list[list[str]]:
@@ -81,12 +82,13 @@ class _LogLinearPath(GeneralizedLinear):
 
     def _iterate(
         self, blocks: Blocks | SummedBlocks, moments: Moments | WideMoments, deviance: Deviance, n_dimensions: int
-    ) -> Self:
-        self.fits_ = [copy(super()._iterate(blocks, moments, deviance, n_dimensions))]
+    ) -> Passes[Self]:
+        self.fits_ = [copy((yield from super()._iterate(blocks, moments, deviance, n_dimensions)))]
         for ridge in self.more_ridges:
             following = copy(self.fits_[-1])
             following.alpha, following.warm_start = ridge, True
-            self.fits_.append(super(_LogLinearPath, following)._iterate(blocks, moments, deviance, n_dimensions))
+            passes = super(_LogLinearPath, following)._iterate(blocks, moments, deviance, n_dimensions)
+            self.fits_.append((yield from passes))
         return self
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from decidewise.rows.passes import Pass, Passes, changed
 from decidewise.rows.source import Rows, RowSource
 from decidewise.rows.tree import Combine, Sums, add
 
@@ -67,6 +68,10 @@ class TrainingRows(RowSource):
     def reduce(self, function: Callable[[Rows], Sums], combine: Combine = add) -> Sums:
         """Return the results of `function` on all blocks, combined in a fixed tree."""
         return self.source.reduce(WithoutFold(function, self.folds, self.fold), combine)
+
+    def passes(self, fit: Passes[Any]) -> Passes[Any]:
+        """Return a fit on these rows as passes over all rows of the source."""
+        return changed(fit, lambda wanted: Pass(WithoutFold(wanted.add, self.folds, self.fold), wanted.merge))
 
 
 def take_rows(rows: Rows, place: Any) -> Rows:

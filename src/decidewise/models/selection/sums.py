@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.learners.averaged import AveragedRegressor
 from decidewise.models.learners.given_forecast import GivenForecast
 from decidewise.models.wise_regressor import WiseRegressor
+from decidewise.rows.passes import Pass, Passes, run, together
 from decidewise.rows.source import Rows, RowSource
-from decidewise.rows.together import pass_together
 from decidewise.rows.tree import Sums
 
 
@@ -41,26 +40,32 @@ def _is_mean(model: Any) -> bool:
 
 def fit_on_rows(model: Any, source: RowSource) -> Any:
     """Return a copy of a model, fitted on the rows of a source; the members of an average are fitted together."""
+    fitted = run(passes_of(model, source), source)
+    source.close()
+    return fitted
+
+
+def passes_of(model: Any, source: RowSource) -> Passes[Any]:
+    """Return the same as passes over the rows of a source, which is asked for its first rows and columns alone."""
     fitted = clone(model)
     first = source.first()
     if isinstance(fitted, AveragedRegressor):
         with all_or_nothing(fitted):
             fitted.n_outputs_ = first.costs.shape[1]  # type: ignore[union-attr]
-            found = pass_together(source, [partial(fit_on_rows, member) for _, member in fitted.estimators])
+            found = yield from together([passes_of(member, source) for _, member in fitted.estimators])
             for member in found:
                 if isinstance(member, Exception):
                     raise member
             fitted.estimators_ = found
-        source.close()
         return fitted
     if isinstance(fitted, GivenForecast):
         return fitted.fit(first.X, first.costs)
     if _is_mean(fitted):
-        weight, total = source.reduce(_weighted_sum)
+        weight, total = yield Pass(_weighted_sum)
         if weight <= 0:
             raise ValueError("all rows have weight zero, so they have no mean.")
         return fitted.fit(first.X[:1], (total / weight)[None])
-    return fitted.fit_rows(source)
+    return (yield from fitted.passes(source))
 
 
 def _weighted_sum(rows: Rows) -> Sums:
