@@ -41,9 +41,8 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command; one of decidewise-bench that is not installed is an error that says so."""
         if args and args[0] in BENCH and self.get_command(ctx, args[0]) is None:
-            fail(
-                f"`decidewise {args[0]}` is part of decidewise-bench: `pip install ./bench` in a checkout of decidewise."
-            )
+            where = "`pip install ./bench` in a checkout of decidewise"
+            fail(f"`decidewise {args[0]}` is part of decidewise-bench: {where}.")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:

@@ -31,11 +31,8 @@ from decidewise.models.selection.weights import (
     weighted_products,
 )
 from decidewise.problems.base import Problem
-<<<<<<< HEAD
 from decidewise.problems.views import in_unit
-=======
 from decidewise.rows.passes import Pass, Passes, run, together
->>>>>>> rows
 from decidewise.rows.source import Rows, RowSource
 from decidewise.rows.tree import Sums, add
 from decidewise.runtime.interrupts import attempt, reason_of
