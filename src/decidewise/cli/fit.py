@@ -17,7 +17,7 @@ from decidewise.errors import InputError
 
 @opt.on_a_table
 def fit(
-    table: opt.Table,
+    table: opt.SharedOptions,
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write, by convention *.dw.")],
     model: Annotated[
         str | None,

@@ -81,7 +81,7 @@ Debug = Annotated[bool, typer.Option("--debug", callback=_debug, help="Show the 
 
 
 @dataclass(frozen=True)
-class Table:
+class SharedOptions:
     """The options of a command that reads a table with a problem: `compare`, `diagnose` and `fit`.
 
     Each field is an option, with its type, its help and its default; `on_a_table` gives them to a command.
@@ -186,16 +186,18 @@ _ROLES = (
 
 
 def on_a_table(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command, `command(table, ...)`, the options of `Table` beside its own."""
+    """Give a command, `command(table, ...)`, the options of `SharedOptions` beside its own."""
     own = dict(list(signature(command).parameters.items())[1:])
-    hints = get_type_hints(Table, include_extras=True) | get_type_hints(command, include_extras=True)
-    shared = {field.name: Parameter.empty if field.default is MISSING else field.default for field in fields(Table)}
+    hints = get_type_hints(SharedOptions, include_extras=True) | get_type_hints(command, include_extras=True)
+    shared = {
+        field.name: Parameter.empty if field.default is MISSING else field.default for field in fields(SharedOptions)
+    }
     defaults = {name: shared[name] for name in ("data", "problem")}  # in the help, before the options of the command
     defaults |= {name: parameter.default for name, parameter in own.items()} | shared
 
     @wraps(command)
     def run(**given: Any) -> None:
-        command(Table(**{name: given.pop(name) for name in shared}), **given)
+        command(SharedOptions(**{name: given.pop(name) for name in shared}), **given)
 
     run.__annotations__ = {name: hints[name] for name in defaults}
     run.__signature__ = Signature(  # type: ignore[attr-defined]  # what Typer reads
@@ -207,7 +209,7 @@ def on_a_table(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def options_of(table: Table) -> tuple[TableOptions, ProblemFile]:
+def options_of(table: SharedOptions) -> tuple[TableOptions, ProblemFile]:
     """Read the problem file; return what the columns of the table are, and the problem."""
     from decidewise.problems import ProblemFile  # noqa: PLC0415
     from decidewise.tables.options import TableOptions  # noqa: PLC0415
@@ -223,7 +225,7 @@ def options_of(table: Table) -> tuple[TableOptions, ProblemFile]:
     return TableOptions.of(file.table, **roles), file
 
 
-def read(table: Table, sample: int | None) -> tuple[TableSamples, TableOptions, bool]:
+def read(table: SharedOptions, sample: int | None) -> tuple[TableSamples, TableOptions, bool]:
     """Read the problem and the table, or a random part of it if `sample` says so or if it does not fit into memory.
 
     The last entry is whether the table would not fit, so that a model would be fitted block by block.

@@ -38,7 +38,7 @@ def init(
 
 @opt.on_a_table
 def compare(
-    table: opt.Table,
+    table: opt.SharedOptions,
     out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path("compare.html"),
     test: Annotated[
         float,
@@ -97,7 +97,7 @@ def compare(
 
 @opt.on_a_table
 def diagnose(
-    table: opt.Table,
+    table: opt.SharedOptions,
     sample: opt.Sample = None,
 ) -> None:
     """Find out whether a decision-focused model would pay: what it saves, what is noise, and what to do.
