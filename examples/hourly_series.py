@@ -27,12 +27,12 @@ from rich.table import Table
 
 from decidewise import WiseRegressorCV, normalized_regret
 from decidewise.data import Dataset
-from decidewise.errors import TrainingWarning
+from decidewise.kit.errors import TrainingWarning
+from decidewise.kit.progress import tracked
 from decidewise.models import AveragedRegressor
 from decidewise.models.selection.weights import average_weights
 from decidewise.problems import Knapsack, Storage, TopK
-from decidewise.problems.base import Problem
-from decidewise.progress import tracked
+from decidewise.problems.contract import Problem
 from decidewise_bench.real import methods
 from decidewise_bench.real.files import MissingDataError, find_file
 from decidewise_bench.real.scheduling import Instance, Job, schedule

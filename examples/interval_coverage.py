@@ -24,10 +24,10 @@ from scipy.signal import lfilter
 from scipy.special import ndtr
 
 from decidewise import GeneralizedLinear, WiseRegressor
-from decidewise.checks import FloatArray
 from decidewise.data import make_shortest_path
 from decidewise.evaluate import Hindsight, compare_regrets
 from decidewise.evaluate.intervals import Blocks
+from decidewise.kit.checks import FloatArray
 from decidewise.problems import Ball
 
 LEVEL, N_RESAMPLES = 0.95, 500

@@ -12,8 +12,8 @@ from rich.table import Table
 
 from decidewise import GeneralizedLinear, WiseRegressor, normalized_regret
 from decidewise.data import Dataset, make_shortest_path
+from decidewise.kit.scaling import norms
 from decidewise.problems import KnownCosts, ShortestPath
-from decidewise.scaling import norms
 
 DEGREES = (1, 4, 8)
 COLUMNS = ("least squares", "WISE plus tolls", "weight ‖u + b‖", "lifted", "lifted, iterated", "true mean")

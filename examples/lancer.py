@@ -12,7 +12,7 @@ from typing import Any
 
 from decidewise import DecisionRegressor, normalized_regret
 from decidewise.data import Dataset, make_shortest_path
-from decidewise.errors import TrainingWarning
+from decidewise.kit.errors import TrainingWarning
 from decidewise.losses import Lancer
 from decidewise.models import GeneralizedLinear
 

@@ -24,8 +24,8 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
-from decidewise.checks import FloatArray
 from decidewise.evaluate import decision_regret
+from decidewise.kit.checks import FloatArray
 from decidewise.models import WiseRegressor
 from decidewise.problems import Ball, Problem, TopK
 

@@ -1,4 +1,4 @@
-"""Simulate the tree of sums of `decidewise.distributed` over up to 1,000 workers: its depth, bytes and seconds.
+"""Simulate the tree of sums of `decidewise.operate.distributed` over up to 1,000 workers: its depth, bytes and seconds.
 
 Run: `python examples/reduction.py`. The sums of one partition and the time to combine two of them are measured here.
 The network (one link per worker), the time that a scheduler takes per task and the speed of a worker are assumptions,
@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from decidewise import WiseRegressor
-from decidewise.distributed import FAN_IN
+from decidewise.operate.distributed import FAN_IN
 from decidewise.rows import ArrayRows
 from decidewise.rows.tree import add, combine_all
 

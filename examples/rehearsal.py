@@ -24,10 +24,10 @@ from rich.table import Table
 
 from decidewise import WiseRegressorCV, normalized_regret
 from decidewise.data import Dataset
-from decidewise.errors import TrainingWarning
+from decidewise.kit.errors import TrainingWarning
+from decidewise.kit.importable import resolve
+from decidewise.kit.progress import tracked
 from decidewise.models import AveragedRegressor
-from decidewise.progress import tracked
-from decidewise.runtime.importable import resolve
 from decidewise_bench.experiments import Method, PlannedProblem, read_plan
 from decidewise_bench.real import PLANS
 from decidewise_bench.real.available import with_data

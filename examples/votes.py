@@ -27,11 +27,11 @@ from sklearn.base import clone
 
 from decidewise import DecisionRegressor, WiseRegressorCV, normalized_regret
 from decidewise.data import Dataset, make_knapsack, make_shortest_path, make_storage
+from decidewise.kit.progress import tracked
+from decidewise.kit.scaling import unit_rows
 from decidewise.models import AveragedRegressor, TimeFolds, default_candidates
 from decidewise.models.selection.weights import constant_share
 from decidewise.problems import Knapsack, Problem, Storage, TopK
-from decidewise.progress import tracked
-from decidewise.scaling import unit_rows
 
 FIRST_SEED, N_TRAIN, N_TEST = 9_400, 300, 600
 CORRECTED = "least squares + trees"

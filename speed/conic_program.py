@@ -16,10 +16,10 @@ import cvxpy
 import numpy as np
 
 from bench import Bench, Measured, parser
+from decidewise.kit.scaling import unit_rows
 from decidewise.models.linear.blocks import one_library_thread
-from decidewise.polyhedra.conic import _ATTEMPTS, _Clarabel
 from decidewise.problems import ParallelProblem, from_cvxpy
-from decidewise.scaling import unit_rows
+from decidewise.solvers.conic import _ATTEMPTS, _Clarabel
 
 TURNS, ROWS, THEIR_ROWS = 8, 50, 10
 

@@ -19,7 +19,7 @@ from bench import Bench, Measured, parser
 STARTS, COMPILATIONS = 5, 2
 HELP = """\
 from typer.testing import CliRunner
-from decidewise.cli import app
+from decidewise.app.cli import app
 assert CliRunner().invoke(app, ["--help"]).exit_code == 0"""
 FIRST = """\
 from decidewise import WiseRegressor
@@ -60,7 +60,7 @@ class Clock(event.Listener):
 
 clock = Clock()
 event.register("numba:compile", clock)
-from decidewise.warmup import warm_up
+from decidewise.app.warmup import warm_up
 warm_up()
 print(json.dumps(clock.seconds))
 """

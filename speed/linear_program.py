@@ -21,8 +21,8 @@ from scipy.sparse import csr_array, random_array
 
 from bench import Bench, Measured, parser
 from decidewise import DecisionRegressor
-from decidewise.polyhedra.program import Highs
 from decidewise.problems import LinearProgram, ParallelProblem, Problem, from_cvxpy
+from decidewise.solvers.program import Highs
 
 HOURS = 24
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from bench import Bench, Measured, parser
 from decidewise.data import make_shortest_path
+from decidewise.kit.library_threads import one_library_thread
 from decidewise.losses import as_loss, registry, row_dot
 from decidewise.problems import Ball, CountedProblem, TopK
-from decidewise.runtime.library_threads import one_library_thread
 
 N = 2_000
 LEAST_ROUNDS, MOST_ROUNDS, SECONDS = 3, 40, 1.0

@@ -49,7 +49,7 @@ def test_the_first_estimator_loads_no_solver_no_loss_and_no_figure():
 
 def test_solvers_are_loaded_where_they_solve_and_extras_never():
     loaded = loaded_by(
-        "import decidewise.cli, decidewise.demo, decidewise.diagnose, decidewise.losses\n"
+        "import decidewise.app.cli, decidewise.app.demo, decidewise.operate.diagnose, decidewise.losses\n"
         "from decidewise.problems import *"
     )
     assert "decidewise.problems.portfolio.cone" in loaded
@@ -115,18 +115,18 @@ def test_an_unknown_name_is_an_attribute_error():
     "code",
     [
         "from decidewise import decide",
-        "import decidewise.decide; decide = decidewise.decide",
-        "from decidewise.decide import decide; import decidewise; assert decide is decidewise.decide",
+        "import decidewise.operate.decide; decide = decidewise.operate.decide",
+        "from decidewise.operate.decide import decide; import decidewise; assert decide is decidewise.operate.decide",
     ],
 )
 def test_a_function_wins_over_the_module_of_its_name(code):
-    assert run(f"{code}; print(decide.__module__, decide.__qualname__)") == "decidewise.decide decide\n"
+    assert run(f"{code}; print(decide.__module__, decide.__qualname__)") == "decidewise.operate.decide decide\n"
 
 
 def test_what_else_a_module_of_that_name_holds_can_be_imported_and_pickled():
-    from decidewise.diagnose import Diagnosis, diagnose  # noqa: PLC0415
+    from decidewise.operate.diagnose import Diagnosis, diagnose  # noqa: PLC0415
 
-    assert decidewise.diagnose is diagnose
+    assert decidewise.operate.diagnose is diagnose
     assert pickle.loads(pickle.dumps((diagnose, Diagnosis))) == (diagnose, Diagnosis)  # noqa: S301
 
 

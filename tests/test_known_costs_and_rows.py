@@ -380,7 +380,7 @@ def test_built_in_regions_by_row_in_evaluation_choice_and_decisions(build):
     refused(decide, choice, train.problem, test.X, sentence="differs by row and has 40 rows, and there are 20 rows")
 
 
-@pytest.mark.filterwarnings("ignore::decidewise.errors.TrainingWarning")  # so few rows may not improve on the start
+@pytest.mark.filterwarnings("ignore::decidewise.kit.errors.TrainingWarning")  # so few rows may not improve on the start
 @pytest.mark.parametrize("loss", ["spo+", "pfy", "dbb"])
 def test_built_in_regions_by_row_in_training(build, loss):
     X, costs, capacities = data_for(40, 5)

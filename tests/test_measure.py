@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from decidewise.kit.scaling import norms
 from decidewise.measure import project, resample, reweight, transform
-from decidewise.scaling import norms
 
 # Extreme sizes have a test of their own: here NumPy's norm, the reference, must be exact.
 numbers = st.just(0.0) | st.floats(1e-100, 1e3) | st.floats(-1e3, -1e-100)

@@ -11,7 +11,7 @@ from textwrap import dedent
 import pytest
 from typer.testing import CliRunner
 
-from decidewise.cli import app
+from decidewise.app.cli import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]

@@ -4,7 +4,7 @@ from typing import Any
 
 import matplotlib as mpl
 
-from decidewise.runtime.compilation import watch
+from decidewise.kit.compilation import watch
 
 #: On white and on the dark page, its contrast is at least 4 to 1.
 GREY = "#767c85"

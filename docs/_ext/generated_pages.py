@@ -26,7 +26,7 @@ PACKAGES = {
     "decidewise.data": "Generators, and tables read into arrays with names.",
     "decidewise.evaluate": "Regrets, their differences and intervals.",
     "decidewise.measure": "The change of measure itself.",
-    "decidewise.distributed": "The same fits, decisions and regrets over a Dask cluster.",
+    "decidewise.operate.distributed": "The same fits, decisions and regrets over a Dask cluster.",
     "decidewise_bench.experiments": "Plans, and the rows that they produce.",
     "decidewise.testing": "The contracts, as checks for your own problem, loss or model.",
 }
@@ -180,7 +180,7 @@ def commands_page() -> str:
     """Return the help of every command."""
     import typer  # noqa: PLC0415
 
-    from decidewise.cli import app  # noqa: PLC0415
+    from decidewise.app.cli import app  # noqa: PLC0415
 
     lines = [_titled("The command line"), "``decidewise --help`` and ``decidewise COMMAND --help`` say the same.", ""]
     for name, command in _commands(typer.main.get_command(app), "decidewise"):
@@ -198,16 +198,16 @@ def commands_page() -> str:
 
 def errors_page() -> str:
     """Return the errors and warnings of the library, with what to do."""
-    import decidewise.errors  # noqa: PLC0415
+    import decidewise.kit.errors  # noqa: PLC0415
 
     text = """
     Bad arguments are a ``ValueError`` or a ``TypeError`` whose message says what was expected, what came, and what to
     do. In a shell the message is one line on standard error and the exit code is 2; ``--debug`` shows the traceback.
-    Other outcomes have classes of their own, importable from ``decidewise.errors``:
+    Other outcomes have classes of their own, importable from ``decidewise``:
     """
     rows = []
-    for name, found in vars(decidewise.errors).items():
-        if inspect.isclass(found) and found.__module__ == "decidewise.errors" and not name.startswith("_"):
+    for name, found in vars(decidewise.kit.errors).items():
+        if inspect.isclass(found) and found.__module__ == "decidewise.kit.errors" and not name.startswith("_"):
             what, _, rest = inspect.cleandoc(found.__doc__ or "").partition("\n\n")
             rows.append((f"``{name}``", what, rest.partition("\n\n")[0]))
     table = _table(("class", "what happened", "what to do"), rows)

@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from decidewise import GeneralizedLinear, WiseRegressor
+from decidewise.app.pages.style import INK, LIGHT
 from decidewise.data import make_knapsack, make_portfolio, make_shortest_path
 from decidewise.evaluate import Hindsight
-from decidewise.pages.style import INK, LIGHT
 
 TRIALS = 20
 #: How the paper's trials are drawn; docs/experiments.md says why.

@@ -7,8 +7,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from decidewise import DecisionRegressor, GeneralizedLinear, WiseRegressor, WiseRegressorCV, normalized_regret
+from decidewise.app.pages.style import INK, LIGHT
 from decidewise.data import make_shortest_path
-from decidewise.pages.style import INK, LIGHT
 from decidewise.problems import Problem
 
 BLUE, ORANGE = LIGHT[:2]

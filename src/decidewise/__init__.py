@@ -19,7 +19,7 @@
 - The evidence, in a distribution of its own: `decidewise_bench`.
 """
 
-from decidewise.runtime.lazy import import_lazily
+from decidewise.kit.lazy import import_lazily
 
 __version__ = "0.1.0"
 

@@ -1,7 +1,6 @@
-# What the package offers; see `decidewise.runtime.lazy`.
+# What the package offers; see `decidewise.kit.lazy`.
 from decidewise import (
     data,
-    distributed,
     evaluate,
     frontends,
     losses,
@@ -10,11 +9,8 @@ from decidewise import (
     problems,
     testing,
 )
-from decidewise.choose_files import choose_files
-from decidewise.decide import decide
-from decidewise.decide_files import decide_files, evaluate_files
-from decidewise.diagnose import diagnose
-from decidewise.errors import (
+from decidewise.evaluate import compare, normalized_regret
+from decidewise.kit.errors import (
     CalibrationWarning,
     DivergenceError,
     FeasibilityWarning,
@@ -24,7 +20,6 @@ from decidewise.errors import (
     SolverError,
     TrainingWarning,
 )
-from decidewise.evaluate import compare, normalized_regret
 from decidewise.losses import Loss
 from decidewise.model_file import ModelSummary, export_onnx, load_model, read_model_summary, save_model
 from decidewise.models import (
@@ -36,6 +31,7 @@ from decidewise.models import (
     WiseRegressor,
     WiseRegressorCV,
 )
+from decidewise.operate import choose_files, decide, decide_files, diagnose, distributed, evaluate_files
 from decidewise.problems import Problem
 
 __version__: str

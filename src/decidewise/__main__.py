@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 
-from decidewise.runtime.extras import require
+from decidewise.kit.extras import require
 
 
 def main() -> None:
@@ -15,7 +15,7 @@ def main() -> None:
         sys.stderr.write(f"Error: {missing}\n")
         sys.exit(2)
     try:
-        from decidewise.cli import app  # noqa: PLC0415
+        from decidewise.app.cli import app  # noqa: PLC0415
 
         app(prog_name="decidewise")
     except KeyboardInterrupt:  # while modules are imported; later ones are handled where commands run

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import _safe_indexing
 
-from decidewise.checks import (
+from decidewise.kit.checks import (
     FloatArray,
     as_array,
     as_integer,
@@ -34,7 +34,7 @@ from decidewise.checks import (
     as_sample_weight,
     check_same_rows,
 )
-from decidewise.scaling import norms, unit_rows
+from decidewise.kit.scaling import norms, unit_rows
 
 __all__ = ["polar", "project", "resample", "reweight", "transform"]
 

@@ -4,7 +4,7 @@ import pytest
 from decidewise import DecisionRegressor
 from decidewise.losses import Egl, Lodl
 from decidewise.losses.egl import half_trained
-from decidewise.losses.small_network import SmallNetwork
+from decidewise.losses.parts.small_network import SmallNetwork
 from decidewise.problems import CountedProblem, TopK
 
 

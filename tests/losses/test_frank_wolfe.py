@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_matrix, eye, vstack
 
-from decidewise.errors import SolverError
-from decidewise.losses.frank_wolfe import project_on_hull
+from decidewise.kit.errors import SolverError
+from decidewise.losses.parts.frank_wolfe import project_on_hull
 from decidewise.problems import Assignment, Ball, CountedProblem, Ellipsoid, Knapsack, ShortestPath, TopK
 
 STRICT = {"max_iter": 1000, "tol": 1e-12}

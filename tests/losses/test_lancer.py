@@ -4,7 +4,7 @@ import pytest
 from decidewise import DecisionRegressor, normalized_regret
 from decidewise.data import make_shortest_path
 from decidewise.losses import Lancer
-from decidewise.losses.small_network import SmallNetwork
+from decidewise.losses.parts.small_network import SmallNetwork
 from decidewise.problems import CountedProblem, TopK
 
 PROBLEM = TopK(4, 1, sense="min")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from decidewise.losses import Nce
-from decidewise.losses.pool import Pool
+from decidewise.losses.parts.pool import Pool
 from decidewise.problems import Ball, ShortestPath, TopK
 
 

@@ -6,8 +6,8 @@ from decidewise import DecisionRegressor, normalized_regret
 from decidewise.data import make_shortest_path
 from decidewise.losses import ProjectNet, Qptl
 from decidewise.losses.project_net import _Dykstra
-from decidewise.polyhedra.split_region import SplitRegion
 from decidewise.problems import Knapsack, LinearProgram, ShortestPath, TopK
+from decidewise.solvers.split_region import SplitRegion
 
 PROBLEMS = [
     ShortestPath(3, 3),

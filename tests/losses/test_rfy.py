@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from decidewise.errors import SolverError
+from decidewise.kit.errors import SolverError
 from decidewise.losses import Rfy
 from decidewise.problems import Assignment, Ball, Knapsack, ShortestPath, TopK
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from decidewise.losses import SpoPlus, SpoRelax
-from decidewise.polyhedra.highs import relaxed_vertices
 from decidewise.problems import Assignment, Knapsack, LinearProgram, ShortestPath, TopK, TravellingSalesman
+from decidewise.solvers.highs import relaxed_vertices
 
 WEIGHTS = np.random.default_rng(0).integers(1, 9, size=(2, 8)).astype(float)
 

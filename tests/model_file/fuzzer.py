@@ -28,11 +28,11 @@ from decidewise import (
     read_model_summary,
     save_model,
 )
+from decidewise.app.tables.features import TableFeatures
+from decidewise.app.tables.table_model import TableModel
 from decidewise.model_file.container import _START, SIGNATURE
 from decidewise.models import AveragedRegressor, ClippedWise, CorrectedRegressor, GivenForecast, default_candidates
 from decidewise.problems import TopK
-from decidewise.tables.features import TableFeatures
-from decidewise.tables.table_model import TableModel
 
 SECONDS, MEGABYTES = 5, 200
 FORBIDDEN = ("exec", "compile", "subprocess", "os.", "socket", "shutil", "ctypes.dlopen", "import", "pickle", "marshal")

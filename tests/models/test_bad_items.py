@@ -6,9 +6,9 @@ import pytest
 
 from decidewise import DecisionRegressor, GeneralizedLinear, WiseRegressor, WiseRegressorCV, diagnose
 from decidewise.data import read_table
+from decidewise.kit.scaling import unit_rows
 from decidewise.models import TimeFolds, default_candidates
 from decidewise.problems import KnownCosts, TopK
-from decidewise.scaling import unit_rows
 
 RNG = np.random.default_rng(0)
 PROBLEM = TopK(4, 1)

@@ -32,7 +32,7 @@ def table():
     ],
     ids=lambda model: type(model).__name__,
 )
-@pytest.mark.filterwarnings("ignore::decidewise.errors.TrainingWarning")
+@pytest.mark.filterwarnings("ignore::decidewise.kit.errors.TrainingWarning")
 def test_models_keep_the_names_of_costs_and_refuse_swapped_columns(table, model, frame):
     X, costs = table
     model.fit(X, frame(costs))

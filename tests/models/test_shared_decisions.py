@@ -31,7 +31,7 @@ def data():
     return Dataset(X, costs, TopK(D, 2, sense="max"))
 
 
-@pytest.mark.filterwarnings("ignore::decidewise.errors.TrainingWarning")  # a start that is optimal cannot improve
+@pytest.mark.filterwarnings("ignore::decidewise.kit.errors.TrainingWarning")  # a start that is optimal cannot improve
 @pytest.mark.parametrize("name", sorted(set(registry) - {"implicit", "compact"}))  # which refuse paths
 def test_every_loss_trains_a_shared_model(name):
     problem = ShortestPath(2, 3)

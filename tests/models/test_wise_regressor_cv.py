@@ -15,9 +15,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from decidewise import GeneralizedLinear, OptimalityWarning, WiseRegressor, WiseRegressorCV
 from decidewise.data import make_knapsack, make_shortest_path
 from decidewise.evaluate import decision_regret, normalized_regret
+from decidewise.kit.scaling import unit_rows
 from decidewise.models import TimeFolds, default_candidates
 from decidewise.problems import Ball, CountedProblem, ShortestPath, TopK
-from decidewise.scaling import unit_rows
 
 FEW = {"mean": DummyRegressor(), "least squares": LinearRegression(), "wise": WiseRegressor()}
 

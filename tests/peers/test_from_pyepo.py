@@ -3,7 +3,7 @@ import pickle
 import numpy as np
 import pytest
 
-from decidewise.errors import SolverError
+from decidewise.kit.errors import SolverError
 from decidewise.losses import SpoPlus
 from decidewise.problems import Knapsack, ShortestPath, from_pyepo
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from decidewise.losses import Implicit, Qptl
-from decidewise.polyhedra import conic
 from decidewise.problems import (
     Ball,
     ConicProgram,
@@ -16,6 +15,7 @@ from decidewise.problems import (
     Semidefinite,
     TopK,
 )
+from decidewise.solvers import conic
 
 torch = pytest.importorskip("torch")
 N = 6

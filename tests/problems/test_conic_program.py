@@ -11,8 +11,8 @@ from scipy.sparse import csc_array
 from sklearn.base import clone
 
 from decidewise import DecisionRegressor, SolverError
-from decidewise.errors import TimeLimitReached
-from decidewise.polyhedra.conic import ConicRegion
+from decidewise.kit.batches import time_limit
+from decidewise.kit.errors import TimeLimitReached
 from decidewise.problems import (
     Ball,
     ConicProgram,
@@ -25,7 +25,7 @@ from decidewise.problems import (
     SecondOrder,
     Semidefinite,
 )
-from decidewise.runtime.batches import time_limit
+from decidewise.solvers.conic import ConicRegion
 from decidewise.testing import check_problem
 from decidewise.testing.requirements import pickled
 

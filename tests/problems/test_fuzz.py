@@ -10,7 +10,7 @@ import os
 import numpy as np
 import pytest
 
-from decidewise.errors import SolverError
+from decidewise.kit.errors import SolverError
 from decidewise.problems import (
     Assignment,
     Inventory,

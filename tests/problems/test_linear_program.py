@@ -10,9 +10,9 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from decidewise import DecisionRegressor, FeasibilityWarning, SolverError
-from decidewise.polyhedra import highs, vertices
-from decidewise.polyhedra.vertex_walks import VertexWalks
 from decidewise.problems import LinearProgram, ParallelProblem
+from decidewise.solvers import highs, vertices
+from decidewise.solvers.vertex_walks import VertexWalks
 from decidewise.testing import check_problem
 from decidewise.testing.requirements import pickled
 

@@ -11,10 +11,10 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import pdist
 
 from decidewise.data import make_travelling_salesman
-from decidewise.errors import SolverError
-from decidewise.polyhedra import Polyhedron
+from decidewise.kit.errors import SolverError
 from decidewise.problems import CountedProblem, TravellingSalesman
 from decidewise.problems.travelling_salesman import problem as travelling_salesman
+from decidewise.solvers import Polyhedron
 
 
 def as_decision(nodes):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from decidewise.data import read_table
-from decidewise.errors import InputError
+from decidewise.kit.errors import InputError
 from decidewise.problems import TopK
 from decidewise.rows import text as files
 from decidewise.rows.file_blocks import FileBlocks, read_files

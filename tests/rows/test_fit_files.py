@@ -15,10 +15,10 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from decidewise import GeneralizedLinear, WiseRegressor
+from decidewise.kit import files as whole_files
 from decidewise.rows import ArrayRows, FileRows
 from decidewise.rows.checkpoint import Checkpoint
 from decidewise.rows.table_file import TableFile
-from decidewise.runtime import files as whole_files
 
 COLUMNS = {"features": "x_*", "costs": "c_*", "block_rows": 600}
 MODELS = [

@@ -9,8 +9,8 @@ from pyarrow import csv, feather, parquet
 from typer.testing import CliRunner
 
 from decidewise import WiseRegressor, decide_files, evaluate_files, load_model
-from decidewise.cli import app
-from decidewise.errors import InputError
+from decidewise.app.cli import app
+from decidewise.kit.errors import InputError
 from decidewise.problems import TopK
 from decidewise.rows.file_blocks import FileBlocks, read_files
 from decidewise.rows.find import KINDS, find_files

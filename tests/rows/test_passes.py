@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from decidewise import GeneralizedLinear, WiseRegressor
-from decidewise.errors import InputError
+from decidewise.kit.errors import InputError
 from decidewise.rows import ArrayRows
 from decidewise.rows.passes import Pass, changed, in_memory, run, together
 

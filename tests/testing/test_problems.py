@@ -7,8 +7,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from decidewise import SolverError
-from decidewise.polyhedra import Polyhedron
 from decidewise.problems import CachedProblem, CountedProblem, Knapsack, ParallelProblem, Problem, TopK
+from decidewise.solvers import Polyhedron
 from decidewise.testing import check_problem
 
 SIMPLEX = Polyhedron(

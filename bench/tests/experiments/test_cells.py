@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from decidewise.data import make_shortest_path
-from decidewise.errors import InputError
 from decidewise.evaluate import normalized_regret
+from decidewise.kit.errors import InputError
+from decidewise.kit.interrupts import interruptible
 from decidewise.losses import NOT_OFFERED
 from decidewise.models import DecisionRegressor, GeneralizedLinear
-from decidewise.runtime.interrupts import interruptible
 from decidewise_bench.experiments import Method
 from decidewise_bench.experiments.cells import compute
 

@@ -11,7 +11,7 @@ import pytest
 from distributed import Client
 from typer.testing import CliRunner
 
-from decidewise.cli import app
+from decidewise.app.cli import app
 from decidewise_bench.experiments import OtherCodeError, run
 from decidewise_bench.experiments.cluster import workers_of
 

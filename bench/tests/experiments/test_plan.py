@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from decidewise.errors import InputError
+from decidewise.kit.errors import InputError
 from decidewise.losses import registry
 from decidewise_bench.experiments import cells_of_all, code_version, read_plan, run
 

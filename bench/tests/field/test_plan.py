@@ -7,11 +7,11 @@ import pytest
 from typer.testing import CliRunner
 
 from decidewise import DecisionRegressor
-from decidewise.cli import app
+from decidewise.app.cli import app
 from decidewise.data import make_shortest_path
+from decidewise.kit.importable import resolve
 from decidewise.losses import Pg, Sfge, registry
 from decidewise.problems import CountedProblem
-from decidewise.runtime.importable import resolve
 from decidewise_bench.experiments import Store, cells_of_all, read_plan
 from decidewise_bench.field import PLANS, TITLES
 from decidewise_bench.field.methods import linear

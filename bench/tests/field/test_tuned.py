@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from decidewise.data import make_shortest_path
-from decidewise.errors import DivergenceError
+from decidewise.kit.errors import DivergenceError
+from decidewise.kit.importable import resolve
+from decidewise.kit.interrupts import reason_of
 from decidewise.losses import Lodl
 from decidewise.models import DecisionRegressor
 from decidewise.problems import Portfolio, TopK
-from decidewise.runtime.importable import resolve
-from decidewise.runtime.interrupts import reason_of
 from decidewise_bench.experiments import NotForProblemError, read_plan
 from decidewise_bench.field import PLANS
 from decidewise_bench.field.methods import gamma, linear

@@ -1,6 +1,6 @@
 import pytest
 
-from decidewise.errors import InputError
+from decidewise.kit.errors import InputError
 from decidewise_bench.experiments import read_plan
 from decidewise_bench.real import PLANS
 from decidewise_bench.real.available import with_data

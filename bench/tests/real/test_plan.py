@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from decidewise.cli import app
+from decidewise.app.cli import app
 from decidewise.data import Dataset
+from decidewise.kit.importable import resolve
 from decidewise.problems import TopK
-from decidewise.runtime.importable import resolve
 from decidewise_bench.experiments import read_plan
 from decidewise_bench.real import METHODS, PLANS, TITLES, methods
 

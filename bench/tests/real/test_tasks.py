@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from decidewise.errors import InputError
+from decidewise.kit.errors import InputError
 from decidewise.problems import Knapsack, LinearProgram, Portfolio, Storage, TopK
 from decidewise_bench.real import demand, energy_knapsack, irish_prices, stocks, storage
 from decidewise_bench.real.methods import GIVEN, YESTERDAY

@@ -1,7 +1,7 @@
 import pyarrow as pa
 import pytest
 
-from decidewise.pages.chart import FLOOR, PUBLISHED
+from decidewise.app.pages.chart import FLOOR, PUBLISHED
 from decidewise_bench.report.chart_builders import (
     charts_of,
     excess_over_floor,

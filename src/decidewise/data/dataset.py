@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from decidewise.checks import FloatArray, as_integer, check_items, check_same_rows
-from decidewise.problems.base import Problem, as_problem, check_rows
+from decidewise.kit.checks import FloatArray, as_integer, check_items, check_same_rows
+from decidewise.problems.contract import Problem, as_problem, check_rows
 
 
 @dataclass(frozen=True, eq=False)

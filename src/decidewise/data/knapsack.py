@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_integer, as_number
 from decidewise.data.dataset import Dataset
 from decidewise.data.polynomial import as_degree, as_noise, polynomial, single_precision, streams
+from decidewise.kit.checks import FloatArray, as_integer, as_number
 from decidewise.problems import Knapsack
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.checks import FloatArray, all_finite, as_integer, as_number
+from decidewise.kit.checks import FloatArray, all_finite, as_integer, as_number
 
 #: The largest degree: soon above it `3.5^degree` overflows float64. Most costs overflow at lower degrees.
 MAX_DEGREE = 500

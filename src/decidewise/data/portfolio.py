@@ -6,9 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from decidewise.checks import as_choice, as_flag, as_integer, as_number, as_positive
 from decidewise.data.dataset import Dataset
 from decidewise.data.polynomial import as_degree, single_precision, streams
+from decidewise.kit.checks import as_choice, as_flag, as_integer, as_number, as_positive
 from decidewise.problems import Portfolio
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from decidewise.checks import as_integer
 from decidewise.data.dataset import Dataset
 from decidewise.data.polynomial import as_degree, as_noise, polynomial, single_precision, streams
+from decidewise.kit.checks import as_integer
 from decidewise.problems import ShortestPath
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.checks import FloatArray, listed
 from decidewise.data.dataset import Dataset
-from decidewise.problems.base import Problem, as_problem
+from decidewise.kit.checks import FloatArray, listed
+from decidewise.problems.contract import Problem, as_problem
 from decidewise.rows.columns import item_columns, pattern_parts
 from decidewise.rows.keys import own_order
 from decidewise.rows.named_columns import NamedColumns

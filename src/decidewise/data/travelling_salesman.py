@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from decidewise.checks import as_integer
 from decidewise.data.dataset import Dataset
 from decidewise.data.polynomial import as_degree, as_noise, single_precision, streams
+from decidewise.kit.checks import as_integer
 from decidewise.problems import TravellingSalesman
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from decidewise.checks import as_integer, as_number
 from decidewise.data.dataset import Dataset
 from decidewise.data.travelling_salesman import make_travelling_salesman
+from decidewise.kit.checks import as_integer, as_number
 from decidewise.problems import VehicleRouting
 
 

@@ -6,7 +6,7 @@ from math import ceil, log10
 
 import numpy as np
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
 
 #: Blocks are this many times as long as the rule for the variance says. An interval of few blocks is widened as it
 #: should be, one of short blocks is not: by simulation, coverage gains from longer blocks.

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.checks import FloatArray
 from decidewise.evaluate.hindsight import Hindsight
 from decidewise.evaluate.intervals import Blocks, Bootstrap, Interval
-from decidewise.problems.base import Problem
-from decidewise.runtime.interrupts import attempt, reason_of
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.interrupts import attempt, reason_of
+from decidewise.problems.contract import Problem
 
 #: From fewer blocks than this, intervals may hold less often than they say: see `docs/intervals.md`.
 FEW_BLOCKS = 8

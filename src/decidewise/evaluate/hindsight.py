@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.checks import (
+from decidewise.kit.checks import (
     FloatArray,
     all_finite,
     as_flag,
@@ -17,10 +17,10 @@ from decidewise.checks import (
     check_same_rows,
     column_names,
 )
-from decidewise.problems.base import Problem, as_problem, check_rows
+from decidewise.kit.doubts import doubt
+from decidewise.kit.scaling import norms, unit_largest
+from decidewise.problems.contract import Problem, as_problem, check_rows
 from decidewise.problems.views import lift
-from decidewise.runtime.doubts import doubt
-from decidewise.scaling import norms, unit_largest
 
 #: Decisions count as tied if their predicted values differ by less than this, relative to the largest entries.
 TIE_TOLERANCE = 1e-6

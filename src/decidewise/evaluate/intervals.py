@@ -22,9 +22,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_integer, as_number, as_rng, shown
 from decidewise.evaluate.block_length import block_length
-from decidewise.progress import tracked
+from decidewise.kit.checks import FloatArray, as_integer, as_number, as_rng, shown
+from decidewise.kit.progress import tracked
 
 #: None: rows are independent. "auto" or an integer: rows are in an order; the length of the blocks that are drawn.
 Blocks = Literal["auto"] | int | None

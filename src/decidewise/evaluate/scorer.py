@@ -8,9 +8,9 @@ from typing import Any
 from sklearn import get_config
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from decidewise.checks import check_same_names, column_names
 from decidewise.evaluate.hindsight import normalized_regret
-from decidewise.problems.base import Problem, as_problem
+from decidewise.kit.checks import check_same_names, column_names
+from decidewise.problems.contract import Problem, as_problem
 
 
 @dataclass(frozen=True)

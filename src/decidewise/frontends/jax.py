@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.checks import as_array, as_integer
 from decidewise.frontends.shared import Reduction, check_batch, check_reduction, reduce
+from decidewise.kit.checks import as_array, as_integer
 from decidewise.losses import Loss, Target, as_loss
-from decidewise.problems.base import Problem
+from decidewise.problems.contract import Problem
 
 try:
     import jax

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, get_args
 
-from decidewise.checks import as_choice
+from decidewise.kit.checks import as_choice
 
 Reduction = Literal["mean", "sum", "none"]
 

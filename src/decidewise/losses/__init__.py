@@ -6,7 +6,7 @@
 from inspect import signature
 from typing import Any
 
-from decidewise.checks import nearest_names
+from decidewise.kit.checks import nearest_names
 from decidewise.losses.aimle import Aimle
 from decidewise.losses.base import Loss
 from decidewise.losses.cave import Cave, CaveHybrid, CavePlus
@@ -32,6 +32,7 @@ from decidewise.losses.nce import Nce
 from decidewise.losses.nid import Nid
 from decidewise.losses.not_offered import NOT_OFFERED
 from decidewise.losses.one_sided import OneSided
+from decidewise.losses.parts.target import SHARED, DecisionTarget, Target, row_dot, solve_labels
 from decidewise.losses.pear import Pear
 from decidewise.losses.pfy import Pfy
 from decidewise.losses.pg import Pg
@@ -45,7 +46,6 @@ from decidewise.losses.sce import Sce
 from decidewise.losses.sfge import Sfge
 from decidewise.losses.spo_plus import SpoPlus
 from decidewise.losses.spo_relax import SpoRelax
-from decidewise.losses.target import SHARED, DecisionTarget, Target, row_dot, solve_labels
 from decidewise.losses.wise import Wise, wise
 
 registry: dict[str, type[Loss]] = {

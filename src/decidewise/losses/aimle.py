@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_integer, as_positive
+from decidewise.kit.checks import FloatArray, as_integer, as_positive
 from decidewise.losses.base import Loss
 from decidewise.losses.imle import sum_of_gamma
-from decidewise.losses.target import SHARED, DecisionTarget, row_dot
+from decidewise.losses.parts.target import SHARED, DecisionTarget, row_dot
 
 #: A change of an entry of a decision by at most this is rounding of the solver.
 TOLERANCE = 1e-8

@@ -21,11 +21,12 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from array_api_compat import array_namespace
 
-from decidewise.checks import FloatArray, as_matrix, as_rng, check_range, check_same_rows
-from decidewise.losses.requirements import Requirement, check_declaration, check_requirements
-from decidewise.losses.target import TOO_LARGE, DecisionTarget, Target
-from decidewise.problems.base import Problem, as_problem, check_rows
+from decidewise.kit.checks import FloatArray, as_matrix, as_rng, check_range, check_same_rows
+from decidewise.losses.parts.requirements import Requirement, check_declaration, check_requirements
+from decidewise.losses.parts.target import TOO_LARGE, DecisionTarget, Target
+from decidewise.problems.contract import Problem, as_problem, check_rows
 from decidewise.problems.views import in_variables, lift, n_predicted, unlift
 
 
@@ -60,7 +61,7 @@ class Loss(ABC):
     solves: ClassVar[bool] = True
     #: Whether `evaluate` draws random numbers.
     random: ClassVar[bool] = False
-    #: What the loss needs, of the problem or of the fit: see `decidewise.losses.requirements`.
+    #: What the loss needs, of the problem or of the fit: see `decidewise.losses.parts.requirements`.
     requires: ClassVar[frozenset[Requirement]] = frozenset()
     #: Whether the best predictions are directions, of length at most one, rather than of the size of the costs.
     directions: ClassVar[bool] = False
@@ -204,3 +205,14 @@ class Loss(ABC):
 def _sign(problem: Problem) -> float:
     """Return the factor, 1 or -1, that turns costs of the problem into costs to be minimised."""
     return -1.0 if problem.sense == "max" else 1.0
+
+
+def namespace_of(prediction: Any, costs: Any) -> Any:
+    """Return the array functions of the library, NumPy, torch or jax, that both arrays belong to."""
+    try:
+        return array_namespace(prediction, costs)
+    except TypeError as reason:
+        raise TypeError(
+            "prediction and costs must be arrays of the same library, NumPy, torch or jax; got "
+            f"{type(prediction).__name__} and {type(costs).__name__}."
+        ) from reason

@@ -19,12 +19,12 @@ from typing import Literal
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_choice, as_integer, as_number
+from decidewise.kit.checks import FloatArray, as_choice, as_integer, as_number
+from decidewise.kit.scaling import unit_rows
 from decidewise.losses.base import Loss
-from decidewise.losses.target import SHARED, DecisionTarget, row_dot, solve_labels
-from decidewise.polyhedra.cones import IntArray, NormalCones
-from decidewise.problems.base import Problem
-from decidewise.scaling import unit_rows
+from decidewise.losses.parts.target import SHARED, DecisionTarget, row_dot, solve_labels
+from decidewise.problems.contract import Problem
+from decidewise.solvers.cones import IntArray, NormalCones
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_number
+from decidewise.kit.checks import FloatArray, as_number
 from decidewise.losses.cave import ConeLoss, ConeTarget
-from decidewise.losses.target import row_dot
+from decidewise.losses.parts.target import row_dot
 
 
 @dataclass(frozen=True)

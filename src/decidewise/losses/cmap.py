@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decidewise.checks import FloatArray
-from decidewise.losses.pool import PoolLoss, PoolTarget
-from decidewise.losses.target import row_dot
+from decidewise.kit.checks import FloatArray
+from decidewise.losses.parts.pool import PoolLoss, PoolTarget
+from decidewise.losses.parts.target import row_dot
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,14 @@ from scipy.sparse import csr_array, vstack
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 
-from decidewise.checks import FloatArray, as_integer
-from decidewise.errors import SolverError
-from decidewise.losses.smoothed import Smoothed
-from decidewise.losses.target import SHARED, DecisionTarget, IndexArray, Target, row_dot, solve_labels
-from decidewise.polyhedra import Polyhedron
-from decidewise.polyhedra.highs import Solver
-from decidewise.polyhedra.program import Program
-from decidewise.problems.base import Problem
+from decidewise.kit.checks import FloatArray, as_integer
+from decidewise.kit.errors import SolverError
+from decidewise.losses.parts.smoothed import Smoothed
+from decidewise.losses.parts.target import SHARED, DecisionTarget, IndexArray, Target, row_dot, solve_labels
+from decidewise.problems.contract import Problem
+from decidewise.solvers import Polyhedron
+from decidewise.solvers.highs import Solver
+from decidewise.solvers.program import Program
 
 # Fewer columns leave too little to choose.
 _LEAST = 3

@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.checks import FloatArray
-from decidewise.losses.base import Loss
-from decidewise.losses.namespace import namespace_of
-from decidewise.losses.target import row_dot
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.scaling import norms
+from decidewise.losses.base import Loss, namespace_of
+from decidewise.losses.parts.target import row_dot
 from decidewise.losses.wise import WiseTarget
 from decidewise.measure import polar
-from decidewise.scaling import norms
 
 
 def cosine(prediction: Any, costs: Any) -> Any:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_positive
+from decidewise.kit.checks import FloatArray, as_positive
 from decidewise.losses.base import Loss
-from decidewise.losses.target import DecisionTarget, row_dot
+from decidewise.losses.parts.target import DecisionTarget, row_dot
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_flag, as_integer, as_positive
+from decidewise.kit.checks import FloatArray, as_flag, as_integer, as_positive
 from decidewise.losses.base import Loss
-from decidewise.losses.target import DecisionTarget
+from decidewise.losses.parts.target import DecisionTarget
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from typing import cast
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_integer, as_positive
+from decidewise.kit.checks import FloatArray, as_integer, as_positive
 from decidewise.losses.base import Loss
-from decidewise.losses.target import SHARED, DecisionTarget, row_dot, solve_labels
-from decidewise.polyhedra import Polyhedron
-from decidewise.polyhedra.split_region import SplitRegion
-from decidewise.problems.base import Problem
+from decidewise.losses.parts.target import SHARED, DecisionTarget, row_dot, solve_labels
+from decidewise.problems.contract import Problem
+from decidewise.solvers import Polyhedron
+from decidewise.solvers.split_region import SplitRegion
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from typing import cast
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_integer, as_number, as_positive
-from decidewise.errors import NotForProblemError
+from decidewise.kit.checks import FloatArray, as_integer, as_number, as_positive
+from decidewise.kit.errors import NotForProblemError
 from decidewise.losses.lodl import WeightedSquares, WeightedTarget, spread_of
-from decidewise.losses.small_network import SmallNetwork
-from decidewise.losses.target import Target, row_dot, solve_labels
-from decidewise.problems.base import Problem
+from decidewise.losses.parts.small_network import SmallNetwork
+from decidewise.losses.parts.target import Target, row_dot, solve_labels
+from decidewise.problems.contract import Problem
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from typing import cast
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_positive
+from decidewise.kit.checks import FloatArray, as_positive
 from decidewise.losses.base import Loss
-from decidewise.losses.target import SHARED, DecisionTarget, row_dot, solve_labels
-from decidewise.polyhedra import Polyhedron
-from decidewise.polyhedra.barrier import Barrier
-from decidewise.problems.base import Problem
+from decidewise.losses.parts.target import SHARED, DecisionTarget, row_dot, solve_labels
+from decidewise.problems.contract import Problem
+from decidewise.solvers import Polyhedron
+from decidewise.solvers.barrier import Barrier
 
 
 @dataclass(frozen=True)

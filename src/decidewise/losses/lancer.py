@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_flag, as_integer, as_positive
-from decidewise.errors import NotForProblemError
+from decidewise.kit.checks import FloatArray, as_flag, as_integer, as_positive
+from decidewise.kit.errors import NotForProblemError
 from decidewise.losses.base import Loss
 from decidewise.losses.lodl import spread_of
-from decidewise.losses.small_network import SmallNetwork
-from decidewise.losses.target import SHARED, Target, row_dot, solve_labels
-from decidewise.problems.base import Problem
+from decidewise.losses.parts.small_network import SmallNetwork
+from decidewise.losses.parts.target import SHARED, Target, row_dot, solve_labels
+from decidewise.problems.contract import Problem
 
 
 @dataclass(frozen=True)

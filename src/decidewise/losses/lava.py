@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
-from decidewise.checks import FloatArray, as_integer, as_positive
+from decidewise.kit.checks import FloatArray, as_integer, as_positive
+from decidewise.kit.kernels import kernel
+from decidewise.kit.progress import tracked
 from decidewise.losses.base import Loss
-from decidewise.losses.target import SHARED, Target, solve_labels
-from decidewise.polyhedra.adjacent_vertices import adjacent_vertices
-from decidewise.polyhedra.cones import NormalCones
-from decidewise.problems.base import Problem
-from decidewise.progress import tracked
-from decidewise.runtime.kernels import kernel
+from decidewise.losses.parts.target import SHARED, Target, solve_labels
+from decidewise.problems.contract import Problem
+from decidewise.solvers.adjacent_vertices import adjacent_vertices
+from decidewise.solvers.cones import NormalCones
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtrs
 from scipy.optimize import nnls
 
-from decidewise.checks import FloatArray, as_flag, as_integer, as_number, as_positive
-from decidewise.errors import NotForProblemError
+from decidewise.kit.checks import FloatArray, as_flag, as_integer, as_number, as_positive
+from decidewise.kit.errors import NotForProblemError
+from decidewise.kit.library_threads import one_library_thread
+from decidewise.kit.progress import tracked
 from decidewise.losses.base import Loss
-from decidewise.losses.target import Target, row_dot, solve_labels
-from decidewise.problems.base import Problem
+from decidewise.losses.parts.target import Target, row_dot, solve_labels
+from decidewise.problems.contract import Problem
 from decidewise.problems.views import n_predicted
-from decidewise.progress import tracked
-from decidewise.runtime.library_threads import one_library_thread
 
 # The largest number of sampled costs in memory at a time: they stay in the cache of the processor.
 _MOST_ENTRIES = 2**18

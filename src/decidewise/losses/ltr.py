@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_softmax, softmax
 
-from decidewise.checks import FloatArray, as_number, as_positive
-from decidewise.losses.pool import PoolLoss, PoolTarget
-from decidewise.losses.target import row_dot
+from decidewise.kit.checks import FloatArray, as_number, as_positive
+from decidewise.losses.parts.pool import PoolLoss, PoolTarget
+from decidewise.losses.parts.target import row_dot
 
 
 @dataclass(frozen=True)

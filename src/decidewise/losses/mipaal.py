@@ -12,15 +12,15 @@ from typing import cast
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from decidewise.checks import FloatArray, as_integer
+from decidewise.kit.checks import FloatArray, as_integer
+from decidewise.kit.progress import tracked
+from decidewise.losses.parts.target import SHARED, DecisionTarget, IndexArray, Target, row_dot
 from decidewise.losses.qptl import Qptl
-from decidewise.losses.target import SHARED, DecisionTarget, IndexArray, Target, row_dot
-from decidewise.polyhedra import Polyhedron
-from decidewise.polyhedra.highs import Solver
-from decidewise.polyhedra.program import Program
-from decidewise.polyhedra.target_cuts import TargetCuts
-from decidewise.problems.base import Problem
-from decidewise.progress import tracked
+from decidewise.problems.contract import Problem
+from decidewise.solvers import Polyhedron
+from decidewise.solvers.highs import Solver
+from decidewise.solvers.program import Program
+from decidewise.solvers.target_cuts import TargetCuts
 
 # A relaxation is closed where its value is that of the integers, relative to the sum of the sizes of its terms. HiGHS
 # keeps constraints to 1e-7.

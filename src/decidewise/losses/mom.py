@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
 from decidewise.losses.lava import EdgeTarget, Lava
-from decidewise.polyhedra.adjacent_vertices import edge_directions
-from decidewise.polyhedra.cones import NormalCones
+from decidewise.solvers.adjacent_vertices import edge_directions
+from decidewise.solvers.cones import NormalCones
 
 
 @dataclass(frozen=True)

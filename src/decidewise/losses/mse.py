@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.checks import FloatArray
-from decidewise.losses.base import Loss
-from decidewise.losses.namespace import namespace_of
-from decidewise.losses.target import Target, row_dot
+from decidewise.kit.checks import FloatArray
+from decidewise.losses.base import Loss, namespace_of
+from decidewise.losses.parts.target import Target, row_dot
 
 
 def mse(prediction: Any, costs: Any) -> Any:

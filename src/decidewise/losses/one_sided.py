@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_number
-from decidewise.errors import NotForProblemError
+from decidewise.kit.checks import FloatArray, as_number
+from decidewise.kit.errors import NotForProblemError
 from decidewise.losses.base import Loss
-from decidewise.losses.target import DecisionTarget
-from decidewise.problems.base import Problem
+from decidewise.losses.parts.target import DecisionTarget
+from decidewise.problems.contract import Problem
 from decidewise.problems.views import is_lifted
 
 _TOLERANCE = 1e-9

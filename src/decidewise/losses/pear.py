@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_number
-from decidewise.losses.smoothed import Smoothed
-from decidewise.losses.target import Target, row_dot
-from decidewise.problems.base import Problem
+from decidewise.kit.checks import FloatArray, as_number
+from decidewise.losses.parts.smoothed import Smoothed
+from decidewise.losses.parts.target import Target, row_dot
+from decidewise.problems.contract import Problem
 
 # Keeps the share of the normal part finite where there is none; as in the public code.
 _SMALL = 1e-6

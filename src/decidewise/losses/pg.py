@@ -10,9 +10,9 @@ from typing import Literal
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_choice, as_positive
+from decidewise.kit.checks import FloatArray, as_choice, as_positive
 from decidewise.losses.base import Loss
-from decidewise.losses.target import Target, row_dot
+from decidewise.losses.parts.target import Target, row_dot
 
 #: The two points of the difference, as multiples of `h` times the costs.
 ENDS = {"backward": (-1.0, 0.0), "forward": (0.0, 1.0), "central": (-1.0, 1.0)}

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_integer, as_number, as_positive
+from decidewise.kit.checks import FloatArray, as_integer, as_number, as_positive
 from decidewise.losses.base import Loss
-from decidewise.losses.target import SHARED, DecisionTarget, row_dot, solve_labels
-from decidewise.problems.base import Problem
+from decidewise.losses.parts.target import SHARED, DecisionTarget, row_dot, solve_labels
+from decidewise.problems.contract import Problem
 
 _FIRST, _FACTOR, _MOST, _TOLERANCE = 0.01, 2.0, 40, 1e-4
 

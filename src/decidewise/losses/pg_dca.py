@@ -11,10 +11,10 @@ from typing import Self
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_integer, as_positive
+from decidewise.kit.checks import FloatArray, as_integer, as_positive
 from decidewise.losses.base import Loss
-from decidewise.losses.target import Target, row_dot, solve_labels
-from decidewise.problems.base import Problem
+from decidewise.losses.parts.target import Target, row_dot, solve_labels
+from decidewise.problems.contract import Problem
 
 
 @dataclass(frozen=True)

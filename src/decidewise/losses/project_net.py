@@ -12,15 +12,15 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.checks import FloatArray, as_integer, as_number, as_positive
-from decidewise.losses.adam import Adam
+from decidewise.kit.checks import FloatArray, as_integer, as_number, as_positive
+from decidewise.kit.progress import tracked
 from decidewise.losses.base import Loss
 from decidewise.losses.lodl import spread_of
-from decidewise.losses.target import SHARED, DecisionTarget, IndexArray, row_dot, solve_labels
-from decidewise.polyhedra import Polyhedron
-from decidewise.polyhedra.split_region import SplitRegion
-from decidewise.problems.base import Problem
-from decidewise.progress import tracked
+from decidewise.losses.parts.adam import Adam
+from decidewise.losses.parts.target import SHARED, DecisionTarget, IndexArray, row_dot, solve_labels
+from decidewise.problems.contract import Problem
+from decidewise.solvers import Polyhedron
+from decidewise.solvers.split_region import SplitRegion
 
 # Of the steps of Adam that train the matrix.
 _LEARNING_RATE, _BATCH = 1e-2, 64

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decidewise.checks import FloatArray
-from decidewise.losses.smoothed import Smoothed
-from decidewise.losses.target import DecisionTarget, row_dot
+from decidewise.kit.checks import FloatArray
+from decidewise.losses.parts.smoothed import Smoothed
+from decidewise.losses.parts.target import DecisionTarget, row_dot
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from typing import Literal
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_choice, as_integer, as_positive
+from decidewise.kit.checks import FloatArray, as_choice, as_integer, as_positive
 from decidewise.losses.base import Loss
-from decidewise.losses.target import DecisionTarget
+from decidewise.losses.parts.target import DecisionTarget
 
 
 @dataclass(frozen=True)

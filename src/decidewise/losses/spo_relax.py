@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
+from decidewise.losses.parts.target import DecisionTarget
 from decidewise.losses.spo_plus import SpoPlus
-from decidewise.losses.target import DecisionTarget
-from decidewise.problems.base import Problem
+from decidewise.problems.contract import Problem
 
 
 @dataclass(frozen=True)

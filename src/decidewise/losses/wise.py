@@ -12,12 +12,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from decidewise.checks import FloatArray
-from decidewise.losses.base import Loss
-from decidewise.losses.namespace import namespace_of
-from decidewise.losses.target import Target, row_dot
+from decidewise.kit.checks import FloatArray
+from decidewise.losses.base import Loss, namespace_of
+from decidewise.losses.parts.target import Target, row_dot
 from decidewise.measure import polar, transform
-from decidewise.problems.base import Problem
+from decidewise.problems.contract import Problem
 
 
 def wise(prediction: Any, costs: Any, *, eps: float = 0.0) -> Any:

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from decidewise.checks import as_choice, as_flag, as_integer, as_number
+from decidewise.kit.checks import as_choice, as_flag, as_integer, as_number
+from decidewise.kit.extras import require
 from decidewise.losses import as_loss
-from decidewise.runtime.extras import require
 
 Check = Callable[[Any], None]
 
@@ -199,8 +199,8 @@ _CLASSES: dict[str, tuple[str, Check]] = {
     "AveragedRegressor": ("decidewise.models", _averaged),
     "GivenForecast": ("decidewise.models", _given_forecast),
     "SmoothFeatures": ("decidewise.models", _smooth_features),
-    "TableFeatures": ("decidewise.tables.features", _by_itself),
-    "TableModel": ("decidewise.tables.table_model", _by_itself),
+    "TableFeatures": ("decidewise.app.tables.features", _by_itself),
+    "TableModel": ("decidewise.app.tables.table_model", _by_itself),
     "Epoch": ("decidewise.models", _anything),
     "LiftedItems": ("decidewise.models.estimator.items", _lifted_items),
     "PredictedScale": ("decidewise.models.estimator.changed_fit", _anything),

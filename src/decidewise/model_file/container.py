@@ -27,7 +27,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 import decidewise
-from decidewise.errors import InputError
+from decidewise.kit.errors import InputError
 
 SIGNATURE = b"\x89DWM\r\n\x1a\n"
 VERSION = 1

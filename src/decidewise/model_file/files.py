@@ -15,13 +15,13 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
 import decidewise
-from decidewise.errors import InputError
+from decidewise.kit.errors import InputError
+from decidewise.kit.files import write_whole
 from decidewise.model_file.container import pack, unpack
 from decidewise.model_file.foreign import UntrustedTypesError
 from decidewise.model_file.summary import ModelSummary
 from decidewise.model_file.values import Decoder, Encoder
 from decidewise.models import WiseRegressorCV
-from decidewise.runtime.files import write_whole
 
 _LIBRARIES = ("numpy", "scikit-learn")
 

@@ -12,8 +12,8 @@ import zipfile
 from collections.abc import Collection
 from typing import Any
 
-from decidewise.errors import InputError
-from decidewise.runtime.extras import require
+from decidewise.kit.errors import InputError
+from decidewise.kit.extras import require
 
 FORMS = ("skops", "lightgbm")
 _BOOSTER = "lightgbm.Booster"

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 import decidewise
+from decidewise.kit.extras import require
+from decidewise.kit.files import write_whole
 from decidewise.model_file.summary import ModelSummary
 from decidewise.models.linear.link import LARGEST_EXPONENT
-from decidewise.runtime.extras import require
-from decidewise.runtime.files import write_whole
 
 # Read by all runtimes since 2023; reductions take their axes as inputs from this version on.
 _OPERATORS, _FORMAT = 18, 9

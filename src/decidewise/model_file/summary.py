@@ -12,8 +12,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from decidewise.checks import check_same_names
-from decidewise.errors import InputError
+from decidewise.kit.checks import check_same_names
+from decidewise.kit.errors import InputError
 from decidewise.model_file.container import read_header
 
 #: Keys of the `summary` of `save_model` that are names, not results of training.

@@ -1,5 +1,5 @@
 """Models: features and costs in, a fitted scikit-learn estimator out."""
 
-from decidewise.runtime.lazy import import_lazily
+from decidewise.kit.lazy import import_lazily
 
 import_lazily(__name__)

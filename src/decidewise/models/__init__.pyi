@@ -1,4 +1,4 @@
-# What the package offers; see `decidewise.runtime.lazy`.
+# What the package offers; see `decidewise.kit.lazy`.
 from decidewise.models.candidate_menu import Candidates
 from decidewise.models.candidates import default_candidates
 from decidewise.models.decision_regressor import DecisionRegressor

@@ -15,7 +15,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from decidewise.checks import FloatArray, as_matrix, check_items, check_same_rows, is_per_item
+from decidewise.kit.checks import FloatArray, as_matrix, check_items, check_same_rows, is_per_item
 from decidewise.models.candidate_menu import Candidates
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.learners.clipped_wise import ClippedWise

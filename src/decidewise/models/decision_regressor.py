@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from decidewise.checks import (
+from decidewise.kit.batches import time_limit
+from decidewise.kit.checks import (
     FloatArray,
     as_choice,
     as_flag,
@@ -18,11 +19,11 @@ from decidewise.checks import (
     as_number,
     as_positive,
 )
-from decidewise.errors import SolveLimitReached, TimeLimitReached, TrainingWarning
+from decidewise.kit.errors import SolveLimitReached, TimeLimitReached, TrainingWarning
 from decidewise.losses import Loss, Target, as_loss
-from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.models.estimator.features import check_known_items, read_features
 from decidewise.models.estimator.scored_by_regret import Rows, ScoredByRegret, set_aside
+from decidewise.models.estimator.traits import all_or_nothing
 from decidewise.models.linear.link import Link, check_means, linear_predictor, respond
 from decidewise.models.linear.per_item import PerItem
 from decidewise.models.linear.units import Units
@@ -31,9 +32,8 @@ from decidewise.models.training.initial import NO_FITS, start
 from decidewise.models.training.label_smoothing import neighbor_costs
 from decidewise.models.training.loop import Epoch, TrainingLoop
 from decidewise.models.training.step import Training
-from decidewise.problems.base import Problem, as_problem
+from decidewise.problems.contract import Problem, as_problem
 from decidewise.problems.views import in_unit
-from decidewise.runtime.batches import time_limit
 
 
 class DecisionRegressor(ScoredByRegret):

@@ -11,20 +11,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array
 
-from decidewise.checks import (
+from decidewise.kit.checks import (
     FloatArray,
     as_matrix,
     as_sample_weight,
     check_items,
     check_same_rows,
 )
-from decidewise.models.estimator.all_or_nothing import all_or_nothing
-from decidewise.models.estimator.cost_names import read_cost_names
 from decidewise.models.estimator.features import check_fitted, check_known_items, read_features, refuse_no_numbers
 from decidewise.models.estimator.from_rows import FitsRows, describe
 from decidewise.models.estimator.only_if import only_if
-from decidewise.models.estimator.parameters import KnownParameters
-from decidewise.models.estimator.scored_by_variance import ScoredByVariance
+from decidewise.models.estimator.scored_by_regret import ScoredByVariance
+from decidewise.models.estimator.traits import KnownParameters, all_or_nothing, read_cost_names
 from decidewise.models.linear.blocks import Block, Blocks, RowBlocks, SummedBlocks
 from decidewise.models.linear.deviances import CheckedBlocks, Deviance
 from decidewise.models.linear.fit_checks import (

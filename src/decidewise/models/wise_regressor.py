@@ -13,7 +13,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from decidewise.checks import (
+from decidewise.kit.checks import (
     FloatArray,
     as_flag,
     as_matrix,
@@ -24,18 +24,22 @@ from decidewise.checks import (
     is_per_item,
     n_rows,
 )
-from decidewise.errors import CalibrationWarning
+from decidewise.kit.errors import CalibrationWarning
 from decidewise.measure import transform
-from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.models.estimator.changed_fit import ChangedFit, PredictedScale
 from decidewise.models.estimator.changed_stream import ChangedStream
-from decidewise.models.estimator.cost_names import read_cost_names
 from decidewise.models.estimator.features import check_fitted, read_features, refuse_no_numbers
 from decidewise.models.estimator.from_rows import FitsRows
 from decidewise.models.estimator.items import predict_items
 from decidewise.models.estimator.only_if import only_if
-from decidewise.models.estimator.parameters import KnownParameters
-from decidewise.models.estimator.traits import as_regressor, deviance_power, loss_without_mean
+from decidewise.models.estimator.traits import (
+    KnownParameters,
+    all_or_nothing,
+    as_regressor,
+    deviance_power,
+    loss_without_mean,
+    read_cost_names,
+)
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.linear.blocks import BLOCK_ROWS
 from decidewise.models.linear.units import back_from, cost_unit

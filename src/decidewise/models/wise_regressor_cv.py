@@ -13,7 +13,8 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from decidewise.checks import (
+from decidewise.evaluate import check_in_units, normalized_regret
+from decidewise.kit.checks import (
     FloatArray,
     as_choice,
     as_features,
@@ -24,13 +25,13 @@ from decidewise.checks import (
     check_same_rows,
     is_per_item,
 )
-from decidewise.evaluate import check_in_units, normalized_regret
+from decidewise.kit.doubts import said_once
+from decidewise.kit.interrupts import attempt, reason_of
 from decidewise.models.candidate_menu import Candidates
 from decidewise.models.candidates import constant_names, default_candidates, given_forecasts
-from decidewise.models.estimator.all_or_nothing import all_or_nothing
-from decidewise.models.estimator.cost_names import read_cost_names
 from decidewise.models.estimator.features import read_features
 from decidewise.models.estimator.from_rows import FitsRows, describe
+from decidewise.models.estimator.traits import all_or_nothing, read_cost_names
 from decidewise.models.learners.averaged import AveragedRegressor
 from decidewise.models.linear.blocks import one_library_thread
 from decidewise.models.selection.choice_on_rows import ChoiceOnRows, choose_on_rows
@@ -43,11 +44,9 @@ from decidewise.models.selection.row_folds import RowFolds
 from decidewise.models.selection.scores import CandidateScores, choose, named, reasons, table
 from decidewise.models.selection.sums import passes_of
 from decidewise.models.selection.weights import FittedWeights, average_weights, constant_share
-from decidewise.problems.base import Problem, as_problem, check_rows
+from decidewise.problems.contract import Problem, as_problem, check_rows
 from decidewise.rows.passes import Passes, run, together
 from decidewise.rows.source import RowSource
-from decidewise.runtime.doubts import said_once
-from decidewise.runtime.interrupts import attempt, reason_of
 
 
 class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator):

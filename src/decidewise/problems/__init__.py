@@ -11,6 +11,6 @@
 `Problem` says what a problem is and how to write a new one.
 """
 
-from decidewise.runtime.lazy import import_lazily
+from decidewise.kit.lazy import import_lazily
 
 import_lazily(__name__)

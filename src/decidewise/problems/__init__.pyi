@@ -1,9 +1,8 @@
-# What the package offers; see `decidewise.runtime.lazy`.
-from decidewise.polyhedra import Polyhedron
+# What the package offers; see `decidewise.kit.lazy`.
 from decidewise.problems.assignment import Assignment
 from decidewise.problems.ball import Ball
-from decidewise.problems.base import Problem
 from decidewise.problems.conic_program import ConicProgram, Exponential, Quadratic, SecondOrder, Semidefinite
+from decidewise.problems.contract import Problem
 from decidewise.problems.ellipsoid import Ellipsoid
 from decidewise.problems.knapsack import Knapsack
 from decidewise.problems.linear_program import LinearProgram
@@ -25,6 +24,7 @@ from decidewise.problems.topk import TopK
 from decidewise.problems.travelling_salesman import TravellingSalesman
 from decidewise.problems.vehicle_routing import VehicleRouting
 from decidewise.problems.wrappers import CachedProblem, CountedProblem, KnownCosts, ParallelProblem
+from decidewise.solvers import Polyhedron
 
 __all__ = [
     "Assignment",

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, eye_array, kron, vstack
 
-from decidewise.checks import FloatArray, as_integer
-from decidewise.polyhedra import Polyhedron
-from decidewise.problems.base import Problem, Sense, as_n_costs
+from decidewise.kit.batches import in_parts
+from decidewise.kit.checks import FloatArray, as_integer
+from decidewise.kit.kernels import kernel
+from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.problems.rounding.ties import TIE, is_tie, safe_unit
-from decidewise.runtime.batches import in_parts
-from decidewise.runtime.kernels import kernel
+from decidewise.solvers import Polyhedron
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_integer, as_number
-from decidewise.problems.base import Problem, Sense, as_n_costs
-from decidewise.scaling import norms, unit_rows
+from decidewise.kit.checks import FloatArray, as_integer, as_number
+from decidewise.kit.scaling import norms, unit_rows
+from decidewise.problems.contract import Problem, Sense, as_n_costs
 
 
 class Ball(Problem):

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from decidewise.checks import as_number, as_vector, check_same_rows
-from decidewise.problems.base import Problem
+from decidewise.kit.checks import as_number, as_vector, check_same_rows
+from decidewise.problems.contract import Problem
 
 _COMPARE = {"at_least": np.greater_equal, "above": np.greater, "at_most": np.less_equal, "below": np.less}
 AnyProblem = TypeVar("AnyProblem", bound=Problem)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_matrix
+from decidewise.kit.checks import FloatArray, as_matrix
+from decidewise.kit.scaling import unit_rows
 from decidewise.problems.ball import Ball, as_radius
-from decidewise.problems.base import Problem, Sense
-from decidewise.scaling import unit_rows
+from decidewise.problems.contract import Problem, Sense
 
 
 class Ellipsoid(Problem):

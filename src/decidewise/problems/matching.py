@@ -16,12 +16,12 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from decidewise.checks import FloatArray, as_flag, as_integer
-from decidewise.polyhedra import Polyhedron
+from decidewise.kit.batches import in_parts
+from decidewise.kit.checks import FloatArray, as_flag, as_integer
 from decidewise.problems.assignment import assign
-from decidewise.problems.base import Problem, Sense, as_n_costs
+from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.problems.rounding.ties import safe_unit
-from decidewise.runtime.batches import in_parts
+from decidewise.solvers import Polyhedron
 
 IntArray = npt.NDArray[np.int64]
 

@@ -1,6 +1,6 @@
 """Flow of least cost through a network with supplies, demands and capacities; transportation is a special case.
 
-It is a linear program, and solved as one: see `decidewise.polyhedra.highs`. Walks between known vertices take two
+It is a linear program, and solved as one: see `decidewise.solvers.highs`. Walks between known vertices take two
 fifths to a seventh of the time of shortest augmenting paths, but four times as long if supplies differ by row.
 """
 
@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csc_array, csr_array
 
-from decidewise.checks import FloatArray, as_array, as_matrix, as_vector
-from decidewise.errors import InfeasibleError
-from decidewise.polyhedra import Polyhedron
-from decidewise.polyhedra.highs import Solver
-from decidewise.polyhedra.program import Program
-from decidewise.problems.base import Problem, Sense, as_n_costs
+from decidewise.kit.checks import FloatArray, as_array, as_matrix, as_vector
+from decidewise.kit.errors import InfeasibleError
 from decidewise.problems.by_row import spread, take_rows
+from decidewise.problems.contract import Problem, Sense, as_n_costs
+from decidewise.solvers import Polyhedron
+from decidewise.solvers.highs import Solver
+from decidewise.solvers.program import Program
 
 IntArray = npt.NDArray[np.int64]
 

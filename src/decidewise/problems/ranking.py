@@ -10,10 +10,10 @@ import itertools
 import numpy as np
 from scipy.sparse import csr_array
 
-from decidewise.checks import FloatArray, as_integer
-from decidewise.polyhedra import Polyhedron
-from decidewise.problems.base import Problem, Sense, as_n_costs
-from decidewise.runtime.batches import in_parts
+from decidewise.kit.batches import in_parts
+from decidewise.kit.checks import FloatArray, as_integer
+from decidewise.problems.contract import Problem, Sense, as_n_costs
+from decidewise.solvers import Polyhedron
 
 #: The permutahedron of this many items has 1,022 rows besides its equation; they double with each further item.
 MOST_LISTED = 10

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from decidewise.checks import FloatArray, as_integer, shown
-from decidewise.polyhedra import Polyhedron
-from decidewise.problems.base import Problem, Sense, as_n_costs
+from decidewise.kit.batches import in_parts
+from decidewise.kit.checks import FloatArray, as_integer, shown
 from decidewise.problems.by_row import take_rows
-from decidewise.runtime.batches import in_parts
+from decidewise.problems.contract import Problem, Sense, as_n_costs
+from decidewise.solvers import Polyhedron
 
 
 class TopK(Problem, marks_ones=True):

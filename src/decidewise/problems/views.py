@@ -14,8 +14,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from scipy.sparse import csr_array
 
-from decidewise.checks import FloatArray, as_array
-from decidewise.problems.base import Problem, as_problem
+from decidewise.kit.checks import FloatArray, as_array
+from decidewise.problems.contract import Problem, as_problem
 
 
 class View(Problem):

@@ -1,5 +1,5 @@
 """Rows that do not fit into memory: blocks of rows from arrays and files, read in order, and sums over them."""
 
-from decidewise.runtime.lazy import import_lazily
+from decidewise.kit.lazy import import_lazily
 
 import_lazily(__name__)

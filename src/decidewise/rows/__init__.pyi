@@ -1,4 +1,4 @@
-# What the package offers; see `decidewise.runtime.lazy`.
+# What the package offers; see `decidewise.kit.lazy`.
 from decidewise.rows.arrays import ArrayRows
 from decidewise.rows.files import FileRows
 from decidewise.rows.source import Rows, RowSource

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from decidewise.runtime.library_threads import one_library_thread
+from decidewise.kit.library_threads import one_library_thread
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

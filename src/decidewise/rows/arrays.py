@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from decidewise.checks import FloatArray, as_integer, check_same_rows
+from decidewise.kit.checks import FloatArray, as_integer, check_same_rows
 from decidewise.rows.source import Rows, RowSource, located
 from decidewise.rows.tree import Combine, PairwiseTree, Sums, add
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from decidewise.kit.files import write_whole
 from decidewise.rows.tree import PairwiseTree, Sums
-from decidewise.runtime.files import write_whole
 
 
 @dataclass

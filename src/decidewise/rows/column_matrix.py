@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
 
 
 class ColumnMatrix:

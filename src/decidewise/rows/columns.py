@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
-from decidewise.checks import listed
+from decidewise.kit.checks import listed
 
 
 def select_columns(names: Sequence[str], wanted: Any, *, argument: str) -> list[str]:

@@ -6,9 +6,9 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from decidewise.checks import listed
-from decidewise.errors import InputError
-from decidewise.progress import ByteBar
+from decidewise.kit.checks import listed
+from decidewise.kit.errors import InputError
+from decidewise.kit.progress import ByteBar
 from decidewise.rows.table_file import TableFile, TextTable, open_tables
 
 #: Bytes of numbers in one block.

@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_integer, listed
-from decidewise.errors import InputError
-from decidewise.progress import RowBar
+from decidewise.kit.checks import FloatArray, as_integer, listed
+from decidewise.kit.errors import InputError
+from decidewise.kit.progress import RowBar
 from decidewise.rows.ahead import map_in_order, read_ahead
 from decidewise.rows.checkpoint import Checkpoint
 from decidewise.rows.column_matrix import ColumnMatrix

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from decidewise.errors import InputError
+from decidewise.kit.errors import InputError
 
 #: How names of files end, and what is in them.
 KINDS = {

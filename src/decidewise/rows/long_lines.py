@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.checks import FloatArray, listed
+from decidewise.kit.checks import FloatArray, listed
 from decidewise.rows.columns import ColumnRoles
 from decidewise.rows.keys import own_order
 

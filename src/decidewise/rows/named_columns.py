@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.checks import FloatArray, as_array, listed, shown
+from decidewise.kit.checks import FloatArray, as_array, listed, shown
 from decidewise.rows.columns import select_columns
 from decidewise.rows.file_blocks import read_files
 from decidewise.rows.find import FORMATS

@@ -13,11 +13,11 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from decidewise.errors import InputError
+from decidewise.kit.errors import InputError
+from decidewise.kit.interrupts import attempt
 from decidewise.rows.source import Rows, RowSource
 from decidewise.rows.tree import Combine, Sums
 from decidewise.rows.tree import add as add_sums
-from decidewise.runtime.interrupts import attempt
 
 Result = TypeVar("Result")
 

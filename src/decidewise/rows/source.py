@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
 from decidewise.rows.column_matrix import ColumnMatrix
 from decidewise.rows.columns import ColumnRoles
 from decidewise.rows.tree import Combine, Sums, add

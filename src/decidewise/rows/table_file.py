@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.checks import listed
-from decidewise.errors import InputError
+from decidewise.kit.checks import listed
+from decidewise.kit.errors import InputError
+from decidewise.kit.extras import require
 from decidewise.rows.ahead import read_ahead
 from decidewise.rows.find import FoundFile, find_files, kind_of_file
 from decidewise.rows.text import HEAD_BYTES, Decoded, TextFormat, check_text_columns, is_zipped, open_text
-from decidewise.runtime.extras import require
 
 # Bytes of text that are parsed at once, and most bytes of a batch of an Arrow file that is read as a whole.
 _TEXT_BYTES, _BATCH_BYTES = 2**21, 2**26

@@ -15,7 +15,7 @@ from shutil import copyfileobj, rmtree
 from tempfile import mkdtemp
 from typing import Any
 
-from decidewise.errors import InputError
+from decidewise.kit.errors import InputError
 
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", codecs.BOM_UTF32_LE: "utf-32"}
 _SEPARATORS = (",", ";", "\t", "|")

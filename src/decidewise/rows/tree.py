@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
 
 Sums: TypeAlias = tuple[FloatArray, ...]
 Combine: TypeAlias = Callable[[Sums, Sums], Sums]

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from decidewise.errors import InputError
+from decidewise.kit.errors import InputError
+from decidewise.kit.extras import require
+from decidewise.kit.files import whole_file
 from decidewise.rows.find import FORMATS, KINDS
-from decidewise.runtime.extras import require
-from decidewise.runtime.files import whole_file
 
 _NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.checks import FloatArray, all_finite, as_matrix
+from decidewise.kit.checks import FloatArray, all_finite, as_matrix
 from decidewise.losses import Loss, Target
-from decidewise.problems.base import Problem
+from decidewise.problems.contract import Problem
 from decidewise.problems.views import lift
 from decidewise.problems.wrappers.counted import CountedProblem
 from decidewise.testing.problems import mirrored

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from decidewise.checks import FloatArray, as_features, as_matrix
+from decidewise.kit.checks import FloatArray, as_features, as_matrix
 from decidewise.testing.requirements import (
     ROUNDING,
     described,

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.checks import FloatArray, all_finite, as_matrix
-from decidewise.problems.base import Problem, as_problem
+from decidewise.kit.checks import FloatArray, all_finite, as_matrix
+from decidewise.problems.contract import Problem, as_problem
 from decidewise.problems.views import is_lifted, lift
 from decidewise.testing.requirements import (
     ROUNDING,
@@ -168,7 +168,7 @@ def _check_relaxation(problem: Problem, costs: FloatArray) -> None:
     _check_region(problem, relaxed, relaxed=True)
     if problem.polyhedron is None or problem.keeps_state:
         return
-    from decidewise.polyhedra.highs import relaxed_vertices  # noqa: PLC0415  (HiGHS is loaded only if needed)
+    from decidewise.solvers.highs import relaxed_vertices  # noqa: PLC0415  (HiGHS is loaded only if needed)
 
     values = (costs * relaxed).sum(axis=1)
     least = (costs * relaxed_vertices(problem.polyhedron, costs)).sum(axis=1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
 
 #: Differences up to this, relative to the sizes compared, count as rounding.
 ROUNDING = 1e-8

@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_info
 
 from decidewise import GeneralizedLinear, WiseRegressor, WiseRegressorCV
+from decidewise.kit.scaling import norms, unit_rows
 from decidewise.models import (
     AveragedRegressor,
     ClippedWise,
@@ -23,7 +24,6 @@ from decidewise.models import (
 )
 from decidewise.models.learners.one_thread_boosting import OneThreadBoosting
 from decidewise.problems import TopK
-from decidewise.scaling import norms, unit_rows
 
 RNG = np.random.default_rng(0)
 X, COSTS = RNG.normal(size=(60, 3)), RNG.lognormal(size=(60, 4))

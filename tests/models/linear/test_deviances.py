@@ -3,9 +3,9 @@ import pytest
 from sklearn.linear_model import Ridge
 from sklearn.metrics import mean_tweedie_deviance
 
+from decidewise.kit.scaling import unit_rows
 from decidewise.models import GeneralizedLinear, WiseRegressor
 from decidewise.models.linear.deviances import Deviance
-from decidewise.scaling import unit_rows
 
 DEVIANCES = [
     Deviance.of("squared"),

@@ -11,12 +11,12 @@ from sklearn.preprocessing import StandardScaler
 
 from decidewise import WiseRegressor, WiseRegressorCV, normalized_regret
 from decidewise.data import make_shortest_path
-from decidewise.errors import TimeLimitReached
+from decidewise.kit import batches
+from decidewise.kit.errors import TimeLimitReached
 from decidewise.models import Candidates, ClippedWise, GeneralizedLinear, TimeFolds, default_candidates
 from decidewise.models.selection.polish import polished
 from decidewise.models.selection.ridge_path import fit_path, ridge_paths
 from decidewise.problems import Ball, CountedProblem, TopK
-from decidewise.runtime import batches
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import lsq_linear, minimize
 
 from decidewise.evaluate import Hindsight
+from decidewise.kit.scaling import unit_rows
 from decidewise.models.selection.scores import CandidateScores
 from decidewise.models.selection.weights import (
     average_weights,
@@ -15,7 +16,6 @@ from decidewise.models.selection.weights import (
     weighted_products,
 )
 from decidewise.problems import Ball
-from decidewise.scaling import unit_rows
 
 
 def scored(regrets):

@@ -8,11 +8,11 @@ import pytest
 from decidewise import DecisionRegressor, TrainingWarning, WiseRegressor
 from decidewise.data import make_shortest_path
 from decidewise.evaluate import normalized_regret
+from decidewise.kit import batches
 from decidewise.losses import Dbb, Mse, Pfy, SpoPlus, Wise
 from decidewise.models import decision_regressor
 from decidewise.models.training import loop
 from decidewise.problems import ShortestPath
-from decidewise.runtime import batches
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,13 @@ import pytest
 
 from decidewise import DecisionRegressor
 from decidewise.data import make_knapsack, make_shortest_path
+from decidewise.kit import batches
 from decidewise.losses import SHARED, Cmap, DecisionTarget, Mse, SpoPlus, Target
-from decidewise.losses.pool import Pool
+from decidewise.losses.parts.pool import Pool
 from decidewise.models import decision_regressor
 from decidewise.models.training import loop
 from decidewise.models.training.label_smoothing import neighbor_costs
 from decidewise.problems import CountedProblem
-from decidewise.runtime import batches
 from decidewise.testing import check_loss
 
 

@@ -11,7 +11,7 @@ import pytest
 from scipy.sparse import csr_array, save_npz
 
 import decidewise.problems
-from decidewise.errors import InputError
+from decidewise.kit.errors import InputError
 from decidewise.problems import (
     Knapsack,
     KnownCosts,

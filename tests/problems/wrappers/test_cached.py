@@ -3,7 +3,7 @@ import pickle
 import numpy as np
 import pytest
 
-from decidewise.errors import SolverError
+from decidewise.kit.errors import SolverError
 from decidewise.problems import CachedProblem, CountedProblem, Problem, ShortestPath, TopK
 
 

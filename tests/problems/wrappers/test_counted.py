@@ -4,9 +4,9 @@ from time import perf_counter
 import numpy as np
 import pytest
 
-from decidewise.errors import SolveLimitReached, TimeLimitReached
+from decidewise.kit.batches import time_limit
+from decidewise.kit.errors import SolveLimitReached, TimeLimitReached
 from decidewise.problems import Ball, CountedProblem, ShortestPath, TopK
-from decidewise.runtime.batches import time_limit
 
 
 def test_rows_are_counted_and_answers_unchanged():

@@ -4,7 +4,7 @@ import joblib
 import numpy as np
 import pytest
 
-from decidewise.errors import SolverError
+from decidewise.kit.errors import SolverError
 from decidewise.problems import CachedProblem, CountedProblem, ParallelProblem, Problem, ShortestPath, TopK
 
 

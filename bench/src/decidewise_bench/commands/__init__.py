@@ -11,7 +11,7 @@ import typer
 import decidewise_bench.field
 import decidewise_bench.paper
 import decidewise_bench.real
-from decidewise.errors import InputError
+from decidewise.kit.errors import InputError
 from decidewise_bench.commands.plans import PlanCommands
 
 if TYPE_CHECKING:

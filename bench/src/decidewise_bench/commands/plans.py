@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from decidewise.cli.errors import fail
-from decidewise.errors import InputError
-from decidewise.runtime.files import check_apart, check_output
+from decidewise.app.cli.errors import fail
+from decidewise.kit.errors import InputError
+from decidewise.kit.files import check_apart, check_output
 
 if TYPE_CHECKING:
     import pyarrow as pa

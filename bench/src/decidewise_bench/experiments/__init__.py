@@ -28,6 +28,6 @@ code or library.
 (4, ['MSE', 'WISE', 'MSE', 'WISE'])
 """
 
-from decidewise.runtime.lazy import import_lazily
+from decidewise.kit.lazy import import_lazily
 
 import_lazily(__name__)

@@ -1,5 +1,5 @@
-# What the package offers; see `decidewise.runtime.lazy`.
-from decidewise.errors import NotForProblemError
+# What the package offers; see `decidewise.kit.lazy`.
+from decidewise.kit.errors import NotForProblemError
 from decidewise_bench.experiments.cells import Cell
 from decidewise_bench.experiments.methods import Method
 from decidewise_bench.experiments.plan import Plan, PlannedProblem, read_plan

@@ -14,11 +14,11 @@ import msgspec
 from threadpoolctl import threadpool_limits
 
 from decidewise.data import Dataset
-from decidewise.errors import NotForProblemError
 from decidewise.evaluate import Hindsight
+from decidewise.kit.errors import NotForProblemError
+from decidewise.kit.importable import load, resolve
+from decidewise.kit.interrupts import is_interrupt, raise_noted, reason_of
 from decidewise.problems import CountedProblem, Problem
-from decidewise.runtime.importable import load, resolve
-from decidewise.runtime.interrupts import is_interrupt, raise_noted, reason_of
 from decidewise_bench.experiments.methods import Method
 from decidewise_bench.experiments.plan import Plan
 from decidewise_bench.experiments.rows import Row, machine

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from decidewise.distributed.workers import connected
+from decidewise.operate.distributed.workers import connected
 
 #: Seconds between two checks for results, and between two checks whether the cluster has workers.
 _POLL_SECONDS, _COUNT_SECONDS = 0.05, 5.0

@@ -20,7 +20,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Column, Table
 from rich.text import Text
 
-from decidewise.errors import InputError
+from decidewise.kit.errors import InputError
 from decidewise_bench.experiments.cells import Cell
 from decidewise_bench.experiments.periodic import repeated
 from decidewise_bench.experiments.rows import Row

@@ -10,12 +10,12 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-from decidewise.checks import as_positive
-from decidewise.errors import InputError
+from decidewise.kit.checks import as_positive
+from decidewise.kit.errors import InputError
+from decidewise.kit.importable import check_name, resolve
 from decidewise.losses import NOT_OFFERED, Loss, as_loss, registry
 from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressor
-from decidewise.problems.base import Problem
-from decidewise.runtime.importable import check_name, resolve
+from decidewise.problems.contract import Problem
 
 #: The losses whose minimiser over linear predictors has a closed form, with its estimator.
 EXACT: dict[str, Callable[[], Any]] = {

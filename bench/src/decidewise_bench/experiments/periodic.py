@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
 
-from decidewise.errors import InputError
+from decidewise.kit.errors import InputError
 
 
 @contextmanager

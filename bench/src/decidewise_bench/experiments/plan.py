@@ -37,9 +37,9 @@ from typing import Annotated, Any
 
 import msgspec
 
-from decidewise.errors import InputError
-from decidewise.runtime.files import read_toml
-from decidewise.runtime.importable import check_name
+from decidewise.kit.errors import InputError
+from decidewise.kit.files import read_toml
+from decidewise.kit.importable import check_name
 from decidewise_bench.experiments.methods import Method, Rate, Sweep, check_rates, check_text
 
 #: The largest integer in a plan: the sum of two of them still fits into the store.

@@ -16,7 +16,7 @@ from typing import Any
 from joblib import parallel_config
 from joblib.externals.loky import ProcessPoolExecutor
 
-from decidewise.runtime.interrupts import begin_worker, deferred, held_from_children, raise_noted
+from decidewise.kit.interrupts import begin_worker, deferred, held_from_children, raise_noted
 
 #: Seconds between two checks for a signal.
 _POLL_SECONDS = 0.2

@@ -13,8 +13,8 @@ from typing import get_args, get_type_hints
 
 import pyarrow as pa
 
-from decidewise.errors import InputError
-from decidewise.runtime.files import write_whole
+from decidewise.kit.errors import InputError
+from decidewise.kit.files import write_whole
 
 
 @dataclass(frozen=True)

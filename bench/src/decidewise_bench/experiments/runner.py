@@ -15,9 +15,9 @@ import msgspec
 from joblib import effective_n_jobs
 from rich.console import Console
 
-from decidewise.checks import as_integer
-from decidewise.errors import InputError, OtherCodeError
-from decidewise.runtime.interrupts import interruptible, raise_noted
+from decidewise.kit.checks import as_integer
+from decidewise.kit.errors import InputError, OtherCodeError
+from decidewise.kit.interrupts import interruptible, raise_noted
 from decidewise_bench.experiments.cells import Cell, cells_of, check_names, compute
 from decidewise_bench.experiments.cluster import workers_of
 from decidewise_bench.experiments.display import display

@@ -20,7 +20,7 @@ from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from decidewise.errors import InputError
+from decidewise.kit.errors import InputError
 from decidewise_bench.experiments.cells import Cell
 from decidewise_bench.experiments.rows import COLUMNS, Row
 

@@ -12,16 +12,16 @@ from importlib.metadata import version
 from pathlib import Path
 
 import decidewise
-from decidewise.errors import InputError
+from decidewise.kit.errors import InputError
 
 #: The source that determines results. The store, the display, the report and the command line are not part of it.
 PARTS = (
-    "checks.py",
+    "kit/checks.py",
     "measure.py",
     "evaluate/hindsight.py",
-    "runtime/batches.py",
-    "runtime/kernels.py",
-    "polyhedra",
+    "kit/batches.py",
+    "kit/kernels.py",
+    "solvers",
     "data",
     "problems",
     "losses",

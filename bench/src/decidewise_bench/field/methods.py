@@ -15,7 +15,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
 from decidewise.losses import as_loss
 from decidewise.models import (
     DecisionBoostingRegressor,
@@ -27,7 +27,7 @@ from decidewise.models import (
     WiseRegressorCV,
 )
 from decidewise.problems import CountedProblem
-from decidewise.problems.base import Problem
+from decidewise.problems.contract import Problem
 from decidewise_bench.field.ranges import BOOSTING, FOREST, LEARNING_RATE, OF_LOSS, TREE
 from decidewise_bench.field.tuned import TunedRegressor
 

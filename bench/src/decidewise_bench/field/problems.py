@@ -6,9 +6,9 @@ from itertools import product
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_integer
 from decidewise.data import Dataset
 from decidewise.data.polynomial import as_degree, as_noise, polynomial, single_precision, streams
+from decidewise.kit.checks import FloatArray, as_integer
 from decidewise.problems import LinearProgram, TopK
 
 #: The most binary variables whose decisions are listed: 4,096 decisions.

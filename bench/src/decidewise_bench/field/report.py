@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from decidewise.pages.chart import FLOOR, PUBLISHED, Axis, Chart, Mark, Panel, Series
-from decidewise.pages.page import render_template
+from decidewise.app.pages.chart import FLOOR, PUBLISHED, Axis, Chart, Mark, Panel, Series
+from decidewise.app.pages.page import render_template
 from decidewise_bench.field import TITLES
 from decidewise_bench.field.published_numbers import HEADS, comparisons, to_markdown_lines
 from decidewise_bench.field.ranks import LEVEL

@@ -11,12 +11,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_integer
-from decidewise.errors import NotForProblemError, TrainingWarning
 from decidewise.evaluate import Hindsight
+from decidewise.kit.checks import FloatArray, as_integer
+from decidewise.kit.errors import NotForProblemError, TrainingWarning
+from decidewise.kit.interrupts import attempt, reason_of
 from decidewise.models.estimator.scored_by_regret import set_aside
-from decidewise.problems.base import Problem
-from decidewise.runtime.interrupts import attempt, reason_of
+from decidewise.problems.contract import Problem
 from decidewise_bench.field.ranges import Range, draws
 
 

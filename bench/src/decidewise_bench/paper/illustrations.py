@@ -13,8 +13,8 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch
 
-from decidewise.checks import FloatArray
-from decidewise.pages.style import INK, LIGHT
+from decidewise.app.pages.style import INK, LIGHT
+from decidewise.kit.checks import FloatArray
 
 BLUE, ORANGE, GREEN, PINK = LIGHT[:4]
 #: The Gaussian of the paper's figure 2.

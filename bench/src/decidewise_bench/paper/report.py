@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from markupsafe import Markup
 
-from decidewise.pages.chart import Chart, Matrix
-from decidewise.pages.page import render_template
+from decidewise.app.pages.chart import Chart, Matrix
+from decidewise.app.pages.page import render_template
 from decidewise_bench.paper import CONTESTS, EXPLAINED, METHODS, TITLES
 from decidewise_bench.paper.contest import Contest, contest_chart, is_contest
 from decidewise_bench.paper.contest_tables import contest_to_csv, contest_to_latex, contest_to_markdown

@@ -8,11 +8,11 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
 from decidewise.losses import Loss
 from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressorCV, default_candidates
 from decidewise.models.selection.polish import linear_parts
-from decidewise.problems.base import Problem
+from decidewise.problems.contract import Problem
 
 
 class SameModel(MultiOutputMixin, RegressorMixin, BaseEstimator):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from decidewise.errors import InputError
+from decidewise.kit.errors import InputError
 from decidewise_bench.experiments import Plan
 from decidewise_bench.real.files import MissingDataError, find_file
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.checks import FloatArray
 from decidewise.data import Dataset
+from decidewise.kit.checks import FloatArray
 from decidewise.problems import TopK
 from decidewise.rows.named_columns import NamedColumns
 from decidewise_bench.real.files import find_file

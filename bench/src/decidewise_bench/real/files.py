@@ -6,7 +6,7 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
-from decidewise.errors import InputError
+from decidewise.kit.errors import InputError
 
 #: The environment variable with the folder of the data.
 VARIABLE = "DECIDEWISE_DATA"

@@ -6,10 +6,10 @@ from zipfile import ZipFile
 
 import numpy as np
 
-from decidewise.checks import FloatArray
 from decidewise.data import Dataset
+from decidewise.kit.checks import FloatArray
 from decidewise.problems import TopK
-from decidewise.problems.base import Problem
+from decidewise.problems.contract import Problem
 from decidewise_bench.real.files import find_file
 from decidewise_bench.real.scheduling import PERIODS, read_instance, schedule
 from decidewise_bench.real.windows import as_dataset, before, take_window

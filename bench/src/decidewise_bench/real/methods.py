@@ -17,7 +17,7 @@ from decidewise.models import (
     WiseRegressor,
     WiseRegressorCV,
 )
-from decidewise.problems.base import Problem
+from decidewise.problems.contract import Problem
 
 #: The features of every task that predict the costs as they are.
 GIVEN, YESTERDAY = 0, 1

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from decidewise.pages.chart import FLOOR, Chart
-from decidewise.pages.page import render_template
+from decidewise.app.pages.chart import FLOOR, Chart
+from decidewise.app.pages.page import render_template
 from decidewise_bench.real import METHODS, TITLES
 from decidewise_bench.real.overview import Overview, to_csv, to_markdown
 from decidewise_bench.report.chart_builders import regret_by_method

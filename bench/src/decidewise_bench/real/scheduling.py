@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decidewise.errors import InputError
+from decidewise.kit.errors import InputError
 from decidewise.problems import LinearProgram
 
 PERIODS = 48

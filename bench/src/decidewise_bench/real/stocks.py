@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from decidewise.checks import FloatArray
 from decidewise.data import Dataset
+from decidewise.kit.checks import FloatArray
 from decidewise.problems import Portfolio
 from decidewise_bench.real.files import find_file
 from decidewise_bench.real.windows import as_dataset, before, mean_before, take_window

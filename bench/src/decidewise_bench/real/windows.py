@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.checks import FloatArray, as_integer
 from decidewise.data import Dataset
-from decidewise.problems.base import Problem
+from decidewise.kit.checks import FloatArray, as_integer
+from decidewise.problems.contract import Problem
 
 
 def before(values: FloatArray, rows: int) -> FloatArray:

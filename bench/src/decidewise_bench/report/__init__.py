@@ -8,6 +8,6 @@
 - `write`: the files of a report
 """
 
-from decidewise.runtime.lazy import import_lazily
+from decidewise.kit.lazy import import_lazily
 
 import_lazily(__name__)

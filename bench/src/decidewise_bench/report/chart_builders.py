@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import exp, isfinite, log
 from typing import Literal
 
-from decidewise.pages.chart import FLOOR, PUBLISHED, Axis, Chart, Mark, Matrix, Panel, Series
+from decidewise.app.pages.chart import FLOOR, PUBLISHED, Axis, Chart, Mark, Matrix, Panel, Series
 from decidewise_bench.report.results import (
     DEFAULT_MODE,
     Board,

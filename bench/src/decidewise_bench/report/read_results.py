@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from decidewise.errors import InputError
+from decidewise.kit.errors import InputError
 from decidewise_bench.report.results import (
     PLAIN,
     Board,

@@ -11,7 +11,7 @@ from hashlib import sha256
 from math import isfinite, nan, sqrt
 from typing import Literal, NamedTuple
 
-from decidewise.pages.chart import DEFAULT_MODE, MODES, Column, in_order
+from decidewise.app.pages.chart import DEFAULT_MODE, MODES, Column, in_order
 
 #: Names of other elements of every page, which no board may have.
 _RESERVED = ("main", "summary", "failures", "refusals", "tip", "data")

@@ -11,7 +11,9 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_array, check_random_state, get_tags
 
-from decidewise.checks import FloatArray, as_features, as_matrix, is_per_item
+from decidewise.kit.batches import check_time
+from decidewise.kit.checks import FloatArray, as_features, as_matrix, is_per_item
+from decidewise.kit.scaling import norms
 from decidewise.measure import checked_sizes, draw, mean_one, targets_of, weights_of
 from decidewise.models.estimator.features import read_features
 from decidewise.models.estimator.items import fit_items, predict_items, rows_of
@@ -25,8 +27,6 @@ from decidewise.models.estimator.traits import (
 from decidewise.models.linear.blocks import RowBlocks
 from decidewise.models.linear.units import back_from
 from decidewise.rows.passes import Passes
-from decidewise.runtime.batches import check_time
-from decidewise.scaling import norms
 
 # A scale or a size far below the mean would give its row a weight or a target without bound.
 SMALLEST = 0.1

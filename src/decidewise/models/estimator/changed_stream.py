@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
 from decidewise.measure import cost_sizes
 from decidewise.models.estimator.changed_fit import SMALLEST, PredictedScale
 from decidewise.models.estimator.from_rows import describe

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from decidewise.checks import all_finite, as_array, as_features, is_per_item, n_rows, no_numbers, refuse_masked
+from decidewise.kit.checks import all_finite, as_array, as_features, is_per_item, n_rows, no_numbers, refuse_masked
 
 
 def read_features(estimator: Any, X: Any, *, reset: bool, **options: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from decidewise.checks import FloatArray, is_per_item
+from decidewise.kit.checks import FloatArray, is_per_item
 from decidewise.models.estimator.traits import fitted
 
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
 from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn import config_context
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from decidewise.runtime.batches import check_time
+from decidewise.kit.batches import check_time
+from decidewise.kit.checks import check_same_names, column_names
 
 # Losses that the mean does not minimise, by their names in scikit-learn, LightGBM and XGBoost.
 _NOT_THE_MEAN = {
@@ -156,3 +159,45 @@ def _inner(learner: Any) -> Any:
     parameters = learner.get_params(deep=False)
     given = (parameters.get(key) for key in ("estimator", "regressor"))
     return next((inner for inner in given if hasattr(inner, "fit")), None)
+
+
+@contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Return a context that restores the attributes of an estimator if it ends in an error.
+
+    The values of the attributes are not copied, so they must not be changed in place.
+    """
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def read_cost_names(estimator: Any, y: Any, *, reset: bool) -> None:
+    """Keep the column names of the costs as `cost_names_in_` if `reset`, otherwise raise if they differ from those.
+
+    Costs without names, such as arrays, are never refused.
+    """
+    names = column_names(y)
+    if not reset:
+        known = getattr(estimator, "cost_names_in_", None)
+        check_same_names(known, names, of="y", expected=f"the costs that {type(estimator).__name__} was fitted with")
+        return
+    estimator.__dict__.pop("cost_names_in_", None)
+    if names is not None:
+        estimator.cost_names_in_ = np.array(names, dtype=object)
+
+
+class KnownParameters(BaseEstimator):
+    """An estimator whose class is inspected for its parameters only once.
+
+    scikit-learn inspects it in every `clone` and `get_params`, which takes a fifth of the time of a small fit.
+    """
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        return super()._get_param_names()

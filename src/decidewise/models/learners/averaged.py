@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from decidewise.checks import FloatArray, as_vector, n_rows
-from decidewise.models.estimator.scored_by_variance import ScoredByVariance
+from decidewise.kit.checks import FloatArray, as_vector, n_rows
+from decidewise.kit.scaling import unit_rows
+from decidewise.models.estimator.scored_by_regret import ScoredByVariance
 from decidewise.models.linear.blocks import one_library_thread
-from decidewise.scaling import unit_rows
 
 
 class AveragedRegressor(MultiOutputMixin, ScoredByVariance, BaseEstimator):

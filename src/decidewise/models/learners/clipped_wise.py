@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from decidewise.checks import as_matrix, as_number, as_sample_weight, check_same_rows
+from decidewise.kit.checks import as_matrix, as_number, as_sample_weight, check_same_rows
+from decidewise.kit.scaling import norms
 from decidewise.models.wise_regressor import WiseRegressor
-from decidewise.scaling import norms
 
 
 class ClippedWise(WiseRegressor):

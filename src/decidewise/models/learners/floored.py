@@ -9,9 +9,9 @@ from sklearn.base import MetaEstimatorMixin, MultiOutputMixin, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from decidewise.checks import FloatArray, as_matrix, as_positive
-from decidewise.models.estimator.parameters import KnownParameters
-from decidewise.models.estimator.scored_by_variance import ScoredByVariance
+from decidewise.kit.checks import FloatArray, as_matrix, as_positive
+from decidewise.models.estimator.scored_by_regret import ScoredByVariance
+from decidewise.models.estimator.traits import KnownParameters
 
 
 class FlooredRegressor(MetaEstimatorMixin, MultiOutputMixin, ScoredByVariance, KnownParameters):

@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator, MultiOutputMixin
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from decidewise.checks import FloatArray, as_matrix, refuse_masked
-from decidewise.models.estimator.scored_by_variance import ScoredByVariance
+from decidewise.kit.checks import FloatArray, as_matrix, refuse_masked
+from decidewise.models.estimator.scored_by_regret import ScoredByVariance
 
 
 class GivenForecast(MultiOutputMixin, ScoredByVariance, BaseEstimator):

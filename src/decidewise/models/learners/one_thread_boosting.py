@@ -6,9 +6,9 @@ from typing import Any, Self
 
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from decidewise.checks import FloatArray
-from decidewise.runtime.batches import check_time
-from decidewise.runtime.library_threads import one_openmp_thread
+from decidewise.kit.batches import check_time
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.library_threads import one_openmp_thread
 
 
 class OneThreadBoosting(HistGradientBoostingRegressor):

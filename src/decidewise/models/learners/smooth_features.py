@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from decidewise.checks import FloatArray, as_integer, as_positive
+from decidewise.kit.checks import FloatArray, as_integer, as_positive
 from decidewise.models.estimator.features import read_features
 
 _N_PAIRS = 2000

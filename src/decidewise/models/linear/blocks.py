@@ -11,13 +11,13 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from decidewise.checks import FloatArray, check_finite
+from decidewise.kit.batches import check_time
+from decidewise.kit.checks import FloatArray, check_finite
+from decidewise.kit.library_threads import one_library_thread
 from decidewise.measure import cost_sizes, targets_of, weighted_targets, weights_of
 from decidewise.models.linear.units import back_from
 from decidewise.rows.passes import Passes
 from decidewise.rows.tree import Sums, add
-from decidewise.runtime.batches import check_time
-from decidewise.runtime.library_threads import one_library_thread
 
 # A block of fifty features and a hundred costs fits into the second-level cache, so that memory is read once.
 BLOCK_ROWS = 2048

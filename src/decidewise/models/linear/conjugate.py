@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigh
 
-from decidewise.checks import FloatArray
-from decidewise.runtime.batches import check_time
+from decidewise.kit.batches import check_time
+from decidewise.kit.checks import FloatArray
 
 # A step is solved until what it misses is this part of what it gains: a rough step is good enough far from the
 # minimum, since the next one starts anew, and only there is the gain large.

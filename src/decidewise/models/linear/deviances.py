@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.checks import FloatArray, as_choice, as_number
+from decidewise.kit.checks import FloatArray, as_choice, as_number
 from decidewise.models.linear.blocks import Block, Blocks
 from decidewise.models.linear.link import Link
 

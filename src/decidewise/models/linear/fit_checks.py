@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from decidewise.checks import as_choice, as_flag, as_integer, as_number
+from decidewise.kit.checks import as_choice, as_flag, as_integer, as_number
 from decidewise.models.linear.blocks import Block, Blocks, SummedBlocks
 from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.moments import Moments

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
 
 Link = Literal["identity", "log"]
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
 from decidewise.models.linear.blocks import Blocks, SummedBlocks, one_library_thread, summed
 from decidewise.models.linear.conjugate import Curvature, Preconditioner
 from decidewise.models.linear.deviances import Deviance

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigh
 
-from decidewise.checks import FloatArray, check_finite
+from decidewise.kit.checks import FloatArray, check_finite
 from decidewise.models.linear.blocks import (
     BLOCK_ROWS,
     Block,

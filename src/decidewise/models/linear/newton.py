@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.checks import FloatArray
+from decidewise.kit.batches import check_time
+from decidewise.kit.checks import FloatArray
 from decidewise.models.linear.conjugate import Curvature
 from decidewise.rows.passes import Passes
-from decidewise.runtime.batches import check_time
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
 from decidewise.models.linear.blocks import (
     Block,
     Blocks,

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.library_threads import one_library_thread
 from decidewise.measure import cost_sizes
 from decidewise.models.linear.blocks import Block, Blocks, RowBlocks, SummedBlocks
 from decidewise.models.linear.deviances import CheckedBlocks, Deviance
 from decidewise.rows.passes import Pass, Passes
 from decidewise.rows.source import Rows, RowSource
 from decidewise.rows.tree import Sums
-from decidewise.runtime.library_threads import one_library_thread
 
 
 @dataclass

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
 from decidewise.models.linear.link import Link, multiplied
 
 # Costs up to this size, and their squares, need no unit.

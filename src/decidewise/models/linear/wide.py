@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import eigh, qr, solve, solve_triangular
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
 from decidewise.models.linear.blocks import Block, Blocks, RowBlocks, SummedBlocks, weighted_block
 from decidewise.models.linear.moments import Moments, check_ridge, check_sums, is_constant, least_value
 from decidewise.models.linear.units import out_of_units

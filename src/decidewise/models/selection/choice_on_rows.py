@@ -16,8 +16,9 @@ from zlib import crc32
 
 import numpy as np
 
-from decidewise.checks import FloatArray
 from decidewise.evaluate import Hindsight, check_in_units
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.interrupts import attempt, reason_of
 from decidewise.models.learners.averaged import AveragedRegressor
 from decidewise.models.linear.units import cost_unit
 from decidewise.models.selection.row_folds import RowFolds, TrainingRows
@@ -30,12 +31,11 @@ from decidewise.models.selection.weights import (
     places_to_fit,
     weighted_products,
 )
-from decidewise.problems.base import Problem
+from decidewise.problems.contract import Problem
 from decidewise.problems.views import in_unit
 from decidewise.rows.passes import Pass, Passes, run, together
 from decidewise.rows.source import Rows, RowSource
 from decidewise.rows.tree import Sums, add
-from decidewise.runtime.interrupts import attempt, reason_of
 
 # The predictions of all candidates are held at once, for so many costs.
 _COSTS_IN_A_PIECE = 100_000

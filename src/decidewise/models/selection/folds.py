@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
-from decidewise.checks import FloatArray, as_integer
+from decidewise.kit.checks import FloatArray, as_integer
 from decidewise.models.selection.time_folds import Rows, TimeFolds, as_times
 
 Splits = list[tuple[Rows, Rows]]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_integer
+from decidewise.kit.checks import FloatArray, as_integer
 from decidewise.models.selection.folds import Splits
 
 

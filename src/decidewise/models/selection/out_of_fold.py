@@ -13,9 +13,10 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from decidewise.checks import FloatArray
-from decidewise.errors import TimeLimitReached, TrainingWarning
 from decidewise.evaluate import Hindsight, check_in_units
+from decidewise.kit.batches import seconds_left
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.errors import TimeLimitReached, TrainingWarning
 from decidewise.models.linear.blocks import one_library_thread
 from decidewise.models.linear.units import cost_unit
 from decidewise.models.selection.folds import Splits
@@ -31,9 +32,8 @@ from decidewise.models.selection.weights import (
     places_to_fit,
     weighted_products,
 )
-from decidewise.problems.base import Problem
+from decidewise.problems.contract import Problem
 from decidewise.problems.views import in_unit
-from decidewise.runtime.batches import seconds_left
 
 # For the weights of an average, predictions of so many costs are kept of each model; none, if that is too few rows.
 _MAX_COSTS_KEPT = 100_000

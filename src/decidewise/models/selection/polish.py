@@ -11,7 +11,7 @@ from decidewise.models.decision_regressor import DecisionRegressor
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.selection.folds import Splits
 from decidewise.models.wise_regressor import WiseRegressor
-from decidewise.problems.base import Problem
+from decidewise.problems.contract import Problem
 
 _MAX_EPOCHS = 30
 # Each row is also solved for its label, at the start of training and three times at its end.

@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.checks import FloatArray
-from decidewise.errors import TimeLimitReached
 from decidewise.evaluate import Hindsight
+from decidewise.kit.batches import check_time, time_limit
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.doubts import collected, doubt
+from decidewise.kit.errors import TimeLimitReached
+from decidewise.kit.interrupts import attempt, reason_of
+from decidewise.kit.progress import tracked
+from decidewise.kit.spread import spread_calls
 from decidewise.models.linear.blocks import one_library_thread
 from decidewise.models.selection.out_of_fold import OutOfFold, Scored
 from decidewise.models.selection.ridge_path import ridge_paths
 from decidewise.models.selection.scores import CandidateScores, is_clearly_higher
-from decidewise.progress import tracked
-from decidewise.runtime.batches import check_time, time_limit
-from decidewise.runtime.doubts import collected, doubt
-from decidewise.runtime.interrupts import attempt, reason_of
-from decidewise.runtime.spread import spread_calls
 
 # A candidate on trial is dropped if its regret on one fold exceeds the best so far by more than this many
 # standard errors of the difference. One that is only as good is often dropped, but would hardly be chosen anyway:

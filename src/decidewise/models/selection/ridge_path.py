@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.linear.blocks import Blocks, SummedBlocks
 from decidewise.models.linear.deviances import Deviance

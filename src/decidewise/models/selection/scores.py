@@ -12,8 +12,8 @@ import numpy.typing as npt
 from rich.table import Table
 from rich.text import Text
 
-from decidewise.checks import FloatArray
 from decidewise.evaluate import Hindsight
+from decidewise.kit.checks import FloatArray
 from decidewise.models.estimator.traits import as_regressor
 
 

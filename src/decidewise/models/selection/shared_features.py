@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.utils import _safe_indexing
 
-from decidewise.checks import is_per_item
+from decidewise.kit.checks import is_per_item
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.learners.floored import FlooredRegressor
 from decidewise.models.learners.smooth_features import SmoothFeatures

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.checks import as_integer
+from decidewise.kit.checks import as_integer
 
 Rows = npt.NDArray[np.intp]
 

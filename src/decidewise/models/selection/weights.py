@@ -9,9 +9,9 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.scaling import norms, unit_rows
 from decidewise.models.selection.scores import choose, close
-from decidewise.scaling import norms, unit_rows
 
 # A candidate is proven to decide better than the mean if the difference is this many standard errors.
 _PROVEN = 2.0

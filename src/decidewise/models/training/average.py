@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
 
 
 class Average:

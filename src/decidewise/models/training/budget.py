@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from decidewise.problems.base import Problem
+from decidewise.problems.contract import Problem
 from decidewise.problems.wrappers.counted import CountedProblem
 
 

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from decidewise.checks import FloatArray, check_finite
+from decidewise.kit.checks import FloatArray, check_finite
 from decidewise.measure import norms
 from decidewise.models.estimator.items import LiftedItems
 from decidewise.models.estimator.traits import as_regressor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.neighbors import NearestNeighbors
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
 
 
 def neighbor_costs(X: FloatArray, costs: FloatArray, n_neighbors: int, weight: float = 0.5) -> FloatArray:

@@ -12,16 +12,16 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
-from decidewise.checks import FloatArray
-from decidewise.errors import DivergenceError, SolveLimitReached, TimeLimitReached
 from decidewise.evaluate import Hindsight
+from decidewise.kit.batches import check_time, time_limit
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.errors import DivergenceError, SolveLimitReached, TimeLimitReached
+from decidewise.kit.progress import watched
 from decidewise.models.linear.link import Link, linear_predictor, respond
 from decidewise.models.training.budget import Budget
 from decidewise.models.training.starting_loss import StartingLoss
 from decidewise.models.training.step import Training
-from decidewise.problems.base import Problem
-from decidewise.progress import watched
-from decidewise.runtime.batches import check_time, time_limit
+from decidewise.problems.contract import Problem
 
 # A loss above this many times its first value has diverged.
 _DIVERGED = 1e8

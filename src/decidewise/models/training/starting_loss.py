@@ -6,10 +6,10 @@ from time import perf_counter
 
 import numpy as np
 
-from decidewise.checks import FloatArray
+from decidewise.kit.batches import time_limit
+from decidewise.kit.checks import FloatArray
 from decidewise.models.training.budget import Budget
 from decidewise.models.training.step import Training
-from decidewise.runtime.batches import time_limit
 
 # The share of the remaining solver calls and seconds that one evaluation of the loss may take.
 _SHARE_OF_ONE = 0.05

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.checks import FloatArray, all_finite
+from decidewise.kit.checks import FloatArray, all_finite
 from decidewise.losses import Loss, Target
-from decidewise.losses.adam import Adam
+from decidewise.losses.parts.adam import Adam
 from decidewise.models.linear.link import Link, linear_predictor, respond
 from decidewise.models.linear.per_item import PerItem
 from decidewise.models.training.average import Average

@@ -11,18 +11,17 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from decidewise.checks import FloatArray, as_choice, as_flag, as_integer, as_number, as_positive
 from decidewise.evaluate import Hindsight
+from decidewise.kit.checks import FloatArray, as_choice, as_flag, as_integer, as_number, as_positive
 from decidewise.losses import Loss, Target, as_loss
 from decidewise.measure import norms
-from decidewise.models.estimator.all_or_nothing import all_or_nothing
 from decidewise.models.estimator.features import read_features
 from decidewise.models.estimator.scored_by_regret import Rows, ScoredByRegret, set_aside
-from decidewise.models.estimator.traits import as_regressor
+from decidewise.models.estimator.traits import all_or_nothing, as_regressor
 from decidewise.models.linear.units import Units
 from decidewise.models.training.loop import Epoch
 from decidewise.models.trees.samples import MAX_TREES, check_samples
-from decidewise.problems.base import Problem, as_problem
+from decidewise.problems.contract import Problem, as_problem
 from decidewise.problems.views import in_unit
 from decidewise.problems.wrappers.counted import CountedProblem
 

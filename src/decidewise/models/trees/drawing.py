@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.extras import require
 from decidewise.models.trees.nodes import Nodes
-from decidewise.problems.base import Problem
-from decidewise.runtime.extras import require
+from decidewise.problems.contract import Problem
 
 # The most costs that the text of a leaf names.
 _MOST_NAMES = 8

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
 from decidewise.models.trees.nodes import IntArray, Nodes
 from decidewise.models.trees.samples import Splits, TreeSamples
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
 
 IntArray = npt.NDArray[np.intp]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
 from decidewise.models.trees.nodes import Nodes
 from decidewise.models.trees.samples import TreeSamples
 

@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.checks import FloatArray
-from decidewise.errors import SolverError
-from decidewise.problems.base import Problem
+from decidewise.kit.batches import check_time
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.errors import SolverError
+from decidewise.problems.contract import Problem
 from decidewise.problems.views import is_lifted, lift
-from decidewise.runtime.batches import check_time
 
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]

@@ -12,15 +12,15 @@ from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from decidewise.checks import FloatArray, as_integer
-from decidewise.models.estimator.all_or_nothing import all_or_nothing
+from decidewise.kit.checks import FloatArray, as_integer
 from decidewise.models.estimator.features import read_features
 from decidewise.models.estimator.scored_by_regret import ScoredByRegret
+from decidewise.models.estimator.traits import all_or_nothing
 from decidewise.models.trees.growing import Growth
 from decidewise.models.trees.nodes import Nodes
 from decidewise.models.trees.samples import MAX_TREES, TreeSamples, check_samples
 from decidewise.models.trees.spo_tree import check_growth, growth_of, in_callers_sense, predicted
-from decidewise.problems.base import Problem
+from decidewise.problems.contract import Problem
 
 
 class SpoForestRegressor(ScoredByRegret):

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse, vstack
 
-from decidewise.checks import FloatArray, as_array, as_number, as_vector, listed, nearest_names, shown
-from decidewise.polyhedra.conic import Kind
+from decidewise.kit.checks import FloatArray, as_array, as_number, as_vector, listed, nearest_names, shown
 from decidewise.problems.mapped_problem.arguments import as_sparse
+from decidewise.solvers.conic import Kind
 
 # Asymmetries, and eigenvalues below zero, up to this fraction of the largest entry are rounding.
 _ROUNDING = 1e-10

@@ -1,6 +1,6 @@
 """Any conic program: predicted costs on some of its variables, known costs on others, over a region with cones.
 
-Clarabel solves it (see `decidewise.polyhedra.conic`). Only the costs change from row to row.
+Clarabel solves it (see `decidewise.solvers.conic`). Only the costs change from row to row.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any, Literal
 import numpy as np
 from scipy.sparse import csc_array, csr_array, eye_array, vstack
 
-from decidewise.checks import FloatArray, as_positive
-from decidewise.polyhedra.conic import ConicRegion, ConicSolver
-from decidewise.polyhedra.conic_derivative import CURVED, conic_derivative
-from decidewise.problems.base import Sense
+from decidewise.kit.checks import FloatArray, as_positive
+from decidewise.kit.scaling import norms
 from decidewise.problems.conic_program.cones import Cone, ConeRows, as_cone
+from decidewise.problems.contract import Sense
 from decidewise.problems.mapped_problem import EMPTY, MappedProblem
 from decidewise.problems.mapped_problem.arguments import Costs, as_bounds, as_rows, count_variables
-from decidewise.scaling import norms
+from decidewise.solvers.conic import ConicRegion, ConicSolver
+from decidewise.solvers.conic_derivative import CURVED, conic_derivative
 
 # Larger matrices are not searched for a line in the region.
 _MOST_ENTRIES = 10**6
@@ -156,7 +156,7 @@ class ConicProgram(MappedProblem):
     def derivative(self, costs: FloatArray, decisions: FloatArray, vectors: FloatArray) -> FloatArray:
         """Return `J v` of each row, of regions with a cone or a quadratic constraint.
 
-        It is exact to about 1e-8, more so than the decisions: see `decidewise.polyhedra.conic_derivative`. After
+        It is exact to about 1e-8, more so than the decisions: see `decidewise.solvers.conic_derivative`. After
         `minimize` of the same costs it solves nothing anew.
         """
         return self._decisions(self._moved(self._objective(costs, 1.0), vectors @ self._map))

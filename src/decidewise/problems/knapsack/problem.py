@@ -7,14 +7,14 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csr_array
 
-from decidewise.checks import FloatArray, as_array, as_matrix, as_vector
-from decidewise.errors import SolverError
-from decidewise.polyhedra import Polyhedron
-from decidewise.problems.base import Problem, Sense
+from decidewise.kit.batches import IntArray, in_parts, search_in_parts
+from decidewise.kit.checks import FloatArray, as_array, as_matrix, as_vector
+from decidewise.kit.errors import SolverError
 from decidewise.problems.by_row import take_rows
+from decidewise.problems.contract import Problem, Sense
 from decidewise.problems.knapsack.enumeration import ROOM, choose_packs, maximal_packs
 from decidewise.problems.knapsack.search import search_packs
-from decidewise.runtime.batches import IntArray, in_parts, search_in_parts
+from decidewise.solvers import Polyhedron
 
 MAX_PACKS = 4096
 #: About half a minute of search for one row; an ordinary row of 60 items takes a few thousand steps.

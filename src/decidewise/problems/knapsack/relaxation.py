@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.kernels import kernel
 from decidewise.problems.rounding.ties import EPS
-from decidewise.runtime.kernels import kernel
 
 IntArray = npt.NDArray[np.int64]
 

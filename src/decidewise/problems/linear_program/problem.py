@@ -1,6 +1,6 @@
 """Any linear program, with variables in whole numbers or without: predicted costs on some of it, known costs on others.
 
-HiGHS solves it (see `decidewise.polyhedra.highs`). From row to row the costs change and, if given by row, right-hand
+HiGHS solves it (see `decidewise.solvers.highs`). From row to row the costs change and, if given by row, right-hand
 sides, bounds and known costs.
 """
 
@@ -15,11 +15,9 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from decidewise.checks import FloatArray, as_array, as_number, as_positive, as_vector
-from decidewise.errors import InfeasibleError, SolverError
-from decidewise.polyhedra import Polyhedron
-from decidewise.polyhedra.highs import Solver
-from decidewise.problems.base import Sense
+from decidewise.kit.checks import FloatArray, as_array, as_number, as_positive, as_vector
+from decidewise.kit.errors import InfeasibleError, SolverError
+from decidewise.problems.contract import Sense
 from decidewise.problems.linear_program.region import PolyhedralProblem
 from decidewise.problems.mapped_problem import EMPTY
 from decidewise.problems.mapped_problem.arguments import (
@@ -38,6 +36,8 @@ from decidewise.problems.mapped_problem.arguments import (
     count_variables,
     is_map,
 )
+from decidewise.solvers import Polyhedron
+from decidewise.solvers.highs import Solver
 
 
 class LinearProgram(PolyhedralProblem):

@@ -10,13 +10,13 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.checks import FloatArray
-from decidewise.polyhedra import Polyhedron
-from decidewise.polyhedra.program import Program
-from decidewise.problems.base import Problem
+from decidewise.kit.checks import FloatArray
+from decidewise.problems.contract import Problem
 from decidewise.problems.mapped_problem import MappedProblem, taken
 from decidewise.problems.mapped_problem.arguments import as_map, count_rows
 from decidewise.problems.views import InVariables
+from decidewise.solvers import Polyhedron
+from decidewise.solvers.program import Program
 
 #: What of a region may differ by row.
 _SIDES = ("b_ub", "b_eq", "lower", "upper")

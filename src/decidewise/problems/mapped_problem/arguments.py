@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, eye_array, issparse
 
-from decidewise.checks import (
+from decidewise.kit.checks import (
     FloatArray,
     all_finite,
     as_array,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from scipy.sparse import csr_array
 
-from decidewise.checks import as_number, nearest_names
+from decidewise.kit.checks import as_number, nearest_names
 
 
 def as_expressions(factors: Mapping[str, float], names: list[str]) -> csr_array:

@@ -11,8 +11,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy.sparse import csr_array
 
-from decidewise.checks import FloatArray, as_array, as_choice, as_matrix, as_number, check_range
-from decidewise.problems.base import Problem, Sense, as_n_costs, check_rows
+from decidewise.kit.checks import FloatArray, as_array, as_choice, as_matrix, as_number, check_range
+from decidewise.problems.contract import Problem, Sense, as_n_costs, check_rows
 from decidewise.problems.mapped_problem.arguments import Costs, as_known, as_map, as_names, count_rows
 
 #: What to say of a region without any point.

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.linalg.lapack import dpstrf
 from scipy.sparse import csc_matrix, eye, vstack
 
-from decidewise.checks import FloatArray
-from decidewise.errors import SolverError
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.errors import SolverError
 from decidewise.problems.portfolio.critical_line import CERTIFIED, DOUBTFUL, RESOLUTION, WORST, deviations
 
 

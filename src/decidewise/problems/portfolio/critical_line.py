@@ -28,8 +28,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.checks import FloatArray
-from decidewise.runtime.kernels import kernel
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.kernels import kernel
 
 # Sums may be taken in any order and divisors may be zero, which lets the compiler use vector instructions; infinities
 # keep their meaning. Functions with a single caller are inlined: a separate function is optimised once by itself and

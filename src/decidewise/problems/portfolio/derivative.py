@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
 
 # What differs from a bound by less than this, relative to it, is at the bound.
 _BINDS = 1e-7

@@ -7,13 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_array, as_matrix
-from decidewise.problems.base import Problem, Sense
+from decidewise.kit.batches import check_time, in_parts
+from decidewise.kit.checks import FloatArray, as_array, as_matrix
 from decidewise.problems.by_row import as_numbers, spread, take_rows
+from decidewise.problems.contract import Problem, Sense
 from decidewise.problems.portfolio.cone import solve_cone
 from decidewise.problems.portfolio.critical_line import follow_risk_price, follow_risk_price_by_row
 from decidewise.problems.portfolio.derivative import derivative
-from decidewise.runtime.batches import check_time, in_parts
 
 # Asymmetries, and eigenvalues below zero, up to this fraction of the largest entry are rounding.
 _ROUNDING = 1e-10

@@ -1,5 +1,5 @@
 """Readers of problems written with other libraries."""
 
-from decidewise.runtime.lazy import import_lazily
+from decidewise.kit.lazy import import_lazily
 
 import_lazily(__name__)

@@ -1,4 +1,4 @@
-# What the package offers; see `decidewise.runtime.lazy`.
+# What the package offers; see `decidewise.kit.lazy`.
 from decidewise.problems.readers.cvxpy import from_cvxpy
 from decidewise.problems.readers.files import read_problem
 from decidewise.problems.readers.function import from_function

@@ -11,7 +11,7 @@ from zipfile import BadZipFile
 import numpy as np
 from scipy.sparse import load_npz
 
-from decidewise.errors import InputError
+from decidewise.kit.errors import InputError
 
 
 def read_array(path: Path, *, name: str) -> Any:
@@ -74,3 +74,15 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def refused(model: str, part: str) -> str:
+    """Return the message that a model cannot be taken over, since it has such a part.
+
+    >>> refused("plan.mps", "special ordered sets")[:77]
+    'plan.mps has special ordered sets, and only linear programs, also in whole nu'
+    """
+    return (
+        f"{model} has {part}, and only linear programs, also in whole numbers, can be taken over. Write it linearly, "
+        "with binary variables where need be, or solve the problem by a function of your own: from_function."
+    )

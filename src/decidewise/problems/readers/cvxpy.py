@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csc_array, csr_array, hstack
 
-from decidewise.polyhedra.conic import Kind
 from decidewise.problems.conic_program import ConicProgram
 from decidewise.problems.conic_program.cones import ConeRows
 from decidewise.problems.linear_program import LinearProgram
+from decidewise.solvers.conic import Kind
 
 
 def from_cvxpy(problem: Any, parameter: Any, **options: Any) -> LinearProgram | ConicProgram:

@@ -15,13 +15,13 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint
 from scipy.sparse import csc_array, csr_array
 
-from decidewise.errors import InputError
-from decidewise.problems.base import Problem, Sense
+from decidewise.kit.errors import InputError
+from decidewise.problems.contract import Problem, Sense
 from decidewise.problems.linear_program import LinearProgram
 from decidewise.problems.mapped_problem.arguments import Costs
+from decidewise.problems.readers.arrays import refused
 from decidewise.problems.readers.lp import check_lp
 from decidewise.problems.readers.mps import check_mps
-from decidewise.problems.readers.refused import refused
 
 if TYPE_CHECKING:
     import highspy

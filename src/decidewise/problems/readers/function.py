@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_array, as_choice, as_flag, as_integer, shown
-from decidewise.errors import SolverError
-from decidewise.problems.base import Problem, Sense, as_n_costs
-from decidewise.runtime.batches import check_time
-from decidewise.runtime.turns import Turns
+from decidewise.kit.batches import check_time
+from decidewise.kit.checks import FloatArray, as_array, as_choice, as_flag, as_integer, shown
+from decidewise.kit.errors import SolverError
+from decidewise.kit.turns import Turns
+from decidewise.problems.contract import Problem, Sense, as_n_costs
 
 
 def from_function(

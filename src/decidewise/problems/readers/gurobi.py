@@ -8,14 +8,14 @@ from typing import Any, Literal
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint
 
-from decidewise.checks import FloatArray, as_choice
-from decidewise.errors import SolverError
-from decidewise.polyhedra.highs import Solver, rounded
-from decidewise.polyhedra.program import Program
+from decidewise.kit.batches import check_time
+from decidewise.kit.checks import FloatArray, as_choice
+from decidewise.kit.errors import SolverError
+from decidewise.kit.scaling import unit_rows
 from decidewise.problems.linear_program import LinearProgram
-from decidewise.problems.readers.refused import refused
-from decidewise.runtime.batches import check_time
-from decidewise.scaling import unit_rows
+from decidewise.problems.readers.arrays import refused
+from decidewise.solvers.highs import Solver, rounded
+from decidewise.solvers.program import Program
 
 #: How far beyond a constraint an answer of Gurobi may be, in units of what is added up there: its own limit is 1e-9.
 _FEASIBLE = 1e-8

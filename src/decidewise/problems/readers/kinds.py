@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import decidewise.problems
-from decidewise.problems.base import Problem
+from decidewise.problems.contract import Problem
 from decidewise.problems.views import View
 
 

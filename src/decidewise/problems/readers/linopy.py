@@ -9,7 +9,7 @@ from scipy.optimize import Bounds, LinearConstraint
 from scipy.sparse import csr_array
 
 from decidewise.problems.linear_program import LinearProgram
-from decidewise.problems.readers.refused import refused
+from decidewise.problems.readers.arrays import refused
 
 #: What linopy keeps of a constraint, as far as it is translated.
 _OF_CONSTRAINTS = {"labels", "coeffs", "vars", "sign", "rhs", "dual", "scaling"}

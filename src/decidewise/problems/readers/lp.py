@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from decidewise.errors import InputError
-from decidewise.problems.readers.refused import refused
+from decidewise.kit.errors import InputError
+from decidewise.problems.readers.arrays import refused
 
 _SENSES = {"min", "minimum", "minimize", "max", "maximum", "maximize"}
 _CONSTRAINTS = {"st", "st.", "s.t.", "subject to", "such that"}
@@ -56,7 +56,7 @@ def check_lp(text: str, name: str) -> None:
 
     >>> check_lp("min\n cost: x + x\nst\n c1: x >= 2\nend\n", "plan.lp")
     Traceback (most recent call last):
-    decidewise.errors.InputError: plan.lp, line 2: 'x' is in the objective twice. Write one cost, the sum.
+    decidewise.kit.errors.InputError: plan.lp, line 2: 'x' is in the objective twice. Write one cost, the sum.
     """
     if re.search(r"(?<![\w.])nan(?![\w.])", text, flags=re.IGNORECASE):
         raise InputError(f"{name} has NaN, which is not a number.")

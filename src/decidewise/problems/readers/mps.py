@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from decidewise.checks import nearest_names
-from decidewise.errors import InputError
-from decidewise.problems.readers.refused import refused
+from decidewise.kit.checks import nearest_names
+from decidewise.kit.errors import InputError
+from decidewise.problems.readers.arrays import refused
 
 _TRANSLATED = ("NAME", "OBJSENSE", "OBJSENS", "ROWS", "LAZYCONS", "COLUMNS", "RHS", "RANGES", "BOUNDS", "ENDATA")
 _REFUSED = {
@@ -40,7 +40,7 @@ def check_mps(text: str, name: str) -> str:
 
     >>> check_mps("COLUMNS\n    x  cost  1,5\n", "plan.mps")
     Traceback (most recent call last):
-    decidewise.errors.InputError: plan.mps, line 2: '1,5' is not a number.
+    decidewise.kit.errors.InputError: plan.mps, line 2: '1,5' is not a number.
     """
     plain = _COMMENT.sub("", text)
     lines = list(_data_lines(plain))

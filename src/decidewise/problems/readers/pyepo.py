@@ -7,12 +7,12 @@ from typing import Any, Literal
 import numpy as np
 from scipy.sparse import csr_array
 
-from decidewise.checks import FloatArray, all_finite, as_array, as_choice, as_integer
-from decidewise.errors import SolverError
-from decidewise.problems.base import Problem, Sense
+from decidewise.kit.batches import check_time
+from decidewise.kit.checks import FloatArray, all_finite, as_array, as_choice, as_integer
+from decidewise.kit.errors import SolverError
+from decidewise.kit.turns import Turns
+from decidewise.problems.contract import Problem, Sense
 from decidewise.problems.mapped_problem import MappedProblem
-from decidewise.runtime.batches import check_time
-from decidewise.runtime.turns import Turns
 
 
 def from_pyepo(optmodel: Any, *, on_error: Literal["raise", "nan"] = "raise") -> Problem:

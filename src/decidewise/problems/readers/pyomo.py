@@ -9,7 +9,7 @@ from scipy.optimize import Bounds, LinearConstraint
 from scipy.sparse import csr_array
 
 from decidewise.problems.linear_program import LinearProgram
-from decidewise.problems.readers.refused import refused
+from decidewise.problems.readers.arrays import refused
 
 
 def from_pyomo(model: Any, variables: Any = None, **options: Any) -> LinearProgram:

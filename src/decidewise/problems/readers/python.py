@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from decidewise.checks import shown
-from decidewise.errors import InputError
-from decidewise.problems.base import Problem, as_problem
-from decidewise.runtime.importable import find
+from decidewise.kit.checks import shown
+from decidewise.kit.errors import InputError
+from decidewise.kit.importable import find
+from decidewise.problems.contract import Problem, as_problem
 
 
 def import_problem(object: str, arguments: Mapping[str, Any] | None = None, *, folder: str = "") -> Problem:

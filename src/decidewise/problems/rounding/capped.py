@@ -18,8 +18,8 @@ from math import fsum
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.checks import FloatArray
-from decidewise.errors import SolverError
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.errors import SolverError
 
 
 def minimize_capped(minimize: Callable[[FloatArray], FloatArray], costs: FloatArray, n_chosen: int) -> FloatArray:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from decidewise.checks import FloatArray
-from decidewise.runtime.kernels import kernel
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.kernels import kernel
 
 EPS = float(np.finfo(float).eps)
 #: The tolerance, as a fraction of the sum of the absolute terms: equal costs computed in a few operations are tied.
@@ -71,3 +71,33 @@ def safe_unit(largest: float) -> float:
     if largest > 2.0**900:
         return 2.0**-500
     return 2.0**500 if largest < 2.0**-500 else 1.0
+
+
+#: Remainders below this are rounding, in units of the largest value.
+ROUNDING = 1e-12
+#: Divisors below this are too small to help a search, and cannot be told from rounding.
+FINEST = 1e-4
+
+
+@kernel
+def common_divisor(values: FloatArray) -> float:
+    """Return the largest number of which all values are multiples, or zero if it is below `FINEST`.
+
+    The values must not be negative, and the largest must be of order 1.
+
+    >>> import numpy as np
+    >>> round(common_divisor(np.array([0.0, 0.4, 1.0, 0.6])), 9)
+    0.2
+    >>> common_divisor(np.array([1.0, 0.5**0.5]))
+    0.0
+    """
+    divisor = 0.0
+    for value in values:
+        small = value
+        while small > ROUNDING:
+            divisor, small = small, divisor % small
+            if divisor - small < ROUNDING:
+                small = 0.0  # the exact remainder is zero; rounding made it almost the divisor
+        if 0.0 < divisor < FINEST:
+            return 0.0
+    return divisor

@@ -16,9 +16,9 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.kernels import kernel
 from decidewise.problems.rounding.ties import EPS, TIE, is_tie, safe_unit
-from decidewise.runtime.kernels import kernel
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]

@@ -15,14 +15,14 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
-from decidewise.checks import FloatArray, as_integer
-from decidewise.errors import SolverError
-from decidewise.polyhedra import Polyhedron
-from decidewise.problems.base import Problem, Sense, as_n_costs
+from decidewise.kit.batches import in_parts
+from decidewise.kit.checks import FloatArray, as_integer
+from decidewise.kit.errors import SolverError
+from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.problems.rounding.ties import EPS, TIE
 from decidewise.problems.shortest_path.acyclic import acyclic_paths
 from decidewise.problems.shortest_path.any_graph import Graph, paths_in_any_graph
-from decidewise.runtime.batches import in_parts
+from decidewise.solvers import Polyhedron
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]

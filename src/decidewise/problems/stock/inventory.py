@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from decidewise.checks import FloatArray, as_array, as_matrix, as_vector
-from decidewise.polyhedra import Polyhedron
-from decidewise.problems.base import Problem, Sense, as_n_costs
+from decidewise.kit.batches import in_parts
+from decidewise.kit.checks import FloatArray, as_array, as_matrix, as_vector
+from decidewise.kit.kernels import kernel
 from decidewise.problems.by_row import as_levels, as_numbers, spread, take_rows
+from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.problems.rounding.ties import EPS, safe_unit
 from decidewise.problems.stock.marginal_values import length_above, merge_offers
-from decidewise.runtime.batches import in_parts
-from decidewise.runtime.kernels import kernel
+from decidewise.solvers import Polyhedron
 
 IntArray = npt.NDArray[np.int64]
 

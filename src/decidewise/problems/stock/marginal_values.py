@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.checks import FloatArray
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.kernels import kernel
 from decidewise.problems.rounding.ties import TIE
-from decidewise.runtime.kernels import kernel
 
 IntArray = npt.NDArray[np.int64]
 

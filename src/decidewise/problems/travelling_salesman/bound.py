@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from decidewise.checks import FloatArray
+from decidewise.kit.batches import IntArray
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.kernels import kernel
 from decidewise.problems.travelling_salesman.state import BARRED, COST, EXCESS, LIMIT, TAKEN, decide, is_open
-from decidewise.runtime.batches import IntArray
-from decidewise.runtime.kernels import kernel
 
 
 @kernel(inner=True, _nrt=False, error_model="numpy")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.checks import FloatArray
+from decidewise.kit.batches import IntArray
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.kernels import kernel
 from decidewise.problems.travelling_salesman.bound import ascend, length
 from decidewise.problems.travelling_salesman.state import COST, LIMIT, TIE, open_rows
-from decidewise.runtime.batches import IntArray
-from decidewise.runtime.kernels import kernel
 
 #: Steps of the ascent for each node.
 STEPS = 10

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from decidewise.checks import FloatArray
+from decidewise.kit.batches import IntArray
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.kernels import kernel
 from decidewise.problems.travelling_salesman.bound import length
 from decidewise.problems.travelling_salesman.state import BARRED
-from decidewise.runtime.batches import IntArray
-from decidewise.runtime.kernels import kernel
 
 
 @kernel(inner=True, _nrt=False)

@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from decidewise.checks import FloatArray, as_integer
-from decidewise.errors import SolverError
-from decidewise.polyhedra import Polyhedron
-from decidewise.problems.base import Problem, Sense, as_n_costs
+from decidewise.kit.batches import IntArray, search_in_parts
+from decidewise.kit.checks import FloatArray, as_integer
+from decidewise.kit.errors import SolverError
+from decidewise.kit.scaling import unit_largest
+from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.problems.rounding.capped import minimize_capped
 from decidewise.problems.travelling_salesman.cuts import binding_sets
 from decidewise.problems.travelling_salesman.search import cheapest_tours
-from decidewise.runtime.batches import IntArray, search_in_parts
-from decidewise.scaling import unit_largest
+from decidewise.solvers import Polyhedron
 
 #: About half a minute of search for one row of 50 nodes; an ordinary row takes a few hundred one-trees.
 MAX_TREES = 5_000_000

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from decidewise.checks import FloatArray
-from decidewise.problems.rounding.common_divisor import common_divisor
+from decidewise.kit.batches import IntArray
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.kernels import kernel
+from decidewise.problems.rounding.ties import common_divisor
 from decidewise.problems.travelling_salesman.bound import ascend, fix_edges
 from decidewise.problems.travelling_salesman.heuristics import build_tour
 from decidewise.problems.travelling_salesman.state import (
@@ -29,8 +31,6 @@ from decidewise.problems.travelling_salesman.state import (
     record,
     reopen,
 )
-from decidewise.runtime.batches import IntArray
-from decidewise.runtime.kernels import kernel
 
 #: The number of initial tours and the steps of the first ascent, both per node.
 STARTS, FIRST_STEPS = 0.5, 2

@@ -21,9 +21,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from decidewise.checks import FloatArray
-from decidewise.runtime.batches import IntArray
-from decidewise.runtime.kernels import kernel
+from decidewise.kit.batches import IntArray
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.kernels import kernel
 
 #: The lengths of decided edges; all others are open.
 TAKEN, BARRED = -np.inf, np.inf

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from decidewise.checks import FloatArray
-from decidewise.runtime.batches import check_time
-from decidewise.runtime.kernels import kernel
+from decidewise.kit.batches import check_time
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.kernels import kernel
 
 IntArray = npt.NDArray[np.int64]
 

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from decidewise.checks import FloatArray, as_integer, as_number, as_vector
-from decidewise.errors import SolverError
-from decidewise.polyhedra import Polyhedron
-from decidewise.problems.base import Problem, Sense
+from decidewise.kit.batches import check_time
+from decidewise.kit.checks import FloatArray, as_integer, as_number, as_vector
+from decidewise.kit.errors import SolverError
+from decidewise.kit.scaling import unit_largest
+from decidewise.problems.contract import Problem, Sense
 from decidewise.problems.rounding.capped import minimize_capped
 from decidewise.problems.vehicle_routing.partition import best_choices
 from decidewise.problems.vehicle_routing.routes import cheapest_ways, sets_that_fit, smaller_sets
-from decidewise.runtime.batches import check_time
-from decidewise.scaling import unit_largest
+from decidewise.solvers import Polyhedron
 
 #: Customers are bits of an integer of 64 bits.
 MAX_CUSTOMERS = 60

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.checks import FloatArray
-from decidewise.runtime.kernels import kernel
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.kernels import kernel
 
 IntArray = npt.NDArray[np.int64]
 

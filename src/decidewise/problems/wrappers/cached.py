@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from decidewise.checks import FloatArray, as_integer, as_number
-from decidewise.errors import SolverError
-from decidewise.problems.base import Problem
+from decidewise.kit.checks import FloatArray, as_integer, as_number
+from decidewise.kit.errors import SolverError
+from decidewise.problems.contract import Problem
 from decidewise.problems.views import InUnit, InVariables, Lifted, View
 
 

@@ -7,11 +7,11 @@ from time import perf_counter
 
 import numpy as np
 
-from decidewise.checks import FloatArray
-from decidewise.errors import SolveLimitReached
-from decidewise.problems.base import Problem
+from decidewise.kit.batches import check_time
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.errors import SolveLimitReached
+from decidewise.problems.contract import Problem
 from decidewise.problems.views import View
-from decidewise.runtime.batches import check_time
 
 
 class CountedProblem(View):
@@ -32,7 +32,7 @@ class CountedProblem(View):
         The time spent on solving them.
     limit : float
         The largest `n_solves`, infinite unless set. A batch that would exceed it is not solved: it raises
-        `decidewise.errors.SolveLimitReached`. So does one after the deadline of a time limit, with `TimeLimitReached`.
+        `SolveLimitReached`. So does one after the deadline of a time limit, with `TimeLimitReached`.
 
     Examples
     --------

@@ -7,10 +7,10 @@ from typing import Any, cast
 import numpy as np
 from scipy.sparse import csr_array, hstack, vstack
 
-from decidewise.checks import FloatArray, as_array, as_matrix, as_vector, check_range
-from decidewise.polyhedra import Polyhedron
-from decidewise.problems.base import Problem, check_rows
+from decidewise.kit.checks import FloatArray, as_array, as_matrix, as_vector, check_range
+from decidewise.problems.contract import Problem, check_rows
 from decidewise.problems.views import InVariables, Lifted, View, in_unit, is_lifted
+from decidewise.solvers import Polyhedron
 
 
 class KnownCosts(View):

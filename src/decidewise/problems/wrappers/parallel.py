@@ -7,11 +7,11 @@ from itertools import pairwise
 import numpy as np
 from joblib import effective_n_jobs
 
-from decidewise.checks import FloatArray, as_integer
-from decidewise.errors import SolverError
-from decidewise.problems.base import Problem, check_rows
+from decidewise.kit.checks import FloatArray, as_integer
+from decidewise.kit.errors import SolverError
+from decidewise.kit.spread import n_elsewhere, spread_calls
+from decidewise.problems.contract import Problem, check_rows
 from decidewise.problems.views import View
-from decidewise.runtime.spread import n_elsewhere, spread_calls
 
 
 class ParallelProblem(View):
@@ -20,7 +20,7 @@ class ParallelProblem(View):
     This pays if a row takes a millisecond or more, as in integer and conic programs. Starting the workers takes about a
     second, once; sending a batch takes some milliseconds. Workers are processes, because most solvers hold Python's
     global lock; `joblib.parallel_config` selects another backend, such as threads, and in a context of
-    `decidewise.distributed.workers_at` they are those of a Dask cluster.
+    `decidewise.operate.distributed.workers_at` they are those of a Dask cluster.
 
     Parameters
     ----------

@@ -1,0 +1,1 @@
+"""What a shell or a browser sees: tables, pages, commands, the server."""

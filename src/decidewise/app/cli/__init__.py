@@ -1,0 +1,56 @@
+"""The command line: one module per group of commands. Slow imports are inside the functions that need them."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import decidewise
+from decidewise.app.cli.errors import Commands
+from decidewise.app.cli.fit import fit
+from decidewise.app.cli.models import decide, evaluate, inspect, predict
+from decidewise.app.cli.problems import problems
+from decidewise.app.cli.serve import serve
+from decidewise.app.cli.tables import compare, diagnose, init
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_show_locals=False)
+
+
+def _print_version(requested: bool) -> None:
+    if requested:
+        typer.echo(f"decidewise {decidewise.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Train on the costs that drive your decisions, with no solver in the training loop."""
+
+
+def demo(out: Annotated[Path, typer.Option(help="Folder for the figure.")] = Path("out")) -> None:
+    """Fit least squares and WISE on synthetic shortest paths: one table, one figure, under a minute."""
+    from decidewise.app.demo import run_demo  # noqa: PLC0415
+
+    run_demo(out)
+
+
+def warmup() -> None:
+    """Compile all solvers for this machine once, so that the first solver call does not wait; at most a minute."""
+    from decidewise.app.warmup import warm_up  # noqa: PLC0415
+
+    warm_up()
+
+
+# In the order in which they are needed, as the help lists them.
+for command in (init, compare, fit, predict, decide, evaluate, diagnose, inspect, serve, problems, warmup, demo):
+    app.command()(command)
+# Of other distributions, such as decidewise-bench.
+for entry in entry_points(group="decidewise.commands"):
+    app.add_typer(entry.load(), name=entry.name)

@@ -1,0 +1,309 @@
+"""Models in files: `predict`, `decide`, `evaluate` and `inspect`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from decidewise.app.cli import table_options as opt
+from decidewise.app.cli.errors import as_input_errors
+from decidewise.app.cli.output import as_json, print_json
+from decidewise.kit.errors import InputError
+
+if TYPE_CHECKING:
+    from decidewise.app.tables.new_rows import NewRows
+    from decidewise.app.tables.streamed import DecideBlock, PredictBlock
+    from decidewise.app.tables.table_model import TableModel
+
+ModelFile = Annotated[Path, typer.Argument(help="A file that `decidewise fit` wrote.")]
+New = Annotated[
+    str,
+    typer.Argument(help="A table with the features of new rows: .csv, .tsv, .parquet, .arrow, a folder, a pattern."),
+]
+Trust = Annotated[
+    list[str] | None,
+    typer.Option(help="A type that the file may build; `inspect` lists those it needs. Only for files you trust."),
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", "-o", help="The table to write, .csv or .parquet; by default CSV on the screen.")
+]
+
+JsonRows = Annotated[
+    bool, typer.Option("--json", help="Print JSON, for programs: the rows, or with --out what was written.")
+]
+
+
+def predict(
+    model: ModelFile,
+    new: New,
+    out: Out = None,
+    trust: Trust = None,
+    stream: opt.Stream = None,
+    cluster: opt.Cluster = None,
+    separator: opt.Separator = None,
+    decimal: opt.Decimal = ".",
+    encoding: opt.Encoding = "utf-8",
+    json: JsonRows = False,
+    quiet: opt.Quiet = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Predict the costs of new rows.
+
+    \b
+    decidewise predict model.dw new.csv --out predictions.parquet
+    """  # noqa: D301 - the mark keeps the lines of the examples as they are
+    text = {"separator": separator, "decimal": decimal, "encoding": encoding}
+    with opt.working(f"Loading {model}", quiet=quiet or json):
+        from decidewise.app.tables.new_rows import NewRows  # noqa: PLC0415
+        from decidewise.app.tables.streamed import PredictBlock  # noqa: PLC0415
+
+        kind = _output(out, new, None, model)
+        fitted = _load(model, trust)
+        rows = NewRows(fitted, new, text, costs=False)
+    what = f"Predicting {new}", "Predictions of"
+    _write_new(PredictBlock(fitted), rows, out, kind, what=what, stream=stream, cluster=cluster, json=json, quiet=quiet)
+
+
+def decide(
+    model: ModelFile,
+    new: New,
+    problem: opt.Problem,
+    out: Out = None,
+    trust: Trust = None,
+    stream: opt.Stream = None,
+    cluster: opt.Cluster = None,
+    separator: opt.Separator = None,
+    decimal: opt.Decimal = ".",
+    encoding: opt.Encoding = "utf-8",
+    json: JsonRows = False,
+    quiet: opt.Quiet = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Decide new rows: a named decision and its predicted value for each; its regret too if the table has costs.
+
+    \b
+    decidewise decide model.dw new.csv --problem problem.toml --out decisions.parquet
+    decidewise decide model.dw new.csv --problem problem.toml --json
+    decidewise decide model.dw 'years/*.parquet' --problem problem.toml --cluster tcp://10.0.0.5:8786 --out all.parquet
+    """  # noqa: D301 - the mark keeps the lines of the examples as they are
+    text = {"separator": separator, "decimal": decimal, "encoding": encoding}
+    with opt.working(f"Loading {model}", quiet=quiet or json):
+        from decidewise.app.tables.new_rows import NewRows  # noqa: PLC0415
+        from decidewise.app.tables.streamed import DecideBlock  # noqa: PLC0415
+        from decidewise.problems import ProblemFile  # noqa: PLC0415
+
+        kind = _output(out, new, problem, model)
+        fitted = _load(model, trust)
+        rows = NewRows(fitted, new, text, ProblemFile.read(problem))
+    what = f"Deciding {new}", "Decisions for"
+    _write_new(DecideBlock(fitted), rows, out, kind, what=what, stream=stream, cluster=cluster, json=json, quiet=quiet)
+
+
+def evaluate(
+    model: ModelFile,
+    data: opt.Data,
+    problem: opt.Problem,
+    trust: Trust = None,
+    stream: opt.Stream = None,
+    cluster: opt.Cluster = None,
+    separator: opt.Separator = None,
+    decimal: opt.Decimal = ".",
+    encoding: opt.Encoding = "utf-8",
+    json: opt.Json = False,
+    quiet: opt.Quiet = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Measure the regret of a model on a table with costs that it was not trained on.
+
+    \b
+    decidewise evaluate model.dw later.csv --problem problem.toml
+    """  # noqa: D301 - the mark keeps the lines of the examples as they are
+    text = {"separator": separator, "decimal": decimal, "encoding": encoding}
+    with opt.working(f"Loading {model}", quiet=quiet or json):
+        from decidewise.app.tables.new_rows import NewRows  # noqa: PLC0415
+        from decidewise.kit.progress import silenced  # noqa: PLC0415
+        from decidewise.problems import ProblemFile  # noqa: PLC0415
+
+        fitted = _load(model, trust)
+        rows = NewRows(fitted, data, text, ProblemFile.read(problem), costs=True)
+    with as_input_errors(), silenced(quiet or json), opt.parallel(None, cluster) as (_, spread):
+        in_blocks = opt.in_blocks(rows.blocks, stream, quiet=quiet or json)
+        found, title = rows.evaluate(in_blocks=in_blocks, spread=spread)
+    if json:
+        described = [
+            {
+                "name": row.name,
+                "regret percent": row.regret._asdict(),
+                "regret per row": row.mean_regret._asdict(),
+                "minus forecast": None if row.difference is None else row.difference._asdict(),
+            }
+            for row in found
+        ]
+        how = {"intervals": found.method, "rows drawn together": found.block_length}
+        print_json({"rows": found.n_samples, "models": described, **how})
+        return
+    typer.echo(str(found))
+    if not quiet:
+        unit = fitted.options.get("unit") or ""
+        typer.echo(found.in_units(f"regret per {title}{', ' * bool(unit)}{unit}"))
+
+
+def inspect(model: ModelFile, json: opt.Json = False, debug: opt.Debug = False) -> None:
+    """Show what a model file holds, without building the model.
+
+    \b
+    decidewise inspect model.dw
+    """  # noqa: D301 - the mark keeps the lines of the examples as they are
+    from decidewise.model_file import read_model_summary  # noqa: PLC0415
+
+    summary = read_model_summary(model).as_dict()
+    if json:
+        print_json(summary)
+        return
+    training = summary.pop("training")
+    shown = {
+        "model": training.pop("candidate", None) or summary["model"],
+        "estimator": summary["model"],
+        "features": ", ".join(summary["feature_names"] or ()) or summary["n_features"],
+        "costs": ", ".join(summary["cost_names"] or ()) or summary["n_costs"],
+        "units": summary["units"],
+        **training,
+        "versions": ", ".join(f"{name} {number}" for name, number in summary["versions"].items()),
+        "types to trust": ", ".join(summary["types"]) or "none",
+    }
+    for key, value in shown.items():
+        if value not in (None, "", [], {}):
+            line = f"{key}: {_in_words(value)}"  # a file's texts, which may hold commands of a terminal
+            typer.echo("".join(letter if letter.isprintable() else "?" for letter in line))
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_in_words(part)}" for key, part in value.items())
+    if isinstance(value, list):
+        return "; ".join(_in_words(part) for part in value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _load(path: Path, trust: list[str] | None) -> TableModel:
+    from decidewise.app.tables.table_model import TableModel  # noqa: PLC0415
+    from decidewise.model_file import load_model  # noqa: PLC0415
+    from decidewise.model_file.foreign import UntrustedTypesError  # noqa: PLC0415
+
+    try:
+        model = load_model(path, trusted=trust or None)
+    except UntrustedTypesError as error:
+        raise InputError(
+            f"{path} needs types that you must trust first: {', '.join(error.types)}. If you know where the file comes "
+            "from, pass each by --trust."
+        ) from error
+    if not isinstance(model, TableModel):
+        raise InputError(
+            f"{path} holds a {type(model).__name__} that was saved from Python, which says nothing of tables. Use "
+            "load_model in Python, or write a file by `decidewise fit`."
+        )
+    return model
+
+
+def _output(out: Path | None, new: str, problem: Path | None, model: Path) -> str:
+    from decidewise.rows.write_table import kind_of_output  # noqa: PLC0415
+
+    if out is None:
+        return ".csv"
+    kind = kind_of_output(out)
+    opt.check_output(out, new, problem, model)
+    return kind
+
+
+def _write_new(
+    work: PredictBlock | DecideBlock,
+    new: NewRows,
+    out: Path | None,
+    kind: str,
+    *,
+    what: tuple[str, str],
+    stream: bool | None,
+    cluster: str | None,
+    json: bool,
+    quiet: bool,
+) -> None:
+    """Write what becomes of new rows, and say on standard error what they had that training rows had not."""
+    from decidewise.app.tables.unfamiliar import Unfamiliar  # noqa: PLC0415
+    from decidewise.kit.progress import silenced  # noqa: PLC0415
+    from decidewise.rows.write_table import write_blocks, write_table  # noqa: PLC0415
+
+    doing, done = what
+    unfamiliar = Unfamiliar()
+    n_rows = 0
+
+    def blocks() -> Generator[dict[str, Any], None, None]:
+        nonlocal n_rows
+        with closing(new.results(work, doing, in_blocks=in_blocks, spread=spread)) as results:
+            for block in results:
+                n_rows += block.n_rows
+                unfamiliar.add(block.unfamiliar)
+                yield block.columns
+
+    on_screen = out is None and sys.stdout.isatty()  # where a bar would be among the rows
+    with as_input_errors(), silenced(quiet or json or on_screen), opt.parallel(None, cluster) as (_, spread):
+        in_blocks = opt.in_blocks(new.blocks, stream, quiet=quiet or json)
+        with closing(blocks()) as columns:
+            if out is not None:
+                write_table(columns, out)
+            elif json:
+                _print_json(columns)
+            else:
+                write_blocks(columns, _Screen(), kind)
+                sys.stdout.flush()
+    notes = unfamiliar.sentences(new.model.features)
+    if getattr(new.model.estimator, "predicts_directions", False):
+        notes.append("This model predicts directions: decisions are meant, not the sizes of predicted costs.")
+    if json and out is not None:
+        print_json({"file": out, "rows": n_rows, "notes": notes})
+        return
+    if quiet:
+        return
+    for note in notes:
+        typer.echo(note, err=True)
+    if out is not None:
+        typer.echo(f"{done} {n_rows:,} rows: {out}", err=True)
+
+
+def _print_json(blocks: Generator[dict[str, Any], None, None]) -> None:
+    """Print a list of rows by name as the blocks come; dates are text, and what is missing is null."""
+    before = "["
+    for columns in blocks:
+        values = [_plain(column) for column in columns.values()]
+        for row in zip(*values, strict=True):
+            sys.stdout.write(f"{before}\n{as_json(dict(zip(columns, row, strict=True)))}")
+            before = ","
+    sys.stdout.write("\n]\n")
+    sys.stdout.flush()
+
+
+def _plain(column: Any) -> list[Any]:
+    import numpy as np  # noqa: PLC0415
+
+    values = np.asarray(column)
+    return [str(value) for value in values] if values.dtype.kind == "M" else list(values.tolist())
+
+
+class _Screen:
+    """Standard output as a file of bytes, which is not closed."""
+
+    closed = False
+
+    def write(self, content: bytes) -> int:
+        sys.stdout.write(bytes(content).decode())
+        return len(content)
+
+    def flush(self) -> None:
+        sys.stdout.flush()
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,328 @@
+"""The options that the commands on tables share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import MISSING, dataclass, fields, replace
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from decidewise.app.cli.errors import DEBUG, as_input_errors
+from decidewise.kit.errors import InputError
+
+if TYPE_CHECKING:
+    from decidewise.app.tables.blocks import RandomPart, TableBlocks
+    from decidewise.app.tables.options import TableOptions
+    from decidewise.app.tables.samples import TableSamples
+    from decidewise.app.tables.streamed import Spread
+    from decidewise.problems import ProblemFile
+
+_TABLE = "What the columns are (also in the section table of the problem file)"
+_TEXT = "Text files"
+WORK = "How much work"
+#: Rows of the random part of a table that does not fit into memory.
+N_SAMPLED = 20_000
+#: How often the numbers of a table are in memory at once: as read, as features, and in the fits.
+_COPIES = 4
+
+
+def _debug(context: typer.Context, value: bool) -> bool:
+    context.meta[DEBUG] = value
+    return value
+
+
+Data = Annotated[
+    str, typer.Argument(help="A table: .csv, .tsv, .parquet or .arrow; a folder of such files; or a pattern in quotes.")
+]
+Problem = Annotated[Path, typer.Option("--problem", "-p", help="The problem, a problem.toml (`decidewise problems`).")]
+Separator = Annotated[
+    str | None, typer.Option(help="Of columns; by default as in the first line.", rich_help_panel=_TEXT)
+]
+Decimal = Annotated[str, typer.Option(help="The decimal point.", rich_help_panel=_TEXT)]
+Encoding = Annotated[str, typer.Option(help="Such as latin-1.", rich_help_panel=_TEXT)]
+Average = Annotated[
+    bool,
+    typer.Option(
+        "--average",
+        help="Average models, weighted by how they decide and predict; by default take the simplest of the best.",
+        rich_help_panel=WORK,
+    ),
+]
+Sample = Annotated[
+    int | None,
+    typer.Option(
+        min=100,
+        help="Take so many random rows; by default all, or 20,000 if the table does not fit into memory.",
+        rich_help_panel=WORK,
+    ),
+]
+Stream = Annotated[
+    bool | None,
+    typer.Option(
+        "--stream/--no-stream",
+        help="Read the table block by block, in constant memory; by default if it would not fit.",
+        rich_help_panel=WORK,
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        help="Address of a Dask scheduler whose workers to use, such as tcp://10.0.0.5:8786.", rich_help_panel=WORK
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result, and show no progress.")]
+Debug = Annotated[bool, typer.Option("--debug", callback=_debug, help="Show the traceback of an error.")]
+
+
+@dataclass(frozen=True)
+class SharedOptions:
+    """The options of a command that reads a table with a problem: `compare`, `diagnose` and `fit`.
+
+    Each field is an option, with its type, its help and its default; `on_a_table` gives them to a command.
+    """
+
+    data: Data
+    problem: Problem
+    costs: Annotated[
+        list[str] | None, typer.Option(help="Columns of the costs; by default cost_*.", rich_help_panel=_TABLE)
+    ] = None
+    features: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Columns of the features, such as 'x_*'; by default all others. NAME=PATTERN is a feature of each "
+            "item.",
+            rich_help_panel=_TABLE,
+        ),
+    ] = None
+    rows: Annotated[str | None, typer.Option(help="Column of the key of each sample.", rich_help_panel=_TABLE)] = None
+    items: Annotated[
+        str | None, typer.Option(help="Column of the key of each item: the table is long.", rich_help_panel=_TABLE)
+    ] = None
+    item_order: Annotated[
+        str | None,
+        typer.Option(
+            help="The items in the order of the problem, as FIRST,SECOND,...; by default numbers and dates in their "
+            "own.",
+            rich_help_panel=_TABLE,
+        ),
+    ] = None
+    forecast: Annotated[
+        list[str] | None, typer.Option(help="Columns of a forecast of the costs that you have.", rich_help_panel=_TABLE)
+    ] = None
+    known: Annotated[
+        list[str] | None, typer.Option(help="Columns of known costs beside the predicted ones.", rich_help_panel=_TABLE)
+    ] = None
+    time: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the time: train on the past, test on what follows; by default --rows if it has dates.",
+            rich_help_panel=_TABLE,
+        ),
+    ] = None
+    shuffle: Annotated[
+        bool, typer.Option("--shuffle", help="Rows are in no order, although they have dates.", rich_help_panel=_TABLE)
+    ] = False
+    groups: Annotated[str | None, typer.Option(help="Column of groups to hold out whole.", rich_help_panel=_TABLE)] = (
+        None
+    )
+    categories: Annotated[
+        list[str] | None, typer.Option(help="Columns of numbers that are names.", rich_help_panel=_TABLE)
+    ] = None
+    unit: Annotated[str | None, typer.Option(help="The unit of the costs, such as EUR.", rich_help_panel=_TABLE)] = None
+    gap: Annotated[
+        str | None,
+        typer.Option(
+            help="How long before a decision the last known costs are: 2 (days, or units of --time), 36h.",
+            rich_help_panel=WORK,
+        ),
+    ] = None
+    max_solves: Annotated[int | None, typer.Option(min=1, help="Most solver calls in all.", rich_help_panel=WORK)] = (
+        None
+    )
+    max_seconds: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001, help="Most seconds, about: models that take longer are left out.", rich_help_panel=WORK
+        ),
+    ] = None
+    jobs: Annotated[
+        int | None, typer.Option(help="Models tried at a time; -1 is one per core.", rich_help_panel=WORK)
+    ] = None
+    cluster: Cluster = None
+    seed: Annotated[int, typer.Option(min=0, help="Seed of what is random.", rich_help_panel=WORK)] = 0
+    separator: Separator = None
+    decimal: Decimal = "."
+    encoding: Encoding = "utf-8"
+    json: Json = False
+    quiet: Quiet = False
+    debug: Debug = False
+
+    @property
+    def roles(self) -> dict[str, Any]:
+        """What the columns are, by the names of `TableOptions`."""
+        return {name: getattr(self, name) for name in _ROLES}
+
+    @property
+    def text(self) -> dict[str, Any]:
+        """How to read text files."""
+        return {"separator": self.separator, "decimal": self.decimal, "encoding": self.encoding}
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether only the result is printed."""
+        return self.quiet or self.json
+
+
+_ROLES = (
+    "costs", "features", "rows", "items", "item_order", "forecast", "known", "time", "shuffle", "groups", "categories",
+    "unit",
+)  # fmt: skip
+
+
+def on_a_table(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command, `command(table, ...)`, the options of `SharedOptions` beside its own."""
+    own = dict(list(signature(command).parameters.items())[1:])
+    hints = get_type_hints(SharedOptions, include_extras=True) | get_type_hints(command, include_extras=True)
+    shared = {
+        field.name: Parameter.empty if field.default is MISSING else field.default for field in fields(SharedOptions)
+    }
+    defaults = {name: shared[name] for name in ("data", "problem")}  # in the help, before the options of the command
+    defaults |= {name: parameter.default for name, parameter in own.items()} | shared
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        command(SharedOptions(**{name: given.pop(name) for name in shared}), **given)
+
+    run.__annotations__ = {name: hints[name] for name in defaults}
+    run.__signature__ = Signature(  # type: ignore[attr-defined]  # what Typer reads
+        [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[name])
+            for name, default in defaults.items()
+        ]
+    )
+    return run
+
+
+def options_of(table: SharedOptions) -> tuple[TableOptions, ProblemFile]:
+    """Read the problem file; return what the columns of the table are, and the problem."""
+    from decidewise.app.tables.options import TableOptions  # noqa: PLC0415
+    from decidewise.problems import ProblemFile  # noqa: PLC0415
+
+    file = ProblemFile.read(table.problem)
+    roles = table.roles
+    if table.item_order is not None:
+        roles["item_order"] = [name.strip() for name in table.item_order.split(",")]
+    try:
+        TableOptions.of(file.table)
+    except InputError as error:
+        raise InputError(f"{table.problem}: {error}") from error
+    return TableOptions.of(file.table, **roles), file
+
+
+def read(table: SharedOptions, sample: int | None) -> tuple[TableSamples, TableOptions, bool]:
+    """Read the problem and the table, or a random part of it if `sample` says so or if it does not fit into memory.
+
+    The last entry is whether the table would not fit, so that a model would be fitted block by block.
+    """
+    from decidewise.app.tables.read import columns_of, read_samples  # noqa: PLC0415
+
+    options, file = options_of(table)
+    with as_input_errors():
+        blocks = blocks_of(table.data, options, table.text)
+        why = too_large(blocks)
+        if not sample and not why:
+            return read_samples(columns_of(table.data, table.text), options, file), options, False
+        samples, part = read_part(blocks, file, sample, table.seed)
+        note = f"A random part of {part.n_samples:,} of {part.n_all:,} rows is used (--sample)."
+        note = f"{why} {note}" if why and not sample else note
+        return replace(samples, notes=(note, *samples.notes)), options, why is not None
+
+
+def read_part(blocks: TableBlocks, file: ProblemFile, sample: int | None, seed: int) -> tuple[TableSamples, RandomPart]:
+    """Read a random part of a table."""
+    import numpy as np  # noqa: PLC0415
+
+    from decidewise.app.tables.blocks import random_part  # noqa: PLC0415
+
+    part = random_part(blocks, sample or N_SAMPLED, np.random.default_rng(seed))
+    return part.read(blocks.options, file, as_listed=blocks.items()), part
+
+
+def blocks_of(data: str, options: TableOptions, text: dict[str, Any]) -> TableBlocks:
+    """Return the table as blocks; nothing but its columns is read yet."""
+    from decidewise.app.tables.blocks import TableBlocks  # noqa: PLC0415
+
+    return TableBlocks.of(data, options, text)
+
+
+def too_large(blocks: TableBlocks) -> str | None:
+    """Return a sentence if the table would not fit into memory together with what is computed from it."""
+    from decidewise.kit.memory import available_memory  # noqa: PLC0415
+
+    needed, free = _COPIES * blocks.files.memory(), available_memory()
+    if needed <= free:
+        return None
+    return f"The table would take about {_size(needed)} of memory, and {_size(free)} are free."
+
+
+def in_blocks(blocks: TableBlocks, wanted: bool | None, *, quiet: bool) -> bool:
+    """Whether a table is read block by block: if it is wanted, or, with a word, if it would not fit into memory."""
+    if wanted is not None:
+        return wanted
+    why = too_large(blocks)
+    if why and not quiet:
+        _say(f"{why} It is read block by block (--stream).")
+    return why is not None
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / 2**30:.1f} GB" if n_bytes >= 2**30 else f"{n_bytes / 2**20:.0f} MB"
+
+
+@contextmanager
+def working(what: str, *, quiet: bool) -> Iterator[None]:
+    """Show what is being done and for how long, if it takes longer than a second; no other lines either if `quiet`.
+
+    Slow imports belong into this context too, so that they are not silent.
+    """
+    from decidewise.kit.progress import Line, silenced  # noqa: PLC0415
+
+    with silenced(quiet), Line(what):
+        yield
+
+
+@contextmanager
+def parallel(jobs: int | None, cluster: str | None) -> Iterator[tuple[int | None, Spread]]:
+    """Yield the number of jobs, and what spreads the work on blocks: over the threads of this process.
+
+    With a cluster, over its workers; parallel loops over jobs as well.
+    """
+    if cluster is None:
+        from decidewise.rows.ahead import map_in_order  # noqa: PLC0415
+
+        yield jobs, map_in_order
+        return
+    from decidewise.operate.distributed.workers import workers_at  # noqa: PLC0415
+
+    with workers_at(cluster, _say) as workers, workers.parallel_loops():
+        yield -1 if jobs is None else jobs, workers.map_in_order
+
+
+def _say(sentence: str) -> None:
+    typer.echo(sentence, err=True)
+
+
+def check_output(out: Path, data: str, problem: Path | None = None, *others: Path) -> None:
+    """Raise before the work starts if a file cannot be written, or if the command reads it."""
+    from decidewise.kit.files import check_output  # noqa: PLC0415
+    from decidewise.problems.readers.problem_file import files_of  # noqa: PLC0415
+    from decidewise.rows.find import find_files  # noqa: PLC0415
+
+    read = [file.path for file in find_files(data)]
+    check_output(out, *others, *read, *([] if problem is None else files_of(problem)))

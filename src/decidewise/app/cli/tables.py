@@ -1,0 +1,220 @@
+"""From a table and a problem to an answer: `init`, `compare` and `diagnose`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from decidewise.app.cli import table_options as opt
+from decidewise.app.cli.errors import as_input_errors
+from decidewise.app.cli.output import print_json
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from decidewise.app.tables.comparison import TableComparison
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(help="The folder; it is created if need be.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Write a small working example: a table, a problem file, and what to type.
+
+    \b
+    decidewise init example
+    decidewise compare example/history.csv --problem example/problem.toml
+    """  # noqa: D301 - the mark keeps the lines of the examples as they are
+    from decidewise.app.tables.example import write_example  # noqa: PLC0415
+
+    files = write_example(folder, force=force)
+    typer.echo("Wrote " + ", ".join(str(path) for path in files) + ".")
+    typer.echo(f"Next: decidewise compare {folder / 'history.csv'} --problem {folder / 'problem.toml'}")
+
+
+@opt.on_a_table
+def compare(
+    table: opt.SharedOptions,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path("compare.html"),
+    test: Annotated[
+        float,
+        typer.Option(help="The share of the rows to measure on, which no choice sees.", rich_help_panel=opt.WORK),
+    ] = 0.25,
+    average: opt.Average = False,
+    sample: opt.Sample = None,
+) -> None:
+    """Find out which model decides best on a table, and by how much; print a table and write a page.
+
+    \b
+    decidewise compare history.csv --problem problem.toml
+    decidewise compare 'days/*.parquet' -p problem.toml --costs 'price_*' --forecast 'forecast_*' --time day
+    decidewise compare long.csv -p problem.toml --rows day --items hour --costs price --json
+    """  # noqa: D301 - the mark keeps the lines of the examples as they are
+    with opt.working(f"Comparing models on {table.data}", quiet=table.is_silent):
+        from decidewise.app.tables.comparison import AVERAGE, compare_table  # noqa: PLC0415
+        from decidewise.app.tables.headline import fit_command  # noqa: PLC0415
+        from decidewise.app.tables.held_out import as_gap  # noqa: PLC0415
+        from decidewise.app.tables.page import render_comparison  # noqa: PLC0415
+        from decidewise.kit.files import write_whole  # noqa: PLC0415
+
+        opt.check_output(out, table.data, table.problem)
+        samples, options, in_blocks = opt.read(table, sample)
+        with as_input_errors(), opt.parallel(table.jobs, table.cluster) as (n_jobs, _):
+            result = compare_table(
+                samples,
+                test=test,
+                gap=as_gap(table.gap, samples.times),
+                categories=options.categories,
+                average=average,
+                max_solves=table.max_solves,
+                max_seconds=table.max_seconds,
+                jobs=n_jobs,
+                seed=table.seed,
+                in_blocks=in_blocks,
+            )
+    numbers: dict[str, Any] = {"seed": table.seed, "sample": sample if in_blocks else None}
+    if result.chosen == AVERAGE:  # any other model is fitted without a search
+        numbers |= {"max-solves": table.max_solves, "max-seconds": table.max_seconds and f"{table.max_seconds:g}"}
+    command = {
+        "data": table.data,
+        "problem": str(table.problem),
+        "given": table.roles | {"gap": table.gap} | {name: str(number) for name, number in numbers.items() if number},
+        "text": {name: value for name, value in table.text.items() if value not in (None, ".", "utf-8")},
+    }
+    if not table.json:
+        _show(result, quiet=table.quiet)  # before the page, so that a full disk does not lose it
+    with opt.working(f"Writing {out}", quiet=table.is_silent):
+        write_whole({out: render_comparison(result, command).encode()})
+    if table.json:
+        print_json(_as_dict(result, command) | {"page": str(out)})
+    else:
+        typer.echo(f"Page: {out}\nNext: {fit_command(result, command)}")
+
+
+@opt.on_a_table
+def diagnose(
+    table: opt.SharedOptions,
+    sample: opt.Sample = None,
+) -> None:
+    """Find out whether a decision-focused model would pay: what it saves, what is noise, and what to do.
+
+    \b
+    decidewise diagnose history.csv --problem problem.toml
+    """  # noqa: D301 - the mark keeps the lines of the examples as they are
+    with opt.working(f"Diagnosing {table.data}", quiet=table.is_silent):
+        from decidewise.app.tables.features import TableFeatures  # noqa: PLC0415
+        from decidewise.app.tables.held_out import as_gap  # noqa: PLC0415
+        from decidewise.models import TimeFolds  # noqa: PLC0415
+        from decidewise.operate.diagnose import diagnose as measure  # noqa: PLC0415
+
+        samples, options, _ = opt.read(table, sample)
+        with as_input_errors(), opt.parallel(table.jobs, table.cluster) as (n_jobs, _):
+            prepared = TableFeatures(list(samples.lines), categories=options.categories, kept=samples.forecast)
+            prepared.fit(samples.lines)
+            found = measure(
+                samples.problem,  # type: ignore[arg-type]  # a table is read with its problem here
+                samples.features(prepared),
+                samples.costs,
+                forecast=samples.forecast_columns(prepared),
+                cv=5 if samples.times is None else TimeFolds(5, gap=as_gap(table.gap, samples.times) or 0),
+                groups=samples.groups if samples.times is None else None,
+                times=samples.times,
+                max_solves=table.max_solves,
+                max_seconds=table.max_seconds,
+                n_jobs=n_jobs,
+                random_state=table.seed,
+            )
+    if table.json:
+        print_json(asdict(found))
+        return
+    for note in () if table.quiet else (*samples.notes, *prepared.notes_):
+        typer.echo(note)
+    typer.echo(str(found))
+
+
+def _show(result: TableComparison, *, quiet: bool) -> None:
+    from rich.console import Console  # noqa: PLC0415
+
+    from decidewise.app.tables.headline import headline, how_measured  # noqa: PLC0415
+    from decidewise.app.tables.health import alarms  # noqa: PLC0415
+
+    if not quiet:
+        for note in result.notes:
+            typer.echo(note)
+    Console().print(_table(result))
+    if not quiet:
+        for line in (how_measured(result), *alarms(result)):
+            typer.echo(line)
+    typer.secho(headline(result), bold=True)
+
+
+def _table(result: TableComparison) -> Table:
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    from decidewise.app.tables.headline import half_width, in_unit, number  # noqa: PLC0415
+
+    shown = Table("model")
+    per_row = f"saves per {result.samples.noun}{in_unit(result) and ',' + in_unit(result)}"
+    for heading in ("regret %", "95 % interval", per_row, "fit"):
+        shown.add_column(Text(heading), justify="right")
+    for row in result.table:
+        saved = row.mean_difference
+        words = "" if saved is None else f"{number(-saved.estimate)} ± {number(half_width(saved))}"
+        name = row.name + (" (chosen)" if row.name == result.chosen else "")
+        shown.add_row(
+            Text(name),
+            f"{row.regret.estimate:.2f}",
+            f"{row.regret.low:.2f} – {row.regret.high:.2f}",
+            words or "compared with",
+            f"{1e3 * result.fit_seconds[row.name]:,.0f} ms",
+            style="bold" if row.name == result.chosen else None,
+        )
+    for name in result.failures:
+        shown.add_row(Text(name), "failed", style="dim")
+    return shown
+
+
+def _as_dict(result: TableComparison, command: dict[str, Any]) -> dict[str, Any]:
+    from decidewise.app.tables.headline import fit_command, headline, how_measured  # noqa: PLC0415
+    from decidewise.app.tables.health import health  # noqa: PLC0415
+
+    def interval(found: Any, factor: float = 1.0) -> Any:
+        if found is None:
+            return None
+        estimate, *ends = (factor * value for value in found)
+        return {"estimate": estimate, "low": min(ends), "high": max(ends)}
+
+    return {
+        "headline": headline(result),
+        "verdict": result.verdict.outcome,
+        "chosen": result.chosen,
+        "command": fit_command(result, command),
+        "challenger": result.challenger,
+        "baseline": result.baseline,
+        "saved percent": interval(result.share),
+        "saved per row": interval(result.saving),
+        "models": [
+            {
+                "name": row.name,
+                "regret percent": interval(row.regret),
+                "regret per row": interval(row.mean_regret),
+                "saved per row": interval(row.mean_difference, -1.0),
+                "fit seconds": result.fit_seconds[row.name],
+            }
+            for row in result.table
+        ],
+        "failed": result.failures,
+        "measured": how_measured(result),
+        "rows": {"all": len(result.samples), "chosen on": len(result.splits[0][0]), "measured on": len(result.rows)},
+        "features": list(result.choice.prepared.feature_names_),
+        "notes": list(result.notes),
+        "leaks": result.leaks,
+        "health": [asdict(finding) for finding in health(result)],
+        "solver calls": result.n_solves,
+        "seconds": result.seconds,
+    }

@@ -1,0 +1,15 @@
+"""A small server: features in, predicted costs or decisions out, over HTTP as JSON or Arrow.
+
+`create_app` is an ASGI application for any server; `serve` runs it with uvicorn, which is what `decidewise serve` does.
+"""
+
+from decidewise.kit.extras import require
+
+require("serve", by=__name__)
+require("cli", "msgspec", "pyarrow", by=__name__)
+
+from decidewise.app.server.app import create_app  # noqa: E402
+from decidewise.app.server.limits import Limits  # noqa: E402
+from decidewise.app.server.run import serve  # noqa: E402
+
+__all__ = ["Limits", "create_app", "serve"]

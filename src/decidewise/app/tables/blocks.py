@@ -1,0 +1,198 @@
+"""A table in files that need not fit into memory, as blocks of whole samples, and a random part of them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from decidewise.app.tables.date_parts import with_date_parts
+from decidewise.app.tables.options import TableOptions
+from decidewise.app.tables.raw_values import InRowError
+from decidewise.app.tables.read import read_samples
+from decidewise.app.tables.samples import TableSamples
+from decidewise.data.tables import LongLayout
+from decidewise.kit.errors import InputError
+from decidewise.kit.progress import ByteBar
+from decidewise.problems import ProblemFile
+from decidewise.rows.file_blocks import FileBlock, FileBlocks
+from decidewise.rows.named_columns import NamedColumns
+
+
+@dataclass(frozen=True)
+class TableBlocks:
+    """The lines of a table in files, in blocks that cut no sample of a long table in two."""
+
+    files: FileBlocks
+    options: TableOptions
+
+    @classmethod
+    def of(cls, source: Any, options: TableOptions, text: Mapping[str, Any]) -> TableBlocks:
+        """Return the blocks of a path; `text` are options of text files."""
+        keys = [options.rows, options.items, options.time, options.groups]
+        return cls(FileBlocks(source, **text, exact=[name for name in keys if name]), options)
+
+    def after(self, n_lines: int = 0) -> Generator[FileBlock, None, None]:
+        """Yield the blocks, without the first lines of the table."""
+        if self.options.items is None:
+            yield from self.files.after(n_lines)
+            return
+        held: FileBlock | None = None
+        for block in self.files.after(n_lines):
+            if held is not None and held.origin == block.origin:
+                block = _joined(held, block)  # noqa: PLW2901
+            elif held is not None:
+                yield held
+            begin = int(self.samples(block.table)[-1])
+            if begin:
+                yield replace(block, table=block.table.slice(0, begin))
+            n_bytes = 0 if begin else block.n_bytes
+            held = replace(
+                block,
+                table=block.table.slice(begin),
+                first=block.first + begin,
+                line=block.line + begin,
+                n_bytes=n_bytes,
+            )
+        if held is not None:
+            yield held
+
+    def items(self) -> tuple[str, ...] | None:
+        """Return the items of a long table as its first sample lists them; None of a wide one."""
+        if self.options.items is None:
+            return None
+        with closing(self.after()) as blocks:
+            for block in blocks:
+                begins = self.samples(block.table)
+                first = block.table.slice(0, int(begins[1]) if len(begins) > 1 else None)
+                columns = with_date_parts(NamedColumns.of(first), [self.options.rows, self.options.items])
+                return LongLayout.of(columns, self.options.rows, self.options.items, None).items
+        return None
+
+    def samples(self, table: Any) -> npt.NDArray[np.intp]:
+        """Return where the samples of some lines begin; lines of one sample are next to each other."""
+        if self.options.items is None:
+            return np.arange(table.num_rows)
+        columns = with_date_parts(NamedColumns.of(table), [self.options.rows])
+        keys = columns.keys(columns.one(self.options.rows, argument="--rows"))
+        return np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+
+
+@dataclass(frozen=True)
+class BlockReader:
+    """Reads the samples of a block; the arguments are those of `read_samples`."""
+
+    options: TableOptions
+    file: ProblemFile | None = None
+    like: Sequence[str] | None = None
+    needed: Mapping[str, str] | None = None
+    costs: bool | None = None
+    in_order: bool = False
+
+    def __call__(self, block: FileBlock) -> TableSamples:
+        """Return the samples of a block; errors name the file, and the row in it."""
+        try:
+            table = replace(NamedColumns.of(block.table), first_row=block.first)
+            return read_samples(
+                table,
+                self.options,
+                self.file,
+                like=self.like,
+                needed=self.needed,
+                costs=self.costs,
+                in_order=self.in_order,
+                whole=False,
+            )
+        except InRowError as error:
+            raise InputError(f"{block.origin}: {error.at(block.line + 1 + np.arange(block.table.num_rows))}") from error
+        except (ValueError, TypeError) as error:
+            first, last = block.line + 1, block.line + block.table.num_rows
+            hint = ""
+            if self.options.items is not None:
+                hint = (
+                    f" A long table that is read in blocks must have the lines of each {self.options.rows!r} next to "
+                    "each other, in one file."
+                )
+            raise InputError(f"{block.origin}, rows {first:,} to {last:,}: {error}{hint}") from error
+
+
+@dataclass(frozen=True)
+class RandomPart:
+    """A random part of the samples of a table.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+    numbers : ndarray of int
+        The number of each line in the whole table, counted from 1.
+    n_samples, n_all : int
+        The number of samples in this part and in all.
+    """
+
+    table: Any
+    numbers: npt.NDArray[np.int64]
+    n_samples: int
+    n_all: int
+
+    def read(self, options: TableOptions, file: ProblemFile | None, **reading: Any) -> TableSamples:
+        """Return the samples; see `read_samples`. Errors name the row of the whole table."""
+        try:
+            return read_samples(NamedColumns.of(self.table), options, file, **reading)
+        except InRowError as error:
+            raise error.at(self.numbers) from error
+
+
+def random_part(blocks: TableBlocks, n_samples: int, rng: np.random.Generator) -> RandomPart:
+    """Return at most `n_samples` random samples of a table; more than half as many, unless the table has fewer.
+
+    Every sample draws a number, and those with the smallest are kept: the bound is halved whenever there are too many.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+
+    kept: list[tuple[Any, npt.NDArray[np.float64], npt.NDArray[np.bool_], npt.NDArray[np.int64]]] = []
+    bound, n_kept, n_all = 1.0, 0, 0
+    with ByteBar(f"Reading {_shown(blocks)}", blocks.files.n_bytes) as bar:
+        for block in blocks.after():
+            bar.advance(block.n_bytes, block.table.num_rows)
+            begins = blocks.samples(block.table)
+            is_first = np.zeros(block.table.num_rows, dtype=bool)
+            is_first[begins] = True
+            draws = np.repeat(rng.random(len(begins)), np.diff(np.append(begins, block.table.num_rows)))
+            numbers = block.first + 1 + np.arange(block.table.num_rows)
+            kept.append(_below(bound, block.table, draws, is_first, numbers))
+            n_all += len(begins)
+            n_kept += int(kept[-1][2].sum())
+            while n_kept > n_samples:
+                bound /= 2
+                kept = [_below(bound, *part) for part in kept]
+                n_kept = sum(int(part[2].sum()) for part in kept)
+    if not n_all:
+        raise InputError(f"the table is empty: it has 0 rows and {len(blocks.files.names)} columns.")
+    try:
+        table = pa.concat_tables([part[0] for part in kept], promote_options="permissive")
+    except (pa.ArrowException, TypeError) as reason:
+        raise InputError(f"the files cannot be joined: {reason}") from reason
+    return RandomPart(table, np.concatenate([part[3] for part in kept]), n_kept, n_all)
+
+
+def _below(bound: float, table: Any, draws: Any, is_first: Any, numbers: Any) -> tuple[Any, Any, Any, Any]:
+    chosen = draws < bound
+    if chosen.all() and bound == 1.0:
+        return table, draws, is_first, numbers
+    return table.filter(chosen), draws[chosen], is_first[chosen], numbers[chosen]
+
+
+def _joined(first: FileBlock, second: FileBlock) -> FileBlock:
+    import pyarrow as pa  # noqa: PLC0415
+
+    table = pa.concat_tables([first.table, second.table], promote_options="permissive").combine_chunks()
+    return FileBlock(table, first.first, first.origin, first.n_bytes + second.n_bytes, first.line)
+
+
+def _shown(blocks: TableBlocks) -> str:
+    files = blocks.files.files
+    return files[0].path.name if len(files) == 1 else f"{len(files)} files"

@@ -1,0 +1,167 @@
+"""A model chosen and fitted on a table: in memory, or chosen on a part of the rows and fitted block by block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from decidewise.app.tables.advice import Advice
+from decidewise.app.tables.blocks import TableBlocks, random_part
+from decidewise.app.tables.comparison import Choice, choose
+from decidewise.app.tables.held_out import as_gap
+from decidewise.app.tables.kept_choice import KeptChoice, identity
+from decidewise.app.tables.options import TableOptions
+from decidewise.app.tables.reader import NO_COSTS
+from decidewise.app.tables.samples import TableSamples
+from decidewise.app.tables.savings import shown_key
+from decidewise.app.tables.streamed import Spread, fit_table
+from decidewise.app.tables.table_model import TableModel
+from decidewise.evaluate import Interval
+from decidewise.kit.errors import InputError
+from decidewise.kit.interrupts import attempt
+from decidewise.problems import ProblemFile
+from decidewise.rows.ahead import map_in_order
+from decidewise.rows.checkpoint import Checkpoint
+
+
+@dataclass(frozen=True)
+class FittedTable:
+    """A model chosen and fitted on a table.
+
+    Attributes
+    ----------
+    model : TableModel
+    choice : Choice
+    samples : TableSamples
+        Those that the model was chosen on.
+    n_rows : int
+        The rows that it was fitted on.
+    notes : tuple of str
+        What was done to the table, why this model was chosen, and which ones failed, in sentences.
+    regret : Interval or None
+        Its regret in percent on the rows that the comparison held out, if it was chosen by one.
+    checkpoint : Checkpoint, optional
+        From which a fit that is killed would continue.
+    """
+
+    model: TableModel
+    choice: Choice
+    samples: TableSamples
+    n_rows: int
+    notes: tuple[str, ...]
+    regret: Interval | None = None
+    checkpoint: Checkpoint | None = None
+
+    def written(self) -> None:
+        """Delete the checkpoint, since the model is in its file."""
+        if self.checkpoint is not None:
+            self.checkpoint.remove()
+
+    def summary(self, options: TableOptions, problem: str) -> dict[str, Any]:
+        """Return what a model file says of its training; `problem` is the name of the problem file."""
+        samples, choice = self.samples, self.choice
+        summary: dict[str, Any] = {
+            "candidate": choice.name,
+            "feature_names": list(choice.prepared.feature_names_),
+            "cost_names": list(samples.cost_names),
+            "rows": self.n_rows,
+            "problem": problem,
+            "table": self.model.options,
+            "notes": list(self.notes),
+        }
+        if len(samples) == self.n_rows:
+            summary |= {"first": shown_key(samples.keys[0]), "last": shown_key(samples.keys[-1])}
+        else:
+            summary["chosen on"] = len(samples)
+        if options.unit:
+            summary["units"] = options.unit
+        if self.regret is not None:
+            summary["regret percent"] = self.regret._asdict()
+        return summary
+
+
+def fit_in_memory(
+    samples: TableSamples, options: TableOptions, *, gap: str | None, name: str | None = None, **settings: Any
+) -> FittedTable:
+    """Fit the named model on all samples, or that which a comparison on them recommends.
+
+    `settings` are those of `compare_table`.
+    """
+    settings |= {"categories": options.categories, "gap": as_gap(gap, samples.times)}
+    advice = Advice.on(samples, name=name, **settings)
+    while True:
+        choice = choose(samples, name=advice.order[0], **settings)
+        model = attempt(partial(TableModel.fitted, choice.estimator, choice.prepared, options, samples))
+        if not isinstance(model, Exception):
+            break
+        if isinstance(model, MemoryError):
+            raise model  # the machine is at fault, not the model
+        advice = advice.after(model)
+    notes = (*samples.notes, *choice.prepared.notes_, *advice.notes)
+    return FittedTable(model, choice, samples, len(samples), notes, advice.regrets.get(choice.name))
+
+
+def fit_in_blocks(
+    blocks: TableBlocks,
+    file: ProblemFile,
+    *,
+    n_sampled: int,
+    gap: str | None,
+    checkpoint: Any = None,
+    spread: Spread = map_in_order,
+    jobs: int | None = None,
+    name: str | None = None,
+    **settings: Any,
+) -> FittedTable:
+    """Choose a model on a random part of a table, unless one is named, then fit it on all rows, block by block.
+
+    Parameters
+    ----------
+    blocks : TableBlocks
+    file : ProblemFile
+    n_sampled : int
+        The largest number of samples to choose on, and to learn from how features are prepared.
+    checkpoint : path, optional
+        A file for what is finished: the random part, the choice and the sums of the fit. The same call continues from
+        it; `FittedTable.written` deletes it.
+    name : str, optional
+    jobs, settings
+        As for `compare_table`.
+    """
+    options = blocks.options
+    what = {"sampled": n_sampled, "gap": gap, "name": name, **settings}
+    kept = KeptChoice(None if checkpoint is None else Checkpoint.at(checkpoint, identity(blocks, file, what)))
+    part = kept.part(lambda: random_part(blocks, n_sampled, np.random.default_rng(settings.get("seed", 0))))
+    samples = part.read(options, file, as_listed=blocks.items(), whole=False)
+    if not len(samples):
+        raise InputError(NO_COSTS)
+    blocks = replace(blocks, options=samples.timed(options))
+    choosing = {"categories": options.categories, "in_blocks": True, "gap": as_gap(gap, samples.times), **settings}
+    advice = kept.advice(lambda: Advice.on(samples, name=name, jobs=jobs, **choosing))
+    while True:
+        choice = kept.choice(advice.order[0], samples, {"jobs": jobs, **choosing})
+        found = attempt(
+            lambda choice=choice: fit_table(  # type: ignore[misc]
+                choice.estimator, choice.prepared, blocks, samples.cost_names, checkpoint=kept.checkpoint, spread=spread
+            )
+        )
+        if not isinstance(found, Exception):
+            break
+        if isinstance(found, InputError) or not isinstance(found, ValueError | ArithmeticError):
+            raise found  # the table, the machine or the cluster is at fault, not the model
+        advice = kept.instead(advice.after(found))
+    model, rows = found
+    notes = (
+        f"Chosen on a random part of {part.n_samples:,} of {part.n_all:,} rows, by which features are prepared as "
+        "well; fitted on all.",
+        *samples.notes,
+        *choice.prepared.notes_,
+        *advice.notes,
+    )
+    n_rows = rows.n_rows or part.n_all  # a forecast is not fitted, so no pass has counted the rows
+    if n_rows < part.n_all:
+        notes = (*notes, f"{part.n_all - n_rows:,} of {part.n_all:,} rows have no costs yet, and are left out.")
+    return FittedTable(model, choice, samples, n_rows, notes, advice.regrets.get(choice.name), kept.checkpoint)

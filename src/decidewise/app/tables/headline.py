@@ -1,0 +1,162 @@
+"""The result of a comparison in words."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from decidewise.app.tables.comparison import AVERAGE, FORECAST, MEAN, TableComparison
+from decidewise.evaluate import Interval
+from decidewise.kit.checks import listed
+
+#: What the name of a candidate begins with or contains, and what such a model is called; the first that fits counts.
+_KINDS = (
+    ("trees", "boosted trees"),
+    ("forest", "a random forest"),
+    ("gamma", "a log-linear model"),
+    ("poisson", "a log-linear model"),
+    ("log squared", "a log-linear model"),
+    ("logarithms", "a linear model of logarithms"),
+    ("wise", "a linear model with decision weights"),
+    ("directions", "a linear model of directions"),
+    ("ridge", "a linear model with a ridge"),
+    ("least squares", "least squares"),
+)
+
+
+def headline(result: TableComparison) -> str:
+    """Return the result in one sentence, with its interval, after a doubt if a feature is a cost."""
+    return _doubt(result.leaks) + _verdict(result)
+
+
+def _doubt(leaks: Sequence[str]) -> str:
+    if not leaks:
+        return ""
+    is_, costs, it = ("is", "a cost", "it") if len(leaks) == 1 else ("are", "costs", "them")
+    return (
+        f"Possible leak: {listed(leaks)} {is_} almost identical to {costs} of the same row. If you do not know {it} "
+        f"when you decide, drop {it} (--features): the result below is then wrong. "
+    )
+
+
+def _verdict(result: TableComparison) -> str:
+    baseline = baseline_in_words(result)
+    kind = model_in_words(result.challenger)
+    kind = kind[0].upper() + kind[1:]
+    saves = "saves" if not kind.startswith("Boosted") else "save"
+    if result.verdict.outcome == "same":
+        return (
+            f"Keep {baseline}: on the training rows, none of {_n_tried(result) - 1} other models decides better by "
+            "more than chance."
+        )
+    if result.verdict.outcome == "unproven":
+        return (
+            f"Keep {baseline}: that {kind[0].lower() + kind[1:]} decides better is not proven with "
+            f"{len(result.rows):,} held-out rows (it {_saved_or_lost(result)})."
+        )
+    if result.verdict.outcome == "worse":
+        return (
+            f"Keep {baseline}: {kind[0].lower() + kind[1:]}, which was chosen on the training rows, decides worse "
+            f"on the held-out ones."
+        )
+    what = "avoidable cost" if result.truth.problem.sense == "min" else "missed gain"
+    if result.share is None:
+        return f"{kind} decides better than {baseline}: {amount(result, result.saving)}."
+    return (
+        f"{kind} {saves} {result.share.estimate:.1f} % ± {half_width(result.share):.1f} of the {what} against "
+        f"{baseline}: {amount(result, result.saving)}."
+    )
+
+
+def amount(result: TableComparison, saving: Interval) -> str:
+    """Return a saving per row in units of the costs, such as `about 1,240 EUR per day`."""
+    width = abs(half_width(saving))
+    return f"about {number(saving.estimate)}{in_unit(result)} ± {number(width)} per {result.samples.noun}"
+
+
+def _saved_or_lost(result: TableComparison) -> str:
+    saving = result.saving
+    word = "saved" if saving.estimate >= 0 else "lost"
+    return f"{word} {amount(result, saving if saving.estimate >= 0 else saving.scaled(-1))}"
+
+
+def in_unit(result: TableComparison) -> str:
+    """Return the unit of the costs with a space before it, or nothing."""
+    return f" {result.samples.unit}" if result.samples.unit else ""
+
+
+def half_width(interval: Interval) -> float:
+    """Return half the width of an interval, the number after ±."""
+    return (interval.high - interval.low) / 2
+
+
+def number(value: float) -> str:
+    """Return a number to three digits, without an exponent where it is readable.
+
+    >>> number(1243.4), number(0.01234), number(-7.0), number(-0.0), number(1e-9)
+    ('1,243', '0.0123', '-7', '0', '1e-09')
+    """
+    value += 0.0  # no minus before a zero
+    if value and not 1e-4 <= abs(value) < 1e12:
+        return f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def model_in_words(name: str) -> str:
+    """Return what a candidate is, for readers who do not know the names.
+
+    >>> model_in_words("wise 0.75 gamma, ridge 0.1"), model_in_words("trees")
+    ('a log-linear model', 'boosted trees')
+    """
+    if name == MEAN:
+        return "the mean of past costs"
+    if name == AVERAGE:
+        return "an average of the best models"
+    if name == FORECAST:
+        return "your forecast"
+    return next((words for key, words in _KINDS if key in name), f"the model {name!r}")
+
+
+def baseline_in_words(result: TableComparison) -> str:
+    """Return what the challenger is compared with."""
+    return model_in_words(result.baseline)
+
+
+def fit_command(result: TableComparison, command: Mapping[str, Any]) -> str:
+    """Return the command that fits the model of the verdict on all rows; `command` is that of the comparison.
+
+    It has the "data" and the "problem" of the command, the options that were "given", and those of "text" files.
+    """
+    given = []
+    for name, value in (command["given"] | command.get("text", {})).items():
+        option = f"--{name.replace('_', '-')}"
+        if isinstance(value, bool):
+            given += [option] * value
+        else:
+            given += [
+                word for entry in ([value] if isinstance(value, str) else value or []) for word in (option, entry)
+            ]
+    words = ["decidewise", "fit", str(command["data"]), "--problem", str(command["problem"]), *given]
+    return shlex.join([*words, "--model", result.chosen, "--out", "model.dw"])
+
+
+def _n_tried(result: TableComparison) -> int:
+    return 1 if result.choice.search is None else int((result.choice.search.cv_results_["status"] != "not tried").sum())
+
+
+def how_measured(result: TableComparison) -> str:
+    """Return how the figures were measured, in a sentence."""
+    samples, rows = result.samples, result.rows
+    n_known = len(result.splits[0][0])
+    held = f"{len(rows):,} {samples.noun}s"
+    if samples.times is not None:
+        stretches = f"{len(result.splits)} stretches" if len(result.splits) > 1 else "one stretch"
+        how = f"Chosen on the first {n_known:,} and measured on {held} after them, in {stretches}, each predicted from "
+        how += "all that came before it"
+    elif samples.groups is not None:
+        how = f"Chosen on {n_known:,} rows and measured on {held} of other groups"
+    else:
+        how = f"Chosen on {n_known:,} random rows and measured on {held} that were held out"
+    blocks = f", in blocks of {result.table.block_length}" if result.table.block_length > 1 else ""
+    return f"{how}; intervals of 95 % by a paired bootstrap over these rows{blocks}. {result.table.caution}".rstrip()

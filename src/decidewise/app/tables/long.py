@@ -1,0 +1,114 @@
+"""Long tables: one line per sample and item."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from decidewise.app.tables.options import Names
+from decidewise.app.tables.raw_values import as_numbers, is_gap
+from decidewise.app.tables.reader import TableReader
+from decidewise.app.tables.samples import Raw
+from decidewise.data.tables import LongLayout, check_items_in_time
+from decidewise.kit.checks import FloatArray, listed, nearest_names
+from decidewise.kit.errors import InputError
+from decidewise.problems import Problem
+from decidewise.rows.keys import own_order
+
+
+class LongReader(TableReader):
+    """One line per sample and item."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        options = self.options
+        if options.rows is None:
+            raise InputError("--items makes the table long, which needs the column of the sample keys as well: --rows.")
+        rows, items = self.one(options.rows, "rows"), self.one(str(options.items), "items")
+        order = self.like if self.like is not None else list(options.item_order) or None
+        self.layout = LongLayout.of(self.table, rows, items, order, self.as_listed, trained=self.like is not None)
+        self.order = np.argsort(self.layout.place)
+        self.cost_names = self.layout.items
+        self.cost = self.one(options.costs[0] if options.costs else "cost", "costs") if self.like is None else None
+
+    def features(self) -> tuple[dict[str, Raw], bool, Names]:
+        """Return the columns of the features, whether they are those of items, and which of them are a forecast."""
+        forecast = tuple(self.select(self.options.forecast, "forecast"))
+        if len(forecast) > 1:
+            raise InputError(f"--forecast must be one column of a long table; got {listed(forecast)}.")
+        if self.needed is not None:
+            names = list(self.needed)
+        elif self.options.features:
+            if any("=" in entry for entry in self.options.features):
+                raise InputError("--features of a long table are columns; name=pattern is for wide tables.")
+            names = self.select(self.options.features, "features")
+        else:
+            names = self.others([self.cost] if self.cost else [])
+        if self.cost in names:
+            raise InputError(f"--features: {self.cost!r} is the cost, which is not known in advance. Leave it out.")
+        missing = [name for name in names if name not in self.table.names]
+        if missing:
+            raise InputError(
+                f"the table has no column {missing[0]!r}, which the model needs"
+                f"{nearest_names(missing[0], self.table.names)}"
+            )
+        names += [name for name in forecast if name not in names]
+        return {name: self.feature(name)[self.order] for name in names}, True, forecast
+
+    def read_costs(self) -> FloatArray:
+        """Return the costs (n, d), with NaN for gaps."""
+        name = self.cost or self.one(self._cost_name, "costs")
+        return as_numbers(self.raw(name), name)[self.order].reshape(-1, len(self.cost_names))
+
+    @property
+    def _cost_name(self) -> str:
+        return self.options.costs[0] if self.options.costs else "cost"
+
+    def has_costs(self) -> bool:
+        """Whether the table has the columns of the costs."""
+        return self._cost_name in self.table.names
+
+    def keys(self) -> tuple[Raw, str]:
+        """Return the keys of the samples, and what a sample is called."""
+        return self.layout.rows, self.layout.titles[0]
+
+    def key_order(self, keys: Raw) -> Raw:
+        """Return the order of the samples by their keys, so that it is not that of the lines."""
+        order = own_order(keys)
+        return np.argsort(keys.astype(str), kind="stable") if order is None else order
+
+    def problem(self) -> Problem | None:
+        """Return the problem of the samples; raise if its costs must be in an order that is not known."""
+        problem = super().problem()
+        if not self.layout.is_ordered:
+            title = self.layout.titles[1]
+            if problem is not None:
+                how = "Name them in the order of time: --item-order first,second,..."
+                check_items_in_time(problem, title, self.cost_names, how)
+            self.notes.append(
+                f"The costs are in the order in which the table lists {title!r} first: {listed(self.cost_names)}. "
+                "--item-order names another."
+            )
+        return problem
+
+    def by_row(self, name: str) -> Raw:
+        """Return a column with one entry per sample."""
+        values = self.raw(name)[self.order].reshape(-1, len(self.cost_names))
+        comparable = values
+        if values.dtype.kind not in "biuM":  # a gap is not equal to itself
+            comparable = np.array([["" if is_gap(value) else str(value) for value in row] for row in values.tolist()])
+        differing = np.flatnonzero((comparable != comparable[:, :1]).any(axis=1))
+        if len(differing):
+            raise InputError(
+                f"column {name!r} must have one value per {self.layout.titles[0]}; {self.layout.titles[0]} "
+                f"{self.layout.rows[differing[0]]} has several."
+            )
+        return values[:, 0]
+
+    def matrix(self, names: Names, argument: str) -> FloatArray:
+        """Return numbers (n, d) of each sample and item."""
+        if len(names) > 1:
+            raise InputError(f"--{argument} must be one column of a long table; got {listed(names)}.")
+        name = self.one(names[0], argument)
+        return as_numbers(self.raw(name), name)[self.order].reshape(-1, len(self.cost_names))

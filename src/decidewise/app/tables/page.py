@@ -1,0 +1,167 @@
+"""The page of a comparison: one self-contained HTML file."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import decidewise
+from decidewise.app.pages.page import chart_data, render_template, source_of
+from decidewise.app.pages.style import DARK, LIGHT, styles
+from decidewise.app.tables.charts import charts_of_comparison
+from decidewise.app.tables.comparison import FORECAST, LEAST_SQUARES, MEAN, WISE, TableComparison
+from decidewise.app.tables.headline import fit_command, half_width, headline, how_measured, in_unit, number
+from decidewise.app.tables.health import health
+from decidewise.app.tables.savings import Part, by_item, by_kind_of_row, extreme_rows
+
+_VERDICTS = {"better": "Worth changing", "unproven": "Not proven", "worse": "Keep it", "same": "Keep it"}
+
+
+def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> str:
+    """Return the page as HTML.
+
+    Parameters
+    ----------
+    result : TableComparison
+    command : mapping
+        As for `fit_command`, to show how to go on.
+    """
+    charts = charts_of_comparison(result)
+    looks = styles(result.regrets, first=(LEAST_SQUARES, WISE, FORECAST, MEAN))
+    sense = result.truth.problem.sense
+    return render_template(
+        "compare.html.j2",
+        package="decidewise.app.tables",
+        headline=headline(result),
+        verdict=result.verdict.outcome,
+        verdict_words=_VERDICTS[result.verdict.outcome],
+        measured=how_measured(result),
+        regret_words="what decisions cost above the best ones in hindsight"
+        if sense == "min"
+        else "what decisions gain less than the best ones in hindsight",
+        title=result.samples.noun,
+        unit=in_unit(result),
+        baseline=result.baseline,
+        challenger=result.challenger,
+        failures=result.failures,
+        models=[_model(result, row) for row in result.table],
+        facts=_facts(result, command),
+        over_time=next((chart for chart in charts if chart.name == "over_time"), None),
+        predicted=charts[-1],
+        items=_bars(by_item(result)) if result.verdict.outcome != "same" else [],
+        kinds={kind: _bars(parts) for kind, parts in by_kind_of_row(result).items()}
+        if result.verdict.outcome != "same"
+        else {},
+        extremes=[(key, number(saved), f"{share:.1f}") for key, saved, share in extreme_rows(result)],
+        findings=health(result),
+        cost_words=_cost_words(result),
+        tried=list(_tried(result)),
+        families={} if result.choice.search is None else result.choice.search.notes_,
+        shell=_shell(result, command),
+        python=_python(command),
+        looks=looks,
+        light=LIGHT,
+        dark=DARK,
+        css=source_of("page.css"),
+        own_css=source_of("compare.css", package="decidewise.app.tables"),
+        js=source_of("page.js"),
+        data=chart_data(looks, charts),
+    )
+
+
+def _model(result: TableComparison, row: Any) -> dict[str, Any]:
+    saved = row.mean_difference
+    return {
+        "name": row.name,
+        "chosen": row.name == result.chosen,
+        "regret": f"{row.regret.estimate:.2f}",
+        "interval": f"{row.regret.low:.2f} – {row.regret.high:.2f}",
+        "mean": f"{number(row.mean_regret.estimate)} ± {number(half_width(row.mean_regret))}",
+        "saved": f"{number(-saved.estimate)} ± {number(half_width(saved))}" if saved else "compared with",
+        "fit": f"{1e3 * result.fit_seconds[row.name]:,.0f} ms",
+    }
+
+
+def _facts(result: TableComparison, command: Mapping[str, Any]) -> dict[str, str]:
+    samples = result.samples
+    kind = "features of each item" if samples.per_item else "features"
+    return {
+        "Table": f"{command['data']}: {len(samples):,} rows, {len(samples.cost_names)} costs",
+        "Problem": f"{command['problem']}: {result.truth.problem!r}",
+        "Features": f"{len(result.choice.prepared.feature_names_)} {kind}: "
+        + _shortened(result.choice.prepared.feature_names_),
+        "Made by": f"decidewise {decidewise.__version__}",
+    }
+
+
+def _shortened(names: Sequence[str], most: int = 12) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} others" if len(names) > most else "")
+
+
+def _bars(parts: Iterable[Part]) -> list[dict[str, Any]]:
+    parts = list(parts)
+    largest = max((abs(part.saving) for part in parts), default=0.0) or 1.0
+    bars = []
+    for part in parts:
+        width = 50 * abs(part.saving) / largest
+        bars.append(
+            {
+                "name": part.name,
+                "n_rows": f"{part.n_rows:,}",
+                "saved": number(part.saving),
+                "error": number(1.96 * part.error) if np.isfinite(part.error) else "",
+                "loss": part.saving < 0,
+                "left": f"{50 - width if part.saving < 0 else 50:.2f}",
+                "width": f"{width:.2f}",
+            }
+        )
+    return bars
+
+
+def _cost_words(result: TableComparison) -> str:
+    search = result.choice.search
+    if search is None:
+        return f"The model was named, not chosen; measuring took {result.n_solves:,} solver calls."
+    measuring = result.n_solves - search.n_solves_
+    return (
+        f"Choosing took {search.n_solves_:,} solver calls and {result.choice.seconds:.1f} seconds; measuring the "
+        f"models of the first table took {measuring:,} more. The whole comparison took {result.seconds:.1f} seconds. "
+        "Training the chosen model itself calls no solver; each decision is one call."
+    )
+
+
+def _tried(result: TableComparison) -> Iterable[dict[str, str]]:
+    if result.choice.search is None:
+        return
+    found = result.choice.search.cv_results_
+    for i in np.argsort(found["rank"], kind="stable"):
+        scored = np.isfinite(found["regret"][i])
+        yield {
+            "name": str(found["candidate"][i]),
+            "regret": f"{found['regret'][i]:.2f}" if scored else "",
+            "error": f"{found['standard_error'][i]:.2f}" if scored else "",
+            "solves": f"{int(found['n_solves'][i]):,}",
+            "seconds": f"{found['seconds'][i]:.2f}",
+            "note": str(found["note"][i]),
+        }
+
+
+def _shell(result: TableComparison, command: Mapping[str, Any]) -> str:
+    text = [word for name, value in command.get("text", {}).items() for word in (f"--{name}", value)]
+    problem = str(command["problem"])
+    decide = ["decidewise", "decide", "model.dw", "new.csv", "--problem", problem, *text, "--out", "decisions.csv"]
+    return "\n".join([fit_command(result, command), shlex.join(decide), "decidewise inspect model.dw"])
+
+
+def _python(command: Mapping[str, Any]) -> str:
+    return "\n".join(
+        [
+            "from decidewise import load_model",
+            'model = load_model("model.dw")  # what the first line of shell has written',
+            f'decisions = model.decide("new.csv", {json.dumps(str(command["problem"]))}).columns()  # or .regret',
+        ]
+    )

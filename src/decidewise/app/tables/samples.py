@@ -1,0 +1,110 @@
+"""A wide or a long table as samples: raw features, costs, times, groups and the problem of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from decidewise.app.tables.features import TableFeatures
+from decidewise.app.tables.options import Names, TableOptions
+from decidewise.app.tables.raw_values import Raw, are_dates, as_dates
+from decidewise.kit.checks import FloatArray
+from decidewise.problems import Problem
+
+#: What rows are called by the usual time between two of them, in hours.
+_STEPS = (("hour", 1, 1), ("day", 24, 24), ("week", 168, 168), ("month", 28 * 24, 31 * 24))
+
+
+@dataclass(frozen=True, eq=False)
+class TableSamples:
+    """The samples of a table, one entry per sample in each array but `lines`.
+
+    Attributes
+    ----------
+    lines : dict of str to ndarray
+        The columns of the features, not prepared yet: of shape (n,), or with features of each item (n * d,).
+    per_item : bool
+        Whether the features are those of items.
+    cost_names : tuple of d str
+    keys : ndarray of shape (n,)
+        What samples are called in messages and in results.
+    title : str
+        What a sample is: the name of the column of its key, or "row".
+    costs : ndarray of shape (n, d), optional
+    times, groups : ndarray of shape (n,), optional
+    problem : Problem, optional
+        If it differs by row, it has n rows.
+    forecast : tuple of str
+        The entries of `lines` that are a forecast: one per cost, or with features of each item a single one.
+    unit : str
+        The unit of the costs.
+    notes : tuple of str
+        What was done to the table, in sentences.
+    doubts : tuple of str
+        Those of the notes that deserve a look.
+    """
+
+    lines: dict[str, Raw]
+    per_item: bool
+    cost_names: Names
+    keys: Raw
+    title: str
+    costs: FloatArray | None = None
+    times: Raw | None = None
+    groups: Raw | None = None
+    problem: Problem | None = None
+    forecast: Names = ()
+    unit: str = ""
+    notes: tuple[str, ...] = field(default_factory=tuple)
+    doubts: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @cached_property
+    def noun(self) -> str:
+        """What a sample is called in sentences: a day, hour, week or month if that is what its keys are."""
+        if self.title == "row" or not are_dates(self.keys):
+            return self.title
+        steps = np.diff(np.sort(as_dates(self.keys, self.title))) / np.timedelta64(1, "h")
+        if not len(steps) or not steps.all():
+            return "row"
+        step = float(np.median(steps))
+        return next((noun for noun, least, most in _STEPS if least <= step <= most), "row")
+
+    def timed(self, options: TableOptions) -> TableOptions:
+        """Return the options that these samples were read with, with the time that was taken by default."""
+        by_default = self.times is not None and options.time is None
+        return replace(options, time=options.rows) if by_default else options
+
+    def take(self, rows: Any) -> TableSamples:
+        """Return some of the samples, by their numbers."""
+        rows = np.arange(len(self))[rows]
+        lines = rows
+        if self.per_item:
+            d = len(self.cost_names)
+            lines = (rows[:, np.newaxis] * d + np.arange(d)).ravel()
+        return replace(
+            self,
+            lines={name: column[lines] for name, column in self.lines.items()},
+            keys=self.keys[rows],
+            costs=None if self.costs is None else self.costs[rows],
+            times=None if self.times is None else self.times[rows],
+            groups=None if self.groups is None else self.groups[rows],
+            problem=None if self.problem is None else self.problem.take(rows),
+        )
+
+    def features(self, prepared: TableFeatures) -> FloatArray:
+        """Return the features (n, p), or (n, d, q) with those of each item."""
+        made = prepared.transform(self.lines)
+        return made.reshape(len(self), len(self.cost_names), -1) if self.per_item else made
+
+    def forecast_columns(self, prepared: TableFeatures) -> Any:
+        """Return the place of the forecast among the prepared features, as `WiseRegressorCV` takes it; None without."""
+        if not self.forecast:
+            return None
+        places = [prepared.feature_names_.index(name) for name in self.forecast]
+        return places[0] if self.per_item else places

@@ -1,0 +1,171 @@
+"""Wide tables: one line per sample, and one column per cost."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from decidewise.app.tables.options import Names
+from decidewise.app.tables.raw_values import as_numbers
+from decidewise.app.tables.reader import ONE_LINE_PER_ITEM, TableReader
+from decidewise.app.tables.samples import Raw
+from decidewise.data.tables import check_columns_in_time
+from decidewise.kit.checks import FloatArray, listed, nearest_names
+from decidewise.kit.errors import InputError
+from decidewise.problems import Problem
+
+
+class WideReader(TableReader):
+    """One line per sample, and one column per cost."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.pattern = self.options.costs or ("cost_*",)
+        if self.like is None and not self.options.costs and not fnmatch.filter(self.table.names, "cost_*"):
+            raise InputError(self._no_costs())
+        self.columns = self.select(self.pattern, "costs") if self.like is None else self._like()
+        self.mapped = [entry.partition("=") for entry in self.options.features if "=" in entry]
+        if self.mapped and len(self.mapped) < len(self.options.features):
+            raise InputError("--features: either all are name=pattern, for features of each item, or none is.")
+        self.cost_names = tuple(self._parts(self.columns, self.pattern) if self.like is None else self.like)
+
+    def _no_costs(self) -> str:
+        """Return what to do if no column has the name of a cost: take one of the families of numbers, or --items."""
+        families: dict[str, int] = {}
+        for name in self.table.names:
+            found = re.fullmatch(r"(.*\D)\d+|(.+[_. -]).+", name)
+            if found and self.raw(name).dtype.kind in "iuf":
+                pattern = f"{found[1] or found[2]}*"
+                families[pattern] = families.get(pattern, 0) + 1
+        likely = [f"--costs {pattern!r}" for pattern, n in families.items() if n > 1]
+        how = (
+            f"Name the cost columns: {' or '.join(likely[:3])}?"
+            if likely
+            else f"Name the cost columns by --costs. {ONE_LINE_PER_ITEM}"
+        )
+        return f"the table has no column 'cost_*'. {how}"
+
+    def _like(self) -> list[str]:
+        """Return the columns of the costs that a model was trained with, as far as the new table has them."""
+        assert self.like is not None
+        if len(self.pattern) == 1 and self.pattern[0].count("*") == 1 and self.pattern[0] not in self.table.names:
+            return [self.pattern[0].replace("*", name) for name in self.like]
+        return self.like
+
+    @staticmethod
+    def _parts(columns: Sequence[str], patterns: Sequence[str]) -> list[str]:
+        """Return what stands for the `*` of a single pattern in each column; otherwise the columns themselves."""
+        if len(patterns) != 1 or patterns[0].count("*") != 1 or patterns[0] in columns:
+            return list(columns)
+        before, after = patterns[0].split("*")
+        return [column[len(before) : len(column) - len(after)] for column in columns]
+
+    def features(self) -> tuple[dict[str, Raw], bool, Names]:
+        """Return the columns of the features, whether they are those of items, and which of them are a forecast."""
+        forecast = self.options.forecast
+        if self.mapped:
+            return self._of_items(forecast)
+        columns = self._ordered(forecast, "forecast") if forecast and self.needed is None else []
+        if self.needed is not None:
+            names = list(self.needed)
+            missing = [name for name in names if name not in self.table.names]
+            if missing:
+                raise InputError(
+                    f"the table has no column {missing[0]!r}, which the model needs"
+                    f"{nearest_names(missing[0], self.table.names)}"
+                )
+            columns = self._ordered(forecast, "forecast") if forecast else []
+        elif self.options.features:
+            names = self.select(self.options.features, "features")
+        else:
+            names = self.others(self.columns)
+        self._check_leaks(names)
+        names += [name for name in columns if name not in names]
+        return {name: self.feature(name) for name in names}, False, tuple(columns)
+
+    def _of_items(self, forecast: Names) -> tuple[dict[str, Raw], bool, Names]:
+        found = {name: pattern for name, _, pattern in self.mapped}
+        names: Names = ()
+        if forecast:
+            same = [name for name, pattern in found.items() if forecast in ((pattern,), (name,))]
+            names = (same[0] if same else "forecast",)
+            if not same:
+                found["forecast"] = forecast[0]
+        lines: dict[str, Raw] = {}
+        for name, pattern in found.items():
+            if self.needed is not None and name not in self.needed:
+                continue
+            if pattern in self.table.names:
+                lines[name] = np.repeat(self.feature(pattern, name), len(self.cost_names))
+                continue
+            columns = self._ordered((pattern,), "features")
+            self._check_leaks(columns)
+            lines[name] = np.stack([self.feature(column, name) for column in columns], axis=1).ravel()
+        return lines, True, names
+
+    def _check_leaks(self, names: Sequence[str]) -> None:
+        leaked = [name for name in names if name in self.columns]
+        if leaked:
+            raise InputError(f"--features: {listed(leaked)} are costs, which are not known in advance. Leave them out.")
+
+    def _ordered(self, patterns: Names, argument: str) -> list[str]:
+        """Return one column for each cost, in their order: by what stands for the `*`, else as they are listed."""
+        columns = self.select(patterns, argument)
+        parts = self._parts(columns, patterns)
+        if set(parts) >= set(self.cost_names):
+            return [columns[parts.index(name)] for name in self.cost_names]
+        if len(columns) != len(self.cost_names):
+            missing = [name for name in self.cost_names if name not in parts]
+            raise InputError(
+                f"--{argument}: {' '.join(patterns)!r} selects {len(columns)} columns, and there are "
+                f"{len(self.cost_names)} costs; there is none for {listed(missing)}."
+            )
+        return columns
+
+    def read_costs(self) -> FloatArray:
+        """Return the costs (n, d), with NaN for gaps."""
+        missing = [name for name in self.columns if name not in self.table.names]
+        if missing:
+            raise InputError(
+                f"--costs: the table has no column {missing[0]!r}{nearest_names(missing[0], self.table.names)}"
+            )
+        return np.column_stack([as_numbers(self.raw(name), name) for name in self.columns])
+
+    def has_costs(self) -> bool:
+        """Whether the table has the columns of the costs."""
+        return all(name in self.table.names for name in self.columns)
+
+    def keys(self) -> tuple[Raw, str]:
+        """Return the keys of the samples, and what a sample is called."""
+        title = self.options.rows or self.options.time
+        if title is None or (self.like is not None and title not in self.table.names):
+            return self.table.first_row + np.arange(1, self.table.n_rows + 1), "row"
+        name = self.one(title, "rows" if self.options.rows else "time")
+        keys = self.table.keys(name)
+        if self.options.rows:
+            distinct, counts = np.unique(keys, return_counts=True)
+            if (counts > 1).any():
+                raise InputError(
+                    f"--rows: {name} {distinct[counts > 1][0]} is in {counts.max()} lines. A wide table has one line "
+                    "per sample; if this one has a line per item, name the column of the items by --items."
+                )
+        return keys, name
+
+    def problem(self) -> Problem | None:
+        """Return the problem of the samples; raise if a pattern selects costs in another order than time's."""
+        problem = super().problem()
+        if problem is not None and self.like is None:
+            check_columns_in_time(problem, self.columns, self.pattern[0] if len(self.pattern) == 1 else self.pattern)
+        return problem
+
+    def by_row(self, name: str) -> Raw:
+        """Return a column with one entry per sample."""
+        return self.raw(name)
+
+    def matrix(self, names: Names, argument: str) -> FloatArray:
+        """Return numbers (n, d) of each sample and item."""
+        return np.column_stack([as_numbers(self.raw(name), name) for name in self._ordered(names, argument)])

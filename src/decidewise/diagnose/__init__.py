@@ -1,6 +1,0 @@
-"""Whether a decision-focused model would pay: the regret it would save, the part that is noise, and advice."""
-
-from decidewise.diagnose.diagnosis import Diagnosis
-from decidewise.diagnose.measure import diagnose
-
-__all__ = ["Diagnosis", "diagnose"]

@@ -1,0 +1,1 @@
+"""What every room uses: checks, errors, progress, compiled kernels, interrupts, files. Private."""

@@ -1,0 +1,74 @@
+"""Independent calls, spread over processes of this machine, or, in a context, over those of others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from functools import cache
+from typing import Any, TypeAlias
+
+from decidewise.kit.interrupts import begin_worker, held_from_children
+
+#: Called as `starmap(function, shared, tasks)`, it yields `function(shared, *task)` for each task, in order.
+StarMap: TypeAlias = Callable[[Callable[..., Any], Any, Iterable[tuple]], Iterator[Any]]
+_elsewhere: ContextVar[tuple[StarMap, Callable[[], int]] | None] = ContextVar("elsewhere", default=None)
+
+
+def spread_calls(
+    function: Callable[..., Any], shared: Any, tasks: Iterable[tuple], *, n_jobs: int | None, by_copy: bool = False
+) -> Iterator[Any]:
+    """Yield `function(shared, *task)` for each task, in order; `shared` travels once to each process that needs it.
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        As in scikit-learn. In a context of `spread_to` it does not matter.
+    by_copy : bool
+        Whether large arrays are sent by copy. Otherwise they are mapped as files that are read only.
+
+    Examples
+    --------
+    >>> list(spread_calls(pow, 2, [(1,), (2,), (3,)], n_jobs=None))
+    [2, 4, 8]
+    """
+    elsewhere = _elsewhere.get()
+    if elsewhere is not None:
+        return elsewhere[0](function, shared, tasks)
+    from joblib import Parallel, delayed, effective_n_jobs  # noqa: PLC0415 - slow to import
+
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None if by_copy else "1M")
+    calls = (delayed(_call)(os.getpid(), function, shared, *task) for task in tasks)
+    # Here workers start, which Ctrl-C would end with a traceback.
+    with held_from_children() if effective_n_jobs(n_jobs) > 1 else nullcontext():
+        found: Iterator[Any] = parallel(calls)
+    return found
+
+
+def _call(parent: int, function: Callable[..., Any], shared: Any, *task: Any) -> Any:
+    """Return `function(shared, *task)`; in a worker of `parent`, leave signals to that process."""
+    if os.getppid() == parent:
+        _begin_worker(parent)
+    return function(shared, *task)
+
+
+@cache
+def _begin_worker(parent: int) -> None:
+    begin_worker(parent)
+
+
+def n_elsewhere() -> int | None:
+    """Return how many calls a context of `spread_to` computes at a time; None outside of one."""
+    elsewhere = _elsewhere.get()
+    return None if elsewhere is None else elsewhere[1]()
+
+
+@contextmanager
+def spread_to(starmap: StarMap, count: Callable[[], int]) -> Iterator[None]:
+    """Return a context in which `spread_calls` calls another map, which computes `count()` calls at a time."""
+    token = _elsewhere.set((starmap, count))
+    try:
+        yield
+    finally:
+        _elsewhere.reset(token)

@@ -1,0 +1,1 @@
+"""What several losses share: targets, pools of decisions, projections, small networks."""

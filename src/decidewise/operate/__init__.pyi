@@ -1,0 +1,15 @@
+# What the package offers; see `decidewise.kit.lazy`.
+from decidewise.operate import distributed
+from decidewise.operate.choose_files import choose_files
+from decidewise.operate.decide import decide
+from decidewise.operate.decide_files import decide_files, evaluate_files
+from decidewise.operate.diagnose import diagnose
+
+__all__ = [
+    "choose_files",
+    "decide",
+    "decide_files",
+    "diagnose",
+    "distributed",
+    "evaluate_files",
+]

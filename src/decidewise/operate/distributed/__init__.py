@@ -1,0 +1,215 @@
+"""The fits, decisions and regrets of files, for rows on a Dask cluster.
+
+Each partition is summed up where it is, and the sums are combined in one tree of tasks. Only sums come back to the
+client, and the first 2,048 rows, which set the shift of the sums. The tree depends on the partitions alone, so the
+digits are the same whatever the number of workers, and whether or not one of them was lost on the way.
+
+Rows may be Dask arrays, a Dask data frame with the names of its columns, or a list of delayed blocks `(X, costs)` or
+`(X, costs, weights)`. Partitions are read again in every pass; `persist()` them if they fit into the cluster's memory.
+
+>>> import dask
+>>> import numpy as np
+>>> from decidewise import WiseRegressor
+>>> from decidewise.operate.distributed import fit
+>>> def block(seed):
+...     X = np.random.default_rng(seed).normal(size=(100, 2))
+...     return X, np.hstack([X + 5, X[:, :1] + 7])
+>>> blocks = [dask.delayed(block)(seed) for seed in range(4)]  # each worker makes or reads its own
+>>> fit(WiseRegressor(), blocks).n_features_in_  # without a cluster, in threads
+2
+
+On a cluster, make a `distributed.Client("tcp://10.0.0.5:8786")` first. The cluster executes what this process sends,
+and this process unpickles the answers: each must trust the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from decidewise.kit.code import code_fingerprint
+from decidewise.operate.choose_files import StreamedChoice, choose_rows
+from decidewise.operate.decide_files import DecisionsOf, RegretOf, StreamedRegret
+from decidewise.operate.distributed.partitions import FAN_IN, PartitionRows, on_partition, partitions_of
+from decidewise.operate.distributed.workers import workers_at
+from decidewise.problems.contract import Problem, as_problem
+
+__all__ = ["FAN_IN", "choose", "decide", "evaluate", "fit", "workers_at"]
+
+
+def fit(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    features: Any = None,
+    costs: Any = None,
+    checkpoint: Any = None,
+) -> Any:
+    """Fit a model on the rows of a cluster, as its `fit` does on rows in memory; return the model.
+
+    Parameters
+    ----------
+    model : GeneralizedLinear or WiseRegressor around one
+        Or any estimator with `fit_rows`.
+    X : Dask array (n, p) or (n, d, q), Dask data frame, or list of delayed blocks
+        In partitions of rows, none of them split by columns.
+    y : Dask array (n, d), optional
+        The costs, with the partitions of `X`, if `X` is an array.
+    sample_weight : Dask array (n,), or the name of a column, optional
+    features, costs : str or list of str, optional
+        The columns of a data frame: names, or patterns such as `"x_*"`.
+    checkpoint : path, optional
+        A file for the sums of finished passes: if the cluster goes away, the same call continues with the next pass.
+        It is deleted when the fit is done.
+
+    Examples
+    --------
+    >>> import dask
+    >>> from decidewise import WiseRegressor
+    >>> def block(seed):
+    ...     X = np.random.default_rng(seed).normal(size=(100, 1))
+    ...     return X, np.hstack([5 + X, 5 - X])
+    >>> blocks = [dask.delayed(block)(seed) for seed in range(3)]  # each worker makes or reads its own
+    >>> fit(WiseRegressor(), blocks).predict([[0.0]]).round(1)
+    array([[5., 5.]])
+    """
+    if not hasattr(model, "fit_rows"):
+        raise TypeError(f"{type(model).__name__} is not a sum over rows. Pass WiseRegressor(), or GeneralizedLinear().")
+    source = PartitionRows(partitions_of(X, y, sample_weight, features, costs, needs_costs=True))
+    if checkpoint is not None:
+        source.keep(checkpoint, model)
+    return model.fit_rows(source)
+
+
+def decide(model: Any, problem: Problem, X: Any, *, features: Any = None) -> Any:
+    """Return an optimal decision for each row, as a Dask array with the partitions of `X`; nothing is computed yet.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        As for `decidewise.operate.decide`; its `predict` is called with arrays.
+    problem : Problem
+        The same for every row.
+    X : Dask array, Dask data frame, or list of delayed blocks `(X,)`
+    features : str or list of str, optional
+        The columns of a data frame; by default those the model was fitted with.
+
+    Examples
+    --------
+    >>> from dask import array
+    >>> from decidewise import WiseRegressor
+    >>> from decidewise.problems import TopK
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> model = WiseRegressor().fit(X, np.hstack([1 + X, 4 - X]))
+    >>> decide(model, TopK(2, 1, sense="min"), array.from_array(X, chunks=(2, 1))).compute()
+    array([[1., 0.],
+           [1., 0.],
+           [0., 1.],
+           [0., 1.]])
+    """
+    _check_same_for_all_rows(problem)
+    from dask import array, delayed  # noqa: PLC0415  (an extra)
+
+    if features is None and hasattr(X, "columns"):
+        features = [str(name) for name in getattr(model, "feature_names_in_", ())] or None
+    partitions = partitions_of(X, None, None, features, None, needs_costs=False)
+    work = delayed(DecisionsOf(model, problem), pure=False, traverse=False)
+    lengths = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * len(partitions)
+    blocks = [
+        array.from_delayed(
+            delayed(on_partition, pure=False)(work, part.blocks, part.number, part.columns, code_fingerprint()),
+            (length, problem.n_costs),
+            dtype=np.float64,
+        )
+        for part, length in zip(partitions, lengths, strict=True)
+    ]
+    return array.concatenate(blocks, allow_unknown_chunksizes=True)
+
+
+def evaluate(
+    model: Any,
+    problem: Problem,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    features: Any = None,
+    costs: Any = None,
+) -> StreamedRegret:
+    """Return the regret of a model's decisions on the rows of a cluster; only sums come back.
+
+    Parameters
+    ----------
+    model, problem
+        As for `decide`.
+    X, y, sample_weight, features, costs
+        As for `fit`.
+
+    Examples
+    --------
+    >>> import dask
+    >>> from decidewise import WiseRegressor
+    >>> from decidewise.problems import TopK
+    >>> def block(seed):
+    ...     X = np.random.default_rng(seed).normal(size=(100, 1))
+    ...     return X, np.hstack([5 + X, 5 - X])
+    >>> blocks = [dask.delayed(block)(seed) for seed in range(3)]  # each worker makes or reads its own
+    >>> print(evaluate(fit(WiseRegressor(), blocks), TopK(2, 1, sense="min"), blocks))
+    regret 0.00 [0.00, 0.00] % over 300 rows, with a 95 % interval.
+    """
+    _check_same_for_all_rows(problem)
+    source = PartitionRows(partitions_of(X, y, sample_weight, features, costs, needs_costs=True))
+    return StreamedRegret.of(source.reduce(RegretOf(model, problem)), problem)
+
+
+def choose(
+    problem: Problem,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    features: Any = None,
+    costs: Any = None,
+    exponents: Sequence[float] = (0.0, 0.5, 1.0),
+    alphas: Sequence[float] = (0.0, 0.01, 0.1, 1.0),
+    folds: int = 5,
+    rows_together: int = 1,
+) -> StreamedChoice:
+    """Choose the exponent and the ridge of an exact linear fit by out-of-fold regret on the rows of a cluster.
+
+    Parameters
+    ----------
+    problem : Problem
+        The same for every row.
+    X, y, sample_weight, features, costs
+        As for `fit`.
+    exponents, alphas, folds, rows_together
+        As for `decidewise.operate.choose_files`; rows are numbered within their partition.
+
+    Examples
+    --------
+    >>> import dask
+    >>> from decidewise import WiseRegressor
+    >>> from decidewise.problems import TopK
+    >>> def block(seed):
+    ...     X = np.random.default_rng(seed).normal(size=(100, 1))
+    ...     return X, np.hstack([5 + X, 5 - X])
+    >>> blocks = [dask.delayed(block)(seed) for seed in range(3)]  # each worker makes or reads its own
+    >>> choose(TopK(2, 1, sense="min"), blocks, exponents=[0.0, 1.0], alphas=[0.0]).best  # the first of equal ones
+    (0.0, 0.0)
+    """
+    _check_same_for_all_rows(problem)
+    source = PartitionRows(partitions_of(X, y, sample_weight, features, costs, needs_costs=True))
+    return choose_rows(problem, source, exponents, alphas, folds=folds, rows_together=rows_together)
+
+
+def _check_same_for_all_rows(problem: Problem) -> None:
+    if as_problem(problem).n_rows is not None:
+        raise ValueError(
+            f"{type(problem).__name__} differs by row, and partitions do not know the numbers of their rows. Use "
+            "decide_files and evaluate_files."
+        )

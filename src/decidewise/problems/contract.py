@@ -1,0 +1,316 @@
+"""The contract of a problem: a feasible region `S`, and exact solutions of `min (or max) c·w over w in S`, in batch.
+
+A new problem is one file with one class: set `n_costs`, write `minimize` and, if the region has one, `polyhedron`.
+A problem whose objective has a known part sets `has_known` and writes `minimize_lifted`; a problem whose region or
+known costs differ by row sets `n_rows` and writes `take`. `decidewise.testing.check_problem` checks that a problem
+keeps this contract.
+
+>>> import numpy as np
+>>> class Interval(Problem):
+...     '''Choose one number between -1 and 1.'''
+...
+...     n_costs = 1
+...
+...     def minimize(self, costs):
+...         return np.where(costs > 0, -1.0, 1.0)  # a tie goes to the upper end
+>>> Interval().solve([[2.0], [-0.5]])
+array([[-1.],
+       [ 1.]])
+>>> Interval(sense="max").solve([2.0])
+array([1.])
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property, wraps
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from decidewise.kit.checks import FloatArray, all_finite, as_array, as_choice, as_matrix, shown
+from decidewise.kit.errors import SolverError
+from decidewise.solvers import Polyhedron
+
+if TYPE_CHECKING:
+    from decidewise.solvers.highs import Solver
+
+Sense = Literal["min", "max"]
+#: The largest number of costs of a problem: a single row of so many takes almost a gigabyte.
+MAX_COSTS = 10**8
+
+
+def _checked(
+    minimize: Callable[[Any, FloatArray], FloatArray], *, marks_ones: bool = False
+) -> Callable[[Any, FloatArray], FloatArray]:
+    """Return `minimize` with a check of its costs, because bad ones could crash a solver, and of its decisions.
+
+    What marks ones among zeros need not be checked to be finite.
+    """
+    returned = f"what {minimize.__name__} returns"
+    n_known = 1 if minimize.__name__ == "minimize_lifted" else 0
+
+    @wraps(minimize)
+    def checked(self: Any, costs: FloatArray) -> FloatArray:
+        costs = as_matrix(costs, n_columns=self.n_costs + n_known, owner=type(self).__name__)
+        if self.n_rows is not None:
+            check_rows(self, len(costs))
+        decisions = as_array(minimize(self, costs), name=returned)
+        if decisions.shape != costs.shape:
+            raise ValueError(
+                f"{type(self).__name__}.{minimize.__name__} must return one decision for each row of costs, of shape "
+                f"{costs.shape}; it returned shape {decisions.shape}."
+            )
+        if not marks_ones and self.on_error == "raise" and not all_finite(decisions):
+            row = int(np.flatnonzero(~np.isfinite(decisions).all(axis=1))[0])
+            raise SolverError(f"{type(self).__name__} returned {decisions[row]}, which is not finite.", row=row)
+        return decisions
+
+    return checked
+
+
+class Problem(ABC):
+    """A linear objective over a bounded feasible region.
+
+    Subclasses set `n_costs` and write `minimize`; this class does the rest, and checks the costs and the decisions of
+    every call of `minimize`. A problem can be pickled and, unless it sets `keeps_state`, no call changes it. It is
+    deterministic: a documented rule breaks ties and depends only on the set of optimal decisions, so that
+    `solve(a * c) == solve(c)` for every `a > 0` and a batch equals a loop.
+
+    Parameters
+    ----------
+    sense : {"min", "max"}
+        Whether `solve` minimises or maximises; `minimize` always minimises.
+
+    Notes
+    -----
+    *Known costs.* If `has_known`, the objective is `c·(M w) + b·w`: the costs `c` are predicted, and `b` is known when
+    deciding. A decision is `M w`. The known part is one more cost, which is 1 in every row: `lifted` is the problem of
+    the costs `(c, 1)` and the decisions `(M w, b·w)`, on which every loss and metric holds unchanged. `b` belongs to
+    the minimisation, so a problem that maximises `c·(M w) + g·w` has `b = -g`. Multiplying the predicted costs alone
+    changes the optimum, so there `solve(a * c)` may differ from `solve(c)`; the rule holds for the lifted problem.
+
+    *Regions by row.* If `n_rows` is a number, the region or the known costs differ by row. Such a problem solves
+    exactly `n_rows` rows of costs, and `take(rows)` is the problem of some of its rows.
+
+    Examples
+    --------
+    >>> class Cheapest(Problem):
+    ...     '''Choose one of three; a tie goes to the first.'''
+    ...
+    ...     n_costs = 3
+    ...
+    ...     def minimize(self, costs):
+    ...         return np.eye(3)[costs.argmin(axis=1)]
+    >>> Cheapest().solve([[4.0, 2.0, 3.0]])
+    array([[0., 1., 0.]])
+    """
+
+    #: The number of costs in a row, and of entries in a decision.
+    n_costs: int
+    #: Whether decisions are integers; then `polyhedron` is a relaxation, whose vertices may be fractional.
+    is_integer: bool = False
+    #: Whether the region, or its convex hull, has finitely many vertices, although there is no `polyhedron` to show it.
+    is_polytope: bool = False
+    #: Whether solving changes the object, as with a cache or a counter, so that a copy in another process would differ.
+    keeps_state: bool = False
+    #: Whether the objective has a known part beside the predicted costs; then `minimize_lifted` must be written.
+    has_known: bool = False
+    #: Whether the costs of a row are those of consecutive periods, so that another order is another problem.
+    in_time: bool = False
+    #: Whether `derivative` is written: the region is curved, so that its decisions change smoothly with the costs.
+    has_derivative: bool = False
+    #: The number of rows, if the region or the known costs differ by row; then `take` must be written.
+    n_rows: int | None = None
+    #: Whether a row that cannot be solved is a `SolverError`, or a decision of NaN beside the decisions of all others.
+    on_error: Literal["raise", "nan"] = "raise"
+    #: Whether `minimize` checks that costs are finite; if not, `solve` does.
+    _checks_costs: ClassVar[bool] = True
+
+    def __init_subclass__(cls, *, marks_ones: bool = False, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        for method in ("minimize", "minimize_relaxation", "minimize_lifted"):
+            if method in vars(cls) and cls._checks_costs:
+                setattr(cls, method, _checked(vars(cls)[method], marks_ones=marks_ones))
+
+    def __init__(self, *, sense: Sense = "min") -> None:
+        self.sense: Sense = as_choice(sense, name="sense", choices=("min", "max"))
+
+    def __repr__(self) -> str:
+        # A user's class may lack either attribute; the error message that says so shows the object.
+        n_costs, sense = getattr(self, "n_costs", None), getattr(self, "sense", None)
+        return f"{type(self).__name__}({n_costs=}, {sense=})"
+
+    def solve(self, costs: Any) -> FloatArray:
+        """Return an optimal decision for every row of costs.
+
+        Parameters
+        ----------
+        costs : array-like of shape (n, n_costs) or (n_costs,)
+
+        Returns
+        -------
+        decisions : ndarray of the same shape
+        """
+        costs = as_array(costs, name="costs")
+        vector = costs.ndim == 1
+        batch = as_matrix(
+            costs[np.newaxis] if vector else costs,
+            n_columns=self.n_costs,
+            owner=type(self).__name__,
+            finite=self.sense == "max" or not self._checks_costs,  # errors show the caller's costs, not minus them
+            min_rows=0,
+        )
+        if not len(batch):
+            check_rows(self, 0)
+            return np.empty(batch.shape)
+        decisions = self.minimize(-batch if self.sense == "max" else batch)
+        return decisions[0] if vector else decisions
+
+    def solution(self, costs: Any) -> dict[str, Any]:
+        """Return the whole solution by name, for costs as in `solve`: here only the decision, of the shape of costs.
+
+        A problem with more variables than costs returns these.
+        """
+        return {"decision": self.solve(costs)}
+
+    @abstractmethod
+    def minimize(self, costs: FloatArray) -> FloatArray:
+        """Return a minimiser of `costs[i]·w` for each row `i`: (n, n_costs) -> (n, n_costs).
+
+        The costs are finite, float64 and C-contiguous, and must not be written to. Decisions that are not finite, or
+        not of the shape of the costs, raise an error. A problem with known costs counts the known part once: it returns
+        `minimize_lifted` of the costs and a column of ones, without the last column.
+        """
+
+    def minimize_lifted(self, costs: FloatArray) -> FloatArray:
+        """Return a minimiser with the cost of the known part given: (n, n_costs + 1) -> (n, n_costs + 1).
+
+        It minimises `costs[:, :-1]·(M w) + costs[:, -1] · (b·w)`. The last entry of a decision is `b·w`, the others are
+        `M w`. Only a problem with `has_known` has it.
+        """
+        raise ValueError(f"{type(self).__name__} has no known costs, so it has no minimize_lifted. Call minimize.")
+
+    def derivative(self, costs: FloatArray, decisions: FloatArray, vectors: FloatArray) -> FloatArray:
+        """Return `J v` of each row, with `J` the Jacobian of the decision in the costs: three times (n, d) -> (n, d).
+
+        Costs are to be minimised, and `decisions` are what `minimize` returns for them. `J` is symmetric and negative
+        semidefinite. Only a problem with `has_derivative` has it. If it also has known costs, it may write
+        `derivative_lifted` of the same shape as `minimize_lifted`; its `lifted` then has a derivative.
+        """
+        raise ValueError(f"{type(self).__name__} has no derivative: see has_derivative.")
+
+    @property
+    def no_derivative(self) -> str | None:
+        """Why there is no derivative, for the message of a loss that needs one; None if there is nothing to add."""
+        return None
+
+    @property
+    def lifted(self) -> Problem:
+        """The problem of the costs `(c, 1)` and the decisions `(M w, b·w)`; the problem itself without known costs."""
+        if not self.has_known:
+            return self
+        from decidewise.problems.views import Lifted  # noqa: PLC0415  (it derives from this class)
+
+        return Lifted(self)
+
+    def take(self, rows: Any) -> Problem:
+        """Return the problem of the given rows, a slice or an array of row numbers, which may repeat.
+
+        A problem that is the same for every row returns itself.
+        """
+        if self.n_rows is None:
+            return self
+        raise TypeError(f"{type(self).__name__} sets n_rows = {self.n_rows}, so it must write take(rows).")
+
+    @_checked
+    def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
+        """Return an optimal vertex of the linear relaxation for each row of costs to be minimised: (n, d) -> (n, d).
+
+        By default `minimize` if the problem is not integer, and otherwise HiGHS over `polyhedron`; a subclass may have
+        a faster method.
+        """
+        if not self.is_integer:
+            return self.minimize(costs)
+        return self._relaxation_solver.minimize(costs)
+
+    @cached_property
+    def _relaxation_solver(self) -> Solver:
+        """HiGHS with the relaxation in it, once: building it takes longer than to solve some rows."""
+        polyhedron = None if self.has_known else self.polyhedron  # which knows nothing of the known part
+        if polyhedron is None:
+            why = "with known costs" if self.has_known else "without a polyhedron"
+            raise ValueError(
+                f"{type(self).__name__} is an integer problem {why}, so its relaxation is unknown. "
+                "Write its polyhedron or minimize_relaxation, or choose a loss that needs neither, such as SpoPlus."
+            )
+        from decidewise.solvers.highs import Solver  # noqa: PLC0415  (the base imports no solver)
+        from decidewise.solvers.program import Program  # noqa: PLC0415
+
+        return Solver(Program.of(polyhedron))
+
+    @property
+    def polyhedron(self) -> Polyhedron | None:
+        """The region as linear constraints and bounds, or None if it is not polyhedral."""
+        return None
+
+    @property
+    def relaxation(self) -> Polyhedron | None:
+        """The linear relaxation: `polyhedron`, also where only some variables are in whole numbers; None if unknown."""
+        return self.polyhedron
+
+    @property
+    def no_polyhedron(self) -> str | None:
+        """Why there is no polyhedron, for the message of a loss that needs one; None if there is nothing to add."""
+        return None
+
+    def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Polyhedron | None:
+        """Return the polyhedron, with further valid constraints that bind at optimal decisions and help to prove them.
+
+        Some relaxations, such as that of the travelling salesman, have too many constraints to list. This method adds
+        those that matter for the given costs (to be minimised, whatever the sense) and their decisions, both (n, d).
+        """
+        return self.polyhedron
+
+
+def as_problem(problem: Any) -> Problem:
+    """Return `problem`, which must be a `Problem` that knows its number of costs and its sense.
+
+    >>> as_problem("shortest path")
+    Traceback (most recent call last):
+    TypeError: problem must be a decidewise problem, such as ShortestPath(5, 5), or an object of your own class: derive
+    it from decidewise.problems.Problem, set n_costs and write minimize; got 'shortest path' of type str.
+    """
+    if not isinstance(problem, Problem):
+        raise TypeError(
+            "problem must be a decidewise problem, such as ShortestPath(5, 5), or an object of your own class: derive "
+            f"it from decidewise.problems.Problem, set n_costs and write minimize; got {shown(problem)}."
+        )
+    if not isinstance(getattr(problem, "n_costs", None), Integral):
+        raise TypeError(f"{type(problem).__name__} must set n_costs to the number of its costs; got {problem!r}.")
+    if getattr(problem, "sense", None) not in ("min", "max"):
+        raise TypeError(
+            f"{type(problem).__name__} must have the sense 'min' or 'max': call super().__init__(sense=sense) in its "
+            f"__init__; got {problem!r}."
+        )
+    if problem.has_known and type(problem).minimize_lifted is Problem.minimize_lifted:
+        raise TypeError(f"{type(problem).__name__} sets has_known = True, so it must write minimize_lifted(costs).")
+    return problem
+
+
+def check_rows(problem: Problem, n_rows: int) -> None:
+    """Raise if the region or the known costs of a problem differ by row and it has another number of rows."""
+    if problem.n_rows is not None and problem.n_rows != n_rows:
+        raise ValueError(
+            f"{type(problem).__name__} differs by row and has {problem.n_rows} rows, and there are {n_rows} rows of "
+            "costs; row i of both must belong to the same sample. Take the rows of these costs: problem.take(rows)."
+        )
+
+
+def as_n_costs(n_costs: int) -> int:
+    """Return the number of costs of a new problem; raise if a row of so many would hardly fit into memory."""
+    if n_costs > MAX_COSTS:
+        raise ValueError(f"a problem can have at most {MAX_COSTS:,} costs; this one would have {n_costs:,} costs.")
+    return n_costs

@@ -1,0 +1,200 @@
+"""A linear program without its costs, and HiGHS loaded with it: the only place that sets up HiGHS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csc_array, vstack
+
+from decidewise.kit.batches import check_time, seconds_left
+from decidewise.kit.checks import FloatArray
+from decidewise.kit.errors import InfeasibleError, SolverError
+from decidewise.solvers.polyhedron import Polyhedron
+
+if TYPE_CHECKING:
+    import highspy
+
+#: How far beyond a bound or a constraint an answer may be, in units of what is added up there, or of 1 if that is more.
+FEASIBLE = 1e-9
+#: How far from a whole number a bound may be at most and mean that number, however large it is.
+_NEARLY_WHOLE = 1e-6
+_SIDES = ("row_lower", "row_upper", "lower", "upper")
+
+
+@dataclass(frozen=True)
+class Program:
+    """The set `{w : row_lower <= A w <= row_upper, lower <= w <= upper}`, and which of `w` are whole numbers.
+
+    Parameters
+    ----------
+    A : csc_array of shape (m, n)
+    row_lower, row_upper : ndarray of shape (m,)
+        Infinite where there is no bound.
+    lower, upper : ndarray of shape (n,)
+        Where bounds differ by row of costs, all four have one more axis in front, of length r; then `take` chooses.
+    integrality : ndarray of shape (n,), optional
+        True for a variable in whole numbers; None if there is none. Their bounds are rounded inwards, and 2.9999999999
+        means 3: HiGHS without presolve branches wrongly between bounds that are not whole.
+    """
+
+    A: csc_array
+    row_lower: FloatArray
+    row_upper: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    integrality: npt.NDArray[np.bool_] | None = None
+
+    def __post_init__(self) -> None:
+        if self.integrality is not None:
+            for name, towards, sign in (("lower", np.ceil, -1.0), ("upper", np.floor, 1.0)):
+                bound = getattr(self, name)
+                near = sign * np.minimum(FEASIBLE * (1.0 + np.abs(bound)), _NEARLY_WHOLE)
+                object.__setattr__(self, name, np.where(self.integrality, towards(bound + near), bound))
+
+    @classmethod
+    def of(cls, polyhedron: Polyhedron, integrality: npt.NDArray[np.bool_] | None = None) -> Program:
+        """Return a polyhedron as a program; an inequality of one variable becomes a bound, which is cheaper to keep."""
+        A, A_eq = (matrix.copy() for matrix in (polyhedron.A_ub, polyhedron.A_eq))
+        for matrix in (A, A_eq):
+            matrix.eliminate_zeros()  # an edge from a node to itself enters as zero
+        b, b_eq = polyhedron.b_ub, polyhedron.b_eq
+        lower, upper = polyhedron.lower.copy(), polyhedron.upper.copy()
+        single = np.diff(A.indptr) == 1
+        columns, factors = A[single].indices, A[single].data
+        limits = b[..., single] / factors
+        np.minimum.at(upper.T, columns[factors > 0], limits[..., factors > 0].T)
+        np.maximum.at(lower.T, columns[factors < 0], limits[..., factors < 0].T)
+        return cls(
+            A=csc_array(vstack([A[~single], A_eq], format="csc")),
+            row_lower=np.concatenate([np.full_like(b[..., ~single], -np.inf), b_eq], axis=-1),
+            row_upper=np.concatenate([b[..., ~single], b_eq], axis=-1),
+            lower=lower,
+            upper=upper,
+            integrality=integrality,
+        )
+
+    def take(self, rows: Any) -> Program:
+        """Return the program of some rows, or of one, where bounds differ by row."""
+        return replace(self, **{name: getattr(self, name)[rows] for name in _SIDES})
+
+    @property
+    def widest(self) -> Program:
+        """The program within the widest bounds of all rows, where bounds differ by row."""
+        lowest = {name: getattr(self, name).min(axis=0) for name in ("row_lower", "lower")}
+        return replace(self, **lowest, **{name: getattr(self, name).max(axis=0) for name in ("row_upper", "upper")})
+
+    @property
+    def all_lower(self) -> FloatArray:
+        """The lower bounds of variables, then of rows: (..., n + m)."""
+        return np.concatenate([self.lower, self.row_lower], axis=-1)
+
+    @property
+    def all_upper(self) -> FloatArray:
+        """The upper bounds of variables, then of rows: (..., n + m)."""
+        return np.concatenate([self.upper, self.row_upper], axis=-1)
+
+    def put(self, rows: dict[int, Program]) -> Program:
+        """Return the program with the bounds of some rows replaced, where bounds differ by row."""
+        sides = {name: getattr(self, name).copy() for name in _SIDES}
+        for row, program in rows.items():
+            for name, side in sides.items():
+                side[row] = getattr(program, name)
+        return replace(self, **sides)
+
+    def values(self, points: FloatArray) -> FloatArray:
+        """Return the values of variables, then of rows: (r, n) -> (r, n + m)."""
+        return np.concatenate([points, (self.A @ points.T).T], axis=1)
+
+    def violated(self, values: FloatArray, tolerance: float = FEASIBLE) -> npt.NDArray[np.bool_]:
+        """Return which bounds the values of variables, then of rows, break by more than the tolerance: (r, n + m)."""
+        beyond = np.maximum(self.all_lower - values, values - self.all_upper)
+        broken: npt.NDArray[np.bool_] = ~(beyond <= tolerance * (1.0 + np.abs(values)))
+        if broken.any():  # where terms cancel, rounding leaves more than their sum tells
+            sizes = np.abs(values[:, : self.A.shape[1]])
+            broken = ~(beyond <= tolerance * (1.0 + np.concatenate([sizes, (abs(self.A) @ sizes.T).T], axis=1)))
+        return broken
+
+
+class Highs:
+    """HiGHS with one program in it, to be solved for one cost vector after another; in one thread at a time.
+
+    `set_bounds` changes the bounds before a run.
+
+    Parameters
+    ----------
+    program : Program
+    time_limit : float, optional
+        Seconds for one run.
+    options : dict
+        HiGHS's own options.
+    """
+
+    def __init__(self, program: Program, *, time_limit: float | None = None, **options: Any) -> None:
+        import highspy  # noqa: PLC0415  (whoever solves nothing here does not wait for HiGHS)
+
+        self.time_limit = np.inf if time_limit is None else time_limit
+        self.solver = highspy.Highs()
+        # Entries below 1e-12 are rounding; by default HiGHS drops those up to 1e-9, which are not.
+        fixed = {"output_flag": False, "threads": 1, "small_matrix_value": 1e-12}
+        for option, value in (fixed | options).items():
+            self.solver.setOptionValue(option, value)
+        self._failed = highspy.HighsStatus.kError
+        if self.solver.passModel(_as_highs(program)) == self._failed:
+            raise ValueError(
+                "HiGHS cannot take the program: a constraint has factors too far apart, or above 1e15. Choose units in "
+                "which its factors are nearer to each other."
+            )
+        self._rows, self._columns = (np.arange(k, dtype=np.int32) for k in program.A.shape)
+        self._optimal, self._infeasible = highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible
+
+    def run(self, costs: FloatArray) -> bool:
+        """Minimise `costs·w` from where the solver stands; return whether it found an optimum."""
+        check_time()
+        self.solver.changeColsCost(len(costs), self._columns, costs)
+        limit = min(self.time_limit, seconds_left())
+        if np.isfinite(limit):  # HiGHS counts the seconds of all runs
+            self.solver.setOptionValue("time_limit", self.solver.getRunTime() + limit)
+        status = self.solver.run()
+        return bool(status != self._failed and self.solver.getModelStatus() == self._optimal)
+
+    def set_bounds(self, program: Program) -> None:
+        """Give all columns and rows the bounds of a program, of which nothing else counts."""
+        self.solver.changeColsBounds(len(self._columns), self._columns, program.lower, program.upper)
+        self.solver.changeRowsBounds(len(self._rows), self._rows, program.row_lower, program.row_upper)
+
+    def error(self, row: int) -> SolverError:
+        """Return what went wrong in the last run, as an error of the row."""
+        check_time()  # if it was the deadline of the caller that stopped the run, say so instead
+        status = self.solver.modelStatusToString(self.solver.getModelStatus())
+        advice = _ADVICE.get(status, "The numbers may be hard on it: bring rows and costs to similar sizes.")
+        kind = InfeasibleError if self.solver.getModelStatus() == self._infeasible else SolverError
+        return kind(f"HiGHS ended with status {status!r}. {advice}", row=row)
+
+
+_ADVICE = {
+    "Infeasible": "No decision keeps all constraints: look for the last one added, or a bound that is too tight.",
+    "Unbounded": "The cost falls without end: bound the variables, or check the sense and the signs of the costs.",
+    "Primal infeasible or unbounded": "Bound all variables; then HiGHS can tell which of the two it is.",
+    "Time limit reached": "Give it a longer time_limit, or allow a gap.",
+}
+
+
+def _as_highs(program: Program) -> highspy.HighsLp:
+    import highspy  # noqa: PLC0415
+
+    model = highspy.HighsLp()
+    model.num_row_, model.num_col_ = program.A.shape
+    model.col_cost_ = np.zeros(program.A.shape[1])
+    model.col_lower_, model.col_upper_ = program.lower, program.upper
+    model.row_lower_, model.row_upper_ = program.row_lower, program.row_upper
+    model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    model.a_matrix_.start_ = program.A.indptr
+    model.a_matrix_.index_ = program.A.indices
+    model.a_matrix_.value_ = program.A.data
+    if program.integrality is not None:
+        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+        model.integrality_ = [kinds[int(whole)] for whole in program.integrality]
+    return model

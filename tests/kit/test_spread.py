@@ -1,0 +1,18 @@
+"""Calls in other processes leave Ctrl-C to the process that waits for them."""
+
+import os
+import signal
+
+import pytest
+
+from decidewise.kit.spread import spread_calls
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="needs the signals of POSIX")
+def test_a_signal_to_a_worker_changes_nothing():
+    def interrupted(parent, number):  # as a terminal does, which sends Ctrl-C to all processes
+        os.kill(os.getpid(), signal.SIGINT)
+        return os.getppid() == parent, number
+
+    assert list(spread_calls(interrupted, os.getpid(), [(1,), (2,), (3,)], n_jobs=2)) == [(True, k) for k in (1, 2, 3)]
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, [])
