@@ -16,7 +16,7 @@ from numba.core.errors import TypingError
 
 from decidewise.kit import compilation
 from decidewise.kit.kernels import kernel
-from decidewise.problems.rounding import common_divisor
+from decidewise.problems.rounding.ties import common_divisor
 
 #: What a function returns decides how a signal inside it surfaces.
 BUSY = """
@@ -133,9 +133,9 @@ def test_compiled_code_is_used_again_until_anything_that_it_uses_changes(tmp_pat
 
 def test_compiling_that_takes_long_is_announced(monkeypatch, capfd):
     monkeypatch.setattr(compilation, "PATIENCE", 0.0)
-    ours = kernel(common_divisor.common_divisor.py_func)
+    ours = kernel(common_divisor.py_func)
     ours(np.ones(3))
-    assert "decidewise: compiling problems.rounding.common_divisor for this machine, once" in capfd.readouterr().err
+    assert "decidewise: compiling problems.rounding.ties for this machine, once" in capfd.readouterr().err
     ours(np.ones(3))
     kernel(double)(2)  # not one of ours
     assert "compiling" not in capfd.readouterr().err
@@ -155,9 +155,9 @@ def test_no_garbage_is_collected_while_a_kernel_is_compiled(collects):
     (gc.enable if collects else gc.disable)()
     try:
         with event.install_listener("numba:compile", Listener()):
-            kernel(common_divisor.common_divisor.py_func)(np.ones(3))
+            kernel(common_divisor.py_func)(np.ones(3))
             with pytest.raises(TypingError):
-                kernel(common_divisor.common_divisor.py_func)("not numbers")
+                kernel(common_divisor.py_func)("not numbers")
         assert seen
         assert not any(seen)
         assert gc.isenabled() is collects

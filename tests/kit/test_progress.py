@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from decidewise import progress
+from decidewise.kit import progress
 from decidewise.rows import file_blocks as files
 from decidewise.rows.write_table import write_table
 
