@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 
 from decidewise.kit.compilation import watch
 from decidewise.kit.progress import watched
+from decidewise.losses import Cave, Loss
 from decidewise.models import DecisionRegressor
 from decidewise.models.linear.blocks import RowBlocks
 from decidewise.models.linear.column_sums import column_sums
@@ -71,7 +72,7 @@ def _tasks() -> dict[str, Callable[[], None]]:
         "LAVA": lambda: _train(path, "lava"),
         "RFWO": lambda: _train(path, "rfwo"),
         "I-MLE": lambda: _train(path, "imle"),
-        "CaVE on tours": lambda: _train(tour, "cave"),
+        "CaVE on tours": lambda: _train(tour, Cave(relaxed=False)),
         "sums over columns of files": _sum_columns,
     }
 
@@ -89,7 +90,7 @@ def _sum_columns() -> None:
     column_sums(RowBlocks(column, column, exponent=1.0), np.zeros(1))
 
 
-def _train(problem: Problem, loss: str) -> None:
+def _train(problem: Problem, loss: str | Loss) -> None:
     X = np.random.default_rng(2).normal(size=(16, 2))
     # The paper's protocol does not compare the end with the start, which after one epoch says nothing.
     DecisionRegressor(problem, loss, protocol="paper", epochs=1, random_state=0).fit(X, _costs(problem, 16))
