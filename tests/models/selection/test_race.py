@@ -256,7 +256,7 @@ class TestDeadline:
     def slow(self, monkeypatch):
         """Return a candidate each of whose fits takes an hour, on a clock that stands still otherwise."""
         now = [0.0]
-        for place in ("runtime.batches.perf_counter", "models.selection.race.perf_counter"):
+        for place in ("kit.batches.perf_counter", "models.selection.race.perf_counter"):
             monkeypatch.setattr(f"decidewise.{place}", lambda: now[0])
         for place in ("models.selection.race.time", "models.wise_regressor_cv.time"):
             monkeypatch.setattr(f"decidewise.{place}", lambda: now[0])
