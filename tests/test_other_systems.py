@@ -9,10 +9,10 @@ from pathlib import Path
 HERE = Path(__file__).parent
 #: Where the tests are that ask the system for something, and the names of those to run; the others are collected.
 ROOMS = (
-    "runtime",
+    "kit",
     "model_file",
     "rows",
-    "experiments",
+    "../bench/tests/experiments",
     "problems/readers/test_problem_file.py",
 )
 CHOSEN = "test_interrupts or test_files or test_doubts or signal_inside or pipe_is or and_pipes or fuzz or midway"

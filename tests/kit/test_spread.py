@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+from decidewise.kit.interrupts import raise_noted
 from decidewise.kit.spread import spread_calls
 
 
@@ -16,3 +17,5 @@ def test_a_signal_to_a_worker_changes_nothing():
 
     assert list(spread_calls(interrupted, os.getpid(), [(1,), (2,), (3,)], n_jobs=2)) == [(True, k) for k in (1, 2, 3)]
     assert not signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    # The workers are kept for the next calls, which the signals of these do not end.
+    assert list(spread_calls(lambda _, number: raise_noted() or number, None, [(1,), (2,)], n_jobs=2)) == [1, 2]

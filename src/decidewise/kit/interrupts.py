@@ -78,6 +78,11 @@ def raise_noted() -> None:
         raise Terminated if signal.SIGTERM in _noted else KeyboardInterrupt
 
 
+def forget_noted() -> None:
+    """Forget the signals that have been recorded."""
+    _noted.clear()
+
+
 def is_interrupt(error: BaseException | None) -> bool:
     """Return whether an exception is an interrupt, or was raised because of one.
 

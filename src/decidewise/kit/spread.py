@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any, TypeAlias
 
-from decidewise.kit.interrupts import begin_worker, held_from_children
+from decidewise.kit.interrupts import begin_worker, forget_noted, held_from_children
 
 #: Called as `starmap(function, shared, tasks)`, it yields `function(shared, *task)` for each task, in order.
 StarMap: TypeAlias = Callable[[Callable[..., Any], Any, Iterable[tuple]], Iterator[Any]]
@@ -50,6 +50,7 @@ def _call(parent: int, function: Callable[..., Any], shared: Any, *task: Any) ->
     """Return `function(shared, *task)`; in a worker of `parent`, leave signals to that process."""
     if os.getppid() == parent:
         _begin_worker(parent)
+        forget_noted()  # workers are kept: a Ctrl-C during an earlier call must not end this one
     return function(shared, *task)
 
 
