@@ -43,7 +43,7 @@ ESTIMATORS = [
     CorrectedRegressor(LinearRegression(), LinearRegression()),
     AveragedRegressor([("a", WiseRegressor()), ("b", GeneralizedLinear())]),
     GivenForecast([0, 1, 2]),
-    DecisionRegressor(TOP, "spo+", epochs=1),
+    DecisionRegressor(TOP, "spo+", epochs=1, random_state=0),
     SpoTreeRegressor(TOP, max_depth=1),
     SpoForestRegressor(TOP, n_estimators=2, max_depth=1),
     DecisionBoostingRegressor(TOP, n_estimators=2),
