@@ -17,7 +17,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from bench import ROOT, Bench, Measured, parser
+from benchmark import ROOT, Bench, Measured, parser
 
 ROUNDS = 9
 #: Runs in a process of either side. It answers each line number on its input with the seconds of that line.

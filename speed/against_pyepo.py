@@ -23,7 +23,7 @@ from pyepo.model.grb import knapsackModel, portfolioModel, shortestPathModel
 from sklearn.linear_model import LinearRegression
 from torch.utils.data import DataLoader
 
-from bench import Bench, Measured, parser
+from benchmark import Bench, Measured, parser
 from decidewise.data import make_knapsack, make_portfolio, make_shortest_path
 from decidewise.evaluate import normalized_regret
 from decidewise.losses import CavePlus, Lava, Pfy, SpoPlus

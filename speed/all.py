@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 import page
-from bench import Bench, circumstances, folder, lines_of, parser, write
+from benchmark import Bench, circumstances, folder, lines_of, parser, write
 
 #: In the order of the page.
 SCRIPTS = (

@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
-from bench import Bench, parser
+from benchmark import Bench, parser
 from decidewise import WiseRegressorCV
 from decidewise.data import make_knapsack, make_portfolio, make_shortest_path
 from decidewise.evaluate import normalized_regret

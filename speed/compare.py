@@ -7,7 +7,7 @@ timed on `N_GROUPS` rows, the largest number that `compare` draws row by row, an
 
 import numpy as np
 
-from bench import Bench, parser, peak_megabytes
+from benchmark import Bench, parser, peak_megabytes
 from decidewise.evaluate import Hindsight, compare, compare_regrets
 from decidewise.evaluate.intervals import N_GROUPS
 from decidewise.problems import ShortestPath

@@ -15,7 +15,7 @@ from time import perf_counter, process_time
 import cvxpy
 import numpy as np
 
-from bench import Bench, Measured, parser
+from benchmark import Bench, Measured, parser
 from decidewise.kit.scaling import unit_rows
 from decidewise.models.linear.blocks import one_library_thread
 from decidewise.problems import ParallelProblem, from_cvxpy

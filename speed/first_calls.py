@@ -14,7 +14,7 @@ from statistics import median
 
 from rich.progress import track
 
-from bench import Bench, Measured, parser
+from benchmark import Bench, Measured, parser
 
 STARTS, COMPILATIONS = 5, 2
 HELP = """\

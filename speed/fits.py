@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from sklearn.linear_model import LinearRegression, Ridge
 
-from bench import Bench, parser, peak_megabytes
+from benchmark import Bench, parser, peak_megabytes
 from decidewise import GeneralizedLinear, WiseRegressor
 from tables import COLUMNS, batches, write_rows
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.linear_model import GammaRegressor, PoissonRegressor, TweedieRegressor
 from threadpoolctl import threadpool_limits
 
-from bench import Bench, parser
+from benchmark import Bench, parser
 from decidewise import GeneralizedLinear
 
 N, P, D, TARGET = 1000, 10, 190, 20

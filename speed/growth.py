@@ -10,7 +10,7 @@ leave the caches. Knapsacks and tours are hard, and no slope is promised.
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from bench import Bench, Measured, parser, shown
+from benchmark import Bench, Measured, parser, shown
 from decidewise import WiseRegressor
 from solves import assignment, grid, random_knapsack, tour
 

@@ -23,7 +23,7 @@ import pyepo
 import torch
 from pyepo.model.grb import shortestPathModel
 
-from bench import Bench, Measured, parser
+from benchmark import Bench, Measured, parser
 from decidewise.data import make_shortest_path
 from decidewise.evaluate import normalized_regret
 from decidewise.frontends.torch import loss_module

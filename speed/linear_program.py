@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, random_array
 
-from bench import Bench, Measured, parser
+from benchmark import Bench, Measured, parser
 from decidewise import DecisionRegressor
 from decidewise.problems import LinearProgram, ParallelProblem, Problem, from_cvxpy
 from decidewise.solvers.program import Highs

@@ -10,7 +10,7 @@ from time import process_time
 
 import numpy as np
 
-from bench import Bench, Measured, parser
+from benchmark import Bench, Measured, parser
 from decidewise.data import make_shortest_path
 from decidewise.kit.library_threads import one_library_thread
 from decidewise.losses import as_loss, registry, row_dot

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import HEADINGS, RIGHT, ROOT, groups_of, lines_of
+from benchmark import HEADINGS, RIGHT, ROOT, groups_of, lines_of
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- measured by make speed: begin -->", "<!-- measured by make speed: end -->"

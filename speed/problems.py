@@ -10,7 +10,7 @@ compared, a batch of costs and decisions outgrows the processor's cache.
 
 import numpy as np
 
-from bench import Bench, parser
+from benchmark import Bench, parser
 from decidewise.data import (
     make_knapsack,
     make_portfolio,

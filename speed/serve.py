@@ -19,7 +19,7 @@ from time import perf_counter
 
 import numpy as np
 
-from bench import Bench, Measured, parser
+from benchmark import Bench, Measured, parser
 from decidewise import WiseRegressor, save_model
 from decidewise.data import make_shortest_path
 

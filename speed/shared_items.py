@@ -8,7 +8,7 @@ most 1.5 times the processor time of `XᵀWX` and `XᵀWy`, as one product of `[
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from bench import Bench, parser
+from benchmark import Bench, parser
 from decidewise import GeneralizedLinear, WiseRegressor
 
 N, D, Q, TARGET = 100_000, 48, 8, 1.5

@@ -22,7 +22,7 @@ from pyepo.model.grb import knapsackModel, portfolioModel, shortestPathModel, ts
 from scipy.spatial.distance import cdist
 
 import peers
-from bench import Bench, parser
+from benchmark import Bench, parser
 from decidewise.data import (
     make_knapsack,
     make_portfolio,

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from bench import Bench, parser
+from benchmark import Bench, parser
 from decidewise import GeneralizedLinear, WiseRegressor, evaluate_files
 from decidewise.models.linear.blocks import RowBlocks
 from decidewise.models.linear.column_sums import column_sums

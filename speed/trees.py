@@ -6,7 +6,7 @@ under 30 s of processor time.
 
 import numpy as np
 
-from bench import Bench, parser
+from benchmark import Bench, parser
 from decidewise import SpoTreeRegressor
 from decidewise.data import make_shortest_path
 from decidewise.problems import CountedProblem

@@ -27,7 +27,7 @@ WITH_PEER = {"peer": "X'X | X'Y", "clock": "wall", "rounds": "3"}
 @pytest.fixture
 def bench(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "speed"))
-    return importlib.import_module("bench")
+    return importlib.import_module("benchmark")
 
 
 @pytest.fixture
