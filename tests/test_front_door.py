@@ -15,12 +15,12 @@ import decidewise
 LAZY = ("decidewise", "decidewise_bench.experiments", "decidewise.models", "decidewise.problems", "decidewise.rows")
 ROOMS = (
     "data",
-    "distributed",
     "evaluate",
     "frontends",
     "losses",
     "measure",
     "models",
+    "operate",
     "problems",
     "testing",
 )

@@ -6,6 +6,7 @@ from decidewise import (
     losses,
     measure,
     models,
+    operate,
     problems,
     testing,
 )
@@ -16,8 +17,12 @@ from decidewise.kit.errors import (
     FeasibilityWarning,
     InfeasibleError,
     InputError,
+    NotForProblemError,
     OptimalityWarning,
+    OtherCodeError,
+    SolveLimitReached,
     SolverError,
+    TimeLimitReached,
     TrainingWarning,
 )
 from decidewise.losses import Loss
@@ -31,7 +36,7 @@ from decidewise.models import (
     WiseRegressor,
     WiseRegressorCV,
 )
-from decidewise.operate import choose_files, decide, decide_files, diagnose, distributed, evaluate_files
+from decidewise.operate import choose_files, decide, decide_files, diagnose, evaluate_files
 from decidewise.problems import Problem
 
 __version__: str
@@ -46,11 +51,15 @@ __all__ = [
     "InputError",
     "Loss",
     "ModelSummary",
+    "NotForProblemError",
     "OptimalityWarning",
+    "OtherCodeError",
     "Problem",
+    "SolveLimitReached",
     "SolverError",
     "SpoForestRegressor",
     "SpoTreeRegressor",
+    "TimeLimitReached",
     "TrainingWarning",
     "WiseRegressor",
     "WiseRegressorCV",
@@ -61,7 +70,6 @@ __all__ = [
     "decide",
     "decide_files",
     "diagnose",
-    "distributed",
     "evaluate",
     "evaluate_files",
     "export_onnx",
@@ -71,6 +79,7 @@ __all__ = [
     "measure",
     "models",
     "normalized_regret",
+    "operate",
     "problems",
     "read_model_summary",
     "save_model",

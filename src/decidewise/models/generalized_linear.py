@@ -21,8 +21,7 @@ from decidewise.kit.checks import (
 from decidewise.models.estimator.features import check_fitted, check_known_items, read_features, refuse_no_numbers
 from decidewise.models.estimator.from_rows import FitsRows, describe
 from decidewise.models.estimator.only_if import only_if
-from decidewise.models.estimator.scored_by_regret import ScoredByVariance
-from decidewise.models.estimator.traits import KnownParameters, all_or_nothing, read_cost_names
+from decidewise.models.estimator.traits import KnownParameters, ScoredByVariance, all_or_nothing, read_cost_names
 from decidewise.models.linear.blocks import Block, Blocks, RowBlocks, SummedBlocks
 from decidewise.models.linear.deviances import CheckedBlocks, Deviance
 from decidewise.models.linear.fit_checks import (

@@ -60,9 +60,9 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
     that they decide better than the training mean, this has a share in the average. `docs/choosing.md` shows what each
     of these gains over choosing one of the candidates.
 
-    `fit_files`, and `decidewise.distributed.fit`, choose by the same rule on rows that are not in memory, among the
-    candidates that are sums over rows: the training mean, forecasts, and linear models with any exponent, deviance and
-    scale. Candidates with scaled, quadratic or smooth features, for outliers, trees and models that these correct
+    `fit_files`, and `decidewise.operate.distributed.fit`, choose by the same rule on rows that are not in memory, among
+    the candidates that are sums over rows: the training mean, forecasts, and linear models with any exponent, deviance
+    and scale. Candidates with scaled, quadratic or smooth features, for outliers, trees and models that these correct
     need all rows; they are listed as not tried.
 
     Parameters

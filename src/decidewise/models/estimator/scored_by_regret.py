@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
 from decidewise.evaluate import normalized_regret
 from decidewise.kit.checks import FloatArray, as_matrix, check_items, check_same_rows
-from decidewise.models.estimator.features import read_features, refuse_no_numbers
+from decidewise.models.estimator.features import read_features
 from decidewise.models.estimator.traits import read_cost_names
 from decidewise.problems.contract import Problem, check_rows
 
@@ -65,13 +64,3 @@ def set_aside(
         return np.arange(n_rows - n_aside), np.arange(n_rows - n_aside, n_rows)
     order = rng.permutation(n_rows)
     return order[n_aside:], order[:n_aside]
-
-
-class ScoredByVariance(RegressorMixin):
-    """A regressor whose score is the coefficient of determination; targets that are no numbers are refused."""
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the coefficient of determination, as every regressor of scikit-learn does."""
-        check_is_fitted(self)
-        refuse_no_numbers(y, name="y")
-        return float(super().score(X, y, sample_weight))

@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from decidewise.kit.batches import check_time
 from decidewise.kit.checks import check_same_names, column_names
+from decidewise.models.estimator.features import refuse_no_numbers
 
 # Losses that the mean does not minimise, by their names in scikit-learn, LightGBM and XGBoost.
 _NOT_THE_MEAN = {
@@ -201,3 +202,13 @@ class KnownParameters(BaseEstimator):
     @cache
     def _get_param_names(cls) -> list[str]:
         return super()._get_param_names()
+
+
+class ScoredByVariance(RegressorMixin):
+    """A regressor whose score is the coefficient of determination; targets that are no numbers are refused."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the coefficient of determination, as every regressor of scikit-learn does."""
+        check_is_fitted(self)
+        refuse_no_numbers(y, name="y")
+        return float(super().score(X, y, sample_weight))

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from decidewise.kit.checks import FloatArray, as_vector, n_rows
 from decidewise.kit.scaling import unit_rows
-from decidewise.models.estimator.scored_by_regret import ScoredByVariance
+from decidewise.models.estimator.traits import ScoredByVariance
 from decidewise.models.linear.blocks import one_library_thread
 
 

@@ -10,8 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from decidewise.kit.checks import FloatArray, as_sample_weight
 from decidewise.models.estimator.features import read_features, refuse_no_numbers
-from decidewise.models.estimator.scored_by_regret import ScoredByVariance
-from decidewise.models.estimator.traits import KnownParameters, as_regressor, fitted
+from decidewise.models.estimator.traits import KnownParameters, ScoredByVariance, as_regressor, fitted
 
 
 class CorrectedRegressor(MetaEstimatorMixin, ScoredByVariance, KnownParameters):

@@ -10,8 +10,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from decidewise.kit.checks import FloatArray, as_matrix, as_positive
-from decidewise.models.estimator.scored_by_regret import ScoredByVariance
-from decidewise.models.estimator.traits import KnownParameters
+from decidewise.models.estimator.traits import KnownParameters, ScoredByVariance
 
 
 class FlooredRegressor(MetaEstimatorMixin, MultiOutputMixin, ScoredByVariance, KnownParameters):

@@ -12,7 +12,7 @@ from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from decidewise.kit.checks import FloatArray, as_matrix, refuse_masked
-from decidewise.models.estimator.scored_by_regret import ScoredByVariance
+from decidewise.models.estimator.traits import ScoredByVariance
 
 
 class GivenForecast(MultiOutputMixin, ScoredByVariance, BaseEstimator):
