@@ -90,7 +90,7 @@ def shown_elsewhere(package: str) -> dict[str, str]:
     if package != "decidewise":
         return {}
     front = importlib.import_module(package)
-    others = [importlib.import_module(other) for other in list(PACKAGES)[1:]]
+    others = [importlib.import_module(other) for other in PACKAGES if other.startswith("decidewise.")]
     return {
         key: f"~{other.__name__.removeprefix('decidewise.')}.{key}"
         for other in others
