@@ -11,8 +11,9 @@ import pytest
 from distributed import Client
 from typer.testing import CliRunner
 
+from decidewise import OtherCodeError
 from decidewise.app.cli import app
-from decidewise_bench.experiments import OtherCodeError, run
+from decidewise_bench.experiments import run
 from decidewise_bench.experiments.cluster import workers_of
 
 CLUSTER = """

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from decidewise_bench.experiments import OtherCodeError, cells_of_all, read_plan, run
+from decidewise import OtherCodeError
+from decidewise_bench.experiments import cells_of_all, read_plan, run
 from decidewise_bench.experiments.cells import compute
 
 

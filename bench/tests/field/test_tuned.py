@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from decidewise import NotForProblemError
 from decidewise.data import make_shortest_path
 from decidewise.kit.errors import DivergenceError
 from decidewise.kit.importable import resolve
@@ -14,7 +15,7 @@ from decidewise.kit.interrupts import reason_of
 from decidewise.losses import Lodl
 from decidewise.models import DecisionRegressor
 from decidewise.problems import Portfolio, TopK
-from decidewise_bench.experiments import NotForProblemError, read_plan
+from decidewise_bench.experiments import read_plan
 from decidewise_bench.field import PLANS
 from decidewise_bench.field.methods import gamma, linear
 from decidewise_bench.field.ranges import Range, draws
