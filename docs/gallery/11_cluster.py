@@ -11,8 +11,9 @@ import numpy as np
 from dask import array
 from distributed import Client
 
-from decidewise import WiseRegressor, distributed
+from decidewise import WiseRegressor
 from decidewise.data import make_shortest_path
+from decidewise.operate import distributed
 
 data = make_shortest_path(40_000, degree=4, seed=0)
 X, costs = (array.from_array(rows, chunks=(4_000, -1)) for rows in (data.X, data.costs))  # in practice, from files
