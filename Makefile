@@ -9,11 +9,12 @@ SETTINGS := pyproject.toml $(CONSTRAINTS)
 DATA_PACKAGES := skfolio==1.12.2 ddop==0.7.6
 # A reference that tests compare with. It asks for NumPy 1, and runs with NumPy 2 all the same.
 PEER_PACKAGES := qpth==0.0.18
+CORE_ROOMS := kit solvers problems losses models evaluate
 
-.PHONY: help docs linkcheck demo paper better real field test lint build fuzz chromium speed race format clean
+.PHONY: help docs linkcheck demo paper better real field test test-core lint build fuzz chromium speed race format clean
 
 help:  ## Show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/'
 
 demo: $(VENV)/.core  ## From a table and a problem to an answer: which model decides best, as one page (under a minute)
 	$(BIN)/decidewise init out/example --force
@@ -45,6 +46,9 @@ linkcheck: $(VENV)/.docs  ## Ask every address outside the site that its pages l
 
 test: lint chromium  ## Lint, format, types, import rules, then all tests
 	$(BIN)/pytest -q -n auto
+
+test-core: $(VENV)/.test-core  ## The tests of problems, losses and models alone: no torch, no browser (under three minutes)
+	$(BIN)/pytest -q -n auto $(CORE_ROOMS:%=tests/%) $(CORE_ROOMS:%=src/decidewise/%)
 
 lint: $(VENV)/.test  ## Lint, format, types and import rules, without tests
 	$(BIN)/ruff check .
@@ -88,6 +92,10 @@ $(VENV)/.core: $(SETTINGS) | $(BIN)/python
 
 $(VENV)/.bench: $(VENV)/.core bench/pyproject.toml
 	$(PIP) --editable ./bench
+	@touch $@
+
+$(VENV)/.test-core: $(SETTINGS) | $(BIN)/python
+	$(PIP) --editable '.[test-core]'
 	@touch $@
 
 $(VENV)/.test: bench/pyproject.toml $(SETTINGS) | $(BIN)/python
