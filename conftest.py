@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 
@@ -16,6 +17,10 @@ import pytest
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, which some of them send.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The example of a reader needs its tool, which `make test-core` does not install.
+TOOLS = {"cvxpy": "cvxpy", "gurobi": "gurobipy", "linopy": "linopy", "pyomo": "pyomo"}
+collect_ignore = [f"src/decidewise/problems/readers/{file}.py" for file, tool in TOOLS.items() if not find_spec(tool)]
 
 
 @pytest.fixture

@@ -57,6 +57,7 @@ def test_the_command_names_the_extra_and_nothing_else(missing):
 
 
 def test_the_server_names_its_extra():
+    pytest.importorskip("fastapi")
     result = run(
         "from decidewise.__main__ import main; import sys; sys.argv[1:] = ['serve', 'm.dw']; main()", "uvicorn"
     )
