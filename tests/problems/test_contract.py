@@ -147,7 +147,7 @@ EDGES = {"tails": [0, 0, 2, 2, 5, 5, 5, 2, 3], "heads": [2, 5, 5, 9, 9, 9, 7, 7,
 PAIRS = {"edges": [[4, 0], [0, 0], [0, 3], [1, 1], [1, 2], [2, 2], [3, 2], [3, 3], [4, 1]]}
 DEMAND = np.array([0.5, 2.0, 1.0, 2.5, 0.0, 3.0])
 NETWORK = {"tails": [0, 0, 1, 1, 2, 3, 2], "heads": [1, 2, 2, 3, 3, 0, 1], "supply": [2, 1, 0, -3], "capacity": 2.0}
-FLEET = [3.0, 1.0, 2.0, 2.0, 1.0, 2.0], 6.0, 3
+FLEET = [3.0, 1.0, 2.0, 2.0, 1.0], 5.0, 2
 WEIGHTS = np.random.default_rng(0).uniform(3.0, 8.0, size=(2, 12)).round(1)
 MANY = np.random.default_rng(6).uniform(3.0, 8.0, size=(2, 30)).round(1)  # too many packs to list
 CAPACITIES = np.array([20.0, 25.0])

@@ -435,9 +435,9 @@ def by_row(seed, m, n, n_rows, **options):
 @pytest.mark.parametrize(("m", "n"), [(12, 24), (110, 220)])
 def test_rows_with_sides_and_bounds_of_their_own_are_single_programs(m, n):
     """Ties among them: an answer is that of the row's own program, whatever the rows before it."""
-    problem, (A, sides, lower, upper) = by_row(1, m, n, 20)
+    problem, (A, sides, lower, upper) = by_row(1, m, n, 10)
     rng = np.random.default_rng(1)
-    costs = np.vstack([rng.integers(-3, 1, size=(10, n)), -rng.uniform(size=(10, n))]).astype(float)
+    costs = np.vstack([rng.integers(-3, 1, size=(5, n)), -rng.uniform(size=(5, n))]).astype(float)
     alone = [
         LinearProgram(A, sides[row], lower=lower[row], upper=upper[row]).solve(costs[row]) for row in range(len(costs))
     ]
