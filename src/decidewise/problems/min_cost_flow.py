@@ -65,7 +65,7 @@ class MinCostFlow(Problem):
            [0., 0., 1.]])
     """
 
-    is_polytope = True
+    faces = "flat"
 
     def __init__(self, tails: Any, heads: Any, supply: Any, *, capacity: Any = None, sense: Sense = "min") -> None:
         super().__init__(sense=sense)

@@ -51,7 +51,7 @@ class TopK(Problem, marks_ones=True):
            [1., 1., 1., 0.]])
     """
 
-    is_polytope = True
+    faces = "flat"
 
     def __init__(self, n: int, k: Any, *, sense: Sense = "max") -> None:
         super().__init__(sense=sense)

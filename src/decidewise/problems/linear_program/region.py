@@ -29,7 +29,7 @@ class PolyhedralProblem(MappedProblem):
     in `_region`, `_bounds` and `_whole`.
     """
 
-    is_polytope = True
+    faces = "flat"
     _whole: npt.NDArray[np.bool_] | None
 
     def _set_region(self, region: Polyhedron, known: FloatArray) -> None:
@@ -63,7 +63,7 @@ class PolyhedralProblem(MappedProblem):
     @property
     def polyhedron(self) -> Polyhedron | None:
         """The region (or relaxation), where every variable has one predicted cost and nothing is known; else None."""
-        return None if self.no_polyhedron else self._region_of_decisions
+        return None if self.missing else self._region_of_decisions
 
     @property
     def relaxation(self) -> Polyhedron | None:
@@ -84,11 +84,12 @@ class PolyhedralProblem(MappedProblem):
         return InVariables(twin, self._map, self._known)
 
     @property
-    def no_polyhedron(self) -> str | None:
-        """Why there is no polyhedron, or None where there is one."""
-        if self._no_relaxation is None and self._whole is not None and not self.is_integer:
-            return "only some of its variables are in whole numbers"
-        return self._no_relaxation
+    def missing(self) -> dict[str, str]:
+        """Why there is no polyhedron, where there is none."""
+        why = self._no_relaxation
+        if why is None and self._whole is not None and not self.is_integer:
+            why = "only some of its variables are in whole numbers"
+        return {} if why is None else {"polyhedron": why}
 
     @property
     def _no_relaxation(self) -> str | None:

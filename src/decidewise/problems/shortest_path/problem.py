@@ -72,7 +72,7 @@ class ShortestPath(Problem, marks_ones=True):
            [1., 0., 1., 0.]])
     """
 
-    is_polytope = True
+    faces = "flat"
     source: Any
     target: Any
     n_rows: int | None
@@ -243,9 +243,9 @@ class ShortestPath(Problem, marks_ones=True):
         )
 
     @property
-    def no_polyhedron(self) -> str | None:
-        """Why there is no polyhedron, for the message of a loss that needs one."""
-        return None if self.n_rows is None else "sources and targets differ by row"
+    def missing(self) -> dict[str, str]:
+        """Why there is no polyhedron, where there is none."""
+        return {} if self.n_rows is None else {"polyhedron": "sources and targets differ by row"}
 
 
 def _grid_edges(rows: int, columns: int) -> tuple[IntArray, IntArray]:

@@ -79,7 +79,7 @@ class Inventory(Problem):
            [4., 0.]])
     """
 
-    is_polytope = True
+    faces = "flat"
     in_time = True
 
     def __init__(

@@ -80,7 +80,7 @@ class Storage(Problem):
            [ 0.5,  1. ]])
     """
 
-    is_polytope = True
+    faces = "flat"
     in_time = True
 
     def __init__(
@@ -143,7 +143,7 @@ class Storage(Problem):
         None if the store differs by row, and for a lower efficiency: whether a period buys or sells then changes its
         coefficient, so that a run of `k` periods needs a row for each of its `2^k` cases.
         """
-        if self.no_polyhedron is not None:
+        if self.missing:
             return None
         periods = np.arange(self.n_costs)
         first, last = np.triu_indices(self.n_costs)
@@ -158,11 +158,11 @@ class Storage(Problem):
         )
 
     @property
-    def no_polyhedron(self) -> str | None:
-        """Why there is no polyhedron, for the message of a loss that needs one."""
+    def missing(self) -> dict[str, str]:
+        """Why there is no polyhedron, where there is none."""
         if self.n_rows is not None:
-            return "the store differs by row"
-        return "with an efficiency below 1 it has too many rows" if self.efficiency < 1.0 else None
+            return {"polyhedron": "the store differs by row"}
+        return {"polyhedron": "with an efficiency below 1 it has too many rows"} if self.efficiency < 1.0 else {}
 
 
 @kernel
