@@ -24,6 +24,7 @@ from decidewise.losses import Loss, Target, as_loss
 from decidewise.models.estimator.features import check_known_items, read_features
 from decidewise.models.estimator.scored_by_regret import Rows, ScoredByRegret, set_aside
 from decidewise.models.estimator.traits import all_or_nothing
+from decidewise.models.linear.fit_checks import check_kept_coefficients
 from decidewise.models.linear.link import Link, check_means, linear_predictor, respond
 from decidewise.models.linear.per_item import PerItem
 from decidewise.models.linear.units import Units
@@ -266,6 +267,10 @@ class DecisionRegressor(ScoredByRegret):
         if loss.refresh_every is not None:
             as_integer(loss.refresh_every, name=f"{type(loss).__name__}.refresh_every")
         return loss
+
+    def _check_kept(self) -> None:
+        as_loss(self.loss)
+        check_kept_coefficients(self)
 
     def _read(self, X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
         X, costs = super()._read(X, y)

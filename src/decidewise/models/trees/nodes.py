@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from decidewise.kit.checks import FloatArray
+from decidewise.kit.kept import are_floats, need
 
 IntArray = npt.NDArray[np.intp]
 
@@ -35,6 +36,19 @@ class Nodes:
     right: IntArray
     value: FloatArray
     count: IntArray
+
+    def _check_kept(self) -> None:
+        """Raise unless children come after their parents, so that every sample ends at a leaf."""
+        size = len(self.feature)
+        for name in ("feature", "left", "right", "count"):
+            numbers = getattr(self, name)
+            whole = isinstance(numbers, np.ndarray) and numbers.dtype == np.intp and numbers.shape == (size,)
+            need(whole, f"{name} of a tree must be {size} whole numbers")
+        need(are_floats(self.threshold) and np.shape(self.threshold) == (size,), "threshold of a tree must be a row")
+        need(are_floats(self.value) and np.ndim(self.value) == 2 and len(self.value) == size, "value must be a matrix")
+        inner = np.flatnonzero(self.feature >= 0)
+        for child in (self.left[inner], self.right[inner]):
+            need(bool(((child > inner) & (child < size)).all()), "the children of a node must come after it")
 
     @property
     def is_leaf(self) -> npt.NDArray[np.bool_]:
