@@ -25,14 +25,14 @@ from decidewise.losses.base import Loss
 from decidewise.losses.parts.target import SHARED, DecisionTarget, row_dot, solve_labels
 from decidewise.problems.contract import Problem
 from decidewise.problems.views import polyhedron_at
-from decidewise.solvers.cones import IntArray, NormalCones
+from decidewise.solvers.cones import NormalCones, SignArray
 
 
 @dataclass(frozen=True)
 class ConeTarget(DecisionTarget):
     """Optimal decisions, and the constraints that bind at each of them, as `NormalCones.binding` returns them."""
 
-    binding: IntArray  # (n, m)
+    binding: SignArray  # (n, m)
     cones: NormalCones = field(metadata=SHARED)
 
 

@@ -12,9 +12,9 @@ from typing import cast
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from decidewise.kit.checks import FloatArray, as_integer
+from decidewise.kit.checks import FloatArray, IndexArray, as_integer
 from decidewise.kit.progress import tracked
-from decidewise.losses.parts.target import SHARED, DecisionTarget, IndexArray, Target, row_dot
+from decidewise.losses.parts.target import SHARED, DecisionTarget, Target, row_dot
 from decidewise.losses.qptl import Qptl
 from decidewise.problems.contract import Problem
 from decidewise.problems.views import relaxation

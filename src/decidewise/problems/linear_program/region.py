@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import BoolArray, FloatArray, IntArray
 from decidewise.problems.contract import Problem
 from decidewise.problems.mapped_problem import MappedProblem, taken
 from decidewise.problems.mapped_problem.arguments import as_map, count_rows
@@ -30,7 +29,7 @@ class PolyhedralProblem(MappedProblem):
     """
 
     faces = "flat"
-    _whole: npt.NDArray[np.bool_] | None
+    _whole: BoolArray | None
 
     def _set_region(self, region: Polyhedron, known: FloatArray) -> None:
         """Keep constraints, bounds and known costs, to be minimised; what differs by row has one more axis in front."""
@@ -102,7 +101,7 @@ class PolyhedralProblem(MappedProblem):
         return None
 
     @cached_property
-    def _order(self) -> npt.NDArray[np.int64] | None:
+    def _order(self) -> IntArray | None:
         """The variable of each cost, where the map only puts all variables in order."""
         is_order = self._map.shape[0] == self.n_variables and np.all(self._map.data == 1)
         if is_order and np.array_equal(np.sort(self._map.indices), np.arange(self.n_variables)):

@@ -11,21 +11,17 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from decidewise.kit.batches import in_parts
-from decidewise.kit.checks import FloatArray, as_integer
+from decidewise.kit.checks import BoolArray, FloatArray, IntArray, as_integer
 from decidewise.kit.errors import SolverError
 from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.problems.rounding.ties import EPS, TIE
 from decidewise.problems.shortest_path.acyclic import acyclic_paths
 from decidewise.problems.shortest_path.any_graph import Graph, paths_in_any_graph
 from decidewise.solvers import Polyhedron
-
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 class ShortestPath(Problem, marks_ones=True):
