@@ -295,6 +295,11 @@ def check_rows(problem: Problem, n_rows: int) -> None:
         )
 
 
+def sign_of(problem: Problem) -> float:
+    """Return the factor, 1 or -1, that turns costs of the problem into costs to be minimised."""
+    return -1.0 if problem.sense == "max" else 1.0
+
+
 def as_n_costs(n_costs: int) -> int:
     """Return the number of costs of a new problem; raise if a row of so many would hardly fit into memory."""
     if n_costs > MAX_COSTS:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from decidewise.kit.checks import FloatArray, as_array
-from decidewise.problems.contract import Problem, as_problem
+from decidewise.problems.contract import Problem, as_problem, sign_of
 from decidewise.solvers import Polyhedron
 
 
@@ -70,7 +70,7 @@ class View(Problem):
         """
         if not self.is_lifted:
             return costs
-        return np.concatenate([costs, np.full((len(costs), 1), -1.0 if self.sense == "max" else 1.0)], axis=1)
+        return np.concatenate([costs, np.full((len(costs), 1), sign_of(self))], axis=1)
 
     def unlift(self, gradient: FloatArray) -> FloatArray:
         """Return the gradient in the predicted costs, of a gradient (n, n_costs) in what `lift` returns."""

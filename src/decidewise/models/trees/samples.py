@@ -10,7 +10,7 @@ import numpy as np
 from decidewise.kit.batches import check_time
 from decidewise.kit.checks import FloatArray, IndexArray
 from decidewise.kit.errors import SolverError
-from decidewise.problems.contract import Problem
+from decidewise.problems.contract import Problem, sign_of
 from decidewise.problems.views import is_lifted, lift
 
 # The most numbers in one batch of predictions to solve.
@@ -163,11 +163,6 @@ class TreeSamples:
                 prediction[:, where, items] = values[:, :, 0]
             costs[part] = self.cost_of_rows(prediction, rows)
         return costs
-
-
-def sign_of(problem: Problem) -> float:
-    """Return the factor, 1 or -1, that turns costs of the problem into costs to be minimised."""
-    return -1.0 if problem.sense == "max" else 1.0
 
 
 def check_samples(n_samples: int, min_samples_leaf: int, *, per_item: bool, otherwise: str = "") -> None:

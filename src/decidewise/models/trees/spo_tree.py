@@ -21,8 +21,8 @@ from decidewise.models.trees.drawing import as_text, draw, leaf_labels
 from decidewise.models.trees.growing import Growth
 from decidewise.models.trees.nodes import Nodes
 from decidewise.models.trees.pruning import prune
-from decidewise.models.trees.samples import TreeSamples, check_samples, sign_of
-from decidewise.problems.contract import Problem, as_problem
+from decidewise.models.trees.samples import TreeSamples, check_samples
+from decidewise.problems.contract import Problem, as_problem, sign_of
 
 
 class SpoTreeRegressor(ScoredByRegret):

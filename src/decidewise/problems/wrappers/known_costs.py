@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array, hstack, vstack
 
 from decidewise.kit.checks import FloatArray, as_array, as_matrix, as_vector, check_range
-from decidewise.problems.contract import Problem, check_rows
+from decidewise.problems.contract import Problem, check_rows, sign_of
 from decidewise.problems.views import InVariables, Lifted, View, in_unit, is_lifted, polyhedron_at
 from decidewise.solvers import Polyhedron
 
@@ -81,7 +81,7 @@ class KnownCosts(View):
     def solution(self, costs: Any) -> dict[str, Any]:
         """Return the whole solution of the problem inside for the sum of the costs."""
         costs = as_array(costs, name="costs")
-        sign = -1.0 if self.sense == "max" else 1.0
+        sign = sign_of(self)
         total = sign * self._total(sign * np.atleast_2d(costs))
         return self.problem.solution(total[0] if costs.ndim == 1 else total)
 
