@@ -21,11 +21,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import _safe_indexing
 
 from decidewise.kit.checks import (
     FloatArray,
+    IndexArray,
     as_array,
     as_integer,
     as_matrix,
@@ -182,7 +182,7 @@ def resample(
     return _safe_indexing(X, rows), targets[rows]
 
 
-def draw(weights: FloatArray, size: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+def draw(weights: FloatArray, size: int, rng: np.random.Generator) -> IndexArray:
     """Draw indices of rows with replacement, with probabilities proportional to weights (n,)."""
     return rng.choice(len(weights), size=size, p=mean_one(weights) / len(weights))
 

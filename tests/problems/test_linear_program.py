@@ -61,7 +61,7 @@ def test_a_map_with_auxiliary_variables():
     sold = [solution[f"sell[{hour}]"] - solution[f"buy[{hour}]"] for hour in range(HOURS)]
     np.testing.assert_allclose(np.transpose(sold), decisions, atol=1e-12)
     assert problem.polyhedron is None
-    assert "expressions of variables" in problem.no_polyhedron
+    assert "expressions of variables" in problem.missing["polyhedron"]
     check_problem(problem, tolerance=1e-9)
 
 
@@ -78,7 +78,7 @@ def test_known_costs():
     np.testing.assert_allclose(
         (-costs * decisions).sum(axis=1) + lifted[:, -1], np.array(least(-costs @ SOLD + fee, problem)) - 7, rtol=1e-9
     )
-    assert "known costs" in problem.no_polyhedron
+    assert "known costs" in problem.missing["polyhedron"]
     scaled = problem.minimize_lifted(3.0 * np.column_stack([-costs, np.ones(40)]))
     np.testing.assert_allclose(scaled, lifted, atol=1e-9)
 

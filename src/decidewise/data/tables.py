@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from decidewise.data.dataset import Dataset
-from decidewise.kit.checks import FloatArray, listed
+from decidewise.kit.checks import FloatArray, IntArray, listed
 from decidewise.problems.contract import Problem, as_problem
 from decidewise.rows.columns import item_columns, pattern_parts
 from decidewise.rows.keys import own_order
@@ -224,9 +224,7 @@ def _refuse(value: float, where: str, n_such: int) -> None:
 class LongLayout:
     """Where each line of a long table goes: its sample and its item, by key."""
 
-    def __init__(
-        self, rows: npt.NDArray[Any], items: Names, place: npt.NDArray[np.int64], titles: Names, is_ordered: bool
-    ) -> None:
+    def __init__(self, rows: npt.NDArray[Any], items: Names, place: IntArray, titles: Names, is_ordered: bool) -> None:
         self.rows, self.items, self.place, self.titles = rows, items, place, titles
         #: Whether the order of the items was given, or is their own; otherwise it is that of the first sample.
         self.is_ordered = is_ordered
@@ -321,7 +319,7 @@ def check_columns_in_time(problem: Problem, columns: Sequence[str], pattern: Any
         )
 
 
-def _factorize(keys: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+def _factorize(keys: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IntArray]:
     """Return the distinct keys in the order in which they first occur, and the position of each key among them."""
     distinct, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(first)

@@ -17,11 +17,10 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.kit.errors import SolverError, TimeLimitReached
 
 Answer = TypeVar("Answer")
-IntArray = npt.NDArray[np.int64]
 #: Solves rows (n, d) in at most `steps[0]` steps, counting `steps[0]` down; returns decisions and the first unsolved
 #: row, or -1. It is also given the same rows of what differs by row.
 Search = Callable[..., tuple[FloatArray, int]]

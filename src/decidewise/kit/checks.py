@@ -18,6 +18,9 @@ import numpy.typing as npt
 from scipy.linalg.blas import dasum
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+IndexArray = npt.NDArray[np.intp]
+BoolArray = npt.NDArray[np.bool_]
 
 
 def as_array(values: Any, *, name: str) -> FloatArray:

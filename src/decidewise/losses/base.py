@@ -26,7 +26,7 @@ from array_api_compat import array_namespace
 from decidewise.kit.checks import FloatArray, as_matrix, as_rng, check_range, check_same_rows
 from decidewise.losses.parts.requirements import Requirement, check_declaration, check_requirements
 from decidewise.losses.parts.target import TOO_LARGE, DecisionTarget, Target
-from decidewise.problems.contract import Problem, as_problem, check_rows
+from decidewise.problems.contract import Problem, as_problem, check_rows, sign_of
 from decidewise.problems.views import in_variables, lift, n_predicted, unlift
 
 
@@ -104,7 +104,7 @@ class Loss(ABC):
         rng = np.random.default_rng(0) if rng is None else as_rng(rng)
         check_rows(problem, len(costs))
         problem = self._seen(problem)
-        target = self.label(problem, _sign(problem) * lift(problem, costs), features, rng)
+        target = self.label(problem, sign_of(problem) * lift(problem, costs), features, rng)
         return self._checked_target(target, len(costs), "label")
 
     def value_and_grad(
@@ -135,7 +135,7 @@ class Loss(ABC):
     def refreshed(self, prediction: Any, target: Target, rng: np.random.Generator) -> Target:
         """Call `refresh` with a prediction (n, d) in the problem's own sense, and check the target that it returns."""
         prediction = self._checked_prediction(prediction, target)
-        refreshed = self.refresh(_sign(target.problem) * lift(target.problem, prediction), target, as_rng(rng))
+        refreshed = self.refresh(sign_of(target.problem) * lift(target.problem, prediction), target, as_rng(rng))
         return self._checked_target(refreshed, len(target), "refresh")
 
     def check(self, problem: Problem) -> None:
@@ -200,11 +200,6 @@ class Loss(ABC):
                 f"prediction has {len(prediction)} rows and the target {len(target)}; take the same rows of both."
             )
         return prediction
-
-
-def _sign(problem: Problem) -> float:
-    """Return the factor, 1 or -1, that turns costs of the problem into costs to be minimised."""
-    return -1.0 if problem.sense == "max" else 1.0
 
 
 def namespace_of(prediction: Any, costs: Any) -> Any:

@@ -24,14 +24,15 @@ from decidewise.kit.scaling import unit_rows
 from decidewise.losses.base import Loss
 from decidewise.losses.parts.target import SHARED, DecisionTarget, row_dot, solve_labels
 from decidewise.problems.contract import Problem
-from decidewise.solvers.cones import IntArray, NormalCones
+from decidewise.problems.views import polyhedron_at
+from decidewise.solvers.cones import NormalCones, SignArray
 
 
 @dataclass(frozen=True)
 class ConeTarget(DecisionTarget):
     """Optimal decisions, and the constraints that bind at each of them, as `NormalCones.binding` returns them."""
 
-    binding: IntArray  # (n, m)
+    binding: SignArray  # (n, m)
     cones: NormalCones = field(metadata=SHARED)
 
 
@@ -56,7 +57,7 @@ class ConeLoss(Loss):
             polyhedron = problem.polyhedron
         else:
             decisions = solve_labels(problem, costs)
-            polyhedron = problem.polyhedron_at(costs, decisions)
+            polyhedron = polyhedron_at(problem, costs, decisions)
         cones = NormalCones(polyhedron)
         return ConeTarget(problem, costs, decisions, row_dot(costs, decisions), cones.binding(decisions), cones)
 

@@ -16,10 +16,10 @@ from scipy.sparse import csr_array, vstack
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 
-from decidewise.kit.checks import FloatArray, as_integer
+from decidewise.kit.checks import FloatArray, IndexArray, as_integer
 from decidewise.kit.errors import SolverError
 from decidewise.losses.parts.smoothed import Smoothed
-from decidewise.losses.parts.target import SHARED, DecisionTarget, IndexArray, Target, row_dot, solve_labels
+from decidewise.losses.parts.target import SHARED, DecisionTarget, Target, row_dot, solve_labels
 from decidewise.problems.contract import Problem
 from decidewise.solvers import Polyhedron
 from decidewise.solvers.highs import Solver

@@ -11,10 +11,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, as_integer, as_positive
+from decidewise.kit.checks import FloatArray, IndexArray, as_integer, as_positive
 from decidewise.kit.kernels import kernel
 from decidewise.losses.base import Loss
-from decidewise.losses.parts.target import DecisionTarget, IndexArray, row_dot
+from decidewise.losses.parts.target import DecisionTarget, row_dot
 
 # Below this κ the table of counts is long, and the noise hardly varies.
 _LEAST_KAPPA = 0.1

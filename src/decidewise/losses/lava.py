@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
-from decidewise.kit.checks import FloatArray, as_integer, as_positive
+from decidewise.kit.checks import FloatArray, IntArray, as_integer, as_positive
 from decidewise.kit.kernels import kernel
 from decidewise.kit.progress import tracked
 from decidewise.losses.base import Loss
@@ -31,14 +31,14 @@ class Edges:
     """
 
     differences: csr_array
-    starts: npt.NDArray[np.int64]
+    starts: IntArray
 
 
 @dataclass(frozen=True)
 class EdgeTarget(Target):
     """Costs, the index `(n,)` of the optimal vertex of each row, and the edges of all these vertices."""
 
-    vertex: npt.NDArray[np.int64]
+    vertex: IntArray
     edges: Edges = field(metadata=SHARED)
 
 
@@ -104,8 +104,8 @@ def _sparse(differences: FloatArray) -> csr_array:
 @kernel
 def _hinges(
     prediction: FloatArray,
-    vertex: npt.NDArray[np.int64],
-    starts: npt.NDArray[np.int64],
+    vertex: IntArray,
+    starts: IntArray,
     indptr: npt.NDArray[np.int32],
     indices: npt.NDArray[np.int32],
     data: FloatArray,

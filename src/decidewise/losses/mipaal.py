@@ -12,11 +12,12 @@ from typing import cast
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from decidewise.kit.checks import FloatArray, as_integer
+from decidewise.kit.checks import FloatArray, IndexArray, as_integer
 from decidewise.kit.progress import tracked
-from decidewise.losses.parts.target import SHARED, DecisionTarget, IndexArray, Target, row_dot
+from decidewise.losses.parts.target import SHARED, DecisionTarget, Target, row_dot
 from decidewise.losses.qptl import Qptl
 from decidewise.problems.contract import Problem
+from decidewise.problems.views import relaxation
 from decidewise.solvers import Polyhedron
 from decidewise.solvers.highs import Solver
 from decidewise.solvers.program import Program
@@ -103,7 +104,7 @@ class Mipaal(Qptl):
         """Solve every row, and cut until the relaxation has the same value."""
         plain = DecisionTarget.of(problem, costs)
         is_cut = problem.is_integer or problem.polyhedron is None  # whole numbers, at least of some variables
-        region = problem.relaxation if is_cut else None
+        region = relaxation(problem) if is_cut else None
         solver = None if region is None else Solver(Program.of(region))
         target = CutTarget(problem, costs, plain.decisions, plain.values, region, 0, solver)
         return self._closed(target, costs, plain.values)

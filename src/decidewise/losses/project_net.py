@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
-from decidewise.kit.checks import FloatArray, as_integer, as_number, as_positive
+from decidewise.kit.checks import BoolArray, FloatArray, IndexArray, as_integer, as_number, as_positive
 from decidewise.kit.progress import tracked
 from decidewise.losses.base import Loss
 from decidewise.losses.lodl import spread_of
 from decidewise.losses.parts.adam import Adam
-from decidewise.losses.parts.target import SHARED, DecisionTarget, IndexArray, row_dot, solve_labels
+from decidewise.losses.parts.target import SHARED, DecisionTarget, row_dot, solve_labels
 from decidewise.problems.contract import Problem
 from decidewise.solvers import Polyhedron
 from decidewise.solvers.split_region import SplitRegion
@@ -150,14 +149,14 @@ class _Dykstra:
     """
 
     points: FloatArray
-    rounds: list[tuple[IndexArray, npt.NDArray[np.bool_]]]
+    rounds: list[tuple[IndexArray, BoolArray]]
 
     @classmethod
     def of(cls, points: FloatArray, region: SplitRegion, *, tol: float, max_iter: int) -> _Dykstra:
         """Project points (n, D) between the equations and the bounds; only the bounds need a correction."""
         points, correction = points.copy(), np.zeros_like(points)
         rows = np.arange(len(points))
-        rounds: list[tuple[IndexArray, npt.NDArray[np.bool_]]] = []
+        rounds: list[tuple[IndexArray, BoolArray]] = []
         for _ in range(max_iter):
             level = region.origin + region.along(points[rows])
             sought = level + correction[rows]

@@ -24,6 +24,7 @@ from decidewise.losses import Loss, Target, as_loss
 from decidewise.models.estimator.features import check_known_items, read_features
 from decidewise.models.estimator.scored_by_regret import Rows, ScoredByRegret, set_aside
 from decidewise.models.estimator.traits import all_or_nothing
+from decidewise.models.linear.fit_checks import check_kept_coefficients
 from decidewise.models.linear.link import Link, check_means, linear_predictor, respond
 from decidewise.models.linear.per_item import PerItem
 from decidewise.models.linear.units import Units
@@ -39,6 +40,9 @@ from decidewise.problems.views import in_unit
 class DecisionRegressor(ScoredByRegret):
     """Train a linear predictor of costs on a decision-focused loss.
 
+    The parameters are in groups: what is trained on what, the form of the model, its labels, the training, and when it
+    ends (after its epochs, its budget, or no progress on rows set aside).
+
     Parameters
     ----------
     problem : Problem
@@ -47,6 +51,14 @@ class DecisionRegressor(ScoredByRegret):
         A name from `decidewise.losses.registry`, or a loss with parameters of your own, such as `Pfy(n_samples=3)`.
         With `protocol="safe"` the loss sees costs and predictions divided by a typical cost, so its parameters that
         have a unit, such as the amplitude of noise, are relative to the typical cost.
+    link : {"identity", "log"}
+        Whether the prediction is the linear predictor itself or its exponential (for positive costs).
+    per_item : {"none", "intercept", "coefficients"}
+        For `X` of shape (n, d, q), q features of each item with one model for all items: what each item has of its own
+        beside it. Training starts at the shared model, unless `init` is an array or a model with values per item.
+    n_neighbors : int, optional
+        If given, labels are computed for averaged costs: `neighbor_weight` times the sample's own costs, and the rest
+        for the mean costs of this many nearest samples, by standardised features.
     protocol : {"safe", "paper"}
         With "safe", training standardises features and divides costs by a typical cost, so that the model does not
         depend on their units. The fitted model is an average over the steps of Adam, in which recent steps count more,
@@ -59,11 +71,6 @@ class DecisionRegressor(ScoredByRegret):
         paper), zeros, an array of parameters with the intercepts in the first row, or any model with `coef_` and
         `intercept_`, also inside a `WiseRegressor`, such as `WiseRegressor(GeneralizedLinear("gamma"))` for the log
         link. A model that is not fitted yet is fitted on the training rows. Arrays and models use the caller's units.
-    link : {"identity", "log"}
-        Whether the prediction is the linear predictor itself or its exponential (for positive costs).
-    per_item : {"none", "intercept", "coefficients"}
-        For `X` of shape (n, d, q), q features of each item with one model for all items: what each item has of its own
-        beside it. Training starts at the shared model, unless `init` is an array or a model with values per item.
     epochs : int
         Passes over the data.
     batch_size : int
@@ -79,9 +86,6 @@ class DecisionRegressor(ScoredByRegret):
         regret there, and to keep the best model, which may be the start.
     validation : {"random", "last"}
         Which rows to set aside: a random part, or, if the rows are in order of time, the last ones.
-    n_neighbors : int, optional
-        If given, labels are computed for averaged costs: `neighbor_weight` times the sample's own costs, and the rest
-        for the mean costs of this many nearest samples, by standardised features.
     verbose : bool
         Whether to show a progress bar with the time left.
     random_state : int, RandomState instance or None
@@ -132,21 +136,25 @@ class DecisionRegressor(ScoredByRegret):
         problem: Problem,
         loss: str | Loss = "spo+",
         *,
-        protocol: Literal["safe", "paper"] = "safe",
-        init: Any = "wise",
+        # the form of the model
         link: Link = "identity",
         per_item: PerItem = "none",
+        # labels
+        n_neighbors: int | None = None,
+        neighbor_weight: float = 0.5,
+        # training
+        protocol: Literal["safe", "paper"] = "safe",
+        init: Any = "wise",
         epochs: int = 100,
         batch_size: int = 32,
         learning_rate: float = 1e-2,
+        # a budget, and rows set aside
         max_solves: int | None = None,
         max_seconds: float | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.2,
         validation: Literal["random", "last"] = "random",
         n_iter_no_change: int = 10,
-        n_neighbors: int | None = None,
-        neighbor_weight: float = 0.5,
         verbose: bool = False,
         random_state: Any = None,
     ) -> None:
@@ -266,6 +274,10 @@ class DecisionRegressor(ScoredByRegret):
         if loss.refresh_every is not None:
             as_integer(loss.refresh_every, name=f"{type(loss).__name__}.refresh_every")
         return loss
+
+    def _check_kept(self) -> None:
+        as_loss(self.loss)
+        check_kept_coefficients(self)
 
     def _read(self, X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
         X, costs = super()._read(X, y)

@@ -13,7 +13,9 @@ from sklearn.utils.validation import check_array
 
 from decidewise.kit.checks import (
     FloatArray,
+    as_choice,
     as_matrix,
+    as_number,
     as_sample_weight,
     check_items,
     check_same_rows,
@@ -27,6 +29,7 @@ from decidewise.models.linear.deviances import CheckedBlocks, Deviance
 from decidewise.models.linear.fit_checks import (
     AnyMoments,
     check_continues,
+    check_kept_coefficients,
     check_parameters,
     check_weight,
     first_block,
@@ -364,6 +367,11 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
         self.n_iter_ = int(fit.n_iter.max())
         self.converged_ = bool(fit.converged.all())
         return self
+
+    def _check_kept(self) -> None:
+        as_choice(self.deviance, name="deviance", choices=("squared", "poisson", "gamma", "tweedie"))
+        as_number(self.power, name="power", at_least=0)
+        check_kept_coefficients(self)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from decidewise.kit.checks import (
     FloatArray,
     as_flag,
+    as_integer,
     as_matrix,
     as_number,
     as_sample_weight,
@@ -25,12 +26,13 @@ from decidewise.kit.checks import (
     n_rows,
 )
 from decidewise.kit.errors import CalibrationWarning
+from decidewise.kit.kept import need_model
 from decidewise.measure import transform
 from decidewise.models.estimator.changed_fit import ChangedFit, PredictedScale
 from decidewise.models.estimator.changed_stream import ChangedStream
 from decidewise.models.estimator.features import check_fitted, read_features, refuse_no_numbers
 from decidewise.models.estimator.from_rows import FitsRows
-from decidewise.models.estimator.items import predict_items
+from decidewise.models.estimator.items import LiftedItems, predict_items
 from decidewise.models.estimator.only_if import only_if
 from decidewise.models.estimator.traits import (
     KnownParameters,
@@ -368,6 +370,20 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, MultiOutputMixin, RegressorMix
             return predict_items(self.estimator_, read_features(self, X, reset=False))
         refuse_no_numbers(X, name="X", text=True)
         return np.reshape(self.estimator_.predict(X), (-1, self.n_outputs_ + self._lifts))
+
+    def _check_kept(self) -> None:
+        if self.estimator is not None:
+            need_model(self.estimator, "estimator")
+        if not hasattr(self, "estimator_"):
+            return
+        if not isinstance(self.estimator_, LiftedItems):
+            need_model(self.estimator_, "estimator_")
+        as_integer(self.n_outputs_, name="n_outputs_")
+        as_number(self.unit_, name="unit_", above=0)
+        exponent, _, lifted = self._seen_with
+        as_number(exponent, name="exponent", at_least=0)
+        if as_flag(lifted, name="lifted") and exponent > 0:
+            as_number(self._smallest_lifted, name="_smallest_lifted", above=0)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

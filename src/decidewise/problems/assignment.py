@@ -10,18 +10,14 @@ Ties: row 0 gets the lowest column that it has in any optimal assignment; then r
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array, eye_array, kron, vstack
 
 from decidewise.kit.batches import in_parts
-from decidewise.kit.checks import FloatArray, as_integer
+from decidewise.kit.checks import BoolArray, FloatArray, IntArray, as_integer
 from decidewise.kit.kernels import kernel
 from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.problems.rounding.ties import TIE, is_tie, safe_unit
 from decidewise.solvers import Polyhedron
-
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 #: The largest number of matchings to compute, each from the slacks of the one before, until one is proved optimal.
 ROUNDS = 3

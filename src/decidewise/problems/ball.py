@@ -40,7 +40,7 @@ class Ball(Problem):
            [ 0.,  0.]])
     """
 
-    has_derivative = True
+    faces = "curved"
     mu: float = 2.0
     L: float = 2.0
     g_min: float = 0.0

@@ -1,9 +1,9 @@
 """The contract of a problem: a feasible region `S`, and exact solutions of `min (or max) c·w over w in S`, in batch.
 
 A new problem is one file with one class: set `n_costs`, write `minimize` and, if the region has one, `polyhedron`.
-A problem whose objective has a known part sets `has_known` and writes `minimize_lifted`; a problem whose region or
-known costs differ by row sets `n_rows` and writes `take`. `decidewise.testing.check_problem` checks that a problem
-keeps this contract.
+A problem whose region or known costs differ by row sets `n_rows` and writes `take`. `Problem` has the members that
+every problem has; `KnownPart` and the functions of `decidewise.problems.views` say what some problems write besides.
+`decidewise.testing.check_problem` checks that a problem keeps this contract.
 
 >>> import numpy as np
 >>> class Interval(Problem):
@@ -26,7 +26,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property, wraps
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -88,9 +88,10 @@ class Problem(ABC):
     -----
     *Known costs.* If `has_known`, the objective is `c·(M w) + b·w`: the costs `c` are predicted, and `b` is known when
     deciding. A decision is `M w`. The known part is one more cost, which is 1 in every row: `lifted` is the problem of
-    the costs `(c, 1)` and the decisions `(M w, b·w)`, on which every loss and metric holds unchanged. `b` belongs to
-    the minimisation, so a problem that maximises `c·(M w) + g·w` has `b = -g`. Multiplying the predicted costs alone
-    changes the optimum, so there `solve(a * c)` may differ from `solve(c)`; the rule holds for the lifted problem.
+    the costs `(c, 1)` and the decisions `(M w, b·w)`, on which every loss and metric holds unchanged. Such a problem
+    writes `minimize_lifted` (see `KnownPart`). `b` belongs to the minimisation, so a problem that maximises
+    `c·(M w) + g·w` has `b = -g`. Multiplying the predicted costs alone changes the optimum, so there `solve(a * c)` may
+    differ from `solve(c)`; the rule holds for the lifted problem.
 
     *Regions by row.* If `n_rows` is a number, the region or the known costs differ by row. Such a problem solves
     exactly `n_rows` rows of costs, and `take(rows)` is the problem of some of its rows.
@@ -112,16 +113,15 @@ class Problem(ABC):
     n_costs: int
     #: Whether decisions are integers; then `polyhedron` is a relaxation, whose vertices may be fractional.
     is_integer: bool = False
-    #: Whether the region, or its convex hull, has finitely many vertices, although there is no `polyhedron` to show it.
-    is_polytope: bool = False
+    #: "flat" if the region, or its convex hull, has finitely many vertices, although no `polyhedron` shows it; "curved"
+    #: if decisions change smoothly with the costs and `derivative` is written.
+    faces: Literal["flat", "curved", "unknown"] = "unknown"
     #: Whether solving changes the object, as with a cache or a counter, so that a copy in another process would differ.
     keeps_state: bool = False
-    #: Whether the objective has a known part beside the predicted costs; then `minimize_lifted` must be written.
+    #: Whether the objective has a known part beside the predicted costs; then the problem is a `KnownPart`.
     has_known: bool = False
     #: Whether the costs of a row are those of consecutive periods, so that another order is another problem.
     in_time: bool = False
-    #: Whether `derivative` is written: the region is curved, so that its decisions change smoothly with the costs.
-    has_derivative: bool = False
     #: The number of rows, if the region or the known costs differ by row; then `take` must be written.
     n_rows: int | None = None
     #: Whether a row that cannot be solved is a `SolverError`, or a decision of NaN beside the decisions of all others.
@@ -185,27 +185,14 @@ class Problem(ABC):
         `minimize_lifted` of the costs and a column of ones, without the last column.
         """
 
-    def minimize_lifted(self, costs: FloatArray) -> FloatArray:
-        """Return a minimiser with the cost of the known part given: (n, n_costs + 1) -> (n, n_costs + 1).
-
-        It minimises `costs[:, :-1]·(M w) + costs[:, -1] · (b·w)`. The last entry of a decision is `b·w`, the others are
-        `M w`. Only a problem with `has_known` has it.
-        """
-        raise ValueError(f"{type(self).__name__} has no known costs, so it has no minimize_lifted. Call minimize.")
-
     def derivative(self, costs: FloatArray, decisions: FloatArray, vectors: FloatArray) -> FloatArray:
         """Return `J v` of each row, with `J` the Jacobian of the decision in the costs: three times (n, d) -> (n, d).
 
         Costs are to be minimised, and `decisions` are what `minimize` returns for them. `J` is symmetric and negative
-        semidefinite. Only a problem with `has_derivative` has it. If it also has known costs, it may write
+        semidefinite. Only a problem with curved `faces` has it. If it also has known costs, it may write
         `derivative_lifted` of the same shape as `minimize_lifted`; its `lifted` then has a derivative.
         """
-        raise ValueError(f"{type(self).__name__} has no derivative: see has_derivative.")
-
-    @property
-    def no_derivative(self) -> str | None:
-        """Why there is no derivative, for the message of a loss that needs one; None if there is nothing to add."""
-        return None
+        raise ValueError(f"{type(self).__name__} has no derivative: its faces are {self.faces}.")
 
     @property
     def lifted(self) -> Problem:
@@ -257,22 +244,21 @@ class Problem(ABC):
         return None
 
     @property
-    def relaxation(self) -> Polyhedron | None:
-        """The linear relaxation: `polyhedron`, also where only some variables are in whole numbers; None if unknown."""
-        return self.polyhedron
+    def missing(self) -> dict[str, str]:
+        """Why there is no "polyhedron" or no "derivative", where that is known, for the message of a loss."""
+        return {}
 
-    @property
-    def no_polyhedron(self) -> str | None:
-        """Why there is no polyhedron, for the message of a loss that needs one; None if there is nothing to add."""
-        return None
 
-    def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Polyhedron | None:
-        """Return the polyhedron, with further valid constraints that bind at optimal decisions and help to prove them.
+@runtime_checkable
+class KnownPart(Protocol):
+    """What a problem with `has_known` writes besides: its minimisation with a cost of the known part."""
 
-        Some relaxations, such as that of the travelling salesman, have too many constraints to list. This method adds
-        those that matter for the given costs (to be minimised, whatever the sense) and their decisions, both (n, d).
+    def minimize_lifted(self, costs: FloatArray) -> FloatArray:
+        """Return a minimiser with the cost of the known part given: (n, n_costs + 1) -> (n, n_costs + 1).
+
+        It minimises `costs[:, :-1]·(M w) + costs[:, -1] · (b·w)`. The last entry of a decision is `b·w`, the others are
+        `M w`.
         """
-        return self.polyhedron
 
 
 def as_problem(problem: Any) -> Problem:
@@ -295,7 +281,7 @@ def as_problem(problem: Any) -> Problem:
             f"{type(problem).__name__} must have the sense 'min' or 'max': call super().__init__(sense=sense) in its "
             f"__init__; got {problem!r}."
         )
-    if problem.has_known and type(problem).minimize_lifted is Problem.minimize_lifted:
+    if problem.has_known and not isinstance(problem, KnownPart):
         raise TypeError(f"{type(problem).__name__} sets has_known = True, so it must write minimize_lifted(costs).")
     return problem
 
@@ -307,6 +293,11 @@ def check_rows(problem: Problem, n_rows: int) -> None:
             f"{type(problem).__name__} differs by row and has {problem.n_rows} rows, and there are {n_rows} rows of "
             "costs; row i of both must belong to the same sample. Take the rows of these costs: problem.take(rows)."
         )
+
+
+def sign_of(problem: Problem) -> float:
+    """Return the factor, 1 or -1, that turns costs of the problem into costs to be minimised."""
+    return -1.0 if problem.sense == "max" else 1.0
 
 
 def as_n_costs(n_costs: int) -> int:

@@ -46,7 +46,7 @@ class Ellipsoid(Problem):
            [ 0.,  0.]])
     """
 
-    has_derivative = True
+    faces = "curved"
     g_min: float = 0.0
 
     def __init__(self, matrix: Any, radius: float = 1.0, *, sense: Sense = "min") -> None:

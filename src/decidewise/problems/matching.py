@@ -12,18 +12,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from decidewise.kit.batches import in_parts
-from decidewise.kit.checks import FloatArray, as_flag, as_integer
+from decidewise.kit.checks import FloatArray, IntArray, as_flag, as_integer
 from decidewise.problems.assignment import assign
 from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.problems.rounding.ties import safe_unit
 from decidewise.solvers import Polyhedron
-
-IntArray = npt.NDArray[np.int64]
 
 #: The most matrix entries to solve together: with few edges, matrices are much larger than rows of costs.
 MOST_ENTRIES = 2**20

@@ -9,18 +9,15 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csc_array, csr_array
 
-from decidewise.kit.checks import FloatArray, as_array, as_matrix, as_vector
+from decidewise.kit.checks import BoolArray, FloatArray, IntArray, as_array, as_matrix, as_vector
 from decidewise.kit.errors import InfeasibleError
 from decidewise.problems.by_row import spread, take_rows
 from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.solvers import Polyhedron
 from decidewise.solvers.highs import Solver
 from decidewise.solvers.program import Program
-
-IntArray = npt.NDArray[np.int64]
 
 
 class MinCostFlow(Problem):
@@ -65,7 +62,7 @@ class MinCostFlow(Problem):
            [0., 0., 1.]])
     """
 
-    is_polytope = True
+    faces = "flat"
 
     def __init__(self, tails: Any, heads: Any, supply: Any, *, capacity: Any = None, sense: Sense = "min") -> None:
         super().__init__(sense=sense)
@@ -189,7 +186,7 @@ class MinCostFlow(Problem):
         )
 
 
-def _is_whole(amounts: FloatArray) -> npt.NDArray[np.bool_]:
+def _is_whole(amounts: FloatArray) -> BoolArray:
     """Return whether all amounts of a row are whole."""
     return np.asarray((amounts == np.rint(amounts)).all(axis=-1))
 

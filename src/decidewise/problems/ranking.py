@@ -52,7 +52,7 @@ class Ranking(Problem):
            [2., 1., 3., 4.]])
     """
 
-    is_polytope = True
+    faces = "flat"
 
     def __init__(self, n: int, *, sense: Sense = "min") -> None:
         super().__init__(sense=sense)
@@ -91,6 +91,7 @@ class Ranking(Problem):
         )
 
     @property
-    def no_polyhedron(self) -> str | None:
-        """Why there is no polyhedron, for the message of a loss that needs one."""
-        return f"with more than {MOST_LISTED} items it has too many rows" if self.n_costs > MOST_LISTED else None
+    def missing(self) -> dict[str, str]:
+        """Why there is no polyhedron, where there is none."""
+        too_many = self.n_costs > MOST_LISTED
+        return {"polyhedron": f"with more than {MOST_LISTED} items it has too many rows"} if too_many else {}

@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from decidewise.kit.batches import in_parts
-from decidewise.kit.checks import FloatArray, as_integer, shown
+from decidewise.kit.checks import FloatArray, IntArray, as_integer, shown
 from decidewise.problems.by_row import take_rows
 from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.solvers import Polyhedron
@@ -51,7 +50,7 @@ class TopK(Problem, marks_ones=True):
            [1., 1., 1., 0.]])
     """
 
-    is_polytope = True
+    faces = "flat"
 
     def __init__(self, n: int, k: Any, *, sense: Sense = "max") -> None:
         super().__init__(sense=sense)
@@ -102,7 +101,7 @@ class TopK(Problem, marks_ones=True):
         )
 
 
-def _choose_by_row(costs: FloatArray, decisions: FloatArray, k: npt.NDArray[np.int64]) -> None:
+def _choose_by_row(costs: FloatArray, decisions: FloatArray, k: IntArray) -> None:
     order = np.argsort(costs, axis=1, kind="stable")
     chosen = np.arange(costs.shape[1]) < k[:, None]
     np.put_along_axis(decisions, order, chosen.astype(float), axis=1)

@@ -2,7 +2,7 @@
 
 `View` forwards every member of the contract that it does not write itself. It takes them from `Problem`, so that none
 can be forgotten. The views here rewrite costs and decisions: `Lifted` (known costs as one more cost), `InVariables` (a
-cost for each variable) and `InUnit` (costs in another unit).
+cost for each variable) and `InUnit` (costs in another unit). The functions ask a problem for what only some have.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from decidewise.kit.checks import FloatArray, as_array
-from decidewise.problems.contract import Problem, as_problem
+from decidewise.problems.contract import Problem, as_problem, sign_of
+from decidewise.solvers import Polyhedron
 
 
 class View(Problem):
@@ -69,7 +70,7 @@ class View(Problem):
         """
         if not self.is_lifted:
             return costs
-        return np.concatenate([costs, np.full((len(costs), 1), -1.0 if self.sense == "max" else 1.0)], axis=1)
+        return np.concatenate([costs, np.full((len(costs), 1), sign_of(self))], axis=1)
 
     def unlift(self, gradient: FloatArray) -> FloatArray:
         """Return the gradient in the predicted costs, of a gradient (n, n_costs) in what `lift` returns."""
@@ -79,6 +80,15 @@ class View(Problem):
     def lifted(self) -> Problem:
         """The same view of the lifted problem inside."""
         return self._around(self.problem.lifted) if self.has_known else self
+
+    @property
+    def relaxation(self) -> Polyhedron | None:
+        """The linear relaxation of the problem inside."""
+        return relaxation(self.problem)
+
+    def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Polyhedron | None:
+        """Return the polyhedron of the problem inside with constraints that bind at decisions."""
+        return polyhedron_at(self.problem, costs, decisions)
 
     @property
     def in_variables(self) -> Problem:
@@ -130,6 +140,17 @@ class _HasVariables(Protocol):
     def in_variables(self) -> Problem: ...
 
 
+@runtime_checkable
+class _HasRelaxation(Protocol):
+    @property
+    def relaxation(self) -> Polyhedron | None: ...
+
+
+@runtime_checkable
+class _HasCuts(Protocol):
+    def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Polyhedron | None: ...
+
+
 def is_lifted(problem: Problem) -> bool:
     """Whether this is the lifted view of a problem with known costs, whose last cost is that of the known part."""
     return isinstance(problem, View) and problem.is_lifted
@@ -156,6 +177,21 @@ def in_variables(problem: Problem) -> Problem:
     A problem whose constraints are on more variables than it has costs returns these (see `InVariables`).
     """
     return problem.in_variables if isinstance(problem, _HasVariables) else problem.lifted
+
+
+def relaxation(problem: Problem) -> Polyhedron | None:
+    """Return the linear relaxation: `polyhedron`, also where only some variables are in whole numbers."""
+    return problem.relaxation if isinstance(problem, _HasRelaxation) else problem.polyhedron
+
+
+def polyhedron_at(problem: Problem, costs: FloatArray, decisions: FloatArray) -> Polyhedron | None:
+    """Return the polyhedron, with further valid constraints that bind at optimal decisions and help to prove them.
+
+    Some relaxations, such as that of the travelling salesman, have too many constraints to list. Such a problem writes
+    a method of this name, which adds those that matter for the given costs (to be minimised, whatever the sense) and
+    their decisions, both (n, d).
+    """
+    return problem.polyhedron_at(costs, decisions) if isinstance(problem, _HasCuts) else problem.polyhedron
 
 
 def in_unit(problem: Problem, unit: float) -> Problem:
@@ -190,21 +226,31 @@ class Lifted(View):
 
     is_lifted = True
     # Its decisions have one entry more than those of the problem inside, of which these would speak.
-    polyhedron, relaxation, polyhedron_at = Problem.polyhedron, Problem.relaxation, Problem.polyhedron_at
+    polyhedron = Problem.polyhedron
     minimize_relaxation = Problem.minimize_relaxation  # type: ignore[assignment]
     solution = Problem.solution
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self.n_costs, self.has_known = problem.n_costs + 1, False
-        self.has_derivative = problem.has_derivative and hasattr(problem, "derivative_lifted")
+        if self.faces == "curved" and not hasattr(problem, "derivative_lifted"):
+            self.faces = "unknown"
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return `minimize_lifted` of the problem inside."""
-        return self.problem.minimize_lifted(costs)
+        return self._call("minimize_lifted", costs)
+
+    @property
+    def relaxation(self) -> Polyhedron | None:
+        """Its own polyhedron, if it has one."""
+        return self.polyhedron
+
+    def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Polyhedron | None:
+        """Return its own polyhedron, if it has one."""
+        return self.polyhedron
 
     def derivative(self, costs: FloatArray, decisions: FloatArray, vectors: FloatArray) -> FloatArray:
-        """Return `derivative_lifted` of the problem inside, which has one if `has_derivative`."""
+        """Return `derivative_lifted` of the problem inside, which has one if `faces` are curved."""
         inside: Any = self.problem
         derivatives: FloatArray = inside.derivative_lifted(costs, decisions, vectors)
         return derivatives
@@ -288,7 +334,7 @@ class InUnit(View):
     def minimize_lifted(self, costs: FloatArray) -> FloatArray:
         """Return the lifted decisions, with `b·w` in the unit."""
         units = np.append(np.full(self.n_costs, self.unit), 1.0)
-        decisions = self.problem.minimize_lifted(costs * units)
+        decisions = self._call("minimize_lifted", costs * units)
         return decisions / np.append(np.ones(self.n_costs), self.unit)
 
     def solution(self, costs: Any) -> dict[str, Any]:

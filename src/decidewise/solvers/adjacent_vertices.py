@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import qr
 
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import BoolArray, FloatArray
 from decidewise.kit.kernels import kernel
 from decidewise.solvers.cones import NormalCones
 
@@ -134,7 +134,7 @@ def _eliminate(rows):  # type: ignore[no-untyped-def]
     return rank
 
 
-def _pack_bits(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
+def _pack_bits(mask: BoolArray) -> npt.NDArray[np.uint64]:
     """Pack each row of booleans into 64-bit words."""
     n, m = mask.shape
     padded = np.zeros((n, m + -m % 64), dtype=np.bool_)

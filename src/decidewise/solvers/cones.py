@@ -20,7 +20,7 @@ from decidewise.kit.checks import FloatArray
 from decidewise.solvers.interior_point import interior_projection
 from decidewise.solvers.nonnegative_least_squares import nonnegative_projection
 
-IntArray = npt.NDArray[np.int8]
+SignArray = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class NormalCones:
         """The inner products (m, m) of the generators."""
         return self.generators @ self.generators.T
 
-    def binding(self, decisions: FloatArray) -> IntArray:
+    def binding(self, decisions: FloatArray) -> SignArray:
         """Return how each normal takes part in the cone at each decision: (n, d) -> (n, m).
 
         0 means not at all, 1 with its sign, -1 reversed (a lower bound), 2 with both signs (an equality).
@@ -113,13 +113,13 @@ class NormalCones:
         binding[:, self.lengths == 0] = 0  # a constraint without coefficients has no normal
         return binding
 
-    def mean_unit_normal(self, binding: IntArray) -> FloatArray:
+    def mean_unit_normal(self, binding: SignArray) -> FloatArray:
         """Return the mean (n, d) of the unit normals of each cone; an equality counts as two normals, which cancel."""
         one_sided = np.where(binding == 2, 0, binding)
         count = np.abs(binding).sum(axis=1, dtype=np.float64, keepdims=True)
         return np.asarray(one_sided @ self.units) / np.maximum(count, 1)
 
-    def project(self, points: FloatArray, binding: IntArray) -> FloatArray:
+    def project(self, points: FloatArray, binding: SignArray) -> FloatArray:
         """Return the nearest point of its cone for each point: (n, d), (n, m) -> (n, d)."""
         # A cone contains the span of the equalities, so the projection keeps the component in that span.
         inside = points @ self.directions
@@ -130,7 +130,7 @@ class NormalCones:
         projections[lost] = 0
         return projections
 
-    def approach(self, points: FloatArray, binding: IntArray, max_iter: int) -> FloatArray:
+    def approach(self, points: FloatArray, binding: SignArray, max_iter: int) -> FloatArray:
         """Return the points after `max_iter` interior-point steps towards `project`, which stop before the boundary."""
         rows = self.normals
         return interior_projection(

@@ -12,11 +12,10 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csc_array
 
 from decidewise.kit.batches import check_time, in_thread
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import BoolArray, FloatArray
 from decidewise.kit.errors import SolverError
 from decidewise.kit.scaling import unit_rows
 
@@ -63,7 +62,7 @@ class ConicRegion:
         columns = self.A.T.toarray() if self.is_small else self.A.T
         return columns, abs(columns)
 
-    def holds(self, points: FloatArray) -> npt.NDArray[np.bool_]:
+    def holds(self, points: FloatArray) -> BoolArray:
         """Return which points (r, n) keep all constraints but for `_TOLERANCE`, relative to their sizes: (r,).
 
         That is the size of the two sides of a constraint, `b` and the slacks. Where `b` is zero, the largest `b` counts
@@ -290,7 +289,7 @@ def triangles(symmetric: FloatArray) -> FloatArray:
     return np.asarray(symmetric[..., row, column] * np.where(row == column, 1.0, np.sqrt(2.0)))
 
 
-def _is_near(kind: str, arguments: list[Any], s: FloatArray, allowed: FloatArray) -> npt.NDArray[np.bool_]:
+def _is_near(kind: str, arguments: list[Any], s: FloatArray, allowed: FloatArray) -> BoolArray:
     """Return which slacks (m, r) lie in a cone, once they are moved into it by what is allowed (r,)."""
     if kind == "SecondOrderConeT":
         return np.asarray(np.linalg.norm(s[1:], axis=0) <= s[0] + allowed)

@@ -14,9 +14,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import BoolArray, FloatArray, IntArray
 from decidewise.kit.errors import InfeasibleError, SolverError
 from decidewise.kit.scaling import unit_largest
 from decidewise.solvers.loosened import ROUNDING
@@ -24,7 +23,6 @@ from decidewise.solvers.one_by_one import OneByOne
 from decidewise.solvers.polyhedron import Polyhedron
 from decidewise.solvers.program import FEASIBLE, Highs, Program
 from decidewise.solvers.scale import Scale
-from decidewise.solvers.settled_vertex import IntArray
 from decidewise.solvers.vertices import Vertices
 
 #: Costs are huge if they are this many times as large as the next smaller one; what replaces them is smaller.
@@ -181,7 +179,7 @@ class Solver:
         return points
 
 
-def _is_wide(costs: FloatArray) -> npt.NDArray[np.bool_]:
+def _is_wide(costs: FloatArray) -> BoolArray:
     """Return which rows (r, n) have costs so far apart that there may be a gap."""
     sizes = np.abs(costs)
     return sizes.max(axis=1, initial=0.0) / _GAP > sizes.min(axis=1, initial=np.inf, where=sizes > 0)
@@ -271,9 +269,7 @@ class _Integers(OneByOne):
         point = np.array(highs.solver.getSolution().col_value)
         return rounded(point, self.program), highs.solver.getInfo().mip_dual_bound / _LENGTH
 
-    def unproved(
-        self, units: FloatArray, values: FloatArray, proofs: FloatArray, program: Program
-    ) -> npt.NDArray[np.bool_]:
+    def unproved(self, units: FloatArray, values: FloatArray, proofs: FloatArray, program: Program) -> BoolArray:
         """Return where the value is above its bound, or above that of another point, by more than the gap allowed."""
         points = values[:, : units.shape[1]]
         terms = units * points

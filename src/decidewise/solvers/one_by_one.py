@@ -12,9 +12,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import BoolArray, FloatArray
 from decidewise.kit.errors import SolverError
 from decidewise.kit.scaling import unit_rows
 from decidewise.solvers.program import Highs, Program
@@ -117,9 +116,7 @@ class OneByOne(ABC):
         """Return the same by another way, for a point that failed the check."""
 
     @abstractmethod
-    def unproved(
-        self, units: FloatArray, values: FloatArray, proofs: FloatArray, program: Program
-    ) -> npt.NDArray[np.bool_]:
+    def unproved(self, units: FloatArray, values: FloatArray, proofs: FloatArray, program: Program) -> BoolArray:
         """Return which values of columns and rows (r, n + m) their proofs do not prove optimal (r,)."""
 
 

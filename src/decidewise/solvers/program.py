@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csc_array, vstack
 
 from decidewise.kit.batches import check_time, seconds_left
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import BoolArray, FloatArray
 from decidewise.kit.errors import InfeasibleError, SolverError
 from decidewise.solvers.polyhedron import Polyhedron
 
@@ -45,7 +44,7 @@ class Program:
     row_upper: FloatArray
     lower: FloatArray
     upper: FloatArray
-    integrality: npt.NDArray[np.bool_] | None = None
+    integrality: BoolArray | None = None
 
     def __post_init__(self) -> None:
         if self.integrality is not None:
@@ -55,7 +54,7 @@ class Program:
                 object.__setattr__(self, name, np.where(self.integrality, towards(bound + near), bound))
 
     @classmethod
-    def of(cls, polyhedron: Polyhedron, integrality: npt.NDArray[np.bool_] | None = None) -> Program:
+    def of(cls, polyhedron: Polyhedron, integrality: BoolArray | None = None) -> Program:
         """Return a polyhedron as a program; an inequality of one variable becomes a bound, which is cheaper to keep."""
         A, A_eq = (matrix.copy() for matrix in (polyhedron.A_ub, polyhedron.A_eq))
         for matrix in (A, A_eq):
@@ -108,10 +107,10 @@ class Program:
         """Return the values of variables, then of rows: (r, n) -> (r, n + m)."""
         return np.concatenate([points, (self.A @ points.T).T], axis=1)
 
-    def violated(self, values: FloatArray, tolerance: float = FEASIBLE) -> npt.NDArray[np.bool_]:
+    def violated(self, values: FloatArray, tolerance: float = FEASIBLE) -> BoolArray:
         """Return which bounds the values of variables, then of rows, break by more than the tolerance: (r, n + m)."""
         beyond = np.maximum(self.all_lower - values, values - self.all_upper)
-        broken: npt.NDArray[np.bool_] = ~(beyond <= tolerance * (1.0 + np.abs(values)))
+        broken: BoolArray = ~(beyond <= tolerance * (1.0 + np.abs(values)))
         if broken.any():  # where terms cancel, rounding leaves more than their sum tells
             sizes = np.abs(values[:, : self.A.shape[1]])
             broken = ~(beyond <= tolerance * (1.0 + np.concatenate([sizes, (abs(self.A) @ sizes.T).T], axis=1)))

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.kit.kernels import kernel
 from decidewise.solvers.program import Program
-from decidewise.solvers.settled_vertex import PIVOT, Entries, IntArray, settle
+from decidewise.solvers.settled_vertex import PIVOT, Entries, settle
 
 # Sums may be taken in any order, which lets the compiler use vector instructions.
 _settings: dict = {"error_model": "numpy", "fastmath": {"reassoc", "contract"}}

@@ -8,14 +8,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import BoolArray, FloatArray, IntArray
 from decidewise.kit.errors import FeasibilityWarning, InfeasibleError
 from decidewise.solvers.loosened import loosened
 from decidewise.solvers.one_by_one import OneByOne
 from decidewise.solvers.program import Highs, Program
-from decidewise.solvers.settled_vertex import Entries, IntArray, settled
+from decidewise.solvers.settled_vertex import Entries, settled
 from decidewise.solvers.vertex_walks import CLEAR, SMALL, VertexWalks
 
 _MOST_STARTS, _MOST_ENTRIES = 1024, 2**23
@@ -127,9 +126,7 @@ class Vertices(OneByOne):
         solution = highs.solver.getSolution()
         return np.array(solution.col_value), np.array(solution.row_dual)
 
-    def unproved(
-        self, units: FloatArray, values: FloatArray, proofs: FloatArray, program: Program
-    ) -> npt.NDArray[np.bool_]:
+    def unproved(self, units: FloatArray, values: FloatArray, proofs: FloatArray, program: Program) -> BoolArray:
         """Return where the duals leave a gap to the value, or let the cost fall without end."""
         slopes = np.concatenate([units - (self.program.A.T @ proofs.T).T, proofs], axis=1)
         with np.errstate(invalid="ignore"):
@@ -233,7 +230,7 @@ class Vertices(OneByOne):
         basic = self.highs.solver.getBasicVariables()[1].astype(np.int64)
         return np.where(basic < 0, self.n - 1 - basic, basic)
 
-    def held(self, point: FloatArray, duals: FloatArray, least: float) -> npt.NDArray[np.bool_]:
+    def held(self, point: FloatArray, duals: FloatArray, least: float) -> BoolArray:
         """Return which columns and rows a reduced cost holds at their bound (n + m,), in every optimal point."""
         return np.where(point <= self.middle, duals, -duals) > least
 

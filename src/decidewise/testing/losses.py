@@ -8,7 +8,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray, all_finite, as_matrix
 from decidewise.losses import Loss, Target
-from decidewise.problems.contract import Problem
+from decidewise.problems.contract import Problem, sign_of
 from decidewise.problems.views import lift
 from decidewise.problems.wrappers.counted import CountedProblem
 from decidewise.testing.problems import mirrored
@@ -108,7 +108,7 @@ class _Trial:
 
     def as_seen(self, target: Target) -> FloatArray:
         """Return a copy of the prediction as `evaluate` sees it: to be minimised, and lifted beside known costs."""
-        sign = -1.0 if self.problem.sense == "max" else 1.0
+        sign = sign_of(self.problem)
         return sign * lift(target.problem, self.prediction)
 
     def check_shapes(self) -> None:

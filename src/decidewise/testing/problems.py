@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from decidewise.kit.checks import FloatArray, all_finite, as_matrix
-from decidewise.problems.contract import Problem, as_problem
+from decidewise.problems.contract import Problem, as_problem, sign_of
 from decidewise.problems.views import is_lifted, lift
 from decidewise.testing.requirements import (
     ROUNDING,
@@ -107,10 +107,6 @@ def _solve(problem: Problem, costs: FloatArray) -> FloatArray:
         return problem.solve(costs)
 
 
-def _sign(problem: Problem) -> float:
-    return -1.0 if problem.sense == "max" else 1.0
-
-
 def _check_decisions(problem: Problem, costs: FloatArray) -> FloatArray:
     name, given = type(problem).__name__, costs.copy()
     decisions = _solve(problem, given)
@@ -162,7 +158,7 @@ def _outside(name: str, constraint: str, decisions: FloatArray, row: int) -> str
 def _check_relaxation(problem: Problem, costs: FloatArray) -> None:
     if problem.is_integer and problem.polyhedron is None:
         return
-    costs = _sign(problem) * costs
+    costs = sign_of(problem) * costs
     with require_no_error(problem, "cannot solve its relaxation"):
         relaxed = problem.minimize_relaxation(costs)
     _check_region(problem, relaxed, relaxed=True)
@@ -221,7 +217,7 @@ def _check_optimal(problem: Problem, costs: FloatArray, decisions: FloatArray) -
     if problem.n_rows is not None:
         _check_optimal_by_row(problem, costs, decisions)
         return
-    values = _sign(problem) * costs @ decisions.T  # entry (i, j): the cost of decision j for row i
+    values = sign_of(problem) * costs @ decisions.T  # entry (i, j): the cost of decision j for row i
     own, best = np.diag(values), values.argmin(axis=1)
     excess = own - values.min(axis=1)
     require_rows(
@@ -238,7 +234,7 @@ def _check_optimal_by_row(problem: Problem, costs: FloatArray, decisions: FloatA
     """Check that no row gets a better decision with the costs of another; decisions of other rows may be infeasible."""
     for shift in range(1, min(4, len(costs))):
         others = _solve(problem, np.roll(costs, shift, axis=0))
-        excess = _sign(problem) * (costs * (decisions - others)).sum(axis=1)
+        excess = sign_of(problem) * (costs * (decisions - others)).sum(axis=1)
         require_rows(
             excess <= _OPTIMALITY * (1e-12 + (np.abs(costs) * np.maximum(abs(decisions), abs(others))).sum(axis=1)),
             partial(_better_with_other_costs, type(problem).__name__, excess),

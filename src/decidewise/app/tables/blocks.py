@@ -16,6 +16,7 @@ from decidewise.app.tables.raw_values import InRowError
 from decidewise.app.tables.read import read_samples
 from decidewise.app.tables.samples import TableSamples
 from decidewise.data.tables import LongLayout
+from decidewise.kit.checks import BoolArray, IndexArray, IntArray
 from decidewise.kit.errors import InputError
 from decidewise.kit.progress import ByteBar
 from decidewise.problems import ProblemFile
@@ -73,7 +74,7 @@ class TableBlocks:
                 return LongLayout.of(columns, self.options.rows, self.options.items, None).items
         return None
 
-    def samples(self, table: Any) -> npt.NDArray[np.intp]:
+    def samples(self, table: Any) -> IndexArray:
         """Return where the samples of some lines begin; lines of one sample are next to each other."""
         if self.options.items is None:
             return np.arange(table.num_rows)
@@ -134,7 +135,7 @@ class RandomPart:
     """
 
     table: Any
-    numbers: npt.NDArray[np.int64]
+    numbers: IntArray
     n_samples: int
     n_all: int
 
@@ -153,7 +154,7 @@ def random_part(blocks: TableBlocks, n_samples: int, rng: np.random.Generator) -
     """
     import pyarrow as pa  # noqa: PLC0415
 
-    kept: list[tuple[Any, npt.NDArray[np.float64], npt.NDArray[np.bool_], npt.NDArray[np.int64]]] = []
+    kept: list[tuple[Any, npt.NDArray[np.float64], BoolArray, IntArray]] = []
     bound, n_kept, n_all = 1.0, 0, 0
     with ByteBar(f"Reading {_shown(blocks)}", blocks.files.n_bytes) as bar:
         for block in blocks.after():

@@ -138,7 +138,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         ]
         return np.ascontiguousarray(np.column_stack(parts))
 
-    def check(self) -> None:
+    def _check_kept(self) -> None:
         """Raise a `ValueError` if this is not what `fit` makes: it may come from a file."""
         for plan in vars(self).get("columns_", []):
             kind = plan["kind"]

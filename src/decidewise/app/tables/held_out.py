@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from decidewise.kit.checks import BoolArray
 from decidewise.kit.errors import InputError
 from decidewise.models.selection.folds import Splits
 
@@ -48,7 +49,7 @@ def hold_out(
     if times is not None:
         return _later(times, share, gap)
     rows = np.arange(n)
-    held: npt.NDArray[np.bool_]
+    held: BoolArray
     if groups is not None:
         names = rng.permutation(np.unique(groups))
         if len(names) < 3:

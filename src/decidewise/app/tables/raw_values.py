@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import BoolArray, FloatArray
 from decidewise.kit.errors import InputError
 from decidewise.rows.keys import as_moment
 
@@ -126,7 +126,7 @@ def _described(values: Raw) -> str:
     return {"M": "dates", "m": "durations", "c": "complex numbers"}.get(values.dtype.kind, f"values of {values.dtype}")
 
 
-def as_texts(values: Raw) -> tuple[Raw, npt.NDArray[np.bool_]]:
+def as_texts(values: Raw) -> tuple[Raw, BoolArray]:
     """Return a column as text, with "" for gaps, and where the gaps are; whole numbers look alike in every type."""
     if values.dtype.kind == "f":
         gaps = np.isnan(values)

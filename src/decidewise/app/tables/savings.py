@@ -10,6 +10,7 @@ import numpy as np
 from decidewise.app.tables.comparison import TableComparison
 from decidewise.kit.checks import FloatArray
 from decidewise.kit.scaling import spread
+from decidewise.problems.contract import sign_of
 
 _WEEKDAYS = np.array(["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"])
 _MOST_PARTS = 14
@@ -47,7 +48,7 @@ def by_item(result: TableComparison) -> list[Part]:
     The largest come first, and the rest is one part. Known costs are a part of their own.
     """
     d = len(result.samples.cost_names)
-    sign = -1.0 if result.truth.problem.sense == "max" else 1.0
+    sign = sign_of(result.truth.problem)
     costs = result.truth.costs[:, :d]
     paid = sign * costs * (result.decisions[result.baseline] - result.decisions[result.challenger])
     named = dict(zip(result.samples.cost_names, paid.T, strict=True))

@@ -18,6 +18,7 @@ from decidewise.app.tables.samples import TableSamples
 from decidewise.app.tables.unfamiliar import Unfamiliar
 from decidewise.evaluate import Hindsight, check_in_units
 from decidewise.kit.checks import FloatArray
+from decidewise.kit.kept import check_kept
 from decidewise.problems import ProblemFile
 from decidewise.problems.views import lift
 
@@ -144,7 +145,7 @@ class TableModel(BaseEstimator):
         """Return a sentence for each column in which samples have what no training row had; see `Unfamiliar`."""
         return Unfamiliar.of(self.features, samples.lines).sentences(self.features)
 
-    def check(self) -> None:
+    def _check_kept(self) -> None:
         """Raise a `ValueError` if the parts do not fit together: they may come from a file."""
         if not isinstance(self.features, TableFeatures) or not callable(getattr(self.estimator, "predict", None)):
             raise ValueError("a TableModel needs TableFeatures and a model")
@@ -153,7 +154,7 @@ class TableModel(BaseEstimator):
         TableOptions.of(self.options)
         if not isinstance(self.cost_names, list) or not all(isinstance(name, str) for name in self.cost_names):
             raise ValueError("cost_names must be a list of names")
-        self.features.check()
+        check_kept(self.features)
 
     @property
     def estimator_(self) -> Any:

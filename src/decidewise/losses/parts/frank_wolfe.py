@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import FloatArray, IndexArray
 from decidewise.kit.errors import SolverError
 from decidewise.losses.parts.nearest_point import add_vertices, along_faces
-from decidewise.losses.parts.target import IndexArray, row_dot
+from decidewise.losses.parts.target import row_dot
 
 
 @dataclass(frozen=True, eq=False)

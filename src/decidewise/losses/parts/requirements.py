@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, get_args
 
 from decidewise.problems.contract import Problem
+from decidewise.problems.views import relaxation
 
 if TYPE_CHECKING:
     from decidewise.losses.base import Loss
 
 #: "polyhedron": linear constraints; "relaxation": the same, also where only some variables are in whole numbers;
-#: "polytope": flat faces (see `Problem.is_polytope`); "derivative": a curved region whose derivative is known;
+#: "polytope": flat faces (see `Problem.faces`); "derivative": a curved region whose derivative is known;
 #: "common region": decisions of one row are feasible in every other row, because the loss compares them;
 #: "features": `label` uses the features.
 Requirement = Literal["polyhedron", "relaxation", "polytope", "derivative", "common region", "features"]
@@ -51,25 +52,29 @@ def check_requirements(loss: Loss, problem: Problem, seen: Problem) -> None:
             "not be feasible, or not cost the same. Choose a loss that solves each row by itself, such as SpoPlus "
             "or Pfy."
         )
-    is_flat = problem.is_polytope or problem.is_integer or problem.polyhedron is not None
+    is_flat = problem.faces == "flat" or problem.is_integer or problem.polyhedron is not None
     if "polytope" in requires and not is_flat:
         raise ValueError(
-            f"{name} needs a region with flat faces, and {its} is not known to be one. If it is, set is_polytope = "
-            "True in its class; otherwise choose a loss that works on any region, such as Rfy, SpoPlus or Pfy."
+            f"{name} needs a region with flat faces, and {its} is not known to be one. If it is, set faces = "
+            "'flat' in its class; otherwise choose a loss that works on any region, such as Rfy, SpoPlus or Pfy."
         )
-    if ("polyhedron" in requires and seen.polyhedron is None) or ("relaxation" in requires and seen.relaxation is None):
+    lacks = (
+        "polyhedron" in requires and seen.polyhedron is None,
+        "relaxation" in requires and relaxation(seen) is None,
+    )
+    if any(lacks):
         raise ValueError(
             f"{name} needs linear constraints, and {its} {_without_polyhedron(problem, seen)}. Choose a loss that "
             f"works on any region, such as {'' if problem.has_known else 'Wise, '}SpoPlus or Pfy."
         )
-    if "derivative" in requires and not seen.has_derivative:
+    if "derivative" in requires and seen.faces != "curved":
         if is_flat:
             raise ValueError(
                 f"{name} differentiates the decision itself, and on the polytope of {its} that is constant almost "
                 "everywhere, so its gradient would be zero. Choose Qptl (or Rfwo), which adds a quadratic term."
             )
         its += " with known costs" if problem.has_known else ""
-        why = problem.no_derivative or "it sets no has_derivative"
+        why = problem.missing.get("derivative", "it does not set faces = 'curved'")
         raise ValueError(
             f"{name} needs a curved region whose derivative is known, and {its} has none: {why}. Write its "
             "derivative, or choose a loss that works on any region, such as SpoPlus or Pfy."
@@ -78,7 +83,7 @@ def check_requirements(loss: Loss, problem: Problem, seen: Problem) -> None:
 
 def _without_polyhedron(problem: Problem, seen: Problem) -> str:
     """Say what a problem has instead of linear constraints."""
-    why = seen.no_polyhedron or problem.no_polyhedron
+    why = seen.missing.get("polyhedron") or problem.missing.get("polyhedron")
     if why is not None:
         return f"has no polyhedron ({why})"
     if problem.n_rows is not None:

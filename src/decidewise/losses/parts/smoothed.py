@@ -13,10 +13,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, as_integer, as_positive
+from decidewise.kit.checks import FloatArray, IndexArray, as_integer, as_positive
 from decidewise.losses.base import Loss
 from decidewise.losses.parts.frank_wolfe import Projection, project_on_hull
-from decidewise.losses.parts.target import IndexArray, Target
+from decidewise.losses.parts.target import Target
 
 
 @dataclass(frozen=True)

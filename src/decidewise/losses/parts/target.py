@@ -13,16 +13,14 @@ from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from decidewise.kit.checks import FloatArray, check_range
+from decidewise.kit.checks import FloatArray, IndexArray, check_range
 from decidewise.kit.doubts import doubt
 from decidewise.kit.errors import SolverError
 from decidewise.kit.progress import tracked
 from decidewise.problems.contract import Problem
 from decidewise.problems.views import is_lifted
 
-IndexArray = npt.NDArray[np.intp]
 #: Marks a field of a target that all rows share: `pool: Pool = field(metadata=SHARED)`.
 SHARED: Mapping[str, bool] = MappingProxyType({"decidewise.shared": True})
 # Labels are solved in parts this small, so that the progress bar moves even if the solver is slow.

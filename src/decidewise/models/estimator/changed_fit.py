@@ -7,12 +7,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_array, check_random_state, get_tags
 
 from decidewise.kit.batches import check_time
-from decidewise.kit.checks import FloatArray, as_features, as_matrix, is_per_item
+from decidewise.kit.checks import BoolArray, FloatArray, as_features, as_matrix, is_per_item
 from decidewise.kit.scaling import norms
 from decidewise.measure import checked_sizes, draw, mean_one, targets_of, weights_of
 from decidewise.models.estimator.features import read_features
@@ -225,7 +224,7 @@ class ChangedFit:
         return scale.at(self.X) if isinstance(scale, PredictedScale) else scale
 
     @cached_property
-    def _rows(self) -> npt.NDArray[np.bool_]:
+    def _rows(self) -> BoolArray:
         """Which rows count: those of positive sample weight."""
         return np.ones(len(self.costs), dtype=bool) if self.sample_weight is None else self.sample_weight > 0
 

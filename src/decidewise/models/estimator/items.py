@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from decidewise.kit.checks import FloatArray, is_per_item
+from decidewise.kit.kept import need_model
 from decidewise.models.estimator.traits import fitted
 
 
@@ -19,6 +20,10 @@ class LiftedItems:
 
     items: Any
     always_one: Any
+
+    def _check_kept(self) -> None:
+        need_model(self.items, "items")
+        need_model(self.always_one, "always_one")
 
 
 def fit_items(learner: Any, X: FloatArray, targets: FloatArray, weights: Mapping[str, FloatArray]) -> Any:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags
 
 from decidewise.evaluate import normalized_regret
-from decidewise.kit.checks import FloatArray, as_matrix, check_items, check_same_rows
+from decidewise.kit.checks import FloatArray, IndexArray, as_matrix, check_items, check_same_rows
 from decidewise.models.estimator.features import read_features
 from decidewise.models.estimator.traits import read_cost_names
 from decidewise.problems.contract import Problem, check_rows
 
-Rows = npt.NDArray[np.intp]
+Rows = IndexArray
 
 
 class ScoredByRegret(MultiOutputMixin, RegressorMixin, BaseEstimator):

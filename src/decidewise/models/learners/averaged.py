@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from decidewise.kit.checks import FloatArray, as_vector, n_rows
+from decidewise.kit.checks import FloatArray, as_flag, as_integer, as_vector, n_rows
+from decidewise.kit.kept import need, need_model
 from decidewise.kit.scaling import unit_rows
 from decidewise.models.estimator.traits import ScoredByVariance
 from decidewise.models.linear.blocks import one_library_thread
@@ -107,6 +108,17 @@ class AveragedRegressor(MultiOutputMixin, ScoredByVariance, BaseEstimator):
     def predicts_directions(self) -> bool:
         """Whether predictions are directions, which cannot be added to known costs."""
         return self.directions
+
+    def _check_kept(self) -> None:
+        as_flag(self.directions, name="directions")
+        need(isinstance(self.estimators, list) and len(self.estimators) > 0, "estimators must be a list of models")
+        n_shares = len(self.shares)  # raises if the weights are not those of the models
+        if hasattr(self, "estimators_"):
+            as_integer(self.n_outputs_, name="n_outputs_")
+            fits = isinstance(self.estimators_, list) and len(self.estimators_) == n_shares
+            need(fits, f"estimators_ must be a list of {n_shares} models")
+            for member in self.estimators_:
+                need_model(member, "a member of the average")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

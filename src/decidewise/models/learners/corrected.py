@@ -9,6 +9,7 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from decidewise.kit.checks import FloatArray, as_sample_weight
+from decidewise.kit.kept import need_model
 from decidewise.models.estimator.features import read_features, refuse_no_numbers
 from decidewise.models.estimator.traits import KnownParameters, ScoredByVariance, as_regressor, fitted
 
@@ -71,6 +72,12 @@ class CorrectedRegressor(MetaEstimatorMixin, ScoredByVariance, KnownParameters):
             return np.empty(0)
         first = self._first(X)
         return first + np.asarray(self.correction_.predict(np.column_stack([X, first])))
+
+    def _check_kept(self) -> None:
+        for name in ("estimator", "correction"):
+            need_model(getattr(self, name), name)
+            if hasattr(self, f"{name}_"):
+                need_model(getattr(self, f"{name}_"), f"{name}_")
 
     def _first(self, X: FloatArray) -> FloatArray:
         """Return the predictions (n,) of the first learner."""

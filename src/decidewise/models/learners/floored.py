@@ -10,6 +10,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from decidewise.kit.checks import FloatArray, as_matrix, as_positive
+from decidewise.kit.kept import need_model
 from decidewise.models.estimator.traits import KnownParameters, ScoredByVariance
 
 
@@ -52,6 +53,11 @@ class FlooredRegressor(MetaEstimatorMixin, MultiOutputMixin, ScoredByVariance, K
         """Return predictions of the shape of the targets."""
         check_is_fitted(self)
         return self.estimator_.predict(X)
+
+    def _check_kept(self) -> None:
+        need_model(self.estimator, "estimator")
+        if hasattr(self, "estimator_"):
+            need_model(self.estimator_, "estimator_")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

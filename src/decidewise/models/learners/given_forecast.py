@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator, MultiOutputMixin
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from decidewise.kit.checks import FloatArray, as_matrix, refuse_masked
+from decidewise.kit.checks import FloatArray, as_integer, as_matrix, refuse_masked
+from decidewise.kit.kept import need
 from decidewise.models.estimator.traits import ScoredByVariance
 
 
@@ -72,6 +73,15 @@ class GivenForecast(MultiOutputMixin, ScoredByVariance, BaseEstimator):
                 f"the forecast {self.name!r} must be {wanted} or a function of X; got {self.columns!r}, which does not "
                 f"fit X of shape {np.shape(X)}: {reason}"
             ) from reason
+
+    def _check_kept(self) -> None:
+        columns = self.columns if isinstance(self.columns, list | tuple) else [self.columns]
+        need(
+            all(isinstance(column, int | str) for column in columns),
+            "columns of a GivenForecast must be numbers or names; a function cannot be kept in a file",
+        )
+        if hasattr(self, "n_outputs_"):
+            as_integer(self.n_outputs_, name="n_outputs_")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from decidewise.kit.checks import FloatArray, as_integer, as_positive
+from decidewise.kit.kept import are_floats, need
 from decidewise.models.estimator.features import read_features
 
 _N_PAIRS = 2000
@@ -59,3 +60,9 @@ class SmoothFeatures(TransformerMixin, BaseEstimator):
         X = read_features(self, X, reset=False, dtype=np.float64)
         phases = X @ self.directions_
         return np.hstack([X, np.cos(phases), np.sin(phases)])[:, : X.shape[1] + self.n_components]
+
+    def _check_kept(self) -> None:
+        as_integer(self.n_components, name="n_components")
+        if hasattr(self, "directions_"):
+            need(are_floats(self.directions_) and np.ndim(self.directions_) == 2, "directions_ must be a matrix")
+            need(len(self.directions_) == self.n_features_in_, "directions_ must have one row per feature")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import eigh
 
 from decidewise.kit.batches import check_time
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import BoolArray, FloatArray
 
 # A step is solved until what it misses is this part of what it gains: a rough step is good enough far from the
 # minimum, since the next one starts anew, and only there is the gain large.
@@ -62,7 +61,7 @@ class Curvature:
     ridge: FloatArray
     near: Preconditioner
 
-    def __getitem__(self, outputs: npt.NDArray[np.bool_]) -> Curvature:
+    def __getitem__(self, outputs: BoolArray) -> Curvature:
         """Return the Hessians of some of the outputs."""
         if outputs.all():
             return self

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from decidewise.kit.checks import FloatArray, as_choice, as_number
+from decidewise.kit.checks import BoolArray, FloatArray, as_choice, as_number
 from decidewise.models.linear.blocks import Block, Blocks
 from decidewise.models.linear.link import Link
 
@@ -80,7 +79,7 @@ class Deviance:
         slopes = a - c
         return Expansion(((p - 1) * slopes + c) / ((2 - p) * (p - 1)), slopes, (2 - p) * slopes + c)
 
-    def inadmissible(self, targets: FloatArray) -> npt.NDArray[np.bool_]:
+    def inadmissible(self, targets: FloatArray) -> BoolArray:
         """Return which targets this deviance does not admit with a log link."""
         return targets <= 0 if self.power == 2 else targets < 0
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from decidewise.kit.checks import as_choice, as_flag, as_integer, as_number
+from decidewise.kit.kept import are_floats, need
 from decidewise.models.linear.blocks import Block, Blocks, SummedBlocks
 from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.moments import Moments
@@ -33,6 +36,25 @@ def check_parameters(model: Any) -> Deviance:
     if model.per_item == "intercept" and not model.fit_intercept:
         raise ValueError('per_item="intercept" fits an intercept per item; set fit_intercept=True, or per_item="none".')
     return deviance
+
+
+def check_kept_coefficients(model: Any) -> None:
+    """Raise unless the coefficients of a linear or log-linear model, of rows or of items, fit its other attributes."""
+    if not hasattr(model, "coef_"):
+        return
+    as_choice(model.link, name="link", choices=(None, "identity", "log"))
+    as_choice(model.per_item, name="per_item", choices=("none", "intercept", "coefficients"))
+    n_features = as_integer(model.n_features_in_, name="n_features_in_", minimum=0)
+    shape, intercepts = np.shape(model.coef_), np.shape(model.intercept_)
+    need(are_floats(model.coef_) and are_floats(model.intercept_), "coef_ and intercept_ must be numbers")
+    need(len(shape) in (1, 2) and shape[-1] == n_features, f"coef_ must have {n_features} columns; it has {shape}")
+    own = shape[:-1]
+    if hasattr(model, "n_items_in_"):
+        n_items = as_integer(model.n_items_in_, name="n_items_in_")
+        need((len(shape) == 2) == (model.per_item == "coefficients"), f"coef_ of shape {shape} does not fit per_item")
+        own = () if model.per_item == "none" else (n_items,)
+        need(shape[:-1] in ((), own), f"coef_ of shape {shape} does not fit {n_items} items")
+    need(intercepts == own, f"intercept_ must have the shape {own}; it has {intercepts}")
 
 
 def check_continues(

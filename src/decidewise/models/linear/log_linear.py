@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import BoolArray, FloatArray, IntArray
 from decidewise.models.linear.blocks import Blocks, SummedBlocks, one_library_thread, summed
 from decidewise.models.linear.conjugate import Curvature, Preconditioner
 from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.moments import Moments, check_ridge
-from decidewise.models.linear.newton import BoolArray, Derivatives, IntArray, minimize
+from decidewise.models.linear.newton import Derivatives, minimize
 from decidewise.models.linear.wide import WideMoments
 from decidewise.rows.passes import Passes
 from decidewise.rows.tree import Sums

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import eigh
 
-from decidewise.kit.checks import FloatArray, check_finite
+from decidewise.kit.checks import BoolArray, FloatArray, check_finite
 from decidewise.models.linear.blocks import (
     BLOCK_ROWS,
     Block,
@@ -220,7 +219,7 @@ class Moments:
         return mean, level, gram, cross
 
 
-def is_constant(squares: FloatArray, center: FloatArray, shift: FloatArray, weight: float) -> npt.NDArray[np.bool_]:
+def is_constant(squares: FloatArray, center: FloatArray, shift: FloatArray, weight: float) -> BoolArray:
     """Return which features (p,) vary by no more than rounding, which is not variance: their coefficients are zero."""
     with np.errstate(over="ignore"):
         rounding = 100 * _EPS * center**2 + (10 * _EPS * (shift + center)) ** 2

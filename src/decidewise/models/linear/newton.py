@@ -6,15 +6,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from decidewise.kit.batches import check_time
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import BoolArray, FloatArray, IntArray
 from decidewise.models.linear.conjugate import Curvature
 from decidewise.rows.passes import Passes
-
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 # A step of this length changes the linear predictor by 3 in root mean square, that is, predictions by a factor of 20:
 # the quadratic model is useless further out.

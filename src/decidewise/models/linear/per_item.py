@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.models.linear.blocks import (
     Block,
     Blocks,
@@ -27,7 +27,7 @@ from decidewise.models.linear.blocks import (
 from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.log_linear import Coordinates, LinearFit
 from decidewise.models.linear.moments import Moments, check_ridge, check_sums, solve_semidefinite
-from decidewise.models.linear.newton import Derivatives, IntArray, minimize
+from decidewise.models.linear.newton import Derivatives, minimize
 from decidewise.rows.passes import Passes
 from decidewise.rows.tree import Sums
 

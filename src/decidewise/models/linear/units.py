@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import BoolArray, FloatArray
 from decidewise.models.linear.link import Link, multiplied
 
 # Costs up to this size, and their squares, need no unit.
@@ -94,7 +93,7 @@ class Units:
 
     center: FloatArray
     scale: FloatArray
-    varies: npt.NDArray[np.bool_]
+    varies: BoolArray
     cost: float
     prediction: float
 

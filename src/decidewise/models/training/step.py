@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
-from decidewise.kit.checks import FloatArray, all_finite
+from decidewise.kit.checks import FloatArray, IndexArray, all_finite
 from decidewise.losses import Loss, Target
 from decidewise.losses.parts.adam import Adam
 from decidewise.models.linear.link import Link, linear_predictor, respond
@@ -80,9 +79,7 @@ class Training:
         if all_finite(prediction):  # if not, the loss of the next step is NaN, which stops training
             self.target = self.loss.refreshed(prediction, self.target, self.label_rng)
 
-    def losses(
-        self, parameters: FloatArray, target: Target, order: npt.NDArray[np.intp], seed: int
-    ) -> Iterator[FloatArray]:
+    def losses(self, parameters: FloatArray, target: Target, order: IndexArray, seed: int) -> Iterator[FloatArray]:
         """Evaluate the losses of parameters, without taking steps; yield those of one batch after the other.
 
         The rows are taken in the given order. The random numbers come from the seed, so that two sets of parameters are

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from decidewise.evaluate import Hindsight
 from decidewise.kit.checks import FloatArray, as_choice, as_flag, as_integer, as_number, as_positive
+from decidewise.kit.kept import need, need_model
 from decidewise.losses import Loss, Target, as_loss
 from decidewise.measure import norms
 from decidewise.models.estimator.features import read_features
@@ -186,6 +187,15 @@ class DecisionBoostingRegressor(ScoredByRegret):
         if loss.refresh_every is not None:
             as_integer(loss.refresh_every, name=f"{type(loss).__name__}.refresh_every")
         return loss
+
+    def _check_kept(self) -> None:
+        as_loss(self.loss)
+        if hasattr(self, "trees_"):
+            need(isinstance(self.trees_, list) and isinstance(self.steps_, list), "trees_ and steps_ must be lists")
+            need(len(self.trees_) == len(self.steps_), "trees_ and steps_ must be as many")
+            for tree, step in zip(self.trees_, self.steps_, strict=True):
+                need_model(tree, "a tree")
+                as_number(step, name="a step")
 
     def _set_aside(self, n_rows: int, rng: np.random.Generator) -> tuple[slice | Rows, Rows]:
         if not self.early_stopping:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray
-from decidewise.models.trees.nodes import IntArray, Nodes
+from decidewise.kit.checks import FloatArray, IndexArray
+from decidewise.models.trees.nodes import Nodes
 from decidewise.models.trees.samples import Splits, TreeSamples
 
 # Costs of decisions this close, relative to the largest, differ by rounding.
@@ -18,7 +18,7 @@ _TIED = 1e-12
 class _Node:
     """A node of a growing tree, with the numbers of its samples."""
 
-    members: IntArray
+    members: IndexArray
     depth: int
     value: FloatArray
     feature: int = -1
@@ -79,7 +79,7 @@ class Growth:
         )
 
     def _best(
-        self, samples: TreeSamples, own: IntArray, now: FloatArray, rng: np.random.Generator
+        self, samples: TreeSamples, own: IndexArray, now: FloatArray, rng: np.random.Generator
     ) -> tuple[int, float] | None:
         """Return the feature and the threshold of the best split of some samples, or None if none is possible.
 
@@ -101,7 +101,7 @@ class Growth:
         best = tied[explained[tied].argmax()]
         return int(splits.feature[best]), float(splits.threshold[best])
 
-    def candidates(self, X: FloatArray, values: FloatArray, columns: IntArray) -> Splits:
+    def candidates(self, X: FloatArray, values: FloatArray, columns: IndexArray) -> Splits:
         """Return the splits to try, by features (e, p) whose numbers are `columns` (p,), with the means of the values.
 
         The means of all splits of a feature come from sums over the samples between two thresholds, added up.
@@ -125,7 +125,7 @@ class Growth:
             return Splits(none, empty, means, means, none, none)
         return Splits(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
-    def _cuts(self, x: FloatArray) -> IntArray:
+    def _cuts(self, x: FloatArray) -> IndexArray:
         """Return how many of the sorted numbers (e,) each candidate sends left: where they change, at quantiles."""
         least = self.min_samples_leaf
         changes = np.flatnonzero(x[1:] > x[:-1]) + 1

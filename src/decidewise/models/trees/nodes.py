@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from decidewise.kit.checks import FloatArray
-
-IntArray = npt.NDArray[np.intp]
+from decidewise.kit.checks import BoolArray, FloatArray, IndexArray
+from decidewise.kit.kept import are_floats, need
 
 
 @dataclass(frozen=True)
@@ -29,15 +27,28 @@ class Nodes:
         The number of samples of each node.
     """
 
-    feature: IntArray
+    feature: IndexArray
     threshold: FloatArray
-    left: IntArray
-    right: IntArray
+    left: IndexArray
+    right: IndexArray
     value: FloatArray
-    count: IntArray
+    count: IndexArray
+
+    def _check_kept(self) -> None:
+        """Raise unless children come after their parents, so that every sample ends at a leaf."""
+        size = len(self.feature)
+        for name in ("feature", "left", "right", "count"):
+            numbers = getattr(self, name)
+            whole = isinstance(numbers, np.ndarray) and numbers.dtype == np.intp and numbers.shape == (size,)
+            need(whole, f"{name} of a tree must be {size} whole numbers")
+        need(are_floats(self.threshold) and np.shape(self.threshold) == (size,), "threshold of a tree must be a row")
+        need(are_floats(self.value) and np.ndim(self.value) == 2 and len(self.value) == size, "value must be a matrix")
+        inner = np.flatnonzero(self.feature >= 0)
+        for child in (self.left[inner], self.right[inner]):
+            need(bool(((child > inner) & (child < size)).all()), "the children of a node must come after it")
 
     @property
-    def is_leaf(self) -> npt.NDArray[np.bool_]:
+    def is_leaf(self) -> BoolArray:
         """Whether each node is a leaf, (t,)."""
         return self.feature < 0
 
@@ -46,7 +57,7 @@ class Nodes:
         """The number of leaves."""
         return int(self.is_leaf.sum())
 
-    def apply(self, X: FloatArray) -> IntArray:
+    def apply(self, X: FloatArray) -> IndexArray:
         """Return the leaf of each row of features, (m, p) -> (m,)."""
         at = np.zeros(len(X), dtype=np.intp)
         moving = np.arange(len(X))
@@ -56,7 +67,7 @@ class Nodes:
             at[moving] = np.where(goes_left, self.left[node], self.right[node])
         return at
 
-    def reached(self, X: FloatArray) -> npt.NDArray[np.bool_]:
+    def reached(self, X: FloatArray) -> BoolArray:
         """Return whether each row of features passes through each node, (m, p) -> (t, m)."""
         reached = np.zeros((len(self.feature), len(X)), dtype=bool)
         reached[0] = True
@@ -66,14 +77,14 @@ class Nodes:
             reached[self.right[node]] = reached[node] & ~goes_left
         return reached
 
-    def depths(self) -> IntArray:
+    def depths(self) -> IndexArray:
         """Return the depth of each node, (t,); that of the root is 0."""
         depths = np.zeros(len(self.feature), dtype=np.intp)
         for node in np.flatnonzero(~self.is_leaf):
             depths[[self.left[node], self.right[node]]] = depths[node] + 1
         return depths
 
-    def collapsed(self, leaves: npt.NDArray[np.bool_]) -> Nodes:
+    def collapsed(self, leaves: BoolArray) -> Nodes:
         """Return the tree in which the marked nodes (t,) are leaves, without the nodes below them."""
         keep = np.zeros(len(self.feature), dtype=bool)
         keep[0] = True

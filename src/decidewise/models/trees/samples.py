@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from decidewise.kit.batches import check_time
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import FloatArray, IndexArray
 from decidewise.kit.errors import SolverError
-from decidewise.problems.contract import Problem
+from decidewise.problems.contract import Problem, sign_of
 from decidewise.problems.views import is_lifted, lift
 
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 # The most numbers in one batch of predictions to solve.
 _BATCH = 2**21
 
@@ -37,12 +34,12 @@ class Splits:
         The numbers of samples on each side.
     """
 
-    feature: IntArray
+    feature: IndexArray
     threshold: FloatArray
     left: FloatArray
     right: FloatArray
-    n_left: IntArray
-    n_right: IntArray
+    n_left: IndexArray
+    n_right: IndexArray
 
     def __len__(self) -> int:
         return len(self.feature)
@@ -79,7 +76,7 @@ class TreeSamples:
         lifted = problem.lifted
         return cls(lifted, sign_of(problem) * lift(lifted, costs), X)
 
-    def take(self, rows: IntArray) -> TreeSamples:
+    def take(self, rows: IndexArray) -> TreeSamples:
         """Return the samples of some rows, which may repeat."""
         return TreeSamples(self.problem.take(rows), self.costs[rows], self.X[rows])
 
@@ -123,7 +120,7 @@ class TreeSamples:
         """
         return np.einsum("ij,ij->i", self.problem.minimize(np.ascontiguousarray(means)), sums)
 
-    def cost_of_rows(self, prediction: FloatArray, rows: IntArray) -> FloatArray:
+    def cost_of_rows(self, prediction: FloatArray, rows: IndexArray) -> FloatArray:
         """Return `Σ_i c_i·z_i*(p_i)` over the rows (r,) for each of several predictions, (g, r, D) -> (g,)."""
         n_groups, n_rows, n_costs = prediction.shape
         problem = self.problem if self.problem.n_rows is None else self.problem.take(np.tile(rows, n_groups))
@@ -133,7 +130,7 @@ class TreeSamples:
             raise error.at(int(rows[error.row % n_rows])) from error
         return np.einsum("grj,rj->g", decisions.reshape(prediction.shape), self.costs[rows])
 
-    def cost_of_splits(self, splits: Splits, samples: IntArray, now: FloatArray) -> FloatArray:
+    def cost_of_splits(self, splits: Splits, samples: IndexArray, now: FloatArray) -> FloatArray:
         """Return the cost of the decisions for all rows that have some of the samples, after each split: (g,).
 
         Where one decision serves all rows of a side, that is two solves for each split; otherwise every row is solved.
@@ -166,11 +163,6 @@ class TreeSamples:
                 prediction[:, where, items] = values[:, :, 0]
             costs[part] = self.cost_of_rows(prediction, rows)
         return costs
-
-
-def sign_of(problem: Problem) -> float:
-    """Return the factor, 1 or -1, that turns costs of the problem into costs to be minimised."""
-    return -1.0 if problem.sense == "max" else 1.0
 
 
 def check_samples(n_samples: int, min_samples_leaf: int, *, per_item: bool, otherwise: str = "") -> None:

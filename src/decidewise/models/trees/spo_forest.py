@@ -13,13 +13,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from decidewise.kit.checks import FloatArray, as_integer
+from decidewise.kit.kept import need
 from decidewise.models.estimator.features import read_features
 from decidewise.models.estimator.scored_by_regret import ScoredByRegret
 from decidewise.models.estimator.traits import all_or_nothing
 from decidewise.models.trees.growing import Growth
 from decidewise.models.trees.nodes import Nodes
 from decidewise.models.trees.samples import MAX_TREES, TreeSamples, check_samples
-from decidewise.models.trees.spo_tree import check_growth, growth_of, in_callers_sense, predicted
+from decidewise.models.trees.spo_tree import check_growth, check_kept_trees, growth_of, in_callers_sense, predicted
 from decidewise.problems.contract import Problem
 
 
@@ -101,6 +102,11 @@ class SpoForestRegressor(ScoredByRegret):
         for nodes in self.trees_[1:]:
             total = total + predicted(nodes, X)
         return total / len(self.trees_)
+
+    def _check_kept(self) -> None:
+        if hasattr(self, "trees_"):
+            need(isinstance(self.trees_, list) and len(self.trees_) > 0, "trees_ must be a list of trees")
+            check_kept_trees(self, self.trees_)
 
 
 def _grown(growth: Growth, samples: TreeSamples, rng: np.random.Generator) -> Nodes:

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from decidewise.kit.checks import FloatArray, as_choice, as_integer, as_number
+from decidewise.kit.kept import need
 from decidewise.models.estimator.features import read_features
 from decidewise.models.estimator.scored_by_regret import ScoredByRegret, set_aside
 from decidewise.models.estimator.traits import all_or_nothing
@@ -20,8 +21,8 @@ from decidewise.models.trees.drawing import as_text, draw, leaf_labels
 from decidewise.models.trees.growing import Growth
 from decidewise.models.trees.nodes import Nodes
 from decidewise.models.trees.pruning import prune
-from decidewise.models.trees.samples import TreeSamples, check_samples, sign_of
-from decidewise.problems.contract import Problem, as_problem
+from decidewise.models.trees.samples import TreeSamples, check_samples
+from decidewise.problems.contract import Problem, as_problem, sign_of
 
 
 class SpoTreeRegressor(ScoredByRegret):
@@ -130,6 +131,10 @@ class SpoTreeRegressor(ScoredByRegret):
         """Draw the tree with matplotlib and return the axes: those given, or those of a new figure, `ax.figure`."""
         return draw(*self._described(), ax=ax)
 
+    def _check_kept(self) -> None:
+        if hasattr(self, "nodes_"):
+            check_kept_trees(self, [self.nodes_])
+
     def _described(self) -> tuple[Nodes, Sequence[str], Callable[[int], str], str]:
         """Return the nodes, the names of features, the label of a leaf, and the name of a sample."""
         check_is_fitted(self)
@@ -138,6 +143,15 @@ class SpoTreeRegressor(ScoredByRegret):
         costs = getattr(self, "cost_names_in_", [f"cost {j}" for j in range(self.nodes_.value.shape[1])])
         label = leaf_labels(self.nodes_, self.problem, costs, per_item=per_item)
         return self.nodes_, features, label, "item" if per_item else "row"
+
+
+def check_kept_trees(estimator: Any, trees: Sequence[Any]) -> None:
+    """Raise unless all trees split by features that the estimator has, and predict as many costs."""
+    n_features = as_integer(estimator.n_features_in_, name="n_features_in_")
+    for nodes in trees:
+        need(isinstance(nodes, Nodes), "a tree must be of nodes")
+        need(nodes.feature.max() < n_features, f"a tree must split by one of {n_features} features")
+        need(nodes.value.shape[1] == trees[0].value.shape[1], "all trees must predict as many costs")
 
 
 def check_growth(estimator: Any) -> None:

@@ -145,7 +145,7 @@ class ConicProgram(MappedProblem):
             time_limit=None if time_limit is None else as_positive(time_limit, name="time_limit"),
             keep_going=self.on_error == "nan",
         )
-        self.has_derivative = self.no_derivative is None
+        self.faces = "unknown" if "derivative" in self.missing else "curved"
         self._check_no_line()
         if self._solver.is_empty():
             raise ValueError(EMPTY)
@@ -174,17 +174,14 @@ class ConicProgram(MappedProblem):
         return moved / np.where(lengths > 0, lengths, 1.0)
 
     @property
-    def no_derivative(self) -> str | None:
-        """Why decisions have no derivative in the costs, if so."""
-        kinds = {kind for kind, *_ in self._solver.region.cones}
+    def missing(self) -> dict[str, str]:
+        """Why there is no polyhedron, and why decisions have no derivative in the costs, if so."""
+        kinds, missing = {kind for kind, *_ in self._solver.region.cones}, {"polyhedron": "its region has cones"}
         if kinds & {"PowerConeT", "GenPowerConeT"}:
-            return "that of a power cone is not written"
-        return None if kinds & {*CURVED} else "all its constraints are linear, so that decisions jump between vertices"
-
-    @property
-    def no_polyhedron(self) -> str:
-        """Why there is no polyhedron."""
-        return "its region has cones"
+            missing["derivative"] = "that of a power cone is not written"
+        elif not kinds & {*CURVED}:
+            missing["derivative"] = "all its constraints are linear, so that decisions jump between vertices"
+        return missing
 
     def _check_no_line(self) -> None:
         """Raise if the region contains whole lines that predicted costs see: almost any costs fall without end there.

@@ -8,13 +8,10 @@ answers without a list.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.kit.kernels import kernel
 from decidewise.problems.rounding.ties import EPS, is_tie, safe_unit
-
-IntArray = npt.NDArray[np.int64]
 
 #: The capacity in every dimension, in units of loads. It exceeds 1 because decimal weights do not add up exactly.
 ROOM = 1.0 + 1e-9

@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csr_array
 
-from decidewise.kit.batches import IntArray, in_parts, search_in_parts
-from decidewise.kit.checks import FloatArray, as_array, as_matrix, as_vector
+from decidewise.kit.batches import in_parts, search_in_parts
+from decidewise.kit.checks import FloatArray, IntArray, as_array, as_matrix, as_vector
 from decidewise.kit.errors import SolverError
 from decidewise.problems.by_row import take_rows
 from decidewise.problems.contract import Problem, Sense

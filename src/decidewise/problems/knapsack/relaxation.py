@@ -9,13 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.kit.kernels import kernel
 from decidewise.problems.rounding.ties import EPS
-
-IntArray = npt.NDArray[np.int64]
 
 #: The error that the simplex method tolerates; the limits do not depend on it.
 ROUNDING = 1e-9

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.kit.kernels import kernel
 from decidewise.problems.knapsack.enumeration import ROOM, TIE
-from decidewise.problems.knapsack.relaxation import IntArray, State, make_state, relax
+from decidewise.problems.knapsack.relaxation import State, make_state, relax
 from decidewise.problems.rounding.ties import common_divisor, is_tie
 
 #: The most steps of a depth-first search before it is cheaper to branch and to solve the relaxation again.

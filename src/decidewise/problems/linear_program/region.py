@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import BoolArray, FloatArray, IntArray
 from decidewise.problems.contract import Problem
 from decidewise.problems.mapped_problem import MappedProblem, taken
 from decidewise.problems.mapped_problem.arguments import as_map, count_rows
@@ -29,8 +28,8 @@ class PolyhedralProblem(MappedProblem):
     in `_region`, `_bounds` and `_whole`.
     """
 
-    is_polytope = True
-    _whole: npt.NDArray[np.bool_] | None
+    faces = "flat"
+    _whole: BoolArray | None
 
     def _set_region(self, region: Polyhedron, known: FloatArray) -> None:
         """Keep constraints, bounds and known costs, to be minimised; what differs by row has one more axis in front."""
@@ -63,7 +62,7 @@ class PolyhedralProblem(MappedProblem):
     @property
     def polyhedron(self) -> Polyhedron | None:
         """The region (or relaxation), where every variable has one predicted cost and nothing is known; else None."""
-        return None if self.no_polyhedron else self._region_of_decisions
+        return None if self.missing else self._region_of_decisions
 
     @property
     def relaxation(self) -> Polyhedron | None:
@@ -84,11 +83,12 @@ class PolyhedralProblem(MappedProblem):
         return InVariables(twin, self._map, self._known)
 
     @property
-    def no_polyhedron(self) -> str | None:
-        """Why there is no polyhedron, or None where there is one."""
-        if self._no_relaxation is None and self._whole is not None and not self.is_integer:
-            return "only some of its variables are in whole numbers"
-        return self._no_relaxation
+    def missing(self) -> dict[str, str]:
+        """Why there is no polyhedron, where there is none."""
+        why = self._no_relaxation
+        if why is None and self._whole is not None and not self.is_integer:
+            why = "only some of its variables are in whole numbers"
+        return {} if why is None else {"polyhedron": why}
 
     @property
     def _no_relaxation(self) -> str | None:
@@ -101,7 +101,7 @@ class PolyhedralProblem(MappedProblem):
         return None
 
     @cached_property
-    def _order(self) -> npt.NDArray[np.int64] | None:
+    def _order(self) -> IntArray | None:
         """The variable of each cost, where the map only puts all variables in order."""
         is_order = self._map.shape[0] == self.n_variables and np.all(self._map.data == 1)
         if is_order and np.array_equal(np.sort(self._map.indices), np.arange(self.n_variables)):

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array, eye_array, issparse
 
 from decidewise.kit.checks import (
+    BoolArray,
     FloatArray,
+    IndexArray,
+    IntArray,
     all_finite,
     as_array,
     as_matrix,
@@ -202,7 +204,7 @@ class PlaceNames:
     """
 
     variables: list[str]
-    several: npt.NDArray[np.intp]
+    several: IndexArray
     sides: SideNames
 
     def __call__(self, place: int) -> str:
@@ -218,7 +220,7 @@ class PlaceNames:
         return f"constraint {names[place]!r}" if names else f"constraint {place} of {kind}"
 
 
-def as_integrality(integrality: Any, n: int) -> npt.NDArray[np.bool_] | None:
+def as_integrality(integrality: Any, n: int) -> BoolArray | None:
     """Return which variables are in whole numbers, or None if none is."""
     if integrality is None:
         return None
@@ -258,7 +260,7 @@ def as_map(costs: Costs, names: list[str]) -> csr_array:
     return csr_array(eye_array(n, format="csr")[as_indices(costs, names)])
 
 
-def as_indices(costs: Costs, names: list[str]) -> npt.NDArray[np.int64]:
+def as_indices(costs: Costs, names: list[str]) -> IntArray:
     """Return the variables that indices, names, a pattern or factors by pattern name, each of them once."""
     if costs is None:
         return np.arange(len(names))

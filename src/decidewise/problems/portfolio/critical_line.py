@@ -26,9 +26,8 @@ amount. Only the formulas for the budget change: its price is `ρ + b/a - τ (1/
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import BoolArray, FloatArray
 from decidewise.kit.kernels import kernel
 
 # Sums may be taken in any order and divisors may be zero, which lets the compiler use vector instructions; infinities
@@ -56,9 +55,7 @@ DOUBTFUL = 1e-6
 WORK, RETURNS, ONES, FIRST = 0, 1, 2, 3
 
 
-def follow_risk_price(
-    returns: FloatArray, S: FloatArray, *, steady: bool = False
-) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+def follow_risk_price(returns: FloatArray, S: FloatArray, *, steady: bool = False) -> tuple[FloatArray, BoolArray]:
     """Return the best shares (n, d) for each row of returns, and whether each is certified to be optimal."""
     d = len(S)
     shift = 1.0 if steady else 0.0
@@ -70,7 +67,7 @@ def follow_risk_price(
 
 def follow_risk_price_by_row(
     returns: FloatArray, S: FloatArray, *, steady: bool = False
-) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+) -> tuple[FloatArray, BoolArray]:
     """Return the same for rows (n, d) with a covariance each (n, d, d).
 
     The loop is in Python: it takes some microseconds per row, and a compiled one would compile all of this twice.

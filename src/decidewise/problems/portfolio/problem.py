@@ -65,7 +65,7 @@ class Portfolio(Problem):
            [0.447, 0.224]])
     """
 
-    has_derivative = True
+    faces = "curved"
 
     def __init__(self, covariance: Any, risk: Any, budget: Any = 1.0, *, sense: Sense = "max") -> None:
         super().__init__(sense=sense)

@@ -16,9 +16,8 @@ from collections.abc import Callable
 from math import fsum
 
 import numpy as np
-import numpy.typing as npt
 
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import FloatArray, IndexArray
 from decidewise.kit.errors import SolverError
 
 
@@ -54,7 +53,7 @@ def minimize_capped(minimize: Callable[[FloatArray], FloatArray], costs: FloatAr
         return minimize(costs)
     decisions = np.empty_like(costs)
 
-    def solve(rows: npt.NDArray[np.intp], row_costs: FloatArray) -> None:
+    def solve(rows: IndexArray, row_costs: FloatArray) -> None:
         try:
             decisions[rows] = minimize(row_costs)
         except SolverError as error:

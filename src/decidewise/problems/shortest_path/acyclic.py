@@ -7,13 +7,10 @@ then reads off the path. Both take time linear in the number of edges. Costs may
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.kit.kernels import kernel
 from decidewise.problems.rounding.ties import TIE, is_tie, safe_unit, sum_of
-
-IntArray = npt.NDArray[np.int64]
 
 #: Values in twice the precision that differ by less than this fraction may differ by rounding alone.
 LOST = 1e-30

@@ -14,14 +14,10 @@ from __future__ import annotations
 from typing import NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import BoolArray, FloatArray, IntArray
 from decidewise.kit.kernels import kernel
 from decidewise.problems.rounding.ties import EPS, TIE, is_tie, safe_unit
-
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 class Graph(NamedTuple):

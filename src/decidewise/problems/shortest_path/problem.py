@@ -11,21 +11,17 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from decidewise.kit.batches import in_parts
-from decidewise.kit.checks import FloatArray, as_integer
+from decidewise.kit.checks import BoolArray, FloatArray, IntArray, as_integer
 from decidewise.kit.errors import SolverError
 from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.problems.rounding.ties import EPS, TIE
 from decidewise.problems.shortest_path.acyclic import acyclic_paths
 from decidewise.problems.shortest_path.any_graph import Graph, paths_in_any_graph
 from decidewise.solvers import Polyhedron
-
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 class ShortestPath(Problem, marks_ones=True):
@@ -72,7 +68,7 @@ class ShortestPath(Problem, marks_ones=True):
            [1., 0., 1., 0.]])
     """
 
-    is_polytope = True
+    faces = "flat"
     source: Any
     target: Any
     n_rows: int | None
@@ -243,9 +239,9 @@ class ShortestPath(Problem, marks_ones=True):
         )
 
     @property
-    def no_polyhedron(self) -> str | None:
-        """Why there is no polyhedron, for the message of a loss that needs one."""
-        return None if self.n_rows is None else "sources and targets differ by row"
+    def missing(self) -> dict[str, str]:
+        """Why there is no polyhedron, where there is none."""
+        return {} if self.n_rows is None else {"polyhedron": "sources and targets differ by row"}
 
 
 def _grid_edges(rows: int, columns: int) -> tuple[IntArray, IntArray]:

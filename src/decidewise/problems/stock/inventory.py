@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from decidewise.kit.batches import in_parts
@@ -19,8 +18,6 @@ from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.problems.rounding.ties import EPS, safe_unit
 from decidewise.problems.stock.marginal_values import length_above, merge_offers
 from decidewise.solvers import Polyhedron
-
-IntArray = npt.NDArray[np.int64]
 
 
 class Inventory(Problem):
@@ -79,7 +76,7 @@ class Inventory(Problem):
            [4., 0.]])
     """
 
-    is_polytope = True
+    faces = "flat"
     in_time = True
 
     def __init__(

@@ -8,14 +8,9 @@ segments are those of both, merged in the order of their slopes.
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.kit.kernels import kernel
 from decidewise.problems.rounding.ties import TIE
-
-IntArray = npt.NDArray[np.int64]
 
 
 @kernel(inner=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from decidewise.kit.batches import in_parts
@@ -19,8 +18,6 @@ from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.problems.rounding.ties import EPS, safe_unit
 from decidewise.problems.stock.marginal_values import length_above, merge_offers
 from decidewise.solvers import Polyhedron
-
-IntArray = npt.NDArray[np.int64]
 
 
 class Storage(Problem):
@@ -80,7 +77,7 @@ class Storage(Problem):
            [ 0.5,  1. ]])
     """
 
-    is_polytope = True
+    faces = "flat"
     in_time = True
 
     def __init__(
@@ -143,7 +140,7 @@ class Storage(Problem):
         None if the store differs by row, and for a lower efficiency: whether a period buys or sells then changes its
         coefficient, so that a run of `k` periods needs a row for each of its `2^k` cases.
         """
-        if self.no_polyhedron is not None:
+        if self.missing:
             return None
         periods = np.arange(self.n_costs)
         first, last = np.triu_indices(self.n_costs)
@@ -158,11 +155,11 @@ class Storage(Problem):
         )
 
     @property
-    def no_polyhedron(self) -> str | None:
-        """Why there is no polyhedron, for the message of a loss that needs one."""
+    def missing(self) -> dict[str, str]:
+        """Why there is no polyhedron, where there is none."""
         if self.n_rows is not None:
-            return "the store differs by row"
-        return "with an efficiency below 1 it has too many rows" if self.efficiency < 1.0 else None
+            return {"polyhedron": "the store differs by row"}
+        return {"polyhedron": "with an efficiency below 1 it has too many rows"} if self.efficiency < 1.0 else {}
 
 
 @kernel

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from decidewise.kit.batches import IntArray
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.kit.kernels import kernel
 from decidewise.problems.travelling_salesman.state import BARRED, COST, EXCESS, LIMIT, TAKEN, decide, is_open
 

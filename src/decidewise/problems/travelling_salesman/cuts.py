@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from decidewise.kit.batches import IntArray
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import BoolArray, FloatArray, IntArray
 from decidewise.kit.kernels import kernel
 from decidewise.problems.travelling_salesman.bound import ascend, length
 from decidewise.problems.travelling_salesman.state import COST, LIMIT, TIE, open_rows
@@ -15,7 +13,7 @@ from decidewise.problems.travelling_salesman.state import COST, LIMIT, TIE, open
 STEPS = 10
 
 
-def binding_sets(costs: FloatArray, decisions: FloatArray, n: int) -> npt.NDArray[np.bool_]:
+def binding_sets(costs: FloatArray, decisions: FloatArray, n: int) -> BoolArray:
     """Return sets of nodes (sets, n) that a tour visits consecutively, with more than two nodes inside and outside.
 
     At good prices the cheapest one-tree proves, or nearly proves, that the tour is optimal. Kruskal's method builds the

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from decidewise.kit.batches import IntArray
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.kit.kernels import kernel
 from decidewise.problems.travelling_salesman.bound import length
 from decidewise.problems.travelling_salesman.state import BARRED

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from decidewise.kit.batches import IntArray, search_in_parts
-from decidewise.kit.checks import FloatArray, as_integer
+from decidewise.kit.batches import search_in_parts
+from decidewise.kit.checks import FloatArray, IntArray, as_integer
 from decidewise.kit.errors import SolverError
 from decidewise.kit.scaling import unit_largest
 from decidewise.problems.contract import Problem, Sense, as_n_costs

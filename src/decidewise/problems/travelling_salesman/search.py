@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from decidewise.kit.batches import IntArray
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.kit.kernels import kernel
 from decidewise.problems.rounding.ties import common_divisor
 from decidewise.problems.travelling_salesman.bound import ascend, fix_edges

@@ -21,8 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from decidewise.kit.batches import IntArray
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.kit.kernels import kernel
 
 #: The lengths of decided edges; all others are open.

@@ -11,14 +11,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from decidewise.kit.batches import check_time
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.kit.kernels import kernel
-
-IntArray = npt.NDArray[np.int64]
 
 #: The number of columns to price in at a time.
 COLUMNS = 200

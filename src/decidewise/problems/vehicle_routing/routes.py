@@ -7,12 +7,9 @@ depot through a set of customers to one of them comes from the cheapest way thro
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.kit.kernels import kernel
-
-IntArray = npt.NDArray[np.int64]
 
 #: The largest number of sets of customers: the tables then take a few hundred megabytes.
 MAX_SETS = 500_000

@@ -79,7 +79,7 @@ class CachedProblem(View):
 
     def minimize_lifted(self, costs: FloatArray) -> FloatArray:
         """Do the same for lifted costs, which have the same pool."""
-        return self._choose(self.problem.minimize_lifted, costs)
+        return self._choose(lambda rows: self._call("minimize_lifted", rows), costs)
 
     @property
     def lifted(self) -> Problem:

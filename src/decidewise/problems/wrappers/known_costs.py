@@ -8,8 +8,8 @@ import numpy as np
 from scipy.sparse import csr_array, hstack, vstack
 
 from decidewise.kit.checks import FloatArray, as_array, as_matrix, as_vector, check_range
-from decidewise.problems.contract import Problem, check_rows
-from decidewise.problems.views import InVariables, Lifted, View, in_unit, is_lifted
+from decidewise.problems.contract import Problem, check_rows, sign_of
+from decidewise.problems.views import InVariables, Lifted, View, in_unit, is_lifted, polyhedron_at
 from decidewise.solvers import Polyhedron
 
 
@@ -81,7 +81,7 @@ class KnownCosts(View):
     def solution(self, costs: Any) -> dict[str, Any]:
         """Return the whole solution of the problem inside for the sum of the costs."""
         costs = as_array(costs, name="costs")
-        sign = -1.0 if self.sense == "max" else 1.0
+        sign = sign_of(self)
         total = sign * self._total(sign * np.atleast_2d(costs))
         return self.problem.solution(total[0] if costs.ndim == 1 else total)
 
@@ -135,7 +135,7 @@ class KnownCosts(View):
 
     def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Polyhedron | None:
         """Return `polyhedron_at` of the problem inside, for the sum of the costs."""
-        return self.problem.polyhedron_at(self._total(costs), decisions)
+        return polyhedron_at(self.problem, self._total(costs), decisions)
 
 
 class _LiftedSum(Lifted):
@@ -155,7 +155,7 @@ class _LiftedSum(Lifted):
     def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Polyhedron | None:
         """Return `polyhedron_at` of the problem inside with one more variable."""
         total = self.problem._total(costs[:, :-1], costs[:, -1:])
-        return self._with_known_part(self.problem.problem.polyhedron_at(total, decisions[:, :-1]))
+        return self._with_known_part(polyhedron_at(self.problem.problem, total, decisions[:, :-1]))
 
     def _with_known_part(self, polyhedron: Polyhedron | None) -> Polyhedron | None:
         known = self.problem.known
