@@ -95,7 +95,7 @@ def decide_files(
     def tables() -> Generator[dict[str, Any], None, None]:
         nonlocal n_rows
         with closing(source.map(decisions)) as blocks:
-            for block, found in blocks:
+            for block, found, _ in blocks:
                 n_rows += len(block)
                 keys = {} if rows is None else {rows: block.keys}
                 yield keys | dict(zip(names, found.T, strict=True))
