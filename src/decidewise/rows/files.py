@@ -52,6 +52,8 @@ class FileRows(RowSource):
         Rows (samples of a long table) per block; by default as many as `block_bytes` hold. Last digits depend on it.
     block_bytes : int
         About how many bytes of numbers a block has, unless `block_rows` is given.
+    description : str
+        What the bar of a pass says.
 
     Examples
     --------
@@ -77,6 +79,7 @@ class FileRows(RowSource):
         block_rows: int | None = None,
         block_bytes: int = BLOCK_BYTES,
         text: Mapping[str, Any] | None = None,
+        description: str = "rows",
     ) -> None:
         self.files = open_tables(paths, text)
         roles = {"features": features, "costs": costs, "sample_weight": sample_weight, "rows": rows, "items": items}
@@ -98,7 +101,7 @@ class FileRows(RowSource):
         width = len(columns.numbers) * columns.lines_per_row
         default = min(_MOST_ROWS, max(_LEAST_ROWS, block_bytes // (8 * max(1, width))))
         self.block_rows = default if block_rows is None else as_integer(block_rows, name="block_rows")
-        self.description = "rows"
+        self.description = description
         self._is_large = sum(file.stamp[0] for file in self.files) >= _LARGE
         # The block from which `first` took its rows, and the rest: the next pass goes on from there.
         self._begun: tuple[Rows, Iterator[Rows]] | None = None

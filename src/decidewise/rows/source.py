@@ -192,7 +192,7 @@ class ArrayRows(RowSource):
         for first in range(0, len(self.X), self.block_rows):
             rows = slice(first, first + self.block_rows)
             weights = None if self.weights is None else self.weights[rows]
-            yield Rows(self.X[rows], self.costs[rows], weights, first=first)
+            yield Rows(self.X[rows], self.costs[rows], weights, first=first, number=first)
 
     def first(self) -> Rows:
         """Return the first block."""

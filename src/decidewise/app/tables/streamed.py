@@ -25,7 +25,7 @@ from decidewise.kit.checks import FloatArray
 from decidewise.kit.errors import InputError
 from decidewise.kit.progress import ByteBar
 from decidewise.models.selection.sums import fit_on_rows
-from decidewise.operate.decide_files import StreamedRegret, regret_sums
+from decidewise.operate.decide import StreamedRegret, regret_sums
 from decidewise.rows.ahead import map_in_order, read_ahead
 from decidewise.rows.checkpoint import Checkpoint
 from decidewise.rows.file_blocks import FileBlock
