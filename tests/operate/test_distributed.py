@@ -18,7 +18,7 @@ from decidewise import GeneralizedLinear, WiseRegressor, WiseRegressorCV, decide
 from decidewise.data import make_shortest_path
 from decidewise.evaluate import normalized_regret
 from decidewise.operate import distributed
-from decidewise.operate.choose_files import choose_rows
+from decidewise.operate.choose import choose_rows
 from decidewise.problems import Knapsack, ParallelProblem
 from decidewise.rows import ArrayRows
 

@@ -28,8 +28,7 @@ from decidewise.kit.checks import (
 from decidewise.kit.errors import CalibrationWarning
 from decidewise.kit.kept import need_model
 from decidewise.measure import transform
-from decidewise.models.estimator.changed_fit import ChangedFit, PredictedScale
-from decidewise.models.estimator.changed_stream import ChangedStream
+from decidewise.models.estimator.changed_fit import ChangedFit, InMemory, PredictedScale
 from decidewise.models.estimator.features import check_fitted, read_features, refuse_no_numbers
 from decidewise.models.estimator.from_rows import FitsRows
 from decidewise.models.estimator.items import LiftedItems, predict_items
@@ -45,8 +44,8 @@ from decidewise.models.estimator.traits import (
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.linear.blocks import BLOCK_ROWS
 from decidewise.models.linear.units import back_from, cost_unit
-from decidewise.rows.passes import Passes, in_memory
-from decidewise.rows.source import RowSource
+from decidewise.rows.passes import Passes, run
+from decidewise.rows.source import Rows, RowSource
 
 SCALES = ("unit", "mean", "iterated")
 # After this many fits, the decisions of another fit are the same in nearly all rows.
@@ -164,14 +163,9 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, MultiOutputMixin, RegressorMix
         costs, weights = _read(X, y, sample_weight)
         self._warn(learner, costs)
         with all_or_nothing(self):
-            self.__dict__.pop("scale_estimator_", None)
             read_cost_names(self, y, reset=True)
-            self.n_outputs_ = costs.shape[1]
-            self._unit = cost_unit(costs[:BLOCK_ROWS], power=self.exponent)
-            self._seen_with = self.exponent, self.scale, self.lifted
-            change = self._change(learner, X, costs, weights)
-            in_memory(self._fit(change))
-            self.unit_ = change.unit_after(self._scale)
+            source = InMemory(Rows(X, costs, weights))
+            run(self._fit(learner, source), source)
             self._take_names(("n_features_in_", "n_items_in_", "feature_names_in_"))
             if is_per_item(X):
                 self.n_items_in_, self.n_features_in_ = np.shape(X)[1:]
@@ -212,7 +206,9 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, MultiOutputMixin, RegressorMix
         read_cost_names(self, y, reset=False)
         more = copy(self.estimator_).set_params(**learner.get_params(deep=False))
         X = read_features(more, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
-        blocks = self._change(learner, X, costs, weights).blocks(X, None if self._scale is None else 1.0)
+        rows = Rows(X, costs, weights)
+        change = ChangedFit(learner, InMemory(rows), self.exponent, self._unit, self._lifts)
+        blocks = change.blocks(None if self._scale is None else 1.0).of(rows)
         with all_or_nothing(self):
             self._total_weight += _total(weights, len(costs))
             if self._scale is None:
@@ -309,13 +305,7 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, MultiOutputMixin, RegressorMix
         if self.lifted and self.exponent > 0 and first.X.ndim == 3:
             raise ValueError("lifted=True with features per item needs all rows in memory. Use fit.")
         self._warn(learner, first.costs)
-        self.__dict__.pop("scale_estimator_", None)
-        self.n_outputs_ = first.costs.shape[1]
-        self._unit = cost_unit(first.costs[:BLOCK_ROWS], power=self.exponent)
-        self._seen_with = self.exponent, self.scale, self.lifted
-        change = ChangedStream(learner, source, self.exponent, self._unit, self._lifts)
-        yield from self._fit(change)
-        self.unit_ = change.unit_after(self._scale)
+        yield from self._fit(learner, source)
         self._take_names(("n_features_in_", "n_items_in_", "feature_names_in_", "cost_names_in_"))
 
     def _take_names(self, names: Sequence[str]) -> None:
@@ -325,13 +315,14 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, MultiOutputMixin, RegressorMix
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
 
-    def _change(self, learner: Any, X: Any, costs: FloatArray, weights: FloatArray | None) -> ChangedFit:
-        return ChangedFit(
-            learner, X, costs, weights, self.exponent, self._unit, self._lifts, random_state=self.random_state
-        )
-
-    def _fit(self, change: ChangedFit | ChangedStream) -> Passes[None]:
+    def _fit(self, learner: Any, source: RowSource) -> Passes[None]:
         """Fit the learner, after its scale."""
+        self.__dict__.pop("scale_estimator_", None)
+        costs: Any = source.first().costs
+        self.n_outputs_ = costs.shape[1]
+        self._unit = cost_unit(costs[:BLOCK_ROWS], power=self.exponent)
+        self._seen_with = self.exponent, self.scale, self.lifted
+        change = ChangedFit(learner, source, self.exponent, self._unit, self._lifts, self.random_state)
         self._scale: Any = None
         scale: Any
         if self.exponent == 0:
@@ -342,6 +333,7 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, MultiOutputMixin, RegressorMix
             self._scale, fitted = 1.0, (yield from change.fit(1.0))
             self._total_weight = change.total_weight
             self._scale_to_mean(fitted)
+            self.unit_ = change.unit_after(self._scale)
             return
         elif self.scale == "mean":
             self._scale = scale = yield from change.mean_size()
@@ -356,6 +348,7 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, MultiOutputMixin, RegressorMix
             scale = self._scale
         self.estimator_ = yield from change.fit(scale)
         self._total_weight = change.total_weight
+        self.unit_ = change.unit_after(self._scale)
         if change.lifted:
             self._smallest_lifted = yield from change.smallest_lifted(scale)
 

@@ -1,8 +1,7 @@
 # What the package offers; see `decidewise.kit.lazy`.
 from decidewise.operate import distributed
-from decidewise.operate.choose_files import choose_files
-from decidewise.operate.decide import decide
-from decidewise.operate.decide_files import decide_files, evaluate_files
+from decidewise.operate.choose import choose_files
+from decidewise.operate.decide import decide, decide_files, evaluate_files
 from decidewise.operate.diagnose import diagnose
 
 __all__ = [

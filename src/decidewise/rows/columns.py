@@ -120,6 +120,11 @@ class ColumnRoles:
         """The columns of the keys: of the samples, and of the items of a long table."""
         return tuple(name for name in (self.rows, self.items) if name is not None)
 
+    @property
+    def lines_per_row(self) -> int:
+        """The number of lines that each sample has."""
+        return 1 if self.items is None else len(self.item_names)
+
     def with_items(self, item_names: Sequence[str]) -> ColumnRoles:
         """Return the same columns with the names of the items."""
         return replace(self, item_names=tuple(item_names))

@@ -20,9 +20,8 @@ from decidewise.rows.checkpoint import Checkpoint
 from decidewise.rows.column_matrix import ColumnMatrix
 from decidewise.rows.columns import ColumnRoles
 from decidewise.rows.long_lines import arrange, items_of_first
-from decidewise.rows.source import Rows, RowSource, located
+from decidewise.rows.source import Place, Rows, RowSource, located
 from decidewise.rows.table_file import TableFile, TextTable, open_tables
-from decidewise.rows.tree import Combine, PairwiseTree, Sums, add
 
 #: Bytes of numbers in one block, and in one of a fit: sums take little memory besides, and reading is a tenth faster.
 #: A pass holds about eight blocks at once on two cores.
@@ -53,6 +52,8 @@ class FileRows(RowSource):
         Rows (samples of a long table) per block; by default as many as `block_bytes` hold. Last digits depend on it.
     block_bytes : int
         About how many bytes of numbers a block has, unless `block_rows` is given.
+    description : str
+        What the bar of a pass says.
 
     Examples
     --------
@@ -78,6 +79,7 @@ class FileRows(RowSource):
         block_rows: int | None = None,
         block_bytes: int = BLOCK_BYTES,
         text: Mapping[str, Any] | None = None,
+        description: str = "rows",
     ) -> None:
         self.files = open_tables(paths, text)
         roles = {"features": features, "costs": costs, "sample_weight": sample_weight, "rows": rows, "items": items}
@@ -96,12 +98,11 @@ class FileRows(RowSource):
         if items is not None:
             columns = columns.with_items(item_names or self._items_of_first(columns))
         self.columns: ColumnRoles = columns
-        width = len(columns.numbers) * (len(columns.item_names) if items is not None else 1)
+        width = len(columns.numbers) * columns.lines_per_row
         default = min(_MOST_ROWS, max(_LEAST_ROWS, block_bytes // (8 * max(1, width))))
         self.block_rows = default if block_rows is None else as_integer(block_rows, name="block_rows")
-        self.description = "rows"
+        self.description = description
         self._is_large = sum(file.stamp[0] for file in self.files) >= _LARGE
-        self._counted: int | None = None
         # The block from which `first` took its rows, and the rest: the next pass goes on from there.
         self._begun: tuple[Rows, Iterator[Rows]] | None = None
 
@@ -132,7 +133,7 @@ class FileRows(RowSource):
     @property
     def n_rows(self) -> int | None:
         """The number of rows, if the files tell it or a pass has counted them."""
-        return self._in_rows([file.n_lines for file in self.files]) or self._counted
+        return self._in_rows([file.n_lines for file in self.files]) or self.n_counted
 
     @property
     def n_rows_about(self) -> int | None:
@@ -141,41 +142,20 @@ class FileRows(RowSource):
         return self.n_rows or self._in_rows(lines)
 
     def _in_rows(self, lines: Sequence[int | None]) -> int | None:
-        per_row = len(self.columns.item_names) if self.columns.items is not None else 1
-        return None if None in lines else sum(n for n in lines if n is not None) // max(1, per_row)
+        return None if None in lines else sum(n for n in lines if n is not None) // max(1, self.columns.lines_per_row)
 
-    def map(self, function: Callable[[Rows], Any]) -> Generator[tuple[Rows, Any], None, None]:
-        """Yield the blocks with the results of a function, in order; close it, also after an error."""
-        results = map_in_order(_Located(function), read_ahead(self._from(0, 0)))
-        with closing(results), RowBar(self.description, self.n_rows_about) as bar:
-            for rows, result in results:
-                bar.advance(len(rows))
-                yield rows, result
-
-    def reduce(self, function: Callable[[Rows], Sums], combine: Combine = add) -> Sums:
-        """Return the results of `function` on all blocks, combined in a fixed tree."""
-        tree, place = PairwiseTree(combine), (0, 0, 0)
-        if self.checkpoint is not None:
-            finished = self.checkpoint.next_pass()
-            if finished is not None:
-                return finished
-            place = self.checkpoint.resume(tree)
-        file, line, n_rows = place
-        names = {file.name: number for number, file in enumerate(self.files)}
-        results = map_in_order(_Located(function), read_ahead(self._from(file, line)))
+    def map(
+        self, function: Callable[[Rows], Any], begin: Place = (0, 0, 0)
+    ) -> Generator[tuple[Rows, Any, Place], None, None]:
+        """Yield the blocks with the results of a function, in order, and the place after each."""
+        first_file, line, n_rows = begin
+        numbers = {file.name: number for number, file in enumerate(self.files)}
+        results = map_in_order(_Located(function), read_ahead(self._from(first_file, line)))
         with closing(results), RowBar(self.description, self.n_rows_about, done=n_rows) as bar:
-            for rows, part in results:
-                tree.add(part)
+            for rows, result in results:
                 n_rows += len(rows)
                 bar.advance(len(rows))
-                if self.checkpoint is not None:
-                    lines = len(rows) * (len(self.columns.item_names) if self.columns.items is not None else 1)
-                    self.checkpoint.note(tree, (names[rows.origin], rows.first + lines, n_rows))
-        total = tree.total()
-        self._counted = n_rows
-        if self.checkpoint is not None:
-            self.checkpoint.finish(total)
-        return total
+                yield rows, result, (numbers[rows.origin], rows.first + len(rows) * self.columns.lines_per_row, n_rows)
 
     def _from(self, file: int, line: int) -> Iterator[Rows]:
         """Return the blocks from a line of a file on; those that `first` has begun to read are not read again."""
@@ -195,8 +175,7 @@ class FileRows(RowSource):
 
     def _blocks_of(self, file: TableFile, first_line: int) -> Iterator[Rows]:
         columns = self.columns
-        per_row = len(columns.item_names) if columns.items is not None else 1
-        line = first_line
+        per_row, line = columns.lines_per_row, first_line
         types = {name: _wider(file.types[name]) for name in columns.numbers} if isinstance(file, TextTable) else {}
         for parts, _ in file.pieces((*columns.numbers, *columns.keys), first_line, self.block_rows * per_row, types):
             keys = [_keys(parts, name) for name in columns.keys]

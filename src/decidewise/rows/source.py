@@ -1,22 +1,25 @@
-"""A block of rows with where it came from, and what every source of such blocks can do."""
+"""A block of rows with where it came from, what every source of such blocks can do, and arrays as a source."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import FloatArray, as_integer, check_same_rows
 from decidewise.rows.column_matrix import ColumnMatrix
 from decidewise.rows.columns import ColumnRoles
-from decidewise.rows.tree import Combine, Sums, add
+from decidewise.rows.tree import Combine, PairwiseTree, Sums, add
 
 if TYPE_CHECKING:
     from decidewise.rows.checkpoint import Checkpoint
+
+#: How far a pass is: the number of a file, that of a line in it, and the rows so far.
+Place: TypeAlias = tuple[int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,16 +125,86 @@ class RowSource(ABC):
     columns: ColumnRoles | None = None
     #: What is kept for a pass that is interrupted, if anything.
     checkpoint: Checkpoint | None = None
+    #: The number of rows, once a pass has counted them.
+    n_counted: int | None = None
+    #: The number of the current pass, counted from 1.
+    pass_number: int = 0
 
     @abstractmethod
     def first(self) -> Rows:
         """Return some of the first rows; raise if there are none."""
 
-    @abstractmethod
+    def map(
+        self, function: Callable[[Rows], Any], begin: Place = (0, 0, 0)
+    ) -> Generator[tuple[Any, Any, Place], None, None]:
+        """Yield the blocks from a place on with the results of a function, and the place after each.
+
+        A result is None if a block has no rows. Close the generator, also after an error.
+        """
+        raise NotImplementedError
+
     def reduce(self, function: Callable[[Rows], Sums], combine: Combine = add) -> Sums:
         """Return the results of `function` on all blocks, combined in a fixed tree."""
+        self.pass_number += 1
+        tree, place, checkpoint = PairwiseTree(combine), (0, 0, 0), self.checkpoint
+        if checkpoint is not None:
+            finished = checkpoint.next_pass()
+            if finished is not None:
+                self.n_counted = checkpoint.n_rows
+                return finished
+            place = checkpoint.resume(tree)
+        with closing(self.map(function, place)) as results:
+            for _, part, place in results:
+                if part is not None:
+                    tree.add(part)
+                if checkpoint is not None:
+                    checkpoint.note(tree, place)
+        total, self.n_counted = tree.total(), place[2]
+        if checkpoint is not None:
+            checkpoint.finish(total, self.n_counted)
+        return total
 
     def close(self) -> None:
         """Delete the checkpoint, since the work is done."""
         if self.checkpoint is not None:
             self.checkpoint.remove()
+
+
+class ArrayRows(RowSource):
+    """Arrays in memory as blocks of `block_rows` rows.
+
+    Examples
+    --------
+    >>> source = ArrayRows(np.ones((5, 2)), np.ones((5, 3)), block_rows=2)
+    >>> source.reduce(lambda rows: (rows.costs.sum(axis=0),))
+    (array([5., 5., 5.]),)
+    """
+
+    def __init__(
+        self, X: FloatArray, costs: FloatArray, weights: FloatArray | None = None, *, block_rows: int = 2**16
+    ) -> None:
+        check_same_rows(X=X, costs=costs)
+        self.X, self.costs, self.weights = X, costs, weights
+        self.block_rows = as_integer(block_rows, name="block_rows")
+
+    def blocks(self) -> Iterator[Rows]:
+        """Yield the blocks in order."""
+        for first in range(0, len(self.X), self.block_rows):
+            rows = slice(first, first + self.block_rows)
+            weights = None if self.weights is None else self.weights[rows]
+            yield Rows(self.X[rows], self.costs[rows], weights, first=first, number=first)
+
+    def first(self) -> Rows:
+        """Return the first block."""
+        for rows in self.blocks():
+            return rows
+        raise ValueError("there are no rows at all. Pass at least one row.")
+
+    def map(
+        self, function: Callable[[Rows], Any], begin: Place = (0, 0, 0)
+    ) -> Generator[tuple[Rows, Any, Place], None, None]:
+        """Yield the blocks with the results of a function, and the place after each."""
+        for rows in self.blocks():
+            with located(rows):
+                found = function(rows)
+            yield rows, found, (0, rows.first + len(rows), rows.first + len(rows))

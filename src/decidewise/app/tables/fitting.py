@@ -161,7 +161,7 @@ def fit_in_blocks(
         *choice.prepared.notes_,
         *advice.notes,
     )
-    n_rows = rows.n_rows or part.n_all  # a forecast is not fitted, so no pass has counted the rows
+    n_rows = rows.n_counted or part.n_all  # a forecast is not fitted, so no pass has counted the rows
     if n_rows < part.n_all:
         notes = (*notes, f"{part.n_all - n_rows:,} of {part.n_all:,} rows have no costs yet, and are left out.")
     return FittedTable(model, choice, samples, n_rows, notes, advice.regrets.get(choice.name), kept.checkpoint)

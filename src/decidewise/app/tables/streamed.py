@@ -25,12 +25,12 @@ from decidewise.kit.checks import FloatArray
 from decidewise.kit.errors import InputError
 from decidewise.kit.progress import ByteBar
 from decidewise.models.selection.sums import fit_on_rows
-from decidewise.operate.decide_files import StreamedRegret, regret_sums
+from decidewise.operate.decide import StreamedRegret, regret_sums
 from decidewise.rows.ahead import map_in_order, read_ahead
 from decidewise.rows.checkpoint import Checkpoint
 from decidewise.rows.file_blocks import FileBlock
-from decidewise.rows.source import Rows, RowSource, located
-from decidewise.rows.tree import Combine, PairwiseTree, Sums, add
+from decidewise.rows.source import Place, Rows, RowSource, located
+from decidewise.rows.tree import PairwiseTree, Sums
 
 #: Called as `spread(work, items)`, it yields the items with the results of the work on each, in order.
 Spread = Callable[[Callable[[Any], Any], Generator[Any, None, None]], Generator[tuple[Any, Any], None, None]]
@@ -49,11 +49,6 @@ class PreparedRows(RowSource):
         Fitted, on these rows or on some of them.
     spread : callable
         See `Spread`.
-
-    Attributes
-    ----------
-    n_rows : int
-        The samples with costs, after the first pass.
     """
 
     def __init__(
@@ -66,7 +61,6 @@ class PreparedRows(RowSource):
     ) -> None:
         self.table, self.reader, self.features, self.spread = blocks, reader, features, spread
         self.checkpoint = checkpoint
-        self.n_rows = self.n_passes = 0
 
     def close(self) -> None:
         """Write the checkpoint: whoever writes the model deletes it afterwards."""
@@ -78,32 +72,16 @@ class PreparedRows(RowSource):
         """Return some of the first rows."""
         return self._first
 
-    def reduce(self, function: Callable[[Rows], Sums], combine: Combine = add) -> Sums:
-        """Return the results of `function` on all blocks, combined in a fixed tree."""
-        tree, line, n_rows = PairwiseTree(combine), 0, 0
-        self.n_passes += 1
-        if self.checkpoint is not None:
-            finished = self.checkpoint.next_pass()
-            if finished is not None:
-                self.n_rows = self.checkpoint.n_rows
-                return finished
-            _, line, n_rows = self.checkpoint.resume(tree)
+    def map(
+        self, function: Callable[[Rows], Any], begin: Place = (0, 0, 0)
+    ) -> Generator[tuple[FileBlock, Any, Place], None, None]:
+        """Yield the blocks with the results of a function, in order, and the place after each."""
+        _, line, n_rows = begin
         work = _OnRows(self.reader, self.features, function)
-        with self._kept_if_stopped(), ByteBar(f"Fitting, pass {self.n_passes}", self.table.files.n_bytes) as bar:
-            for block, (sums, n_with) in _mapped(self.spread, work, self.table.after(line), bar):
+        with self._kept_if_stopped(), ByteBar(f"Fitting, pass {self.pass_number}", self.table.files.n_bytes) as bar:
+            for block, (result, n_with) in _mapped(self.spread, work, self.table.after(line), bar):
                 n_rows += n_with
-                if sums is not None:
-                    tree.add(sums)
-                if self.checkpoint is not None:
-                    line = block.first + block.table.num_rows
-                    self.checkpoint.note(tree, (0, line, n_rows))
-        if not tree.partial:
-            raise InputError(NO_COSTS)
-        self.n_rows = n_rows
-        total = tree.total()
-        if self.checkpoint is not None:
-            self.checkpoint.finish(total, n_rows)
-        return total
+                yield block, result, (0, block.first + block.table.num_rows, n_rows)
 
     @contextmanager
     def _kept_if_stopped(self) -> Iterator[None]:

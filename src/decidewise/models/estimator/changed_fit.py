@@ -1,20 +1,25 @@
-"""Fit a learner under the change of measure, and the scales of the change that are themselves predicted."""
+"""Fit a learner under the change of measure, and the scales of the change that are themselves predicted.
+
+Each step is a sequence of passes over the rows of a source. Rows in memory are a source with one block, on which any
+learner can be fitted; on other sources, those whose fit is a sum over rows.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_array, check_random_state, get_tags
 
 from decidewise.kit.batches import check_time
-from decidewise.kit.checks import BoolArray, FloatArray, as_features, as_matrix, is_per_item
+from decidewise.kit.checks import FloatArray, as_features, as_matrix, is_per_item
 from decidewise.kit.scaling import norms
-from decidewise.measure import checked_sizes, draw, mean_one, targets_of, weights_of
+from decidewise.measure import checked_sizes, cost_sizes, draw, mean_one, targets_of, weights_of
 from decidewise.models.estimator.features import read_features
+from decidewise.models.estimator.from_rows import describe
 from decidewise.models.estimator.items import fit_items, predict_items, rows_of
 from decidewise.models.estimator.traits import (
     check_features,
@@ -23,9 +28,12 @@ from decidewise.models.estimator.traits import (
     multi_output,
     weight_keyword,
 )
-from decidewise.models.linear.blocks import RowBlocks
+from decidewise.models.linear.link import linear_predictor, respond
+from decidewise.models.linear.streamed import StreamedBlocks
 from decidewise.models.linear.units import back_from
-from decidewise.rows.passes import Passes
+from decidewise.rows.passes import Pass, Passes
+from decidewise.rows.source import Rows, RowSource
+from decidewise.rows.tree import Combine, Sums, add
 
 # A scale or a size far below the mean would give its row a weight or a target without bound.
 SMALLEST = 0.1
@@ -65,39 +73,65 @@ class PredictedScale:
         return np.maximum(scale * self.factor, self.smallest)
 
 
-Scale = PredictedScale | FloatArray | float | None
+@dataclass(frozen=True)
+class InMemory(RowSource):
+    """Rows in memory as one block; their features may be of any form that a learner takes."""
+
+    rows: Rows
+
+    def first(self) -> Rows:
+        """Return all rows."""
+        return self.rows
+
+    def reduce(self, function: Callable[[Rows], Sums], combine: Combine = add) -> Sums:
+        """Return the result of `function` on all rows."""
+        return function(self.rows)
+
+
+class Sizes(NamedTuple):
+    """Sums over the rows: their weight and weighted size, and the extremes of the sizes."""
+
+    weight: float
+    weighted: float
+    smallest: float
+    largest: float
+
+    @property
+    def lowest(self) -> float:
+        """The smallest size, after raising those below a tenth of the mean."""
+        return max(self.smallest, SMALLEST * (self.weighted / self.weight))
 
 
 @dataclass(frozen=True)
 class ChangedFit:
-    """The fit of a learner under the change of measure, for any scale, on rows in memory.
-
-    What it finds is returned by generators, as those of `ChangedStream`; they need no pass.
+    """The fit of a learner under the change of measure, for any scale, in passes over the rows of a source.
 
     Attributes
     ----------
     learner : regressor
         It is cloned, never fitted itself.
-    X : array-like or frame of shape (n, p), or array-like of shape (n, d, q)
-    costs : ndarray of shape (n, d)
-    sample_weight : ndarray of shape (n,) or None
+    source : RowSource
+        `InMemory`, or any other if the learner is a `GeneralizedLinear`.
     exponent : float
     unit : float
         A power of two by which costs are divided before their sizes are computed, and with them the scales.
     lifted : bool
-        Whether to fit one more cost that is always 1.
+        Whether to fit one more cost that is always 1. Sizes far below their mean are then raised.
     random_state : int, RandomState instance or None
         For learners that take no weights.
+    without_zeros : bool
+        Whether rows of zero costs have weight zero.
     """
 
     learner: Any
-    X: Any
-    costs: FloatArray
-    sample_weight: FloatArray | None
+    source: RowSource
     exponent: float
     unit: float
     lifted: bool
-    random_state: Any
+    random_state: Any = None
+    without_zeros: bool = False
+    #: What earlier passes have found.
+    _found: dict[str, Any] = field(default_factory=dict)
 
     @property
     def in_blocks(self) -> bool:
@@ -113,100 +147,105 @@ class ChangedFit:
         """Return the factor from the learner's predictions to costs, or to directions if there is no scale."""
         return self.unit if self.lifted or not (self.in_blocks or scale is None) else 1.0
 
-    @cached_property
-    def sizes(self) -> FloatArray:
-        """The sizes `a = ‖y‖^exponent` of the costs in their unit, (n,); if lifted, not far below their mean."""
-        sizes = checked_sizes(as_matrix(self.costs) / self.unit, self.exponent)
-        if not self.lifted:
-            return sizes
-        mean_one(np.where(self._rows, sizes, 0.0))  # raises if all are zero
-        return np.maximum(sizes, SMALLEST * float(np.average(sizes, weights=self.sample_weight)))
+    @property
+    def total_weight(self) -> float:
+        """The sum of the sample weights, known after the first fit."""
+        return float(self._found["weight"])
 
     def mean_size(self) -> Passes[float]:
         """Return the weighted mean of the sizes."""
-        yield from ()
-        mean_one(np.where(self._rows, self.sizes, 0.0))  # raises if all are zero
-        return float(np.average(self.sizes, weights=self.sample_weight))
+        sizes = yield from self._sizes()
+        if not self.lifted:
+            return sizes.weighted / sizes.weight
+        if "raised" not in self._found:
+            lowest = SMALLEST * (sizes.weighted / sizes.weight)
+            raised = yield Pass(_RaisedSizes(self.exponent, self.unit, lowest))
+            self._found["raised"] = float(raised[0][0])
+        return float(self._found["raised"]) / sizes.weight
 
-    @property
-    def total_weight(self) -> float:
-        """The sum of the sample weights."""
-        return float(len(self.costs)) if self.sample_weight is None else float(self.sample_weight.sum())
-
-    def smallest_lifted(self, scale: Scale) -> Passes[float]:
+    def smallest_lifted(self, scale: Any) -> Passes[float]:
         """Return the smallest target of the cost that is always 1."""
-        yield from ()
-        scale = self._at_rows(scale)
-        return float(np.min(((1.0 if scale is None else scale) / self.sizes)[self._rows]))
+        sizes = yield from self._sizes()
+        if not isinstance(scale, PredictedScale):
+            return float((1.0 if scale is None else scale) / max(sizes.largest, sizes.lowest))
+        found = yield Pass(_LeastTarget(self._of_rows(scale), self.exponent, self.unit, sizes.lowest), _minimum)
+        return float(found[0][0])
 
-    def fit(self, scale: Scale) -> Passes[Any]:
+    def fit(self, scale: Any) -> Passes[Any]:
         """Return a fitted copy of the learner; a scale of None is 1 in the caller's units."""
-        yield from ()
         check_time()
-        scale = self._at_rows(scale)
-        per_item = is_per_item(self.X)
+        smallest = (yield from self._sizes()).lowest if self.lifted else None
+        if isinstance(self.source, InMemory):
+            self._found["weight"] = _weights_of(self.source.rows).sum()
+            return self._fit_in_memory(self.source.rows, scale, smallest)
+        learner = clone(self.learner)
+        describe(learner, self.source)
+        blocks = self.blocks(self._of_rows(scale) if isinstance(scale, PredictedScale) else scale, smallest)
+        fit = yield from learner.fit_summed(blocks)
+        self._found["weight"] = blocks.total_weight
+        return fit
+
+    def blocks(self, scale: Any, smallest: float | None = None) -> StreamedBlocks:
+        """Return the rows as blocks; `smallest` is the smallest size if they are lifted."""
+        power = deviance_power(self.learner)
+        return StreamedBlocks(self.source, self.exponent, scale, power, self.unit, smallest, self.without_zeros)
+
+    def _fit_in_memory(self, rows: Rows, scale: Any, smallest: float | None) -> Any:
+        X, per_item = rows.X, is_per_item(rows.X)
+        if isinstance(scale, PredictedScale):
+            scale = scale.at(X)
         if self.in_blocks and not (per_item and self.lifted):
             learner = clone(self.learner)
-            X = read_features(learner, self.X, reset=True, dtype=[np.float64, np.float32], ensure_all_finite=False)
-            return learner.fit_blocks(self.blocks(X, scale))
-        X = as_features(self.X) if per_item else self.X
+            X = read_features(learner, X, reset=True, dtype=[np.float64, np.float32], ensure_all_finite=False)
+            return learner.fit_blocks(self.blocks(scale, smallest).of(replace(rows, stored_features=X)))
+        X = as_features(X) if per_item else X
         check_features(X.reshape(-1, X.shape[2]) if per_item else X)
-        values = as_matrix(self.costs) / self.unit
-        if self.lifted:
+        values = as_matrix(rows.costs) / self.unit
+        sizes = checked_sizes(values, self.exponent)
+        sample_weight = rows.weights
+        if self.without_zeros and not (some := cost_sizes(values, 1.0) > 0).all():
+            sample_weight = np.where(some, 1.0 if sample_weight is None else sample_weight, 0.0)
+        if smallest is not None:
+            sizes = np.maximum(sizes, smallest)
             values = np.column_stack([values, np.ones(len(values))])
-        weights, targets = weights_of(self.sizes, scale, self._power), targets_of(values, self.sizes, scale)
+        weights, targets = weights_of(sizes, scale, deviance_power(self.learner)), targets_of(values, sizes, scale)
         if scale is None and not self.lifted:
             targets = targets * back_from(self.unit, self.exponent)
         # Weights of mean 1 keep the meaning of the learner's own penalties.
         weights = mean_one(weights)
-        if self.sample_weight is not None:
-            weights = mean_one(weights * self.sample_weight)
+        if sample_weight is not None:
+            weights = mean_one(weights * sample_weight)
         keyword, by_keyword = weight_keyword(self.learner), {}
         if keyword is not None:
             by_keyword[keyword] = weights
         elif weights.min() < weights.max():
             X = X if per_item else _readable(X, allow_nan=get_tags(self.learner).input_tags.allow_nan)
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-            rows = draw(weights, len(weights), rng)
-            X, targets = _safe_indexing(X, rows), targets[rows]
+            drawn = draw(weights, len(weights), rng)
+            X, targets = _safe_indexing(X, drawn), targets[drawn]
         if per_item:
             return fit_items(clone(self.learner), X, targets, by_keyword)
         if targets.shape[1] == 1:
             return fitted(clone(self.learner), X, targets[:, 0], by_keyword)
         return fitted(clone(multi_output(self.learner)), X, targets, by_keyword)
 
-    def blocks(self, X: FloatArray, scale: FloatArray | float | None) -> RowBlocks:
-        """Return the rows of validated features as blocks."""
-        return RowBlocks(
-            X,
-            self.costs,
-            self.sample_weight,
-            exponent=self.exponent,
-            scale=scale,
-            power=self._power,
-            unit=self.unit,
-            smallest_size=float(self.sizes.min()) if self.lifted else None,
-        )
-
     def fitted_scale(self, estimator: Any) -> Passes[PredictedScale]:
         """Return the scale `E[a | x]` as a regressor predicts it; it is at least the smallest positive size."""
-        sizes = replace(
-            self,
-            learner=estimator,
-            X=rows_of(self.X),
-            costs=self.sizes[:, None],
-            exponent=0.0,
-            unit=1.0,
-            lifted=False,
-        )
-        return PredictedScale((yield from sizes.fit(1.0)), float(self.sizes[self._rows & (self.sizes > 0)].min()))
+        if not isinstance(self.source, InMemory):
+            raise ValueError(
+                f"scale={estimator!r} needs all rows in memory. Use scale='mean', 'unit' or 'iterated', which are "
+                "sums over the rows."
+            )
+        rows = self.source.rows
+        lowest = (yield from self._sizes()).lowest if self.lifted else 0.0
+        sizes = np.maximum(checked_sizes(as_matrix(rows.costs) / self.unit, self.exponent), lowest)
+        ones = replace(rows, stored_features=rows_of(rows.X), stored_costs=sizes[:, None])
+        change = ChangedFit(estimator, InMemory(ones), 0.0, 1.0, lifted=False, random_state=self.random_state)
+        return PredictedScale((yield from change.fit(1.0)), float(sizes[(_weights_of(rows) > 0) & (sizes > 0)].min()))
 
     def first_iterate(self) -> Passes[PredictedScale]:
         """Return the scale of the learner fitted to the costs themselves, without rows of zeros, whose weight is 0."""
-        weights = self.sample_weight
-        if not self.sizes.all():
-            weights = np.where(self.sizes > 0, 1.0 if weights is None else weights, 0.0)
-        plain = replace(self, sample_weight=weights, exponent=0.0, lifted=False)
+        plain = replace(self, exponent=0.0, lifted=False, without_zeros=not self.lifted)
         return (yield from self._norms_of((yield from plain.fit(1.0)), plain.unit_after(1.0)))
 
     def next_iterate(self, scale: PredictedScale) -> Passes[PredictedScale]:
@@ -215,22 +254,118 @@ class ChangedFit:
 
     def _norms_of(self, model: Any, unit_after: float) -> Passes[PredictedScale]:
         """Return the scale `‖f(x)‖^exponent` of a fitted model, with the mean of the sizes, and not far below it."""
-        norm = PredictedScale(model, 0.0, 1.0, self.costs.shape[1], self.unit / unit_after, self.exponent)
-        mean = float(np.average(norm.at(self.X), weights=self.sample_weight))
-        mean_size = yield from self.mean_size()
+        n_costs = self.source.first().costs.shape[1]  # type: ignore[union-attr]
+        norm = PredictedScale(model, 0.0, 1.0, n_costs, self.unit / unit_after, self.exponent)
+        ((total, weight),) = yield Pass(_MeanOf(self._of_rows(norm)))
+        mean, mean_size = float(total / weight), (yield from self.mean_size())
         return replace(norm, factor=mean_size / mean if mean > 0 else 1.0, smallest=SMALLEST * mean_size)
 
-    def _at_rows(self, scale: Scale) -> FloatArray | float | None:
-        return scale.at(self.X) if isinstance(scale, PredictedScale) else scale
+    def _of_rows(self, scale: PredictedScale) -> Callable[[Any], FloatArray]:
+        """Return a scale as a function of the features of a block."""
+        return scale.at if isinstance(self.source, InMemory) else ScaleOfBlock(scale)
 
-    @cached_property
-    def _rows(self) -> BoolArray:
-        """Which rows count: those of positive sample weight."""
-        return np.ones(len(self.costs), dtype=bool) if self.sample_weight is None else self.sample_weight > 0
+    def _sizes(self) -> Passes[Sizes]:
+        if "sizes" in self._found:
+            known: Sizes = self._found["sizes"]
+            return known
+        sums, extremes = yield Pass(_SizesOf(self.exponent, self.unit), _sums_and_extremes)
+        sizes = Sizes(*(float(value) for value in sums), *(float(value) for value in extremes))
+        if sizes.weighted <= 0:
+            raise ValueError(
+                "all rows have weight zero (zero costs or zero sample weights), so there is nothing to learn from. "
+                "Pass at least one row with a non-zero cost and a non-zero weight."
+            )
+        self._found["sizes"] = sizes
+        return sizes
 
-    @cached_property
-    def _power(self) -> float:
-        return deviance_power(self.learner)
+
+@dataclass(frozen=True)
+class ScaleOfBlock:
+    """A scale `‖f(x)‖^exponent` of a linear model, as a function of the features of a block."""
+
+    scale: PredictedScale
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """Return the scale of each row of the features: (b,)."""
+        # Not by `predict`, which would ask for the names of the columns: a source has checked them.
+        model = self.scale.model
+        return self.scale.of(respond(model.effective_link, linear_predictor(X, model.coef_, model.intercept_)))
+
+
+def _weights_of(rows: Rows) -> FloatArray:
+    return np.ones(len(rows.costs)) if rows.weights is None else rows.weights  # type: ignore[arg-type]
+
+
+def _sizes_of(rows: Rows, exponent: float, unit: float) -> FloatArray:
+    sizes = cost_sizes(as_matrix(rows.costs) / unit, exponent)
+    if not np.isfinite(sizes).all():
+        raise ValueError(
+            f"the weights ‖y‖^{exponent:g} of the costs leave the range of float64. Choose a smaller exponent, or "
+            "scale all costs to norms nearer 1."
+        )
+    return sizes
+
+
+@dataclass(frozen=True)
+class _SizesOf:
+    """The weight and the weighted size of some rows, and their smallest and largest size where the weight is not 0."""
+
+    exponent: float
+    unit: float
+
+    def __call__(self, rows: Rows) -> Sums:
+        sizes, weights = _sizes_of(rows, self.exponent, self.unit), _weights_of(rows)
+        some = sizes[weights > 0]
+        extremes = np.array([sizes.min(initial=np.inf), some.max(initial=-np.inf)])
+        return np.array([weights.sum(), (weights * sizes).sum()]), extremes
+
+
+@dataclass(frozen=True)
+class _RaisedSizes:
+    """The weighted sum of sizes, after raising small ones."""
+
+    exponent: float
+    unit: float
+    lowest: float
+
+    def __call__(self, rows: Rows) -> Sums:
+        sizes = np.maximum(_sizes_of(rows, self.exponent, self.unit), self.lowest)
+        return (np.array([(_weights_of(rows) * sizes).sum()]),)
+
+
+@dataclass(frozen=True)
+class _LeastTarget:
+    """The smallest `s(x)/a` of rows of positive weight."""
+
+    scale: Callable[[Any], FloatArray]
+    exponent: float
+    unit: float
+    lowest: float
+
+    def __call__(self, rows: Rows) -> Sums:
+        sizes = np.maximum(_sizes_of(rows, self.exponent, self.unit), self.lowest)
+        targets = self.scale(rows.X) / sizes
+        return (np.array([targets[_weights_of(rows) > 0].min(initial=np.inf)]),)
+
+
+@dataclass(frozen=True)
+class _MeanOf:
+    """The weighted sum of a scale over rows, and the weight."""
+
+    scale: Callable[[Any], FloatArray]
+
+    def __call__(self, rows: Rows) -> Sums:
+        weights = _weights_of(rows)
+        return (np.array([(weights * self.scale(rows.X)).sum(), weights.sum()]),)
+
+
+def _sums_and_extremes(left: Sums, right: Sums) -> Sums:
+    (low, high), (other_low, other_high) = left[1], right[1]
+    return left[0] + right[0], np.array([min(low, other_low), max(high, other_high)])
+
+
+def _minimum(left: Sums, right: Sums) -> Sums:
+    return (np.minimum(left[0], right[0]),)
 
 
 def _readable(X: Any, *, allow_nan: bool) -> Any:

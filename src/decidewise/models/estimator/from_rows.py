@@ -89,8 +89,8 @@ class FitsRows(ABC):
             block_rows=block_rows,
             text=text,
             block_bytes=FIT_BYTES,
+            description=f"{type(self).__name__}.fit_files",
         )
-        source.description = f"{type(self).__name__}.fit_files"
         if checkpoint is not None:
             source.keep(checkpoint, self, checkpoint_every)
         return self.fit_rows(source)

@@ -28,7 +28,7 @@ class StreamedBlocks(SummedBlocks):
         Asked for its first rows alone: the sums over all of them are passes.
     exponent, power, unit, smallest_size
         As for `RowBlocks`.
-    scale : float, callable or None
+    scale : float, ndarray, callable or None
         The scale of the change of measure, or a function of the features of a block that returns it.
     without_zeros : bool
         Whether rows of zero costs have weight zero.
@@ -40,7 +40,7 @@ class StreamedBlocks(SummedBlocks):
 
     source: RowSource | None
     exponent: float | None = None
-    scale: float | Callable[[FloatArray], FloatArray] | None = None
+    scale: float | FloatArray | Callable[[FloatArray], FloatArray] | None = None
     power: float = 0.0
     unit: float = 1.0
     smallest_size: float | None = None

@@ -24,14 +24,13 @@ and this process unpickles the answers: each must trust the other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from decidewise.kit.code import code_fingerprint
-from decidewise.operate.choose_files import StreamedChoice, choose_rows
-from decidewise.operate.decide_files import DecisionsOf, RegretOf, StreamedRegret
+from decidewise.operate.choose import StreamedChoice, choose_rows
+from decidewise.operate.decide import DecisionsOf, StreamedRegret, evaluate_rows
 from decidewise.operate.distributed.partitions import FAN_IN, PartitionRows, on_partition, partitions_of
 from decidewise.operate.distributed.workers import workers_at
 from decidewise.problems.contract import Problem, as_problem
@@ -79,7 +78,7 @@ def fit(
     """
     if not hasattr(model, "fit_rows"):
         raise TypeError(f"{type(model).__name__} is not a sum over rows. Pass WiseRegressor(), or GeneralizedLinear().")
-    source = PartitionRows(partitions_of(X, y, sample_weight, features, costs, needs_costs=True))
+    source = PartitionRows(X, y, sample_weight, features=features, costs=costs)
     if checkpoint is not None:
         source.keep(checkpoint, model)
     return model.fit_rows(source)
@@ -162,8 +161,8 @@ def evaluate(
     regret 0.00 [0.00, 0.00] % over 300 rows, with a 95 % interval.
     """
     _check_same_for_all_rows(problem)
-    source = PartitionRows(partitions_of(X, y, sample_weight, features, costs, needs_costs=True))
-    return StreamedRegret.of(source.reduce(RegretOf(model, problem)), problem)
+    source = PartitionRows(X, y, sample_weight, features=features, costs=costs)
+    return evaluate_rows(model, problem, source)
 
 
 def choose(
@@ -174,10 +173,7 @@ def choose(
     *,
     features: Any = None,
     costs: Any = None,
-    exponents: Sequence[float] = (0.0, 0.5, 1.0),
-    alphas: Sequence[float] = (0.0, 0.01, 0.1, 1.0),
-    folds: int = 5,
-    rows_together: int = 1,
+    **grid: Any,
 ) -> StreamedChoice:
     """Choose the exponent and the ridge of an exact linear fit by out-of-fold regret on the rows of a cluster.
 
@@ -187,8 +183,9 @@ def choose(
         The same for every row.
     X, y, sample_weight, features, costs
         As for `fit`.
-    exponents, alphas, folds, rows_together
-        As for `decidewise.operate.choose_files`; rows are numbered within their partition.
+    **grid
+        As for `decidewise.operate.choose_files`: `exponents`, `alphas`, `folds` and `rows_together`; rows are numbered
+        within their partition.
 
     Examples
     --------
@@ -203,8 +200,8 @@ def choose(
     (0.0, 0.0)
     """
     _check_same_for_all_rows(problem)
-    source = PartitionRows(partitions_of(X, y, sample_weight, features, costs, needs_costs=True))
-    return choose_rows(problem, source, exponents, alphas, folds=folds, rows_together=rows_together)
+    source = PartitionRows(X, y, sample_weight, features=features, costs=costs)
+    return choose_rows(problem, source, **grid)
 
 
 def _check_same_for_all_rows(problem: Problem) -> None:

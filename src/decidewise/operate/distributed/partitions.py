@@ -14,7 +14,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray, listed
 from decidewise.kit.code import code_fingerprint
-from decidewise.operate.decide_files import DecisionsOf, RegretOf
+from decidewise.operate.decide import DecisionsOf, RegretOf
 from decidewise.operate.distributed.workers import check_same_code
 from decidewise.rows.checkpoint import Checkpoint
 from decidewise.rows.columns import ColumnRoles
@@ -36,11 +36,16 @@ class Partition:
 
 
 class PartitionRows(RowSource):
-    """The partitions of rows on a cluster, each of them a block."""
+    """The partitions of Dask arrays, of a Dask data frame, or of a list of delayed blocks, each of them a block.
 
-    def __init__(self, partitions: Sequence[Partition]) -> None:
-        self.partitions = partitions
-        self.columns = partitions[0].columns
+    The arguments are those of `decidewise.operate.distributed.fit`.
+    """
+
+    def __init__(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, features: Any = None, costs: Any = None
+    ) -> None:
+        self.partitions = partitions_of(X, y, sample_weight, features, costs, needs_costs=True)
+        self.columns = self.partitions[0].columns
 
     def keep(self, path: Any, model: Any) -> None:
         """Keep the results of finished passes in a file."""

@@ -6,7 +6,7 @@ the training rows for this fold, for any ridge. A second pass scores every candi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -27,11 +27,15 @@ from decidewise.models.selection.choice_on_rows import added
 from decidewise.models.selection.row_folds import RowFolds
 from decidewise.models.selection.scores import none_scored
 from decidewise.models.wise_regressor import WiseRegressor
-from decidewise.operate.decide_files import StreamedRegret, problem_of, regret_sums
+from decidewise.operate.decide import StreamedRegret, problem_of, regret_sums
 from decidewise.problems.contract import Problem, as_problem
 from decidewise.rows.files import FileRows
+from decidewise.rows.passes import Pass, Passes, run
 from decidewise.rows.source import Rows, RowSource
 from decidewise.rows.tree import Sums
+
+#: The exponents and ridges to choose among by default.
+EXPONENTS, ALPHAS = (0.0, 0.5, 1.0), (0.0, 0.01, 0.1, 1.0)
 
 
 @dataclass(frozen=True)
@@ -72,15 +76,11 @@ def choose_files(
     *,
     features: Any,
     costs: Any,
-    sample_weight: str | None = None,
-    rows: str | None = None,
-    items: str | None = None,
-    exponents: Sequence[float] = (0.0, 0.5, 1.0),
-    alphas: Sequence[float] = (0.0, 0.01, 0.1, 1.0),
+    exponents: Sequence[float] = EXPONENTS,
+    alphas: Sequence[float] = ALPHAS,
     folds: int = 5,
     rows_together: int = 1,
-    block_rows: int | None = None,
-    text: Mapping[str, Any] | None = None,
+    **files: Any,
 ) -> StreamedChoice:
     r"""Choose the exponent and the ridge of an exact linear fit by out-of-fold regret, in three passes over files.
 
@@ -92,7 +92,7 @@ def choose_files(
     ----------
     problem : Problem
         Without known costs, since the candidates predict directions.
-    paths, features, costs, sample_weight, rows, items, block_rows, text
+    paths, features, costs
         As for `WiseRegressor.fit_files`.
     exponents, alphas : sequences of float
         Every pair is a candidate.
@@ -101,6 +101,8 @@ def choose_files(
     rows_together : int
         So many consecutive rows are in the same fold. If rows are in order of time, neighbours are alike: choose a
         number that covers the time over which they are.
+    **files
+        As for `WiseRegressor.fit_files`: `sample_weight`, `rows`, `items`, `block_rows` and `text`.
 
     Examples
     --------
@@ -119,26 +121,28 @@ def choose_files(
            1       100  21.05 [1.74, 40.36]
     Out of fold, with 95 % intervals over 10 rows.
     """
-    source = FileRows(
-        paths,
-        features=features,
-        costs=costs,
-        sample_weight=sample_weight,
-        rows=rows,
-        items=items,
-        block_rows=block_rows,
-        text=text,
-    )
-    source.description = "choose_files"
     as_problem(problem)
-    if items is None:
+    source = FileRows(paths, features=features, costs=costs, description="choose_files", **files)
+    if source.columns.items is None:
         check_columns_in_time(problem, source.columns.costs, costs)
     else:
-        check_items_in_time(problem, items, source.columns.item_names, "Number them in the order of time.")
+        how = "Number them in the order of time."
+        check_items_in_time(problem, source.columns.items, source.columns.item_names, how)
     return choose_rows(problem, source, exponents, alphas, folds=folds, rows_together=rows_together)
 
 
 def choose_rows(
+    problem: Problem,
+    source: RowSource,
+    exponents: Sequence[float] = EXPONENTS,
+    alphas: Sequence[float] = ALPHAS,
+    **folds: int,
+) -> StreamedChoice:
+    """Choose from the rows of any source; see `choose_files`."""
+    return run(choice_of(problem, source, exponents, alphas, **folds), source)
+
+
+def choice_of(
     problem: Problem,
     source: RowSource,
     exponents: Sequence[float],
@@ -146,8 +150,8 @@ def choose_rows(
     *,
     folds: int = 5,
     rows_together: int = 1,
-) -> StreamedChoice:
-    """Choose from the rows of any source; see `choose_files`."""
+) -> Passes[StreamedChoice]:
+    """Return the choice as passes over the rows of a source, which is asked for its first rows and columns alone."""
     if as_problem(problem).has_known:
         raise ValueError(
             f"{type(problem).__name__} has known costs, and the candidates predict directions. Fit "
@@ -163,10 +167,10 @@ def choose_rows(
         raise ValueError(f"{first.origin} has no costs, and a choice needs them.")
     unit = cost_unit(first.costs, power=max(exponents))
     empty = Moments.for_rows_like(StreamedBlocks(source).first(), fit_intercept=True)
-    gram, cross = source.reduce(FoldMoments(empty, division, tuple(exponents), unit))
+    gram, cross = yield Pass(FoldMoments(empty, division, tuple(exponents), unit))
     fits = [[_fits(empty, gram[e], cross[e], alpha, folds) for alpha in alphas] for e in range(len(exponents))]
     candidates = [(exponent, alpha) for exponent in exponents for alpha in alphas]
-    sums, why = source.reduce(FoldRegrets(problem, division, tuple(fit for row in fits for fit in row)), added)
+    sums, why = yield Pass(FoldRegrets(problem, division, tuple(fit for row in fits for fit in row)), added)
     failures = {pair: str(reason) for pair, reason in zip(candidates, why, strict=True) if reason}
     if len(failures) == len(candidates):
         raise none_scored(
@@ -179,7 +183,7 @@ def choose_rows(
     }
     best = min(regrets, key=lambda pair: regrets[pair].percent.estimate)  # the first of equal ones
     exponent, alpha = best
-    model = WiseRegressor(GeneralizedLinear(alpha=alpha), exponent=exponent).fit_rows(source)
+    model = yield from WiseRegressor(GeneralizedLinear(alpha=alpha), exponent=exponent).passes(source)
     return StreamedChoice(model, regrets, best, failures)
 
 
@@ -216,7 +220,7 @@ class FoldRegrets:
     fits: tuple[list[tuple[FloatArray, FloatArray]], ...]
 
     def __call__(self, rows: Rows) -> Sums:
-        """Return sums (c, 9), one line per candidate; see `decidewise.operate.decide_files.regret_sums`.
+        """Return sums (c, 9), one line per candidate; see `decidewise.operate.decide.regret_sums`.
 
         The second entry says why candidates failed, (c,).
         """
