@@ -9,7 +9,7 @@ from decidewise.models.learners.corrected import CorrectedRegressor
 from decidewise.models.learners.floored import FlooredRegressor
 from decidewise.models.learners.given_forecast import GivenForecast
 from decidewise.models.learners.smooth_features import SmoothFeatures
-from decidewise.models.selection.time_folds import TimeFolds
+from decidewise.models.selection.time_folds import BlockFolds, TimeFolds
 from decidewise.models.training.loop import Epoch
 from decidewise.models.trees.decision_boosting import DecisionBoostingRegressor
 from decidewise.models.trees.spo_forest import SpoForestRegressor
@@ -19,6 +19,7 @@ from decidewise.models.wise_regressor_cv import WiseRegressorCV
 
 __all__ = [
     "AveragedRegressor",
+    "BlockFolds",
     "Candidates",
     "ClippedWise",
     "CorrectedRegressor",

@@ -81,9 +81,10 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         predictions. They are baselines and are never chosen, because `predict` does not know the costs of the rows
         before a new row. To have them chosen, put them into `X` and name their columns in `forecast`.
     cv : int, splitter or iterable of splits
-        As in scikit-learn. A number makes folds of shuffled rows; of whole groups if `fit` gets groups; of time if
-        `fit` gets times. `TimeFolds(5, gap=1, window=365)` holds out what comes later, with a gap and a rolling window.
-        Rows that are never held out are not scored.
+        As in scikit-learn. A number makes folds of shuffled rows; of whole groups if `fit` gets groups; of consecutive
+        blocks (`BlockFolds`) if `fit` gets times. `TimeFolds(5, gap=1, window=365)` holds out only what comes later,
+        with a gap and a rolling window: it measures the future more strictly, and chooses worse, since its first models
+        see few rows. Rows that are never held out are not scored.
     rule : {"average", "one standard error", "minimum"}
         Average the candidates as above, or take a single one: the first (the simplest) within one standard error of the
         lowest regret, or that with the lowest regret. The average is drawn to the training mean, if this is among the
@@ -177,7 +178,7 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         groups : array-like of shape (n,), optional
             Rows of one group are held out together.
         times : array-like of shape (n,), optional
-            When each row was, as numbers or dates, in increasing order: later rows are held out, never earlier ones.
+            When each row was, as numbers or dates, in increasing order: consecutive blocks are held out.
         """
         with all_or_nothing(self), said_once():
             begin = time()

@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from decidewise import WiseRegressor, WiseRegressorCV
-from decidewise.models import TimeFolds
+from decidewise.models import BlockFolds, TimeFolds
 from decidewise.models.selection.folds import folds
 from decidewise.models.selection.lags import lagged
 from decidewise.problems import TopK
@@ -13,6 +13,30 @@ from decidewise.problems import TopK
 RNG = np.random.default_rng(0)
 DAYS = np.repeat(np.arange("2026-01-01", "2026-01-31", dtype="datetime64[D]"), 4)  # 30 days of 4 rows
 X, COSTS = RNG.normal(size=(120, 2)), RNG.uniform(1, 2, size=(120, 6))
+
+
+class TestBlockFolds:
+    @pytest.mark.parametrize("gap", [0, 2])
+    def test_every_row_is_held_out_once_and_its_neighbours_are_not_trained_on(self, gap):
+        splits = list(BlockFolds(4, gap=np.timedelta64(gap, "D")).split(X, None, DAYS))
+        np.testing.assert_array_equal(np.concatenate([test for _, test in splits]), np.arange(120))
+        for train, test in splits:
+            away = np.abs(DAYS[train][:, None] - DAYS[test]).min(axis=1).astype(int)
+            assert away.min() == gap + 1
+            near = np.isin(DAYS, DAYS[test].min() + np.arange(-gap, np.ptp(DAYS[test]).astype(int) + gap + 1))
+            np.testing.assert_array_equal(train, np.flatnonzero(~near))  # all others are
+
+    def test_times_make_blocks_out_of_a_number(self):
+        splits = folds(3, X, COSTS, None, np.random.default_rng(0), times=DAYS)
+        for (train, test), (expected_train, expected) in zip(splits, BlockFolds(3).split(X, None, DAYS), strict=True):
+            np.testing.assert_array_equal(train, expected_train)
+            np.testing.assert_array_equal(test, expected)
+
+    def test_too_few_times_or_too_wide_a_gap(self):
+        with pytest.raises(ValueError, match="4 blocks need at least 4 different times; there are 3"):
+            list(BlockFolds(4).split(X[:3]))
+        with pytest.raises(ValueError, match=r"fold 1, from 40 to 79, has no training rows with gap=40"):
+            list(BlockFolds(3, gap=40).split(X))
 
 
 class TestTimeFolds:
@@ -35,12 +59,6 @@ class TestTimeFolds:
         held_out = np.concatenate([test for _, test in splits])
         np.testing.assert_array_equal(held_out, np.arange(24, 120))
 
-    def test_times_make_folds_of_time_out_of_a_number(self):
-        splits = folds(3, X, COSTS, None, np.random.default_rng(0), times=DAYS)
-        for (train, test), (expected_train, expected) in zip(splits, TimeFolds(3).split(X, None, DAYS), strict=True):
-            np.testing.assert_array_equal(train, expected_train)
-            np.testing.assert_array_equal(test, expected)
-
     def test_the_choice_respects_time(self):
         model = WiseRegressorCV(TopK(6, 2, sense="min"), [WiseRegressor()], cv=TimeFolds(4)).fit(X, COSTS, times=DAYS)
         assert model.n_solves_ == 2 * 96
@@ -52,7 +70,7 @@ class TestTimeFolds:
             (DAYS[:7], r"one entry for each of the 120 rows; got the shape \(7,\)"),
             (["Monday"] * 120, "times must be numbers or dates"),
             (np.where(np.arange(120) == 3, np.nan, np.arange(120)), "row 3 has none"),
-            (np.zeros(120), "at least 6 different times; there are 1"),
+            (np.zeros(120), "5 blocks need at least 5 different times; there are 1"),
         ],
     )
     def test_bad_times(self, times, sentence):

@@ -108,7 +108,7 @@ def diagnose(
     with opt.working(f"Diagnosing {table.data}", quiet=table.is_silent):
         from decidewise.app.tables.features import TableFeatures  # noqa: PLC0415
         from decidewise.app.tables.held_out import as_gap  # noqa: PLC0415
-        from decidewise.models import TimeFolds  # noqa: PLC0415
+        from decidewise.models import BlockFolds  # noqa: PLC0415
         from decidewise.operate.diagnose import diagnose as measure  # noqa: PLC0415
 
         samples, options, _ = opt.read(table, sample)
@@ -120,7 +120,7 @@ def diagnose(
                 samples.features(prepared),
                 samples.costs,
                 forecast=samples.forecast_columns(prepared),
-                cv=5 if samples.times is None else TimeFolds(5, gap=as_gap(table.gap, samples.times) or 0),
+                cv=5 if samples.times is None else BlockFolds(5, gap=as_gap(table.gap, samples.times) or 0),
                 groups=samples.groups if samples.times is None else None,
                 times=samples.times,
                 max_solves=table.max_solves,

@@ -22,7 +22,7 @@ from decidewise.kit.checks import FloatArray, listed, nearest_names
 from decidewise.kit.doubts import said_once
 from decidewise.kit.errors import InputError
 from decidewise.kit.progress import Line
-from decidewise.models import TimeFolds, WiseRegressorCV, default_candidates
+from decidewise.models import BlockFolds, WiseRegressorCV, default_candidates
 from decidewise.models.learners.averaged import AveragedRegressor
 from decidewise.models.selection import scores
 from decidewise.models.selection.folds import Splits
@@ -220,7 +220,7 @@ def choose(
     categories : tuple of str
         Columns of numbers that are names.
     gap : number or timedelta, optional
-        Between training rows and later ones; see `TimeFolds`.
+        Between training rows and held-out ones; see `BlockFolds`.
     average : bool
         Average models as `WiseRegressorCV` does; by default take the simplest within one standard error of the best.
     max_solves, max_seconds, jobs, seed
@@ -252,7 +252,7 @@ def choose(
     folds: Any = n_folds
     if samples.times is not None:
         n_times = len(np.unique(samples.times))
-        folds = TimeFolds(max(1, min(5, n_times - 1)), gap=0 if gap is None else gap)
+        folds = BlockFolds(max(2, min(5, n_times)), gap=0 if gap is None else gap)
     elif samples.groups is not None:
         folds = min(5, len(np.unique(samples.groups)))
     menu = {"candidates": candidates} if in_blocks else {"forecast": forecast}

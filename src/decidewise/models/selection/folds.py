@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from decidewise.kit.checks import FloatArray, as_integer
-from decidewise.models.selection.time_folds import Rows, TimeFolds, as_times
+from decidewise.models.selection.time_folds import BlockFolds, Rows, TimeFolds, as_times
 
 Splits = list[tuple[Rows, Rows]]
 
@@ -21,24 +21,24 @@ def folds(cv: Any, X: Any, costs: FloatArray, groups: Any, rng: np.random.Genera
     ----------
     cv : int, splitter, iterable of splits or None
         As in scikit-learn, except that a number (None is 5) makes folds of shuffled rows, of whole groups if `groups`
-        are given, or of time if `times` are given.
+        are given, or of consecutive blocks if `times` are given.
     times : array-like of shape (n,), optional
-        The times of the rows, for `TimeFolds`; the rows must be in this order.
+        The times of the rows, for `BlockFolds` and `TimeFolds`; the rows must be in this order.
     """
     if times is not None:
         times = as_times(times, len(costs))
         if groups is not None:
-            raise ValueError("pass either groups or times, not both: folds of time keep rows of one time together.")
+            raise ValueError("pass either groups or times, not both: blocks keep rows of one time together.")
     if cv is None or isinstance(cv, int | np.integer):
         n_splits = 5 if cv is None else as_integer(cv, name="cv", minimum=2)
         seed = int(rng.integers(2**31))
         if times is not None:
-            cv = TimeFolds(n_splits)
+            cv = BlockFolds(n_splits)
         elif groups is not None:
             cv = GroupKFold(n_splits)
         else:
             cv = KFold(n_splits, shuffle=True, random_state=seed)
-    if isinstance(cv, TimeFolds):
+    if isinstance(cv, BlockFolds | TimeFolds):
         splits = list(cv.split(X, costs, times))
     elif isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
         raise ValueError(f"cv must be a number of folds, a splitter or pairs of rows; got {cv!r}.")
