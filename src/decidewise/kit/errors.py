@@ -96,7 +96,7 @@ class CalibrationWarning(UserWarning):
 class OptimalityWarning(UserWarning):
     """A problem's decision for other costs is better than the one it returned as optimal.
 
-    Mend the solver of the problem, or tighten its gap: regrets are too low until then.
+    Fix the solver, or tighten its gap: until then regrets are too low.
     `decidewise.testing.check_problem` shows a row on which it fails.
     """
 

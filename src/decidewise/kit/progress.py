@@ -1,4 +1,4 @@
-"""Progress on standard error: a line for each slow piece of work, with its time left, for someone who looks.
+"""Progress on standard error: a line for each slow piece of work, with its time left, shown only on a terminal.
 
 A line is shown on a terminal or in a notebook with ipywidgets, and nowhere else, if its work takes longer than a
 second. A thread does so: neither an import nor a first step that takes long is silent.

@@ -342,7 +342,7 @@ class DecisionRegressor(ScoredByRegret):
         n_held_out: int,
         rng: np.random.Generator,
     ) -> Target | None:
-        """Return the target of the training rows, or None if `max_seconds` were over before."""
+        """Return the target of the training rows, or None if `max_seconds` was reached before."""
         try:
             target = loss.prepare(problem, costs, X=features, rng=rng)
             # The rows held out are solved twice: for their costs, and for the predictions of the start.
@@ -356,8 +356,8 @@ class DecisionRegressor(ScoredByRegret):
         except TimeLimitReached:
             loop.stopped = "max_seconds"
             loop.remark = (
-                f"max_seconds={self.max_seconds:g} were over before the labels of {len(costs)} rows were computed, so "
-                "the model is the start, without training. Allow more seconds, or pass fewer rows."
+                f"max_seconds={self.max_seconds:g} was reached before the labels of {len(costs)} rows were computed, "
+                "so the model is the start, without training. Allow more seconds, or pass fewer rows."
             )
             return None
         return target

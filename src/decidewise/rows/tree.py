@@ -1,4 +1,6 @@
-"""The sum of many blocks in a fixed binary tree: the same digits whoever adds, and rounding that grows with its depth.
+"""The sum of many blocks in a fixed binary tree: the same digits for any number of workers.
+
+Rounding errors grow with its depth.
 
 The tree pairs neighbours on every level; the last of an odd number goes up unpaired. A stream builds it with one
 partial sum per level in memory, a cluster level by level.

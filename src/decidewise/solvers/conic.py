@@ -193,14 +193,14 @@ class ConicSolver:
 _ANSWERS = ("Solved", "AlmostSolved")
 #: Of an attempt that may do better if it aims at less.
 _HARD_OUTCOMES = ("InsufficientProgress", "NumericalError", "MaxIterations")
-_HARD = "The numbers may be hard on it: bring rows and variables to similar sizes, or give the region an interior."
+_HARD = "The problem may be badly scaled: bring rows and variables to similar sizes, or give the region an interior."
 _ADVICE = {
     "PrimalInfeasible": "No decision keeps all constraints: look for the last one added, or a bound that is too tight.",
     "DualInfeasible": (
         "The region is unbounded, and the cost falls without end: bound the variables, or check the sense and the "
         "signs of the costs."
     ),
-    "CallbackTerminated": "That is the time_limit: give it a longer one.",
+    "CallbackTerminated": "The time limit was reached: raise time_limit.",
 }
 
 
@@ -228,7 +228,7 @@ class _Clarabel:
     """
 
     def __init__(self, region: ConicRegion, aim: float, accepted: float, step: float) -> None:
-        import clarabel  # noqa: PLC0415  (whoever solves nothing here does not wait for it)
+        import clarabel  # noqa: PLC0415  (slow to import)
 
         settings = clarabel.DefaultSettings()
         settings.verbose = False

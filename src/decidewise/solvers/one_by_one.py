@@ -122,5 +122,5 @@ class OneByOne(ABC):
 
 _WRONG = (
     "HiGHS returned a decision that breaks a constraint, or that costs more than it proves, in two ways to solve it. "
-    "The numbers may be hard on it: bring rows and costs to similar sizes."
+    "The problem may be badly scaled: bring rows and costs to similar sizes."
 )

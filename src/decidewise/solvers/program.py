@@ -132,7 +132,7 @@ class Highs:
     """
 
     def __init__(self, program: Program, *, time_limit: float | None = None, **options: Any) -> None:
-        import highspy  # noqa: PLC0415  (whoever solves nothing here does not wait for HiGHS)
+        import highspy  # noqa: PLC0415  (slow to import)
 
         self.time_limit = np.inf if time_limit is None else time_limit
         self.solver = highspy.Highs()
@@ -168,7 +168,7 @@ class Highs:
         """Return what went wrong in the last run, as an error of the row."""
         check_time()  # if it was the deadline of the caller that stopped the run, say so instead
         status = self.solver.modelStatusToString(self.solver.getModelStatus())
-        advice = _ADVICE.get(status, "The numbers may be hard on it: bring rows and costs to similar sizes.")
+        advice = _ADVICE.get(status, "The problem may be badly scaled: bring rows and costs to similar sizes.")
         kind = InfeasibleError if self.solver.getModelStatus() == self._infeasible else SolverError
         return kind(f"HiGHS ended with status {status!r}. {advice}", row=row)
 

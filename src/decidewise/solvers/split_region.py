@@ -85,7 +85,7 @@ class SplitRegion:
     @cached_property
     def _factors(self) -> Any:
         """The sparse factors of the inner products of the rows."""
-        from scipy.sparse.linalg import splu  # noqa: PLC0415  (whoever has a small region does not wait for it)
+        from scipy.sparse.linalg import splu  # noqa: PLC0415  (slow to import; small regions do not need it)
 
         products = self.rows @ self.rows.T
         ridge = _RIDGE * products.diagonal().mean() * eye_array(len(self.right))

@@ -274,7 +274,7 @@ def test_what_there_is_no_time_for_is_left_out_and_said(folder, tmp_path):
     assert ("--max-seconds 0.001" in averaged) == ("--model average" in averaged)
     shown = run("diagnose", *call).stdout
     assert "Not tried: 'least squares'" in shown
-    assert "SPO+ could not be trained: max_seconds were over." in shown
+    assert "SPO+ could not be trained: max_seconds was reached." in shown
 
 
 def test_init_writes_an_example_that_is_read(tmp_path):

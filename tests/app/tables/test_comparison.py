@@ -278,12 +278,12 @@ def test_a_column_is_judged_by_what_became_of_it_not_by_its_name():
     samples.lines["gaps left out"] = np.tile(["u", "v"], N // 2)
     found = findings(samples)
     assert not found["gaps"].look
-    assert not found["what became of columns"].look
+    assert not found["columns dropped or converted"].look
     samples.lines["gaps left out"][::3] = ""
     samples.lines["same"] = np.ones(N)
     found = findings(samples)
     assert found["gaps"].look
-    assert found["what became of columns"].look
+    assert found["columns dropped or converted"].look
 
 
 def test_sick_data_is_noticed():

@@ -155,7 +155,7 @@ def test_a_fit_in_blocks_is_the_fit_in_memory(folder, tmp_path, small_blocks, na
 def test_the_choice_is_made_on_a_part_and_said(folder, tmp_path, small_blocks):
     call = ("fit", folder / "long.csv", "-p", folder / "long.toml", "--sample", 200)
     said = run(*call, "--out", tmp_path / "m.dw").stdout
-    assert "Chosen on a random part of " in said
+    assert "Features prepared and model chosen on " in said
     assert f"of {N} rows, by which features are prepared as well; fitted on all." in said
     model = load_model(tmp_path / "m.dw")
     assert set(model.decide(folder / "long.csv", folder / "long.toml").decisions.sum(axis=1)) == {1.0}

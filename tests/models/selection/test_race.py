@@ -250,7 +250,7 @@ class TestDeadline:
         assert list(results) == ["second", "lead", "spo+ from wise"]
         assert set(results.values()) == {"not tried"}
         assert model.members_ == ["first"]
-        assert set(model.cv_results_["note"][1:]) == {"max_seconds were over"}
+        assert set(model.cv_results_["note"][1:]) == {"max_seconds was reached"}
 
     @pytest.fixture
     def slow(self, monkeypatch):
@@ -271,7 +271,7 @@ class TestDeadline:
     def test_a_candidate_whose_folds_take_too_long_is_stopped(self, data, slow):
         candidates = {"first": DummyRegressor(), "slow": slow}
         model = WiseRegressorCV(data.problem, candidates, max_seconds=3000).fit(data.X, data.costs)
-        assert model.cv_results_["note"].tolist() == ["", "stopped, since max_seconds were over"]
+        assert model.cv_results_["note"].tolist() == ["", "stopped when max_seconds was reached"]
         assert model.cv_results_["status"][1] == "not tried"
 
     def test_a_limit_of_the_caller_ends_the_choice(self, data, slow):

@@ -146,7 +146,7 @@ class TestSeconds:
     def test_over_before_the_labels_are_there_the_start_is_kept_with_a_word(self, data, monkeypatch):
         train, test = data
         model = DecisionRegressor(Clock(monkeypatch).problem, "spo+", max_seconds=0.5)
-        with pytest.warns(TrainingWarning, match=r"max_seconds=0.5 were over before the labels of 200 rows"):
+        with pytest.warns(TrainingWarning, match=r"max_seconds=0.5 was reached before the labels of 200 rows"):
             model.fit(train.X, train.costs)
         assert (model.stopped_, model.history_) == ("max_seconds", [])
         start = normalized_regret(test.problem, WiseRegressor().fit(train.X, train.costs).predict(test.X), test.costs)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from decidewise_bench.report.sections import Report
 
 Plans = Annotated[list[str] | None, typer.Argument(metavar="[PLAN]...", help="Plans, as TOML files.")]
-Trials = Annotated[int | None, typer.Option(min=1, help="Number of trials, in place of that in the plans.")]
+Trials = Annotated[int | None, typer.Option(min=1, help="Number of trials; overrides the plans.")]
 StoreFile = Annotated[Path | None, typer.Option(help="The SQLite file of the rows; by default one in out/.")]
 Code = Annotated[str | None, typer.Option(help="Read rows of another version of the code; `status` lists them.")]
 Libraries = Annotated[
@@ -69,9 +69,9 @@ class PlanCommands:
         cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler whose workers to use.")] = None,
         fresh: Annotated[
             bool,
-            typer.Option("--fresh", help="Compute all cells again; each keeps its row until the new row is stored."),
+            typer.Option("--fresh", help="Recompute all cells; each keeps its row until the new one is stored."),
         ] = False,
-        retry: Annotated[bool, typer.Option("--retry", help="Compute failed cells again.")] = False,
+        retry: Annotated[bool, typer.Option("--retry", help="Recompute failed cells.")] = False,
     ) -> None:
         """Compute the cells that have no row yet. Stop it at any moment; the same command continues.
 

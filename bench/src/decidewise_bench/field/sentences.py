@@ -41,7 +41,7 @@ def _against_reference(standings: Standings, method: str, ran: Sequence[Board]) 
         return f"lower mean than {REFERENCE} on {below} of {len(ran)} problems, in too few trials to be sure"
     lower, higher = known.count("lower"), known.count("higher")
     if lower == higher == 0:
-        return f"not to be told from {REFERENCE} on any of {len(known)} problems"
+        return f"statistically indistinguishable from {REFERENCE} on any of {len(known)} problems"
     counts = [f"{word} on {n}" for word, n in (("lower", lower), ("higher", higher)) if n]
     return f"regret {' and '.join(counts)} of {len(known)} problems than {REFERENCE} by more than two standard errors"
 

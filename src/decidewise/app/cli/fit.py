@@ -21,7 +21,9 @@ def fit(
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write, by convention *.dw.")],
     model: Annotated[
         str | None,
-        typer.Option(help="A candidate by name, such as 'least squares'; by default that which `compare` recommends."),
+        typer.Option(
+            help="Name of a candidate, such as 'least squares'; by default the one that `compare` recommends."
+        ),
     ] = None,
     average: opt.Average = False,
     stream: opt.Stream = None,
@@ -29,14 +31,14 @@ def fit(
         int | None,
         typer.Option(
             min=100,
-            help="With --stream: choose on so many random rows (by default 20,000), then fit on all.",
+            help="With --stream: random rows to choose the model on (default 20,000); it is fitted on all.",
             rich_help_panel=opt.WORK,
         ),
     ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
-            help="With --stream: a file for what is finished, from which the same command continues if it is killed.",
+            help="With --stream: a checkpoint file; after a kill, the same command continues from it.",
             rich_help_panel=opt.WORK,
         ),
     ] = None,

@@ -27,7 +27,7 @@ New = Annotated[
 ]
 Trust = Annotated[
     list[str] | None,
-    typer.Option(help="A type that the file may build; `inspect` lists those it needs. Only for files you trust."),
+    typer.Option(help="A type the file may load; `inspect` lists those it needs. Only for files you trust."),
 ]
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="The table to write, .csv or .parquet; by default CSV on the screen.")

@@ -17,24 +17,26 @@ def serve(
     problem: Annotated[
         Path | None, typer.Option("--problem", "-p", help="A problem.toml; without it there are only predictions.")
     ] = None,
-    host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0 lets other machines ask.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0 takes any that is free.", min=0, max=65535)] = 8000,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 accepts requests from other machines.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)] = 8000,
     token: Annotated[
         str | None,
         typer.Option(
             envvar="DECIDEWISE_TOKEN",
-            help="What requests must show, as Authorization: Bearer TOKEN. Better by the variable, which other users "
-            "of the machine cannot see.",
+            help="Token that requests must send, as Authorization: Bearer TOKEN. Safer in the variable, which "
+            "other users of the machine cannot see.",
         ),
     ] = None,
     trust: Annotated[
-        list[str] | None, typer.Option(help="A type that the model file may build; only for files you trust.")
+        list[str] | None, typer.Option(help="A type the model file may load; only for files you trust.")
     ] = None,
-    max_megabytes: Annotated[float, typer.Option(help="The largest body of a request.", min=0.001)] = 16.0,
-    max_rows: Annotated[int, typer.Option(help="The largest number of rows in a request.", min=1)] = 10_000,
-    seconds: Annotated[float, typer.Option(help="The time for one answer.", min=0.001)] = 30.0,
+    max_megabytes: Annotated[float, typer.Option(help="Size limit of a request.", min=0.001)] = 16.0,
+    max_rows: Annotated[int, typer.Option(help="Limit on the rows in a request.", min=1)] = 10_000,
+    seconds: Annotated[float, typer.Option(help="Time limit for one answer.", min=0.001)] = 30.0,
     jobs: Annotated[
-        int | None, typer.Option(help="Requests computed at a time; by default one per processor.", min=1)
+        int | None, typer.Option(help="Requests to compute in parallel; by default one per core.", min=1)
     ] = None,
     debug: opt.Debug = False,
 ) -> None:

@@ -41,10 +41,10 @@ Data = Annotated[
 ]
 Problem = Annotated[Path, typer.Option("--problem", "-p", help="The problem, a problem.toml (`decidewise problems`).")]
 Separator = Annotated[
-    str | None, typer.Option(help="Of columns; by default as in the first line.", rich_help_panel=_TEXT)
+    str | None, typer.Option(help="Column separator; by default read from the first line.", rich_help_panel=_TEXT)
 ]
-Decimal = Annotated[str, typer.Option(help="The decimal point.", rich_help_panel=_TEXT)]
-Encoding = Annotated[str, typer.Option(help="Such as latin-1.", rich_help_panel=_TEXT)]
+Decimal = Annotated[str, typer.Option(help="Decimal point.", rich_help_panel=_TEXT)]
+Encoding = Annotated[str, typer.Option(help="File encoding, such as latin-1.", rich_help_panel=_TEXT)]
 Average = Annotated[
     bool,
     typer.Option(
@@ -57,7 +57,7 @@ Sample = Annotated[
     int | None,
     typer.Option(
         min=100,
-        help="Take so many random rows; by default all, or 20,000 if the table does not fit into memory.",
+        help="Number of random rows to use; by default all, or 20,000 if the table does not fit into memory.",
         rich_help_panel=WORK,
     ),
 ]
@@ -90,19 +90,20 @@ class SharedOptions:
     data: Data
     problem: Problem
     costs: Annotated[
-        list[str] | None, typer.Option(help="Columns of the costs; by default cost_*.", rich_help_panel=_TABLE)
+        list[str] | None, typer.Option(help="Cost columns; by default cost_*.", rich_help_panel=_TABLE)
     ] = None
     features: Annotated[
         list[str] | None,
         typer.Option(
-            help="Columns of the features, such as 'x_*'; by default all others. NAME=PATTERN is a feature of each "
-            "item.",
+            help="Feature columns, such as 'x_*'; by default all others. NAME=PATTERN is a feature of each item.",
             rich_help_panel=_TABLE,
         ),
     ] = None
-    rows: Annotated[str | None, typer.Option(help="Column of the key of each sample.", rich_help_panel=_TABLE)] = None
+    rows: Annotated[
+        str | None, typer.Option(help="Key column that identifies each sample.", rich_help_panel=_TABLE)
+    ] = None
     items: Annotated[
-        str | None, typer.Option(help="Column of the key of each item: the table is long.", rich_help_panel=_TABLE)
+        str | None, typer.Option(help="Key column that identifies each item, for a long table.", rich_help_panel=_TABLE)
     ] = None
     item_order: Annotated[
         str | None,
@@ -113,49 +114,55 @@ class SharedOptions:
         ),
     ] = None
     forecast: Annotated[
-        list[str] | None, typer.Option(help="Columns of a forecast of the costs that you have.", rich_help_panel=_TABLE)
+        list[str] | None, typer.Option(help="Columns with your own forecast of the costs.", rich_help_panel=_TABLE)
     ] = None
     known: Annotated[
-        list[str] | None, typer.Option(help="Columns of known costs beside the predicted ones.", rich_help_panel=_TABLE)
+        list[str] | None,
+        typer.Option(help="Columns with known costs, added to the predicted ones.", rich_help_panel=_TABLE),
     ] = None
     time: Annotated[
         str | None,
         typer.Option(
-            help="Column of the time: train on the past, test on what follows; by default --rows if it has dates.",
+            help="Time column: train on the past, test on what follows; by default --rows if it has dates.",
             rich_help_panel=_TABLE,
         ),
     ] = None
     shuffle: Annotated[
-        bool, typer.Option("--shuffle", help="Rows are in no order, although they have dates.", rich_help_panel=_TABLE)
+        bool,
+        typer.Option(
+            "--shuffle", help="Ignore the order of the rows, although they have dates.", rich_help_panel=_TABLE
+        ),
     ] = False
-    groups: Annotated[str | None, typer.Option(help="Column of groups to hold out whole.", rich_help_panel=_TABLE)] = (
-        None
-    )
+    groups: Annotated[
+        str | None, typer.Option(help="Group column; each group is held out as a whole.", rich_help_panel=_TABLE)
+    ] = None
     categories: Annotated[
-        list[str] | None, typer.Option(help="Columns of numbers that are names.", rich_help_panel=_TABLE)
+        list[str] | None, typer.Option(help="Numeric columns to treat as categories.", rich_help_panel=_TABLE)
     ] = None
     unit: Annotated[str | None, typer.Option(help="The unit of the costs, such as EUR.", rich_help_panel=_TABLE)] = None
     gap: Annotated[
         str | None,
         typer.Option(
-            help="How long before a decision the last known costs are: 2 (days, or units of --time), 36h.",
+            help="Delay between the last known costs and the decision: 2 (days, or units of --time), 36h.",
             rich_help_panel=WORK,
         ),
     ] = None
-    max_solves: Annotated[int | None, typer.Option(min=1, help="Most solver calls in all.", rich_help_panel=WORK)] = (
-        None
-    )
+    max_solves: Annotated[
+        int | None, typer.Option(min=1, help="Limit on the number of solver calls.", rich_help_panel=WORK)
+    ] = None
     max_seconds: Annotated[
         float | None,
         typer.Option(
-            min=0.001, help="Most seconds, about: models that take longer are left out.", rich_help_panel=WORK
+            min=0.001,
+            help="Approximate time limit in seconds: models that take longer are left out.",
+            rich_help_panel=WORK,
         ),
     ] = None
     jobs: Annotated[
-        int | None, typer.Option(help="Models tried at a time; -1 is one per core.", rich_help_panel=WORK)
+        int | None, typer.Option(help="Models to fit in parallel; -1 means one per core.", rich_help_panel=WORK)
     ] = None
     cluster: Cluster = None
-    seed: Annotated[int, typer.Option(min=0, help="Seed of what is random.", rich_help_panel=WORK)] = 0
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.", rich_help_panel=WORK)] = 0
     separator: Separator = None
     decimal: Decimal = "."
     encoding: Encoding = "utf-8"

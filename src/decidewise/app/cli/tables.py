@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(help="The folder; it is created if need be.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    folder: Annotated[Path, typer.Argument(help="Folder to create the files in.")],
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
     debug: opt.Debug = False,
 ) -> None:
     """Write a small working example: a table, a problem file, and what to type.
@@ -42,7 +42,9 @@ def compare(
     out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path("compare.html"),
     test: Annotated[
         float,
-        typer.Option(help="The share of the rows to measure on, which no choice sees.", rich_help_panel=opt.WORK),
+        typer.Option(
+            help="Share of the rows held out to measure the regret; no choice sees them.", rich_help_panel=opt.WORK
+        ),
     ] = 0.25,
     average: opt.Average = False,
     sample: opt.Sample = None,

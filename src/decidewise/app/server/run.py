@@ -37,7 +37,7 @@ def serve(
     ----------
     model, problem : paths of a model file and of a problem file
     host, port : str, int
-        Where to listen; only this machine can reach the default. Port 0 takes any that is free.
+        Where to listen; only this machine can reach the default. Port Port to listen on; 0 picks a free one.
     limits : Limits, optional
     token : str, optional
         What requests must show, as `Authorization: Bearer TOKEN`.

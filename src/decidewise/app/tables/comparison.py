@@ -218,7 +218,7 @@ def choose(
     samples : TableSamples
         With costs and a problem.
     categories : tuple of str
-        Columns of numbers that are names.
+        Numeric columns to treat as categories.
     gap : number or timedelta, optional
         Between training rows and held-out ones; see `BlockFolds`.
     average : bool

@@ -155,8 +155,7 @@ def fit_in_blocks(
         advice = kept.instead(advice.after(found))
     model, rows = found
     notes = (
-        f"Chosen on a random part of {part.n_samples:,} of {part.n_all:,} rows, by which features are prepared as "
-        "well; fitted on all.",
+        f"Features prepared and model chosen on {part.n_samples:,} random rows of {part.n_all:,}; fitted on all rows.",
         *samples.notes,
         *choice.prepared.notes_,
         *advice.notes,

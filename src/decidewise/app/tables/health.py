@@ -78,7 +78,7 @@ def _gaps(result: TableComparison) -> Iterator[Finding]:
     others = [note for name, note in prepared.noted_.items() if name not in prepared.with_gaps_]
     if others:
         left_out = any(plan["kind"] == "left out" for plan in prepared.columns_)
-        yield Finding("what became of columns", " ".join(others).rstrip("."), left_out)
+        yield Finding("columns dropped or converted", " ".join(others).rstrip("."), left_out)
 
 
 def _zeros(costs: FloatArray) -> Finding:

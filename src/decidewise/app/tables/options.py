@@ -43,7 +43,7 @@ class TableOptions:
     groups : str, optional
         Samples of one group are held out together.
     categories : tuple of str
-        Columns of numbers that are names.
+        Numeric columns to treat as categories.
     unit : str
         The unit of the costs, such as EUR, for reports.
 

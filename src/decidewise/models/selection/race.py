@@ -227,7 +227,7 @@ def _run(
 def _score(held_out: OutOfFold, path: Sequence[Any], deadline: float) -> list[Outcome]:
     begin = perf_counter()
     if time() > deadline:
-        return [Outcome("not tried", note="max_seconds were over")] * len(path)
+        return [Outcome("not tried", note="max_seconds was reached")] * len(path)
     try:
         # One thread, so that rounding does not depend on the number of jobs.
         with one_library_thread(), collected() as doubts, time_limit(begin + deadline - time()):
@@ -235,7 +235,7 @@ def _score(held_out: OutOfFold, path: Sequence[Any], deadline: float) -> list[Ou
     except TimeLimitReached:
         check_time()  # the limit may be one that the caller set
         seconds = (perf_counter() - begin) / len(path)
-        return [Outcome("not tried", note="stopped, since max_seconds were over", seconds=seconds)] * len(path)
+        return [Outcome("not tried", note="stopped when max_seconds was reached", seconds=seconds)] * len(path)
     if isinstance(scored, Exception):  # a user's learner may raise anything: report it in its row
         if len(path) > 1:  # some ridges of a path may still be possible
             return [outcome for each in path for outcome in _score(held_out, [each], deadline)]

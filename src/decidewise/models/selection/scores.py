@@ -52,7 +52,7 @@ def reasons(names: Iterable[str], errors: Iterable[str]) -> list[str]:
 
 
 def none_scored(notes: Mapping[str, str]) -> ValueError:
-    """Return the error for candidates of which none is left to choose, with what became of each."""
+    """Return the error for candidates of which none is left to choose, with the outcome of each."""
     why = "\n".join(f"- {line}" for line in reasons(notes, notes.values()))
     return ValueError(f"none of the {len(notes)} candidates could be fitted and scored.\n{why}")
 

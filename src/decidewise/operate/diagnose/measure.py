@@ -240,7 +240,7 @@ class _Steps:
             with time_limit(self.deadline):
                 yield
         except TimeLimitReached:
-            self.failures.append(f"{failure}: max_seconds were over.")
+            self.failures.append(f"{failure}: max_seconds was reached.")
         except Exception as reason:  # a user's problem may raise anything
             if is_interrupt(reason):
                 raise KeyboardInterrupt from reason

@@ -145,7 +145,7 @@ def _text(path: Path) -> str:
 
 def _read(path: Path, text: str) -> tuple[highspy.HighsModel, list[str]]:
     """Let HiGHS read the text of the file, and return what it read and what it remarked."""
-    import highspy  # noqa: PLC0415  (whoever reads no file does not wait for HiGHS)
+    import highspy  # noqa: PLC0415  (slow to import)
 
     solver = highspy.Highs()
     with TemporaryDirectory() as folder:
