@@ -28,6 +28,14 @@ def select_columns(names: Sequence[str], wanted: Any, *, argument: str) -> list[
     return selected
 
 
+def one_column(names: Sequence[str], wanted: Any, *, argument: str) -> str:
+    """Return the single column that a name or a pattern selects."""
+    found = select_columns(names, wanted, argument=argument)
+    if len(found) != 1:
+        raise ValueError(f"{argument} must be one column; {wanted!r} selects {len(found)}: {listed(found)}.")
+    return found[0]
+
+
 def pattern_parts(columns: Sequence[str], pattern: Any) -> tuple[str, ...]:
     """Return what stands for the `*` of a pattern in each column; the columns themselves if it is no pattern.
 
@@ -77,15 +85,16 @@ class ColumnRoles:
         item_names: Sequence[str] = (),
     ) -> ColumnRoles:
         """Find the columns among the names of a table; `costs` may be None for rows to decide on."""
+        sample_weight, rows, items = (
+            None if name is None else one_column(names, name, argument=argument)
+            for name, argument in ((sample_weight, "sample_weight"), (rows, "rows"), (items, "items"))
+        )
         cost_columns = [] if costs is None else select_columns(names, costs, argument="costs")
-        for name, argument in ((sample_weight, "sample_weight"), (rows, "rows"), (items, "items")):
-            if name is not None and name not in names:
-                select_columns(names, [name], argument=argument)
         if items is not None:
             if rows is None:
                 raise ValueError("a long table needs the column of the sample keys as well: pass rows=...")
-            if len(cost_columns) > 1:
-                raise ValueError(f"costs of a long table is one column; {costs!r} selects {listed(cost_columns)}.")
+            if costs is not None:
+                one_column(names, costs, argument="costs")
             if isinstance(features, Mapping):
                 raise ValueError("features of a long table are columns, not a mapping: pass their names or a pattern.")
         chosen: tuple[Any, ...]

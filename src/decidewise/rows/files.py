@@ -19,7 +19,8 @@ from decidewise.rows.ahead import map_in_order, read_ahead
 from decidewise.rows.checkpoint import Checkpoint
 from decidewise.rows.column_matrix import ColumnMatrix
 from decidewise.rows.columns import ColumnRoles
-from decidewise.rows.long_lines import arrange, items_of_first
+from decidewise.rows.long_tables import arrange, items_of_first
+from decidewise.rows.named_columns import NamedColumns
 from decidewise.rows.source import Place, Rows, RowSource, located
 from decidewise.rows.table_file import TableFile, TextTable, open_tables
 
@@ -222,9 +223,14 @@ class FileRows(RowSource):
             raise InputError(f"{file.name}: {error}") from error
 
     def _items_of_first(self, columns: ColumnRoles) -> tuple[str, ...]:
+        import pyarrow as pa  # noqa: PLC0415 - an optional dependency
+
         for file in self.files:
             for parts, _ in file.pieces(columns.keys, 0, _MOST_ROWS):
-                return items_of_first([_keys(parts, name) for name in columns.keys], columns, file.name)
+                try:
+                    return items_of_first(NamedColumns.of(pa.Table.from_batches(parts)), *columns.keys)
+                except ValueError as error:
+                    raise ValueError(f"{file.name}: {error}") from error
         raise ValueError(f"{listed([file.name for file in self.files])} have no rows at all.")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from decidewise.kit.checks import FloatArray, as_array, listed, shown
-from decidewise.rows.columns import select_columns
+from decidewise.rows.columns import one_column, select_columns
 from decidewise.rows.file_blocks import read_files
 from decidewise.rows.find import FORMATS
 
@@ -77,10 +77,7 @@ class NamedColumns:
 
     def one(self, name: Any, *, argument: str) -> str:
         """Return the single column that a name or a pattern selects."""
-        found = self.matching(name, argument=argument)
-        if len(found) != 1:
-            raise ValueError(f"{argument} must be one column; {name!r} selects {len(found)}: {listed(found)}.")
-        return found[0]
+        return one_column(self.names, name, argument=argument)
 
     def numbers(self, names: Iterable[str]) -> FloatArray:
         """Return numeric columns (n, k), not yet checked to be finite."""

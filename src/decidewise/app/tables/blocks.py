@@ -15,12 +15,12 @@ from decidewise.app.tables.options import TableOptions
 from decidewise.app.tables.raw_values import InRowError
 from decidewise.app.tables.read import read_samples
 from decidewise.app.tables.samples import TableSamples
-from decidewise.data.tables import LongLayout
 from decidewise.kit.checks import BoolArray, IndexArray, IntArray
 from decidewise.kit.errors import InputError
 from decidewise.kit.progress import ByteBar
 from decidewise.problems import ProblemFile
 from decidewise.rows.file_blocks import FileBlock, FileBlocks
+from decidewise.rows.long_tables import items_of_first
 from decidewise.rows.named_columns import NamedColumns
 
 
@@ -64,14 +64,12 @@ class TableBlocks:
 
     def items(self) -> tuple[str, ...] | None:
         """Return the items of a long table as its first sample lists them; None of a wide one."""
-        if self.options.items is None:
+        rows, items = self.options.rows, self.options.items
+        if rows is None or items is None:
             return None
         with closing(self.after()) as blocks:
             for block in blocks:
-                begins = self.samples(block.table)
-                first = block.table.slice(0, int(begins[1]) if len(begins) > 1 else None)
-                columns = with_date_parts(NamedColumns.of(first), [self.options.rows, self.options.items])
-                return LongLayout.of(columns, self.options.rows, self.options.items, None).items
+                return items_of_first(with_date_parts(NamedColumns.of(block.table), [rows, items]), rows, items)
         return None
 
     def samples(self, table: Any) -> IndexArray:

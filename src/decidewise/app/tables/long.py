@@ -10,11 +10,12 @@ from decidewise.app.tables.options import Names
 from decidewise.app.tables.raw_values import as_numbers, is_gap
 from decidewise.app.tables.reader import TableReader
 from decidewise.app.tables.samples import Raw
-from decidewise.data.tables import LongLayout, check_items_in_time
-from decidewise.kit.checks import FloatArray, listed, nearest_names
+from decidewise.data.tables import check_items_in_time
+from decidewise.kit.checks import FloatArray, listed
 from decidewise.kit.errors import InputError
 from decidewise.problems import Problem
 from decidewise.rows.keys import own_order
+from decidewise.rows.long_tables import LongLayout
 
 
 class LongReader(TableReader):
@@ -38,7 +39,7 @@ class LongReader(TableReader):
         if len(forecast) > 1:
             raise InputError(f"--forecast must be one column of a long table; got {listed(forecast)}.")
         if self.needed is not None:
-            names = list(self.needed)
+            names = self.needed_columns(self.needed)
         elif self.options.features:
             if any("=" in entry for entry in self.options.features):
                 raise InputError("--features of a long table are columns; name=pattern is for wide tables.")
@@ -47,12 +48,6 @@ class LongReader(TableReader):
             names = self.others([self.cost] if self.cost else [])
         if self.cost in names:
             raise InputError(f"--features: {self.cost!r} is the cost, which is not known in advance. Leave it out.")
-        missing = [name for name in names if name not in self.table.names]
-        if missing:
-            raise InputError(
-                f"the table has no column {missing[0]!r}, which the model needs"
-                f"{nearest_names(missing[0], self.table.names)}"
-            )
         names += [name for name in forecast if name not in names]
         return {name: self.feature(name)[self.order] for name in names}, True, forecast
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -132,6 +132,15 @@ class TableReader(ABC):
         if len(found) > 1:
             raise InputError(f"--{argument} must be one column; {name!r} selects {listed(found)}.")
         return found[0]
+
+    def needed_columns(self, needed: Iterable[str]) -> list[str]:
+        """Return the columns that a model needs; raise if one is missing."""
+        for name in needed:
+            if name not in self.table.names:
+                raise InputError(
+                    f"the table has no column {name!r}, which the model needs{nearest_names(name, self.table.names)}"
+                )
+        return list(needed)
 
     def others(self, used: Sequence[str]) -> list[str]:
         """Return the columns that are nothing else: the features by default."""

@@ -17,6 +17,7 @@ from decidewise.data.tables import check_columns_in_time
 from decidewise.kit.checks import FloatArray, listed, nearest_names
 from decidewise.kit.errors import InputError
 from decidewise.problems import Problem
+from decidewise.rows.columns import pattern_parts
 
 
 class WideReader(TableReader):
@@ -31,7 +32,7 @@ class WideReader(TableReader):
         self.mapped = [entry.partition("=") for entry in self.options.features if "=" in entry]
         if self.mapped and len(self.mapped) < len(self.options.features):
             raise InputError("--features: either all are name=pattern, for features of each item, or none is.")
-        self.cost_names = tuple(self._parts(self.columns, self.pattern) if self.like is None else self.like)
+        self.cost_names = _parts(self.columns, self.pattern) if self.like is None else tuple(self.like)
 
     def _no_costs(self) -> str:
         """Return what to do if no column has the name of a cost: take one of the families of numbers, or --items."""
@@ -56,29 +57,15 @@ class WideReader(TableReader):
             return [self.pattern[0].replace("*", name) for name in self.like]
         return self.like
 
-    @staticmethod
-    def _parts(columns: Sequence[str], patterns: Sequence[str]) -> list[str]:
-        """Return what stands for the `*` of a single pattern in each column; otherwise the columns themselves."""
-        if len(patterns) != 1 or patterns[0].count("*") != 1 or patterns[0] in columns:
-            return list(columns)
-        before, after = patterns[0].split("*")
-        return [column[len(before) : len(column) - len(after)] for column in columns]
-
     def features(self) -> tuple[dict[str, Raw], bool, Names]:
         """Return the columns of the features, whether they are those of items, and which of them are a forecast."""
         forecast = self.options.forecast
         if self.mapped:
             return self._of_items(forecast)
-        columns = self._ordered(forecast, "forecast") if forecast and self.needed is None else []
-        if self.needed is not None:
-            names = list(self.needed)
-            missing = [name for name in names if name not in self.table.names]
-            if missing:
-                raise InputError(
-                    f"the table has no column {missing[0]!r}, which the model needs"
-                    f"{nearest_names(missing[0], self.table.names)}"
-                )
-            columns = self._ordered(forecast, "forecast") if forecast else []
+        needed = None if self.needed is None else self.needed_columns(self.needed)
+        columns = self._ordered(forecast, "forecast") if forecast else []
+        if needed is not None:
+            names = needed
         elif self.options.features:
             names = self.select(self.options.features, "features")
         else:
@@ -115,7 +102,7 @@ class WideReader(TableReader):
     def _ordered(self, patterns: Names, argument: str) -> list[str]:
         """Return one column for each cost, in their order: by what stands for the `*`, else as they are listed."""
         columns = self.select(patterns, argument)
-        parts = self._parts(columns, patterns)
+        parts = _parts(columns, patterns)
         if set(parts) >= set(self.cost_names):
             return [columns[parts.index(name)] for name in self.cost_names]
         if len(columns) != len(self.cost_names):
@@ -169,3 +156,8 @@ class WideReader(TableReader):
     def matrix(self, names: Names, argument: str) -> FloatArray:
         """Return numbers (n, d) of each sample and item."""
         return np.column_stack([as_numbers(self.raw(name), name) for name in self._ordered(names, argument)])
+
+
+def _parts(columns: Sequence[str], patterns: Names) -> Names:
+    """Return what stands for the `*` of a single pattern in each column; otherwise the columns themselves."""
+    return pattern_parts(columns, patterns[0] if len(patterns) == 1 else patterns)
