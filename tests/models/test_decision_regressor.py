@@ -20,7 +20,7 @@ from decidewise.data import make_knapsack, make_shortest_path
 from decidewise.evaluate import normalized_regret
 from decidewise.losses import Cave, Loss, Pfy, SpoPlus, Target, registry
 from decidewise.measure import norms, transform
-from decidewise.models.training.average import Average
+from decidewise.models.training.step import Average
 from decidewise.problems import Ball, CountedProblem, ShortestPath, TopK
 
 

@@ -30,7 +30,6 @@ from decidewise.losses.mom import Mom
 from decidewise.losses.mse import Mse, mse
 from decidewise.losses.nce import Nce
 from decidewise.losses.nid import Nid
-from decidewise.losses.not_offered import NOT_OFFERED
 from decidewise.losses.one_sided import OneSided
 from decidewise.losses.parts.target import SHARED, DecisionTarget, Target, row_dot, solve_labels
 from decidewise.losses.pear import Pear
@@ -90,6 +89,14 @@ registry: dict[str, type[Loss]] = {
     "mipaal": Mipaal,
     "compact": Compact,
     "egl": Egl,
+}
+
+#: Methods of the literature that have a name and no loss here, each with the reason and with what to use instead.
+NOT_OFFERED = {
+    "dgl": (
+        "DGL relaxes groups of which one is chosen by multipliers, and no complete definition is public. Use "
+        '"spo-relax" or "intopt".'
+    ),
 }
 
 

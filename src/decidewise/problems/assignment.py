@@ -10,7 +10,7 @@ Ties: row 0 gets the lowest column that it has in any optimal assignment; then r
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array, eye_array, kron, vstack
+from scipy.sparse import eye_array, kron, vstack
 
 from decidewise.kit.batches import in_parts
 from decidewise.kit.checks import BoolArray, FloatArray, IntArray, as_integer
@@ -68,14 +68,8 @@ class Assignment(Problem, marks_ones=True):
     def polyhedron(self) -> Polyhedron:
         """The doubly stochastic matrices: every row and every column sums to 1."""
         ones, identity = np.ones((1, self.n)), eye_array(self.n)
-        return Polyhedron(
-            A_ub=csr_array((0, self.n_costs)),
-            b_ub=np.empty(0),
-            A_eq=csr_array(vstack([kron(identity, ones), kron(ones, identity)])),
-            b_eq=np.ones(2 * self.n),
-            lower=np.zeros(self.n_costs),
-            upper=np.ones(self.n_costs),
-        )
+        sums = vstack([kron(identity, ones), kron(ones, identity)]), np.ones(2 * self.n)
+        return Polyhedron.within(np.zeros(self.n_costs), np.ones(self.n_costs), eq=sums)
 
 
 @kernel

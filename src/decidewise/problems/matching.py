@@ -125,14 +125,8 @@ class Matching(Problem):
             (np.ones(len(nodes)), (nodes, np.tile(np.arange(self.n_costs), 2))), (len(sizes), self.n_costs)
         )
         must = self.complete & (sizes == sizes.min())
-        return Polyhedron(
-            A_ub=pairs[~must],
-            b_ub=np.ones((~must).sum()),
-            A_eq=pairs[must],
-            b_eq=np.ones(must.sum()),
-            lower=np.zeros(self.n_costs),
-            upper=np.ones(self.n_costs),
-        )
+        may_be, must_be = (pairs[~must], np.ones((~must).sum())), (pairs[must], np.ones(must.sum()))
+        return Polyhedron.within(np.zeros(self.n_costs), np.ones(self.n_costs), ub=may_be, eq=must_be)
 
 
 def _as_edges(values: Any, left: int, right: int) -> IntArray:

@@ -176,14 +176,7 @@ class MinCostFlow(Problem):
         """Of each node, what leaves minus what enters is its supply; None if that, or a capacity, differs by row."""
         if self.n_rows is not None:
             return None
-        return Polyhedron(
-            A_ub=csr_array((0, self.n_costs)),
-            b_ub=np.empty(0),
-            A_eq=self._net_outflow,
-            b_eq=self.supply,
-            lower=np.zeros(self.n_costs),
-            upper=self.capacity,
-        )
+        return Polyhedron.within(np.zeros(self.n_costs), self.capacity, eq=(self._net_outflow, self.supply))
 
 
 def _is_whole(amounts: FloatArray) -> BoolArray:

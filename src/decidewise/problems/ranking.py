@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from decidewise.kit.batches import in_parts
 from decidewise.kit.checks import FloatArray, as_integer
@@ -81,13 +80,11 @@ class Ranking(Problem):
         subsets = np.array(list(itertools.product((0.0, 1.0), repeat=n)))
         sizes = subsets.sum(axis=1)
         proper = (sizes > 1) & (sizes < n)  # single items have bounds instead
-        return Polyhedron(
-            A_ub=csr_array(-subsets[proper]),
-            b_ub=-sizes[proper] * (sizes[proper] + 1) / 2,
-            A_eq=csr_array(np.ones((1, n))),
-            b_eq=np.array([n * (n + 1) / 2]),
-            lower=np.ones(n),
-            upper=np.full(n, float(n)),
+        return Polyhedron.within(
+            np.ones(n),
+            np.full(n, float(n)),
+            ub=(-subsets[proper], -sizes[proper] * (sizes[proper] + 1) / 2),
+            eq=(np.ones((1, n)), [n * (n + 1) / 2]),
         )
 
     @property

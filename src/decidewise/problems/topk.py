@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from decidewise.kit.batches import in_parts
 from decidewise.kit.checks import FloatArray, IntArray, as_integer, shown
@@ -91,14 +90,8 @@ class TopK(Problem, marks_ones=True):
         """Vectors with entries between 0 and 1 that sum to `k`; None if `k` differs by row."""
         if self.n_rows is not None:
             return None
-        return Polyhedron(
-            A_ub=csr_array((0, self.n_costs)),
-            b_ub=np.empty(0),
-            A_eq=csr_array(np.ones((1, self.n_costs))),
-            b_eq=np.array([float(self.k)]),
-            lower=np.zeros(self.n_costs),
-            upper=np.ones(self.n_costs),
-        )
+        total = np.ones((1, self.n_costs)), [self.k]
+        return Polyhedron.within(np.zeros(self.n_costs), np.ones(self.n_costs), eq=total)
 
 
 def _choose_by_row(costs: FloatArray, decisions: FloatArray, k: IntArray) -> None:

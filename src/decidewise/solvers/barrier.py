@@ -35,9 +35,7 @@ class Barrier:
 
     Examples
     --------
-    >>> square = Polyhedron(
-    ...     csr_array((0, 2)), np.zeros(0), csr_array((0, 2)), np.zeros(0), lower=-np.ones(2), upper=np.ones(2)
-    ... )
+    >>> square = Polyhedron.within(-np.ones(2), np.ones(2))
     >>> points, along = Barrier(square).minimize(np.array([[0.0, 1.0]]), mu=0.5, vectors=np.array([[1.0, 0.0]]))
     >>> points.round(6), along.round(6)
     (array([[ 0.      , -0.618034]]), array([[-1.,  0.]]))

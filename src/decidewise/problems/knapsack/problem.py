@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from decidewise.kit.batches import in_parts, search_in_parts
 from decidewise.kit.checks import FloatArray, IntArray, as_array, as_matrix, as_vector
@@ -180,14 +179,7 @@ class Knapsack(Problem, marks_ones=True):
         if self.n_rows is not None:
             return None
         m = self.n_costs
-        return Polyhedron(
-            A_ub=csr_array(self.weights),
-            b_ub=self.capacities,
-            A_eq=csr_array((0, m)),
-            b_eq=np.zeros(0),
-            lower=np.zeros(m),
-            upper=np.ones(m),
-        )
+        return Polyhedron.within(np.zeros(m), np.ones(m), ub=(self.weights, self.capacities))
 
 
 def _check_not_negative(values: FloatArray, name: str) -> None:

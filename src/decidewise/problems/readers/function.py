@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import RLock
 from typing import Any, Literal
 
 import numpy as np
@@ -10,7 +11,6 @@ import numpy as np
 from decidewise.kit.batches import check_time
 from decidewise.kit.checks import FloatArray, as_array, as_choice, as_flag, as_integer, shown
 from decidewise.kit.errors import SolverError
-from decidewise.kit.turns import Turns
 from decidewise.problems.contract import Problem, Sense, as_n_costs
 
 
@@ -104,3 +104,28 @@ class FunctionProblem(Problem):
                 return np.full_like(costs, np.nan)
             raise SolverError(f"{name} failed: {reason}", row=row) from reason
         return decision
+
+
+class Turns:
+    """One caller at a time, for code of others that threads cannot share.
+
+    It can be pickled and copied; a copy is a lock of its own.
+
+    >>> from copy import deepcopy
+    >>> turns = Turns()
+    >>> with turns:
+    ...     deepcopy(turns) is turns
+    False
+    """
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Turns, ()

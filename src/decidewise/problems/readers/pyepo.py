@@ -10,9 +10,9 @@ from scipy.sparse import csr_array
 from decidewise.kit.batches import check_time
 from decidewise.kit.checks import FloatArray, all_finite, as_array, as_choice, as_integer
 from decidewise.kit.errors import SolverError
-from decidewise.kit.turns import Turns
 from decidewise.problems.contract import Problem, Sense
 from decidewise.problems.mapped_problem import MappedProblem
+from decidewise.problems.readers.function import Turns
 
 
 def from_pyepo(optmodel: Any, *, on_error: Literal["raise", "nan"] = "raise") -> Problem:

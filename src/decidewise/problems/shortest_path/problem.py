@@ -229,14 +229,10 @@ class ShortestPath(Problem, marks_ones=True):
         edges = np.arange(self.n_costs)
         signs = np.repeat([1.0, -1.0], self.n_costs)
         ends = np.concatenate([tails, heads]), np.tile(edges, 2)
-        return Polyhedron(
-            A_ub=csr_array((0, self.n_costs)),
-            b_ub=np.empty(0),
-            A_eq=csr_array((signs, ends), shape=(len(nodes), self.n_costs)),
-            b_eq=(nodes == self.source) - 1.0 * (nodes == self.target),
-            lower=np.zeros(self.n_costs),
-            upper=np.isin(edges, self._graph.edges).astype(float),
-        )
+        net_outflow = csr_array((signs, ends), shape=(len(nodes), self.n_costs))
+        supply = (nodes == self.source) - 1.0 * (nodes == self.target)
+        upper = np.isin(edges, self._graph.edges).astype(float)
+        return Polyhedron.within(np.zeros(self.n_costs), upper, eq=(net_outflow, supply))
 
     @property
     def missing(self) -> dict[str, str]:

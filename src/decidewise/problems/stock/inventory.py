@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from decidewise.kit.batches import in_parts
 from decidewise.kit.checks import FloatArray, as_array, as_matrix, as_vector
@@ -175,14 +174,8 @@ class Inventory(Problem):
         needed[-1] += self.final
         room = np.cumsum(self.demand) - self.initial + self.capacity
         sums = np.tri(self.n_costs)
-        return Polyhedron(
-            A_ub=csr_array(np.vstack([-sums, sums])),
-            b_ub=np.concatenate([-needed, room]),
-            A_eq=csr_array((0, self.n_costs)),
-            b_eq=np.empty(0),
-            lower=np.zeros(self.n_costs),
-            upper=self._most,
-        )
+        limits = np.vstack([-sums, sums]), np.concatenate([-needed, room])
+        return Polyhedron.within(np.zeros(self.n_costs), self._most, ub=limits)
 
 
 @kernel

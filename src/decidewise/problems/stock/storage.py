@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from decidewise.kit.batches import in_parts
 from decidewise.kit.checks import FloatArray, as_integer
@@ -145,14 +144,9 @@ class Storage(Problem):
         periods = np.arange(self.n_costs)
         first, last = np.triu_indices(self.n_costs)
         releases = np.where(first == 0, self.initial, self.energy) - np.where(last == periods[-1], self.final, 0.0)
-        return Polyhedron(
-            A_ub=csr_array(((first[:, None] <= periods) & (periods <= last[:, None])).astype(float)),
-            b_ub=releases,
-            A_eq=csr_array((0, self.n_costs)),
-            b_eq=np.empty(0),
-            lower=np.full(self.n_costs, -self.power),
-            upper=np.full(self.n_costs, self.power),
-        )
+        runs = ((first[:, None] <= periods) & (periods <= last[:, None])).astype(float)
+        most = np.full(self.n_costs, self.power)
+        return Polyhedron.within(-most, most, ub=(runs, releases))
 
     @property
     def missing(self) -> dict[str, str]:

@@ -111,14 +111,9 @@ class TravellingSalesman(Problem):
     def polyhedron(self) -> Polyhedron:
         """Two edges at each node: a relaxation that allows subtours and fractions of edges."""
         edges = np.arange(self.n_costs)
-        return Polyhedron(
-            A_ub=csr_array((0, self.n_costs)),
-            b_ub=np.empty(0),
-            A_eq=csr_array((np.ones(2 * self.n_costs), (self.ends.ravel(), np.tile(edges, 2)))),
-            b_eq=np.full(self.n_nodes, 2.0),
-            lower=np.zeros(self.n_costs),
-            upper=np.ones(self.n_costs),
-        )
+        degrees = csr_array((np.ones(2 * self.n_costs), (self.ends.ravel(), np.tile(edges, 2))))
+        both = degrees, np.full(self.n_nodes, 2.0)
+        return Polyhedron.within(np.zeros(self.n_costs), np.ones(self.n_costs), eq=both)
 
     def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Polyhedron:
         """Return `polyhedron` with constraints against subtours that bind at the tours, about `n_nodes / 2` per tour.

@@ -13,8 +13,7 @@ import numpy as np
 from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.kit.kernels import kernel
 from decidewise.problems.rounding.ties import common_divisor
-from decidewise.problems.travelling_salesman.bound import ascend, fix_edges
-from decidewise.problems.travelling_salesman.heuristics import build_tour
+from decidewise.problems.travelling_salesman.bound import ascend, fix_edges, length
 from decidewise.problems.travelling_salesman.state import (
     BARRED,
     COST,
@@ -58,6 +57,38 @@ def cheapest_tours(costs: FloatArray, n: int, trees: IntArray) -> tuple[FloatArr
     return tours[:, a, b], stuck
 
 
+@kernel(inner=True, _nrt=False)
+def _build_tour(costs: FloatArray, prices: FloatArray, old: IntArray, new: IntArray, start: int, tie: float) -> None:
+    """Build a tour: always go to the nearest unvisited node; then reverse parts of the tour while that helps (2-opt).
+
+    Distances include the prices, so that nodes that are hard to reach come early. Edge `k` of the tour goes from
+    `old[k]` to `new[k]`.
+    """
+    n = len(prices)
+    for k in range(n):
+        new[k] = k
+    new[0], new[start] = start, 0
+    for k in range(1, n):
+        nearest, shortest = k, BARRED
+        for m in range(k, n):
+            way = length(costs, prices, new[k - 1], new[m])
+            if way < shortest:
+                nearest, shortest = m, way
+        new[k], new[nearest] = new[nearest], new[k]
+    improved = True
+    while improved:
+        improved = False
+        for i in range(n - 1):
+            for j in range(i + 1, n):
+                a, b, c, d = new[i - 1], new[i], new[j], new[j + 1 - n]
+                if costs[a, b] + costs[c, d] - costs[a, c] - costs[b, d] > tie:
+                    improved = True
+                    for k in range((j + 1 - i) // 2):
+                        new[i + k], new[j - k] = new[j - k], new[i + k]
+    for k in range(n):
+        old[k] = new[k - 1]
+
+
 @kernel(_nrt=False, error_model="numpy")
 def _search(
     all_costs: FloatArray,
@@ -84,7 +115,7 @@ def _search(
         costs, lengths, prices = all_costs[row], all_lengths[row], all_prices[row]
         tour, numbers = tours[row], all_numbers[row]
         for start in range(int(STARTS * n) + 2):
-            build_tour(costs, prices, old, new, start % n, numbers[TIE])
+            _build_tour(costs, prices, old, new, start % n, numbers[TIE])
             record(costs, old, new, tour, numbers)
             if start == 0:
                 ascend(

@@ -174,11 +174,5 @@ class VehicleRouting(Problem):
         """Two edges at each customer, and at the depot two for each vehicle at most: a relaxation."""
         edges = np.tile(np.arange(self.n_costs), 2)
         degrees = csr_array((np.ones(2 * self.n_costs), (self.ends.ravel(), edges)))
-        return Polyhedron(
-            A_ub=degrees[:1],
-            b_ub=np.array([2.0 * self.n_vehicles]),
-            A_eq=degrees[1:],
-            b_eq=np.full(len(self.demands), 2.0),
-            lower=np.zeros(self.n_costs),
-            upper=np.ones(self.n_costs),
-        )
+        depot, customers = (degrees[:1], [2.0 * self.n_vehicles]), (degrees[1:], np.full(len(self.demands), 2.0))
+        return Polyhedron.within(np.zeros(self.n_costs), np.ones(self.n_costs), ub=depot, eq=customers)
