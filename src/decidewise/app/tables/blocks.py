@@ -18,9 +18,9 @@ from decidewise.app.tables.samples import TableSamples
 from decidewise.kit.errors import InputError
 from decidewise.kit.progress import ByteBar
 from decidewise.problems import ProblemFile
+from decidewise.rows.columns import NamedColumns
 from decidewise.rows.file_blocks import FileBlock, FileBlocks
 from decidewise.rows.long_tables import items_of_first
-from decidewise.rows.named_columns import NamedColumns
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ from decidewise.rows.tree import Combine, Sums, add, combine_all
 
 #: Sums that one task combines: three levels of the binary tree, so that there are few tasks and few bytes in each.
 FAN_IN = 8
-_FIRST_ROWS = 2048
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ class PartitionRows(RowSource):
 
         for part in self.partitions:
             rows: Rows | None = _result(
-                delayed(on_partition, pure=False)(_head, part.blocks, part.number, part.columns, code_fingerprint())
+                delayed(on_partition, pure=False)(Rows.head, part.blocks, part.number, part.columns, code_fingerprint())
             )
             if rows is not None:
                 return rows
@@ -142,12 +141,6 @@ def on_partition(
 def _shape(rows: Rows) -> tuple[Any, Any]:
     """Return the shapes of the features and of the costs of one row."""
     return tuple(rows.X.shape[1:]), None if rows.costs is None else tuple(rows.costs.shape[1:])
-
-
-def _head(rows: Rows) -> Rows:
-    some = slice(0, _FIRST_ROWS)
-    costs, weights = (None if values is None else values[some].copy() for values in (rows.costs, rows.weights))
-    return Rows(rows.X[some].copy(), costs, weights, rows.origin, rows.first, rows.columns)
 
 
 def _combined(parts: Sequence[Sums | None], combine: Combine) -> Sums | None:
