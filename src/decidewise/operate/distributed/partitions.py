@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 from decidewise.kit.checks import FloatArray, listed
 from decidewise.kit.code import code_fingerprint
 from decidewise.operate.decide import DecisionsOf, RegretOf
-from decidewise.operate.distributed.workers import check_same_code
+from decidewise.operate.distributed.workers import check_same_code, sentences_about
 from decidewise.rows.checkpoint import Checkpoint
 from decidewise.rows.columns import ColumnRoles
 from decidewise.rows.source import Rows, RowSource, located
@@ -242,23 +241,12 @@ def _check_chunks(name: str, array: Any, X: Any) -> None:
 def _result(task: Any) -> Any:
     """Return the result of a delayed task: from the cluster if there is a client, else from threads of this process."""
     try:
-        from distributed import KilledWorker, get_client  # noqa: PLC0415  (an extra)
+        from distributed import get_client  # noqa: PLC0415  (an extra)
     except ModuleNotFoundError as missing:
         raise ImportError("a cluster needs Dask; install it with pip install 'decidewise[dask]'.") from missing
     try:
         client = get_client()
     except ValueError:
         return task.compute(scheduler="threads")
-    address = client.scheduler.address if client.scheduler else "?"
-    try:
+    with sentences_about(client.scheduler.address if client.scheduler else "?"):
         return client.compute(task).result()
-    except KilledWorker as reason:
-        raise RuntimeError(
-            f"the task {reason.task} was given up: every worker that began it died, often for lack of memory. Make the "
-            "partitions smaller, or give the workers more memory."
-        ) from reason
-    except (CancelledError, OSError) as reason:
-        raise ConnectionError(
-            f"lost the Dask scheduler at {address!r}. Connect to another one and call again; with a checkpoint, "
-            "finished passes are not repeated."
-        ) from reason
