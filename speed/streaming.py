@@ -16,7 +16,7 @@ from decidewise import GeneralizedLinear, WiseRegressor, evaluate_files
 from decidewise.models.linear.blocks import RowBlocks
 from decidewise.models.linear.column_sums import column_sums
 from decidewise.problems import TopK
-from decidewise.rows.column_matrix import ColumnMatrix
+from decidewise.rows.source import ColumnMatrix
 from tables import COLUMNS, batches, write_rows
 
 N, P, D, ROUNDS, TARGET = 1_000_000, 10, 20, 5, 1.3

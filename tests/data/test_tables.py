@@ -11,7 +11,7 @@ from pyarrow import csv, feather, parquet
 from decidewise import GeneralizedLinear, WiseRegressor
 from decidewise.data import Dataset, read_features, read_table
 from decidewise.problems import Storage, TopK
-from decidewise.rows import named_columns as columns_module
+from decidewise.rows import columns as columns_module
 
 DAYS, HOURS = ["2024-01-02", "2024-01-01", "2024-01-03"], ["8", "9", "10"]
 

@@ -15,7 +15,7 @@ from decidewise.data import make_knapsack, make_shortest_path
 from decidewise.evaluate import Interval, normalized_regret
 from decidewise.models import default_candidates
 from decidewise.operate.diagnose import Diagnosis, diagnose
-from decidewise.operate.diagnose.advice import Grounds, call_of
+from decidewise.operate.diagnose.diagnosis import Grounds, call_of
 from decidewise.operate.diagnose.measure import _spo_plus
 from decidewise.problems import ShortestPath, TopK
 

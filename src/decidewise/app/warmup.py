@@ -27,7 +27,7 @@ from decidewise.problems import (
     TravellingSalesman,
     VehicleRouting,
 )
-from decidewise.rows.column_matrix import ColumnMatrix
+from decidewise.rows.source import ColumnMatrix
 
 
 def warm_up() -> None:

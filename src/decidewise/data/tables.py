@@ -11,10 +11,9 @@ import numpy.typing as npt
 from decidewise.data.dataset import Dataset
 from decidewise.kit.checks import FloatArray, listed
 from decidewise.problems.contract import Problem, as_problem
-from decidewise.rows.columns import ColumnRoles, pattern_parts
+from decidewise.rows.columns import ColumnRoles, NamedColumns, pattern_parts
 from decidewise.rows.keys import own_order
 from decidewise.rows.long_tables import LongLayout
-from decidewise.rows.named_columns import NamedColumns
 
 
 def read_table(

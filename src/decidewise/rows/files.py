@@ -17,19 +17,15 @@ from decidewise.kit.errors import InputError
 from decidewise.kit.progress import RowBar
 from decidewise.rows.ahead import map_in_order, read_ahead
 from decidewise.rows.checkpoint import Checkpoint
-from decidewise.rows.column_matrix import ColumnMatrix
-from decidewise.rows.columns import ColumnRoles
+from decidewise.rows.columns import ColumnRoles, NamedColumns
 from decidewise.rows.long_tables import arrange, items_of_first
-from decidewise.rows.named_columns import NamedColumns
-from decidewise.rows.source import Place, Rows, RowSource, located
+from decidewise.rows.source import ColumnMatrix, Place, Rows, RowSource, located
 from decidewise.rows.table_file import TableFile, TextTable, open_tables
 
 #: Bytes of numbers in one block, and in one of a fit: sums take little memory besides, and reading is a tenth faster.
 #: A pass holds about eight blocks at once on two cores.
 BLOCK_BYTES, FIT_BYTES = 2**22, 2**24
 _MOST_ROWS, _LEAST_ROWS = 2**16, 256
-#: Rows that decide on the shift and the units of the sums.
-_FIRST_ROWS = 2048
 #: Bytes of files whose columns stay as they were read: enough for compiled sums to be worth loading the compiler.
 _LARGE = 2**25
 
@@ -168,10 +164,7 @@ class FileRows(RowSource):
         blocks = self.blocks()
         for rows in blocks:
             self._begun = rows, blocks
-            some = slice(0, _FIRST_ROWS)
-            weights = None if rows.weights is None else rows.weights[some].copy()
-            costs = None if rows.stored_costs is None else rows.stored_costs[some].copy()
-            return Rows(rows.stored_features[some].copy(), costs, weights, rows.origin, rows.first, rows.columns)
+            return rows.head()
         raise ValueError(f"{listed([file.name for file in self.files])} have no rows at all.")
 
     def _blocks_of(self, file: TableFile, first_line: int) -> Iterator[Rows]:

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from decidewise.kit.checks import FloatArray, listed
-from decidewise.rows.columns import ColumnRoles
+from decidewise.rows.columns import ColumnRoles, NamedColumns
 from decidewise.rows.keys import own_order
-from decidewise.rows.named_columns import NamedColumns
 
 Names = tuple[str, ...]
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from decidewise.kit.checks import FloatArray, as_integer, check_same_rows
-from decidewise.rows.column_matrix import ColumnMatrix
 from decidewise.rows.columns import ColumnRoles
 from decidewise.rows.tree import Combine, PairwiseTree, Sums, add
 
@@ -20,6 +20,57 @@ if TYPE_CHECKING:
 
 #: How far a pass is: the number of a file, that of a line in it, and the rows so far.
 Place: TypeAlias = tuple[int, int, int]
+#: Rows of the first block that decide on the shift and the units of the sums.
+FIRST_ROWS = 2048
+
+
+class ColumnMatrix:
+    """Columns of equal length, which stay where they were read.
+
+    Some rows of it are an array; so are all of them, which are then kept for the next who asks.
+
+    Examples
+    --------
+    >>> matrix = ColumnMatrix([np.array([1.0, 2.0, 3.0]), np.array([4, 5, 6])])
+    >>> matrix.shape, matrix[1:]
+    ((3, 2), array([[2., 5.],
+           [3., 6.]]))
+    """
+
+    ndim = 2
+
+    def __init__(self, columns: Sequence[Any]) -> None:
+        self.columns: list[FloatArray] = [np.require(column, np.float64, ["C", "A"]) for column in columns]
+        self.shape = (len(self.columns[0]), len(self.columns))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> FloatArray:
+        return self._copied([column[rows] for column in self.columns])
+
+    @cached_property
+    def array(self) -> FloatArray:
+        """All rows (b, k), by columns; the columns are then those of this array, and what was read can be freed."""
+        array = self._copied(self.columns)
+        self.columns = list(array.T)
+        return array
+
+    @staticmethod
+    def _copied(columns: Sequence[FloatArray]) -> FloatArray:
+        return np.array(columns).T
+
+    def in_one_memory(self) -> tuple[FloatArray, Any]:
+        """Return one long view from the first column in memory to the last, and where in it each column begins.
+
+        Compiled code can so read any number of columns. Only the columns themselves may be read.
+        """
+        addresses = np.array([column.ctypes.data for column in self.columns], dtype=np.int64)
+        first = int(addresses.argmin())
+        places = (addresses - addresses[first]) // 8
+        size = int(places.max()) + len(self)
+        memory = np.lib.stride_tricks.as_strided(self.columns[first], (size,), (8,), writeable=False)
+        return memory, places
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +117,12 @@ class Rows:
     def costs(self) -> FloatArray | None:
         """The costs of the rows."""
         return None if self.stored_costs is None else as_stored_array(self.stored_costs)
+
+    def head(self) -> Rows:
+        """Return a copy of the first of the rows, which keeps no more of them in memory."""
+        some = slice(0, FIRST_ROWS)
+        costs, weights = (None if one is None else one[some].copy() for one in (self.stored_costs, self.weights))
+        return Rows(self.stored_features[some].copy(), costs, weights, self.origin, self.first, self.columns)
 
     def check(self) -> None:
         """Raise if an entry is not finite, or a weight negative; name the origin, the row and the column."""

@@ -10,7 +10,7 @@ from decidewise.app.tables.options import TableOptions
 from decidewise.app.tables.read import read_samples
 from decidewise.kit.errors import InputError
 from decidewise.problems import ProblemFile
-from decidewise.rows.named_columns import NamedColumns
+from decidewise.rows.columns import NamedColumns
 
 WIDE = {
     "day": np.array(["2026-01-03", "2026-01-01", "2026-01-02"], dtype="datetime64[D]"),

@@ -7,7 +7,7 @@ from decidewise.measure import transform
 from decidewise.models.linear.blocks import RowBlocks
 from decidewise.models.linear.column_sums import column_sums
 from decidewise.models.linear.moments import Moments
-from decidewise.rows.column_matrix import ColumnMatrix
+from decidewise.rows.source import ColumnMatrix
 
 N, SHIFT = 600, 5.0  # two tiles of 256 rows and a part of a third
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from decidewise.data import Dataset
 from decidewise.kit.checks import FloatArray
 from decidewise.problems import TopK
-from decidewise.rows.named_columns import NamedColumns
+from decidewise.rows.columns import NamedColumns
 from decidewise_bench.real.files import find_file
 from decidewise_bench.real.windows import as_dataset, before, mean_before, take_window
 

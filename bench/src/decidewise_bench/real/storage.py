@@ -6,7 +6,7 @@ import numpy as np
 
 from decidewise.data import Dataset
 from decidewise.problems import Storage
-from decidewise.rows.named_columns import NamedColumns
+from decidewise.rows.columns import NamedColumns
 from decidewise_bench.real.files import find_file
 from decidewise_bench.real.windows import as_dataset, before, take_window
 

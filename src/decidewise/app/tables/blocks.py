@@ -19,9 +19,9 @@ from decidewise.kit.checks import BoolArray, IndexArray, IntArray
 from decidewise.kit.errors import InputError
 from decidewise.kit.progress import ByteBar
 from decidewise.problems import ProblemFile
+from decidewise.rows.columns import NamedColumns
 from decidewise.rows.file_blocks import FileBlock, FileBlocks
 from decidewise.rows.long_tables import items_of_first
-from decidewise.rows.named_columns import NamedColumns
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from decidewise.app.tables.raw_values import are_dates, as_dates
-from decidewise.rows.named_columns import NamedColumns
+from decidewise.rows.columns import NamedColumns
 
 #: What may follow the name of a column of dates, and what such a part is called in words.
 PARTS = {".date": "day", ".hour": "hour", ".month": "month", ".year": "year"}

@@ -12,7 +12,7 @@ from decidewise.app.tables.samples import TableSamples
 from decidewise.app.tables.wide import WideReader
 from decidewise.kit.errors import InputError
 from decidewise.problems import ProblemFile
-from decidewise.rows.named_columns import NamedColumns
+from decidewise.rows.columns import NamedColumns
 
 
 def read_samples(

@@ -17,7 +17,7 @@ from decidewise.app.tables.samples import Raw, TableSamples
 from decidewise.kit.checks import FloatArray, listed, nearest_names
 from decidewise.kit.errors import InputError
 from decidewise.problems import KnownCosts, Problem, ProblemFile
-from decidewise.rows.named_columns import NamedColumns
+from decidewise.rows.columns import NamedColumns
 
 ONE_LINE_PER_ITEM = "If the table has one line per item, name the keys of both: --rows and --items."
 NO_COSTS = "no row of the table has costs; models learn from realised costs."

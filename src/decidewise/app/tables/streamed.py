@@ -29,12 +29,11 @@ from decidewise.operate.decide import StreamedRegret, regret_sums
 from decidewise.rows.ahead import map_in_order, read_ahead
 from decidewise.rows.checkpoint import Checkpoint
 from decidewise.rows.file_blocks import FileBlock
-from decidewise.rows.source import Place, Rows, RowSource, located
+from decidewise.rows.source import FIRST_ROWS, Place, Rows, RowSource, located
 from decidewise.rows.tree import PairwiseTree, Sums
 
 #: Called as `spread(work, items)`, it yields the items with the results of the work on each, in order.
 Spread = Callable[[Callable[[Any], Any], Generator[Any, None, None]], Generator[tuple[Any, Any], None, None]]
-_FIRST_ROWS = 2048
 
 
 class PreparedRows(RowSource):
@@ -100,8 +99,7 @@ class PreparedRows(RowSource):
             for block in blocks:
                 samples = self.reader(block)
                 if len(samples):
-                    some = samples.take(slice(0, _FIRST_ROWS))
-                    return _as_rows(some, self.features, block)
+                    return _as_rows(samples.take(slice(0, FIRST_ROWS)), self.features, block)
         raise InputError(NO_COSTS)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from decidewise.kit.checks import FloatArray
 from decidewise.kit.kernels import kernel
 from decidewise.models.linear.blocks import RowBlocks
-from decidewise.rows.column_matrix import ColumnMatrix
+from decidewise.rows.source import ColumnMatrix
 
 # Rows that are worked on at once, so that their features stay in the cache; columns that are multiplied at once.
 _TILE, _FOUR = 256, 4

@@ -27,8 +27,7 @@ from decidewise.models.selection.out_of_fold import OutOfFold
 from decidewise.models.selection.race import n_models_to_score, race
 from decidewise.models.selection.scores import reasons
 from decidewise.models.selection.time_folds import Rows
-from decidewise.operate.diagnose.advice import Grounds, call_of
-from decidewise.operate.diagnose.diagnosis import Diagnosis
+from decidewise.operate.diagnose.diagnosis import Diagnosis, Grounds, call_of
 from decidewise.problems.contract import Problem, as_problem, check_rows
 
 _N_RESAMPLES = 10

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 from decidewise.kit.checks import FloatArray, listed
 from decidewise.kit.code import code_fingerprint
 from decidewise.operate.decide import DecisionsOf, RegretOf
-from decidewise.operate.distributed.workers import check_same_code
+from decidewise.operate.distributed.workers import check_same_code, sentences_about
 from decidewise.rows.checkpoint import Checkpoint
 from decidewise.rows.columns import ColumnRoles
 from decidewise.rows.source import Rows, RowSource, located
@@ -23,7 +22,6 @@ from decidewise.rows.tree import Combine, Sums, add, combine_all
 
 #: Sums that one task combines: three levels of the binary tree, so that there are few tasks and few bytes in each.
 FAN_IN = 8
-_FIRST_ROWS = 2048
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,7 @@ class PartitionRows(RowSource):
 
         for part in self.partitions:
             rows: Rows | None = _result(
-                delayed(on_partition, pure=False)(_head, part.blocks, part.number, part.columns, code_fingerprint())
+                delayed(on_partition, pure=False)(Rows.head, part.blocks, part.number, part.columns, code_fingerprint())
             )
             if rows is not None:
                 return rows
@@ -142,12 +140,6 @@ def on_partition(
 def _shape(rows: Rows) -> tuple[Any, Any]:
     """Return the shapes of the features and of the costs of one row."""
     return tuple(rows.X.shape[1:]), None if rows.costs is None else tuple(rows.costs.shape[1:])
-
-
-def _head(rows: Rows) -> Rows:
-    some = slice(0, _FIRST_ROWS)
-    costs, weights = (None if values is None else values[some].copy() for values in (rows.costs, rows.weights))
-    return Rows(rows.X[some].copy(), costs, weights, rows.origin, rows.first, rows.columns)
 
 
 def _combined(parts: Sequence[Sums | None], combine: Combine) -> Sums | None:
@@ -249,23 +241,12 @@ def _check_chunks(name: str, array: Any, X: Any) -> None:
 def _result(task: Any) -> Any:
     """Return the result of a delayed task: from the cluster if there is a client, else from threads of this process."""
     try:
-        from distributed import KilledWorker, get_client  # noqa: PLC0415  (an extra)
+        from distributed import get_client  # noqa: PLC0415  (an extra)
     except ModuleNotFoundError as missing:
         raise ImportError("a cluster needs Dask; install it with pip install 'decidewise[dask]'.") from missing
     try:
         client = get_client()
     except ValueError:
         return task.compute(scheduler="threads")
-    address = client.scheduler.address if client.scheduler else "?"
-    try:
+    with sentences_about(client.scheduler.address if client.scheduler else "?"):
         return client.compute(task).result()
-    except KilledWorker as reason:
-        raise RuntimeError(
-            f"the task {reason.task} was given up: every worker that began it died, often for lack of memory. Make the "
-            "partitions smaller, or give the workers more memory."
-        ) from reason
-    except (CancelledError, OSError) as reason:
-        raise ConnectionError(
-            f"lost the Dask scheduler at {address!r}. Connect to another one and call again; with a checkpoint, "
-            "finished passes are not repeated."
-        ) from reason

@@ -108,7 +108,7 @@ class Workers:
             except ImportError as reason:
                 return str(reason)
 
-        with self._sentences():
+        with sentences_about(self.address):
             for worker, found in self.client.run(there).items():
                 if found != here:
                     raise OtherCodeError(_other_code(worker, found, here))
@@ -142,7 +142,7 @@ class Workers:
     ) -> Iterator[tuple[Any, Any]]:
         running: deque[tuple[Any, Any]] = deque()
         here = code_fingerprint()
-        with self._sentences(), _large_tasks_are_fine():
+        with sentences_about(self.address), _large_tasks_are_fine():
             # As the result of a task, it is made again if the worker that holds it is lost; what is scattered is not.
             everywhere = self.client.submit(_itself, shared, pure=False)
             try:
@@ -178,32 +178,33 @@ class Workers:
         if futures and self.client.status == "running":
             self.client.cancel(futures)
 
-    @contextmanager
-    def _sentences(self) -> Iterator[None]:
-        """Return a context whose errors about the cluster say what to do."""
-        from distributed import KilledWorker  # noqa: PLC0415  (an extra)
 
-        try:
-            yield
-        except KilledWorker as reason:
-            raise InputError(
-                f"the task {reason.task} was given up: every worker that began it died, often for lack of memory. Give "
-                "the workers more memory, or fewer threads each."
-            ) from reason
-        except (CancelledError, OSError) as reason:
-            if isinstance(reason, OSError) and reason.errno is not None:
-                raise
-            raise ConnectionError(
-                f"lost the Dask scheduler at {self.address!r}. Start the same command again when it is back; a fit "
-                "with a checkpoint continues where it was."
-            ) from reason
-        except (ModuleNotFoundError, AttributeError) as reason:
-            if "decidewise" not in str(reason):
-                raise
-            raise OtherCodeError(
-                f"a worker cannot load the work ({reason}): it has another decidewise. Install the same one "
-                "everywhere, and start again."
-            ) from reason
+@contextmanager
+def sentences_about(address: str) -> Iterator[None]:
+    """Return a context whose errors about the cluster at an address say what to do."""
+    from distributed import KilledWorker  # noqa: PLC0415  (an extra)
+
+    try:
+        yield
+    except KilledWorker as reason:
+        raise InputError(
+            f"the task {reason.task} was given up: every worker that began it died, often for lack of memory. Give "
+            "the workers more memory or fewer threads each, or make the partitions smaller."
+        ) from reason
+    except (CancelledError, OSError) as reason:
+        if isinstance(reason, OSError) and reason.errno is not None:
+            raise
+        raise ConnectionError(
+            f"lost the Dask scheduler at {address!r}. Connect to it, or to another one, and start again; a fit with a "
+            "checkpoint continues where it was."
+        ) from reason
+    except (ModuleNotFoundError, AttributeError) as reason:
+        if "decidewise" not in str(reason):
+            raise
+        raise OtherCodeError(
+            f"a worker cannot load the work ({reason}): it has another decidewise. Install the same one "
+            "everywhere, and start again."
+        ) from reason
 
 
 def check_same_code(here: str) -> None:
