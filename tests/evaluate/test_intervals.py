@@ -157,7 +157,7 @@ def test_comparison_says_its_blocks_and_comes_in_units():
     assert result.block_length == 8
     assert str(result).endswith("95 % bootstrap intervals over 100 rows in blocks of 8.")
     few = found(np.full(100, 1e4), regret, blocks=15)
-    assert "in blocks of 15. 100 rows make 6 blocks only" in str(few)
+    assert "in blocks of 15. With only 6 blocks" in str(few)
     assert few.caution.endswith("fewer than 95 % of such intervals hold.")
     head, first, second, _ = result.in_units("EUR a day").splitlines()
     assert "EUR a day" in head

@@ -171,8 +171,7 @@ class Comparison(Sequence[ComparisonRow]):
         n_blocks = self.n_samples // self.block_length
         if self.block_length == 1 or n_blocks >= FEW_BLOCKS:
             return ""
-        share = f"fewer than {100 * self.level:g} % of such intervals hold"
-        return f"{self.n_samples:,} rows make {n_blocks} blocks only: if rows depend on each other for long, {share}."
+        return f"With only {n_blocks} blocks, these intervals are too narrow if rows are correlated over a long time."
 
 
 def compare(

@@ -82,7 +82,7 @@ class Lodl(WeightedSquares):
     >>> from decidewise.problems import TopK
     >>> loss = Lodl(n_samples=2000)
     >>> target = loss.prepare(TopK(3, 1, sense="min"), [[1.0, 1.5, 9.0], [2.0, 1.0, 3.0]])
-    >>> bool(target.above[0, 2] < target.above[0, 0])  # the third item is too dear to matter in the first row
+    >>> bool(target.above[0, 2] < target.above[0, 0])  # the third item is too expensive to matter in the first row
     True
     """
 

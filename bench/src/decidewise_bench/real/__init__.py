@@ -26,7 +26,7 @@ TITLES = {
     "portfolios": "Weekly portfolios",
     "bakery": "Bakery demand",
     "restaurant": "Restaurant demand",
-    "made_storage": "Storage, made data",
+    "made_storage": "Storage, synthetic data",
 }
 #: The methods in the order of the tables.
 METHODS = (

@@ -42,7 +42,7 @@ def real_report(table: pa.Table, published: Path | None = None) -> Report:
 
 
 def _charts(board: Board) -> list[Chart]:
-    """Return the regret of each method, without the floor: only made data have one, and the table shows it."""
+    """Return the regret of each method, without the floor: only synthetic data have one, and the table shows it."""
     chart = regret_by_method(board) if any(cell.trials for cell in board.cells.values()) else None
     if chart is None:
         return []

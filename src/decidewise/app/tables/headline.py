@@ -151,12 +151,12 @@ def how_measured(result: TableComparison) -> str:
     n_known = len(result.splits[0][0])
     held = f"{len(rows):,} {samples.noun}s"
     if samples.times is not None:
-        stretches = f"{len(result.splits)} stretches" if len(result.splits) > 1 else "one stretch"
-        how = f"Chosen on the first {n_known:,} and measured on {held} after them, in {stretches}, each predicted from "
-        how += "all that came before it"
+        windows = f"{len(result.splits)} windows" if len(result.splits) > 1 else "one window"
+        how = f"Models were chosen on the first {n_known:,} {samples.noun}s and tested on the next {len(rows):,}, "
+        how += f"in {windows}, each predicted from all earlier {samples.noun}s"
     elif samples.groups is not None:
-        how = f"Chosen on {n_known:,} rows and measured on {held} of other groups"
+        how = f"Models were chosen on {n_known:,} rows and tested on {held} of other groups"
     else:
-        how = f"Chosen on {n_known:,} random rows and measured on {held} that were held out"
+        how = f"Models were chosen on {n_known:,} random rows and tested on {held} held out"
     blocks = f", in blocks of {result.table.block_length}" if result.table.block_length > 1 else ""
-    return f"{how}; intervals of 95 % by a paired bootstrap over these rows{blocks}. {result.table.caution}".rstrip()
+    return f"{how}; 95 % intervals by a paired bootstrap over these rows{blocks}. {result.table.caution}".rstrip()

@@ -248,7 +248,7 @@ def _explore(source: int, target: int, graph: Graph, stack: IntArray, seen: Bool
 def _open_cycle(node: int, cost: FloatArray, heads: IntArray, tree: Tree, terms: FloatArray) -> bool:
     """Return whether the cycle that the choices lead into costs nothing, and is negative by rounding only.
 
-    If so, one of its edges is made dearer by that rounding, so that there is a shortest path.
+    If so, one of its edges is made more expensive by that rounding, so that there is a shortest path.
     """
     for _ in range(len(tree.choice)):
         node = heads[tree.choice[node]]
