@@ -271,9 +271,10 @@ class ChangedFit:
         sums, extremes = yield Pass(_SizesOf(self.exponent, self.unit), _sums_and_extremes)
         sizes = Sizes(*(float(value) for value in sums), *(float(value) for value in extremes))
         if sizes.weighted <= 0:
+            known_rows = f"{len(self.source.rows.costs)} " if isinstance(self.source, InMemory) else ""  # type: ignore[arg-type]
             raise ValueError(
-                "all rows have weight zero (zero costs or zero sample weights), so there is nothing to learn from. "
-                "Pass at least one row with a non-zero cost and a non-zero weight."
+                f"all {known_rows}rows have weight zero (zero costs or zero sample weights), so there is nothing to "
+                "learn from. Pass at least one row with a non-zero cost and a non-zero weight."
             )
         self._found["sizes"] = sizes
         return sizes
