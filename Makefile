@@ -69,7 +69,7 @@ fuzz: $(VENV)/.test  ## Try many more random instances and bad inputs than `make
 chromium:  # the browser for the tests of the report's page; if it cannot be installed, these tests are skipped
 	@.ci/chromium
 
-speed: $(VENV)/.test  ## Measure everyone side by side, and write the figures into docs/benchmarks.md (under 25 minutes on two quiet cores)
+speed: $(VENV)/.test  ## Measure everyone side by side, and write the figures into docs/notes/benchmark_tables.md (under 25 minutes on two quiet cores)
 	$(BIN)/python speed/all.py $(SCRIPTS)
 
 race: $(VENV)/.test  ## The part of `make speed` that trains with PyEPO and Gurobi (about seven minutes)

@@ -1,11 +1,11 @@
 """What the choice makes of truths that were made to mislead it, and which rule it should choose by.
 
 Run: `python examples/blind_spots.py` (some minutes; `--quick` for one seed and fewer truths). It prints the table of
-`docs/choosing.md`: the regret in percent on new rows, averaged over the seeds, of the training mean, of least squares
-and of the choice by five rules: the simplest candidate within one standard error of the lowest regret, the lowest, the
-average of all within one standard error, this average drawn to the training mean as far as it is not proven to decide
-better, and the default, in which half of the weights are also fitted. The floor is the regret of the true expected
-costs.
+`docs/notes/model_choice.md`: the regret in percent on new rows, averaged over the seeds, of the training mean, of least
+squares and of the choice by five rules: the simplest candidate within one standard error of the lowest regret, the
+lowest, the average of all within one standard error, this average drawn to the training mean as far as it is not proven
+to decide better, and the default, in which half of the weights are also fitted. The floor is the regret of the true
+expected costs.
 """
 
 import sys

@@ -7,7 +7,7 @@ the members alone that SPO+ has trained, wherever it has such members.
 
     python examples/rehearsal.py [--only restaurant bakery]
 
-It takes three minutes, most of them for the schedules, and needs the data of `docs/real.md`.
+It takes three minutes, most of them for the schedules, and needs the data of `docs/real_data.md`.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def main(only: tuple[str, ...] = ()) -> None:
     plan = with_data(plan, print)
     tasks = [task for task in plan.problems if "file" in task.options and (not only or task.name in only)]
     if not tasks:
-        print("No task of `make real` has its data on this machine; docs/real.md says where they are from.")
+        print("No task of `make real` has its data on this machine; docs/real_data.md says where they are from.")
         return
     columns = [*dict.fromkeys(method.name for task in tasks for method in task.methods), SPO_PLUS_ALONE]
     table, means = Table("task", *columns), []

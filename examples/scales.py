@@ -1,11 +1,10 @@
-"""Least squares, WISE and WISE with an iterated scale, on real and on made data.
+"""Least squares, WISE and WISE with an iterated scale, on real and on synthetic data.
 
-It prints the tables of `docs/bregman.md`: normalised test regret in percent. Day-ahead prices of Nord Pool and Germany
-with two published forecasts (`epf_NP.csv` and `epf_DE.csv` of jeslago/epftoolbox, with columns time, price,
+It prints the tables of `docs/notes/scales.md`: normalised test regret in percent. Day-ahead prices of Nord Pool and
+Germany with two published forecasts (`epf_NP.csv` and `epf_DE.csv` of jeslago/epftoolbox, with columns time, price,
 dnn_forecast, lear_forecast) are read from the folder `--data`, by default `../shared/data`; without them, the tables
-are of made data alone. Six years of prices with a violent winter, of which `docs/bregman.md` quotes an earlier
-measurement, are not at hand, so no row repeats it. Days are split by time. No setting is chosen on test rows, and the
-seeds are used nowhere else.
+are of synthetic data alone. Days are split by time. No setting is chosen on test rows, and the seeds are used nowhere
+else.
 
     python examples/scales.py [--trials 8] [--n-test 1000] [--data FOLDER]
 

@@ -1,4 +1,4 @@
-"""Run all scripts of this folder, one after another, and write what they measured into `docs/benchmarks.md`.
+"""Run all scripts of this folder, one after another, and write `docs/notes/benchmark_tables.md`.
 
 Run: `make speed`, or `python speed/all.py [script ...]`. A script that fails or takes too long is a line of the
 summary, and the others run all the same. `--resume` leaves out what the present commit has measured already, after an

@@ -1,4 +1,4 @@
-"""What the scripts measured, as the page `docs/benchmarks.md`: a pure function of the reports in `out/speed`.
+"""What the scripts measured, as `docs/notes/benchmark_tables.md`: a pure function of the reports in `out/speed`.
 
 `python speed/all.py --page` writes it, between two marks; `make speed` does so at its end.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmark import HEADINGS, RIGHT, ROOT, groups_of, lines_of
 
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "notes" / "benchmark_tables.md"
 BEGIN, END = "<!-- measured by make speed: begin -->", "<!-- measured by make speed: end -->"
 HOW_TO_READ = """\
 The ratio is how many times as fast as theirs ours is. Only where a target is "≤", or theirs is a part of our work and

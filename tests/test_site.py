@@ -89,6 +89,9 @@ def test_links_out_of_the_pages_lead_to_the_source_and_those_to_scripts_to_their
     pages.link_to_source(None, "page", source)
     own = "[c](tables.md), [d](generated/gallery/04_roads.rst), [e](generated/gallery/index.rst)"
     assert source == [f"[a]({pages.SOURCE}/examples/a.py), [b](contributing.md#rooms), {own}"]
+    source = ["[a](../theory.md), [b](../../examples/b.py)"]
+    pages.link_to_source(None, "notes/page", source)
+    assert source == [f"[a](../theory.md), [b]({pages.SOURCE}/examples/b.py)"]
 
 
 def test_every_figure_is_there_for_a_dark_page_too():
@@ -113,7 +116,7 @@ def test_pages_of_former_names_are_removed(pages, tmp_path):
 def test_the_site_builds_without_a_warning(tmp_path):
     """All pages are read and all references resolved; `make docs` also runs the gallery and writes the pages."""
     pytest.importorskip("sphinx_gallery")
-    for needed in ("furo", "myst_parser", "numpydoc", "sphinx_copybutton", "sphinx_design"):
+    for needed in ("furo", "latex2mathml", "myst_parser", "numpydoc", "sphinx_copybutton", "sphinx_design"):
         pytest.importorskip(needed)
     command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "-q", "-b", "dummy", "docs"]
     built = subprocess.run(

@@ -36,18 +36,26 @@ def setup(app: Any) -> dict[str, Any]:
     """Write the pages once the settings are known, before the site looks for its pages."""
     app.connect("source-read", link_to_source)
     app.connect("source-read", show_for_both_themes)
-    app.connect("config-inited", lambda app, config: write_pages(Path(app.srcdir) / "generated"), priority=1)
+    app.connect("config-inited", _write_pages, priority=1)
     return {"parallel_read_safe": True}
+
+
+def _write_pages(app: Any, config: Any) -> None:
+    from sphinx.ext.autodoc.mock import mock  # noqa: PLC0415
+
+    with mock(config.autodoc_mock_imports):
+        write_pages(Path(app.srcdir) / "generated")
 
 
 def link_to_source(app: Any, page: str, source: list[str]) -> None:
     """Let links to files outside the pages lead to where the project is kept, and links to scripts to their pages."""
+    outside = re.escape("../" * (page.count("/") + 1))
     pages = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "README.md": "index.md"}
 
     def replace(match: re.Match[str]) -> str:
         return f"]({pages.get(match[1], f'{SOURCE}/{match[1]}')}{match[2] or ''})"
 
-    source[0] = re.sub(r"\]\(\.\./([^)#]+)(#[^)]*)?\)", replace, source[0])
+    source[0] = re.sub(rf"\]\({outside}([^)#]+)(#[^)]*)?\)", replace, source[0])
     source[0] = re.sub(r"\]\(gallery/(\w+)\.py\)", r"](generated/gallery/\1.rst)", source[0])
     source[0] = source[0].replace("](gallery)", "](generated/gallery/index.rst)")
 

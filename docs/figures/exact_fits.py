@@ -14,7 +14,7 @@ from decidewise.data import make_knapsack, make_portfolio, make_shortest_path
 from decidewise.evaluate import Hindsight
 
 TRIALS = 20
-#: How the paper's trials are drawn; docs/experiments.md says why.
+#: How the paper's trials are drawn; docs/notes/paper_protocol.md says why.
 SETTINGS: dict[str, dict[str, Any]] = {
     "shortest path": {"make": make_shortest_path, "seed": 42, "n_test": 10_000, "degrees": (1, 4, 8)},
     "knapsack": {

@@ -1,6 +1,6 @@
 """The table of the field as a figure: the place of every method on every problem, from `field.csv`.
 
-The file is `tables/standings.csv` of `decidewise field report`, of the run that docs/field.md describes.
+The file is `tables/standings.csv` of `decidewise field report`, of the run that docs/notes/field.md describes.
 """
 
 import csv

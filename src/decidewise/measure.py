@@ -6,7 +6,7 @@ A decision depends only on the direction of its cost vector `y`; the price of a 
 decision; neither step does so alone. Least squares under `Q` is the WISE loss.
 
 In general, for any sizes `a(y) > 0` and any scale `s(x) > 0`, the weight `a/s²` and the target `y s/a` give the
-minimiser `s(x) E[y | x] / E[a | x]`, which has the direction of `E[y | x]` whatever the scale (`docs/bregman.md`).
+minimiser `s(x) E[y | x] / E[a | x]`, which has the direction of `E[y | x]` whatever the scale (`docs/theory.md`).
 `transform` is this formula; the paper's WISE has `a = ‖y‖` and `s = 1`.
 
 >>> import numpy as np

@@ -51,7 +51,7 @@ def make_portfolio(
         The limit on the variance, in units of the mean entry of `Σ`.
     factor_noise : bool
         Whether the returns include `L ζ`. If not, `Σ` is not their covariance; the paper's table has this noise
-        (docs/experiments.md).
+        (docs/notes/paper_protocol.md).
     instance_seed : int, optional
         Seed of `B` and `L` alone, to draw several samples of one instance with different `seed`.
 

@@ -38,7 +38,7 @@ class Sfge(Loss):
     -----
     DPO with its score function is the same estimate without the division by the standard deviation, and unbiased for
     the smoothed regret. Dividing per row gives all rows about the same weight, whatever their costs, and the mean of a
-    row is a better baseline for it than that of the batch; `docs/field.md` compares the two.
+    row is a better baseline for it than that of the batch; `docs/notes/field.md` compares the two.
 
     Examples
     --------

@@ -111,8 +111,8 @@ class DecisionRegressor(ScoredByRegret):
     not, and if the start is a fit (not "torch" or "zeros"), the loss is also evaluated at two points between both. Of
     the points a quarter, a half and three quarters of the way, and the end, the nearest to the start is kept whose mean
     loss does not exceed that of the end by more than three standard errors: a minimum on few rows is noisy, and
-    `docs/intervals.md` shows what this gains. All of this takes as many solver calls as four more epochs, and none if
-    the loss needs no solver. Under `max_solves` or `max_seconds` each evaluation takes about a twentieth of what is
+    `docs/notes/spo_plus.md` shows what this gains. All of this takes as many solver calls as four more epochs, and none
+    if the loss needs no solver. Under `max_solves` or `max_seconds` each evaluation takes about a twentieth of what is
     left after the labels; if that is not enough for all rows, it uses a random part of them. If the loss refreshes its
     target (`Loss.refresh_every`), all evaluations use the first target; the solver calls of a refresh count in the
     epoch after it.

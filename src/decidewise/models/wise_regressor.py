@@ -118,7 +118,7 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, MultiOutputMixin, RegressorMix
     Notes
     -----
     For a Poisson, gamma or Tweedie deviance of power `p` the weights are `a/s(x)^(2 - p)`, because such a deviance
-    grows only with this power of the scale. `docs/bregman.md` proves that all of these are Fisher consistent.
+    grows only with this power of the scale. `docs/theory.md` proves that all of these are Fisher consistent.
 
     Examples
     --------

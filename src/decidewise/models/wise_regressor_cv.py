@@ -57,8 +57,8 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
     error of this difference cannot be told apart. The choice is a weighted average of predicted directions: half of the
     weight is shared by these candidates alike, and half is fitted, so that the average of all candidates within four
     standard errors has the lowest WISE loss on held-out rows, unless it then decides clearly worse. If it is not proven
-    that they decide better than the training mean, this has a share in the average. `docs/choosing.md` shows what each
-    of these gains over choosing one of the candidates.
+    that they decide better than the training mean, this has a share in the average. `docs/model_choice.md` shows what
+    each of these gains over choosing one of the candidates.
 
     `fit_files`, and `decidewise.operate.distributed.fit`, choose by the same rule on rows that are not in memory, among
     the candidates that are sums over rows: the training mean, forecasts, and linear models with any exponent, deviance

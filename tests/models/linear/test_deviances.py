@@ -63,7 +63,7 @@ def test_the_names_are_powers_of_one_family():
 
 
 class TestBregman:
-    """`docs/bregman.md`: whatever the weight and the divergence, the minimiser is `E[y|x] / E[a|x]`."""
+    """`docs/theory.md`: whatever the weight and the divergence, the minimiser is `E[y|x] / E[a|x]`."""
 
     MODELS = (
         GeneralizedLinear(),

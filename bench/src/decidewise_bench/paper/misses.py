@@ -74,8 +74,8 @@ REASONS = (
         "2D knapsack: CaVE ends below its published regret",
         "The paper does not say which variant of CaVE it used. We tried the variants of PyEPO and the exact "
         "projection, each on the cones at the integer optimum and at the optimum of the relaxation. The exact "
-        "projection at the relaxation's optimum is by far the closest (docs/experiments.md), but it still decides "
-        "better at degree 1 with 800 samples.",
+        "projection at the relaxation's optimum is by far the closest (docs/notes/paper_protocol.md), but it still "
+        "decides better at degree 1 with 800 samples.",
         lambda board, miss: board.problem == "knapsack" and miss.method == "CaVE" and _is_lower(miss),
     ),
     Reason(

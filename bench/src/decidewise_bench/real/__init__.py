@@ -6,7 +6,8 @@
 - `plans/`: the plan of `decidewise real run`
 - `overview`, `report`: all tasks and methods in one table, and the report that shows it
 
-Nothing here is fitted or chosen on test rows. The data are not part of the package; `docs/real.md` says where they are.
+Nothing here is fitted or chosen on test rows. The data are not part of the package; `docs/real_data.md`
+says where they are.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class ProblemFile:
     by_row : mapping
         For `LinearProgram.by_row`: sides, bounds and known costs by name, each a number, a list or `Columns`.
     table : mapping
-        What the file says about the columns of a table, in its section `[table]`; see `docs/shell.md`.
+        What the file says about the columns of a table, in its section `[table]`; see `docs/tables.md`.
 
     Examples
     --------
