@@ -31,7 +31,7 @@ def run(page: Path) -> Iterator[tuple[re.Match[str], str]]:
         elif match[2] == "python":
             # At its own lines, so that a traceback names the right one.
             code = "\n" * text.count("\n", 0, match.start(3)) + dedent(match[3])
-            printed = _printed(compile(code, str(page), "exec"), namespace)
+            printed = _printed(compile(code, str(page), "exec", dont_inherit=True), namespace)
         else:
             for line in filter(None, map(partial(shlex.split, comments=True), match[3].splitlines())):
                 printed = _said(line)  # of several commands, what the last one prints is shown
@@ -51,7 +51,7 @@ def _said(words: list[str]) -> str:
 
     if words[0] != "decidewise":
         raise ValueError(f"{shlex.join(words)}: only `decidewise` is run; use a console block.")
-    result = CliRunner().invoke(app, words[1:])
+    result = CliRunner().invoke(app, words[1:], env={"COLUMNS": "100"})  # wide enough for tables of any times
     if result.exit_code != 0:
         raise RuntimeError(f"{shlex.join(words)} ended with {result.exit_code}:\n{result.output}") from result.exception
     return result.stdout
