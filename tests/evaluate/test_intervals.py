@@ -158,7 +158,7 @@ def test_comparison_says_its_blocks_and_comes_in_units():
     assert str(result).endswith("95 % bootstrap intervals over 100 rows in blocks of 8.")
     few = found(np.full(100, 1e4), regret, blocks=15)
     assert "in blocks of 15. With only 6 blocks" in str(few)
-    assert few.caution.endswith("fewer than 95 % of such intervals hold.")
+    assert few.caution.endswith("if rows are correlated over a long time.")
     head, first, second, _ = result.in_units("EUR a day").splitlines()
     assert "EUR a day" in head
     assert f"{regret.mean():,.0f} [" in first
