@@ -2,7 +2,7 @@
 A battery and its spikes
 ========================
 
-A battery buys in cheap hours and sells in dear ones. Rare, violent spikes make most of the money, whatever the model:
+A battery buys in cheap hours and sells in expensive ones. Rare, violent spikes make most of the money, whatever the model:
 so regrets need many days to be told apart, and the intervals say how many are not enough.
 """
 
