@@ -113,7 +113,13 @@ def _match(
     previous: IntArray,
     settled: BoolArray,
 ) -> None:
-    """Find an optimal matching (the column of each row, the row of each column) and prices that prove it optimal."""
+    """Find an optimal matching (the column of each row, the row of each column) and prices that prove it optimal.
+
+    Start: columns take their cheapest rows.
+    Search: from each row left, Dijkstra to a free column.
+    Prices: raise those of settled columns.
+    Augment: exchange matches along the path.
+    """
     n = len(costs)
     # Each column goes to its cheapest row, unless that row has one already; this leaves about a third of the rows.
     for j in range(n):
@@ -202,7 +208,13 @@ def _break_ties(
     settled: BoolArray,
     terms: FloatArray,
 ) -> None:
-    """Replace an optimal matching, in place, by the lexicographically first one that is tied with it."""
+    """Replace an optimal matching, in place, by the lexicographically first one that is tied with it.
+
+    Tolerance: the largest cost of tight entries.
+    Row by row: try each lower column.
+    Search: Dijkstra back from the freed column.
+    Move: if the exchange is a tie.
+    """
     n = len(costs)
     # Tied assignments differ in slack by at most TIE of their costs, so only entries with at most that slack matter.
     within = 2 * n * TIE * largest

@@ -115,6 +115,14 @@ def _solve_rows(returns, S, shifted, shift, space, held, is_held, shares, certif
 def _solve_row(  # type: ignore[no-untyped-def]
     r, less, S, shifted, shift, deviation, flat, tableau, held, is_held, work, u
 ):
+    """Set the shares of one row of returns; return whether they are certified.
+
+    Start: hold the largest returns.
+    Sums: variance and budget along the line.
+    Event: which asset enters or leaves next.
+    End: variance at 1, or budget slack; certify.
+    Pivot: exchange the asset, go on.
+    """
     k = _hold_best_returns(r, shifted, tableau, held, is_held, work, u)
     if k == 0:
         return False

@@ -25,6 +25,10 @@ def acyclic_paths(
     Nodes are in topological order; node `i` has the edges `edges[starts[i]:starts[i + 1]]`. Values are sums with an
     error of up to `rounding` times the largest cost. If several edges of a node are within that error, values in twice
     the precision decide.
+
+    Scale: costs into the safe range.
+    Backwards: the value of each node.
+    Forwards: the only edge within rounding, or the first tied one.
     """
     last = len(starts) - 1
     cost = np.empty(len(edges))

@@ -62,7 +62,12 @@ class Tree(NamedTuple):
 def paths_in_any_graph(
     costs: FloatArray, decisions: FloatArray, sources: IntArray, targets: IntArray, graph: Graph
 ) -> int:
-    """Mark the path of each row; return the first row that has a cycle of negative cost, or -1."""
+    """Mark the path of each row; return the first row that has a cycle of negative cost, or -1.
+
+    Tree: Dijkstra, or Bellman and Ford.
+    Measure: depths and sizes of its paths.
+    Walk: lowest tied edge that leads on.
+    """
     n_nodes, heads = len(graph.starts) - 1, graph.heads
     cost = np.empty(len(heads))
     tree = Tree(

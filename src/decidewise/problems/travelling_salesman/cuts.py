@@ -46,7 +46,12 @@ def _collect(
     trees: IntArray,
     sets: FloatArray,
 ) -> int:
-    """Write the sets to the rows of `sets`, and return their number."""
+    """Write the sets to the rows of `sets`, and return their number.
+
+    Price: raise the bound of the one-tree.
+    Merge: join groups by its shortest edge.
+    Keep: groups that live long, and are consecutive.
+    """
     n = len(old)
     count = 0
     for row in range(len(tours)):

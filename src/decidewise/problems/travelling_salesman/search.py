@@ -109,6 +109,12 @@ def _search(
     """Find the tours, row by row; return the first row that was not solved, or -1.
 
     `branches` holds the number of edges that were decided when the question was asked, and before each branch.
+
+    Start: several tours, and first prices.
+    Restart: after too long, with better prices.
+    Bound: propagate decisions, raise prices, fix edges.
+    Branch: take an edge, later bar it.
+    Ask: best tour, then ties edge by edge.
     """
     n = len(old)
     for row in range(len(tours)):
