@@ -42,10 +42,13 @@ def make_state(costs: FloatArray, tours: FloatArray, n: int, trees: IntArray) ->
     square = _squares(costs, n)
     numbers = np.full((len(costs), 5), np.inf)
     numbers[:, TIE] = TOLERANCE * n
-    floats, ints = np.zeros((2, n)), np.zeros((4, n), np.int64)
-    decided = np.zeros(costs.shape[1] + 2, np.int64)
-    prices = np.zeros((len(costs), n))
-    return State(square, square.copy(), prices, _squares(tours, n), numbers, *floats, *ints, decided, trees)
+    prices, decided = np.zeros((len(costs), n)), np.zeros(costs.shape[1] + 2, np.int64)
+    best_prices, detours = np.zeros((2, n))
+    old, new, edge_to, degrees = np.zeros((4, n), np.int64)
+    return State(
+        square, square.copy(), prices, _squares(tours, n), numbers, best_prices, detours, old, new, edge_to, degrees,
+        decided, trees,
+    )  # fmt: skip
 
 
 def _squares(values: FloatArray, n: int) -> FloatArray:
