@@ -14,11 +14,11 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray
 from decidewise.kit.kernels import kernel
-from decidewise.problems.travelling_salesman.state import BARRED, COST, EXCESS, LIMIT, TAKEN, State, decide, is_open
+from decidewise.problems.travelling_salesman.state import BARRED, COST, EXCESS, LIMIT, TAKEN, TourState, decide, is_open
 
 
 @kernel(inner=True, _nrt=False, error_model="numpy")
-def ascend(at: State, steps: int, pace: float, last_pace: float, reach: float) -> float:
+def ascend(at: TourState, steps: int, pace: float, last_pace: float, reach: float) -> float:
     """Raise the bound by changing the prices; return the best bound, and set its prices and its one-tree.
 
     Parameters
@@ -61,7 +61,7 @@ def ascend(at: State, steps: int, pace: float, last_pace: float, reach: float) -
 
 
 @kernel(inner=True, _nrt=False)
-def grow_one_tree(at: State) -> float:
+def grow_one_tree(at: TourState) -> float:
     """Find the cheapest one-tree by Prim's method; return its cost less `2 sum(p)`, or infinity if there is none.
 
     After the edges of the tree, `old` and `new` hold the shortest edge to each node outside it, of length `ways`, which
@@ -115,7 +115,7 @@ def grow_one_tree(at: State) -> float:
 
 
 @kernel(inner=True, _nrt=False)
-def fix_edges(at: State, bound: float) -> int:
+def fix_edges(at: TourState, bound: float) -> int:
     """Bar the edges whose use would raise the bound above the limit, and take those whose absence would; set `detours`.
 
     Return the edge of the one-tree to branch on: the open edge with the shortest detour at a node of degree above 2, or

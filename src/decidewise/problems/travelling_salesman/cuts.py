@@ -7,7 +7,7 @@ import numpy as np
 from decidewise.kit.checks import BoolArray, FloatArray, IntArray
 from decidewise.kit.kernels import kernel
 from decidewise.problems.travelling_salesman.bound import ascend, length
-from decidewise.problems.travelling_salesman.state import COST, LIMIT, TIE, State, make_state, of_row
+from decidewise.problems.travelling_salesman.state import COST, LIMIT, TIE, TourState, make_state, of_row
 
 #: Steps of the ascent for each node.
 STEPS = 10
@@ -29,7 +29,7 @@ def binding_sets(costs: FloatArray, decisions: FloatArray, n: int) -> BoolArray:
 
 
 @kernel(_nrt=False)
-def _collect(rows: State, sets: FloatArray) -> int:
+def _collect(rows: TourState, sets: FloatArray) -> int:
     """Write the sets to the rows of `sets`, and return their number.
 
     Price: raise the bound of the one-tree.

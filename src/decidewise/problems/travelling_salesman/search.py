@@ -22,7 +22,7 @@ from decidewise.problems.travelling_salesman.state import (
     LIMIT,
     TAKEN,
     TIE,
-    State,
+    TourState,
     decide,
     is_open,
     make_state,
@@ -58,7 +58,7 @@ def cheapest_tours(costs: FloatArray, n: int, trees: IntArray) -> tuple[FloatArr
 
 
 @kernel(inner=True, _nrt=False)
-def _build_tour(at: State, start: int) -> None:
+def _build_tour(at: TourState, start: int) -> None:
     """Build a tour: always go to the nearest unvisited node; then reverse parts of the tour while that helps (2-opt).
 
     Distances include the prices, so that nodes that are hard to reach come early. Edge `k` of the tour goes from
@@ -91,7 +91,7 @@ def _build_tour(at: State, start: int) -> None:
 
 
 @kernel(_nrt=False, error_model="numpy")
-def _search(rows: State, branches: IntArray) -> int:
+def _search(rows: TourState, branches: IntArray) -> int:
     """Find the tours, row by row; return the first row that was not solved, or -1.
 
     `branches` holds the number of edges that were decided when the question was asked, and before each branch.
@@ -169,7 +169,7 @@ def _search(rows: State, branches: IntArray) -> int:
 
 
 @kernel(inner=True, _nrt=False, error_model="numpy")
-def _next_edge(at: State, asked: int) -> int:
+def _next_edge(at: TourState, asked: int) -> int:
     """Take the open edges after `asked` up to the first that the tour does not have; return that edge, or -1."""
     n = len(at.tour)
     for edge in range(asked + 1, n * n):

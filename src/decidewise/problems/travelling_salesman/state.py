@@ -19,7 +19,7 @@ COST, LIMIT, TIE, GAIN, EXCESS = 0, 1, 2, 3, 4
 TOLERANCE = 1e-12
 
 
-class State(NamedTuple):
+class TourState(NamedTuple):
     """The arrays of a search among `n` nodes; `make_state` puts an axis of rows in front of some."""
 
     costs: FloatArray  # (n, n) symmetric, at most 1 in size, infinite on the diagonal; by row
@@ -37,7 +37,7 @@ class State(NamedTuple):
     trees: IntArray  # (1,) the number of one-trees left, for this row and those after it
 
 
-def make_state(costs: FloatArray, tours: FloatArray, n: int, trees: IntArray) -> State:
+def make_state(costs: FloatArray, tours: FloatArray, n: int, trees: IntArray) -> TourState:
     """Return the state at the start of rows of costs and tours, (rows, n (n - 1) / 2), of costs of size at most 1."""
     square = _squares(costs, n)
     numbers = np.full((len(costs), 5), np.inf)
@@ -45,7 +45,7 @@ def make_state(costs: FloatArray, tours: FloatArray, n: int, trees: IntArray) ->
     prices, decided = np.zeros((len(costs), n)), np.zeros(costs.shape[1] + 2, np.int64)
     best_prices, detours = np.zeros((2, n))
     old, new, edge_to, degrees = np.zeros((4, n), np.int64)
-    return State(
+    return TourState(
         square, square.copy(), prices, _squares(tours, n), numbers, best_prices, detours, old, new, edge_to, degrees,
         decided, trees,
     )  # fmt: skip
@@ -60,16 +60,16 @@ def _squares(values: FloatArray, n: int) -> FloatArray:
 
 
 @kernel(inner=True, _nrt=False)
-def of_row(rows: State, row: int) -> State:
+def of_row(rows: TourState, row: int) -> TourState:
     """Return the state of one row."""
-    return State(
+    return TourState(
         rows.costs[row], rows.lengths[row], rows.prices[row], rows.tour[row], rows.numbers[row], rows.best_prices,
         rows.detours, rows.old, rows.new, rows.edge_to, rows.degrees, rows.decided, rows.trees,
     )  # fmt: skip
 
 
 @kernel(inner=True, _nrt=False)
-def record(at: State) -> None:
+def record(at: TourState) -> None:
     """Keep the tour with the edges from `old` to `new` if it is better than the best tour, or different and tied."""
     costs, old, new, tour, numbers = at.costs, at.old, at.new, at.tour, at.numbers
     n = len(old)
@@ -99,7 +99,7 @@ def is_open(lengths: FloatArray, a: int, b: int) -> bool:
 
 
 @kernel(inner=True, _nrt=False)
-def decide(at: State, a: int, b: int, length: float) -> None:
+def decide(at: TourState, a: int, b: int, length: float) -> None:
     """Take or bar an open edge."""
     at.lengths[a, b] = at.lengths[b, a] = length
     count = at.decided[0] + 1
@@ -108,7 +108,7 @@ def decide(at: State, a: int, b: int, length: float) -> None:
 
 
 @kernel(inner=True, _nrt=False, error_model="numpy")
-def reopen(at: State, count: int) -> None:
+def reopen(at: TourState, count: int) -> None:
     """Undo all decisions after the first `count`."""
     n = len(at.lengths)
     for k in range(count, at.decided[0]):
@@ -118,7 +118,7 @@ def reopen(at: State, count: int) -> None:
 
 
 @kernel(inner=True, _nrt=False)
-def propagate(at: State) -> bool:
+def propagate(at: TourState) -> bool:
     """Make all decisions that follow from the present ones; return whether a tour may be left.
 
     The taken edges form paths. `far_end` (n,), in the place of the degrees, holds at each end of a path the other end.
