@@ -13,16 +13,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from decidewise.kit.checks import BoolArray, FloatArray, check_finite
-from decidewise.models.linear.blocks import (
-    BLOCK_ROWS,
-    Block,
-    Blocks,
-    RowBlocks,
-    SummedBlocks,
-    blocks_per_task,
-    summed,
-    weighted_block,
-)
+from decidewise.models.linear.blocks import BLOCK_ROWS, Block, Blocks, RowBlocks
 from decidewise.models.linear.column_sums import column_sums
 from decidewise.models.linear.units import out_of_units, tame_unit
 from decidewise.rows.passes import Passes
@@ -88,18 +79,18 @@ class Moments:
         """The sum of the weights."""
         return float(self.gram[0, 0])
 
-    def plus(self, blocks: Blocks | SummedBlocks) -> Passes[Moments]:
+    def plus(self, blocks: Blocks) -> Passes[Moments]:
         """Return the moments with the rows of all blocks added, in parallel if there are many blocks."""
-        gram, cross = yield from summed(blocks, self._sum, blocks_per_task(blocks), (self.gram, self.cross))
+        gram, cross = yield from blocks.sum(self._sum, start=(self.gram, self.cross))
         check_sums(gram, cross, blocks)
         return replace(self, gram=gram, cross=cross)
 
-    def sums(self, blocks: Blocks) -> tuple[FloatArray, FloatArray]:
+    def sums(self, blocks: RowBlocks) -> tuple[FloatArray, FloatArray]:
         """Return the sums `gram` and `cross` over the rows of some blocks alone, with the shift and unit of these."""
         return self._sum(blocks, range(len(blocks)))
 
-    def _sum(self, blocks: Blocks, task: range) -> tuple[FloatArray, FloatArray]:
-        if isinstance(blocks, RowBlocks) and len(task) == len(blocks) and (self.unit == 1).all():
+    def _sum(self, blocks: RowBlocks, task: range) -> tuple[FloatArray, FloatArray]:
+        if len(task) == len(blocks) and (self.unit == 1).all():
             found = column_sums(blocks, self.shift)
             if found is not None:
                 return found
@@ -108,7 +99,7 @@ class Moments:
         scratch: list[FloatArray] = []
         with np.errstate(over="ignore", invalid="ignore"):  # `plus` checks the sums
             for index in task:
-                block = weighted_block(blocks, index)
+                block = blocks.weighted(index)
                 if block.n_items is None:
                     scratch = scratch or _scratch_like(block.X)
                     part._add_block(block, *scratch)
@@ -239,16 +230,12 @@ def _scratch_like(X: FloatArray) -> list[FloatArray]:
     return list(np.empty((2, BLOCK_ROWS, n_columns)))
 
 
-def check_sums(gram: FloatArray, cross: FloatArray, blocks: Blocks | SummedBlocks) -> None:
+def check_sums(gram: FloatArray, cross: FloatArray, blocks: Blocks) -> None:
     """Raise if the sums over the blocks are not finite: name the entry of the features that is not, if there is one."""
     if np.isfinite(gram).all() and np.isfinite(cross).all():
         return
-    if not isinstance(blocks, SummedBlocks):  # which check each entry as they are read
-        first = 0
-        for index in range(len(blocks)):
-            X = blocks[index].X
-            check_finite(X, name="X", first_row=first)
-            first += len(X)
+    if blocks.in_memory is not None:  # other rows are checked as they are read
+        check_finite(np.asarray(blocks.in_memory.X), name="X")
     raise ValueError("the products of features and targets overflow float64. Scale the features or the costs.")
 
 

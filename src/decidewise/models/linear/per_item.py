@@ -15,17 +15,9 @@ from typing import Literal
 import numpy as np
 
 from decidewise.kit.checks import FloatArray, IntArray
-from decidewise.models.linear.blocks import (
-    Block,
-    Blocks,
-    SummedBlocks,
-    blocks_per_task,
-    first_of,
-    summed,
-    weighted_block,
-)
+from decidewise.models.linear.blocks import Block, Blocks, RowBlocks
 from decidewise.models.linear.deviances import Deviance
-from decidewise.models.linear.log_linear import Coordinates, LinearFit
+from decidewise.models.linear.log_linear import BLOCKS_PER_TASK, Coordinates, LinearFit
 from decidewise.models.linear.moments import Moments, check_ridge, check_sums, solve_semidefinite
 from decidewise.models.linear.newton import Derivatives, minimize
 from decidewise.rows.passes import Passes
@@ -61,17 +53,17 @@ class ItemMoments:
         n_items, size = block.X.shape[1], len(alike.shift) + 1
         return cls(alike.shift, alike.unit, np.zeros((n_items, size, size)), np.zeros((n_items, size)))
 
-    def plus(self, blocks: Blocks | SummedBlocks) -> Passes[ItemMoments]:
+    def plus(self, blocks: Blocks) -> Passes[ItemMoments]:
         """Return the moments with the rows of all blocks added, in parallel if there are many blocks."""
-        gram, cross = yield from summed(blocks, self._sum, blocks_per_task(blocks), (self.gram, self.cross))
+        gram, cross = yield from blocks.sum(self._sum, start=(self.gram, self.cross))
         check_sums(gram, cross, blocks)
         return replace(self, gram=gram, cross=cross)
 
-    def _sum(self, blocks: Blocks, task: range) -> tuple[FloatArray, FloatArray]:
+    def _sum(self, blocks: RowBlocks, task: range) -> tuple[FloatArray, FloatArray]:
         gram, cross = np.zeros_like(self.gram), np.zeros_like(self.cross)
         with np.errstate(over="ignore", invalid="ignore"):  # `plus` checks the sums
             for index in task:
-                block = weighted_block(blocks, index)
+                block = blocks.weighted(index)
                 design = np.concatenate([np.ones((*block.X.shape[:2], 1)), (block.X - self.shift) / self.unit], axis=2)
                 weighted = design if block.weights is None else design * block.weights[:, None, None]
                 gram += weighted.transpose(1, 2, 0) @ design.transpose(1, 0, 2)
@@ -127,7 +119,7 @@ def _pooled(grams: FloatArray, crosses: FloatArray, ridge: FloatArray) -> FloatA
 
 
 def fit_log_linear_items(
-    blocks: Blocks | SummedBlocks,
+    blocks: Blocks,
     moments: Moments,
     shared: LinearFit,
     deviance: Deviance,
@@ -170,7 +162,7 @@ class ItemObjective:
 
     def __init__(
         self,
-        blocks: Blocks | SummedBlocks,
+        blocks: Blocks,
         moments: Moments,
         coordinates: Coordinates,
         deviance: Deviance,
@@ -182,7 +174,7 @@ class ItemObjective:
         self.mean = float(moments.cross[0, 0] / self.total_weight)
         self.alpha = alpha * np.clip(self.mean, 1e-100, 1e100) ** (deviance.power - 2)
         self.ridge = coordinates.ridge if alpha > 0 else np.zeros_like(coordinates.ridge)
-        self.n_items = first_of(blocks).X.shape[1]
+        self.n_items = blocks.first().X.shape[1]
 
     def tie(self, parameters: FloatArray) -> FloatArray:
         """Return the free parameters (m, 1) of parameters (q, d)."""
@@ -204,7 +196,7 @@ class ItemObjective:
     def _expand(self, parameters: FloatArray, items: IntArray) -> Passes[tuple[FloatArray, FloatArray, FloatArray]]:
         size, k = parameters.shape
         work = partial(self._sum, parameters=parameters, items=items)
-        (sums,) = yield from summed(self.blocks, work, 4)
+        (sums,) = yield from self.blocks.sum(work, per_task=BLOCKS_PER_TASK)
         sums = sums / self.total_weight
         hessians = sums[:, 1 + size :].reshape(k, size, size) + _LEAST_CURVATURE * np.eye(size)
         return sums[:, 0], sums[:, 1 : 1 + size].T, hessians
@@ -232,7 +224,7 @@ class ItemObjective:
         value = values.sum() + 0.5 * free[:, 0] @ pull
         return Derivatives(np.array([value]), (gradient + pull)[:, None], (hessian + penalty)[None])
 
-    def _sum(self, blocks: Blocks, task: range, parameters: FloatArray, items: IntArray) -> Sums:
+    def _sum(self, blocks: RowBlocks, task: range, parameters: FloatArray, items: IntArray) -> Sums:
         """Return for each item the sums over rows: value, gradient and Hessian, in one line (k, 1 + q + q²)."""
         size, k = parameters.shape
         sums, level = np.zeros((k, 1 + size + size**2)), np.log(self.mean)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import eigh, qr, solve, solve_triangular
 
 from decidewise.kit.checks import FloatArray
-from decidewise.models.linear.blocks import Block, Blocks, RowBlocks, SummedBlocks, weighted_block
+from decidewise.models.linear.blocks import Block, Blocks
 from decidewise.models.linear.moments import Moments, check_ridge, check_sums, is_constant, least_value
 from decidewise.models.linear.units import out_of_units
 from decidewise.rows.passes import Passes
@@ -69,17 +69,18 @@ class WideMoments:
         """Return the moments of targets `factor` times as large."""
         return replace(self, targets=self.targets * factor)
 
-    def plus(self, blocks: Blocks | SummedBlocks) -> Passes[Moments | WideMoments]:
+    def plus(self, blocks: Blocks) -> Passes[Moments | WideMoments]:
         """Return the moments with the rows of all blocks added; sums, if there are now more rows than features."""
-        if isinstance(blocks, SummedBlocks):
+        rows = blocks.in_memory
+        if rows is None:
             return (yield from self._in_sums().plus(blocks))
         designs, targets = [self.design], [self.targets]
         with np.errstate(over="ignore", invalid="ignore"):  # checked below
-            for index in range(len(blocks)):
-                block = weighted_block(blocks, index)
+            for index in range(len(rows)):
+                block = rows.weighted(index)
                 roots = np.ones(len(block.X)) if block.weights is None else np.sqrt(block.weights)
-                rows = np.column_stack([np.ones(len(roots)), (block.X - self.shift) / self.unit])
-                designs.append(rows * roots[:, None])
+                design = np.column_stack([np.ones(len(roots)), (block.X - self.shift) / self.unit])
+                designs.append(design * roots[:, None])
                 targets.append(block.targets / np.where(roots > 0, roots, 1.0)[:, None])
             total = replace(self, design=np.vstack(designs), targets=np.vstack(targets))
             check_sums(np.einsum("ij,ij->j", total.design, total.design), total.cross, blocks)
@@ -167,9 +168,9 @@ def _shrunk(values: FloatArray, vectors: FloatArray, targets: FloatArray, ridge:
     return vectors @ ((vectors.T @ targets) / (values + ridge)[:, None])
 
 
-def wide_moments(blocks: Blocks | SummedBlocks, first: Block, fit_intercept: bool) -> WideMoments | None:
+def wide_moments(blocks: Blocks, first: Block, fit_intercept: bool) -> WideMoments | None:
     """Return the moments of no rows if the blocks are fewer rows in memory than they have many features, else None."""
-    is_table = isinstance(blocks, RowBlocks) and blocks.X.ndim == 2
-    if not is_table or not len(blocks.X) < blocks.X.shape[1] >= _MANY_FEATURES:  # type: ignore[union-attr]
+    rows = blocks.in_memory
+    if rows is None or rows.X.ndim != 2 or not len(rows.X) < rows.X.shape[1] >= _MANY_FEATURES:
         return None
     return WideMoments.for_rows_like(first, fit_intercept)
