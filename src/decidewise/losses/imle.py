@@ -14,7 +14,7 @@ import numpy as np
 from decidewise.kit.checks import FloatArray, IndexArray, as_integer, as_positive
 from decidewise.kit.kernels import kernel
 from decidewise.losses.base import Loss
-from decidewise.losses.parts.target import DecisionTarget, row_dot
+from decidewise.losses.parts.target import DecisionTarget, ValueAndGrad, row_dot
 
 # Below this κ the table of counts is long, and the noise hardly varies.
 _LEAST_KAPPA = 0.1
@@ -123,9 +123,7 @@ class Imle(Loss):
         as_positive(self.lambd, name="lambd")
         as_positive(self.kappa, name="kappa")
 
-    def evaluate(
-        self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return regrets and surrogate gradient for one draw of the noise."""
         noise = target.predicted_only(sum_of_gamma(rng, (self.n_samples, *prediction.shape), kappa=self.kappa))
         noise *= self.sigma

@@ -12,7 +12,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray, as_positive
 from decidewise.losses.base import Loss
-from decidewise.losses.parts.target import SHARED, DecisionTarget, row_dot, solve_labels
+from decidewise.losses.parts.target import SHARED, DecisionTarget, ValueAndGrad, row_dot, solve_labels
 from decidewise.problems.contract import Problem
 from decidewise.solvers import Polyhedron
 from decidewise.solvers.barrier import Barrier
@@ -73,9 +73,7 @@ class IntOpt(Loss):
         decisions = solve_labels(problem, costs, relaxed=True)
         return BarrierTarget(problem, costs, decisions, row_dot(costs, decisions), barrier)
 
-    def evaluate(
-        self, prediction: FloatArray, target: BarrierTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: BarrierTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and gradient."""
         points, along = target.barrier.minimize(prediction, mu=self.mu, vectors=target.costs)
         return row_dot(target.costs, points) - target.values, along

@@ -17,7 +17,7 @@ from decidewise.kit.checks import FloatArray, IntArray, as_integer, as_positive
 from decidewise.kit.kernels import kernel
 from decidewise.kit.progress import tracked
 from decidewise.losses.base import Loss
-from decidewise.losses.parts.target import SHARED, Target, solve_labels
+from decidewise.losses.parts.target import SHARED, Target, ValueAndGrad, solve_labels
 from decidewise.problems.contract import Problem
 from decidewise.solvers.adjacent_vertices import adjacent_vertices
 from decidewise.solvers.cones import NormalCones
@@ -85,9 +85,7 @@ class Lava(Loss):
         """Return `w - v` (k, d) for all neighbours `v` of the vertex `w` (d,)."""
         return vertex - adjacent_vertices(cones, vertex, self.max_neighbors)
 
-    def evaluate(
-        self, prediction: FloatArray, target: EdgeTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: EdgeTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and the sum of the `w - v` with `p·w - p·v > -threshold`."""
         edges = target.edges.differences
         return _hinges(

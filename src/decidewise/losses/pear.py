@@ -11,7 +11,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray, as_number
 from decidewise.losses.parts.smoothed import Smoothed
-from decidewise.losses.parts.target import Target, row_dot
+from decidewise.losses.parts.target import Target, ValueAndGrad, row_dot
 from decidewise.problems.contract import Problem
 
 # Keeps the share of the normal part finite where there is none; as in the public code.
@@ -77,9 +77,7 @@ class Pear(Smoothed):
         """Smooth the decision of every row of costs."""
         return SmoothedTarget(problem, costs, self.smoothed(costs, Target(problem, costs)).points)
 
-    def evaluate(
-        self, prediction: FloatArray, target: SmoothedTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: SmoothedTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and the gradient with the part across the face added."""
         smoothed = self.smoothed(prediction, target)
         # The difference of c·z + λ/2 ‖z‖² in one product, which rounds less.

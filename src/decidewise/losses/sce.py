@@ -12,7 +12,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray
 from decidewise.losses.parts.smoothed import Smoothed
-from decidewise.losses.parts.target import DecisionTarget, row_dot
+from decidewise.losses.parts.target import DecisionTarget, ValueAndGrad, row_dot
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,7 @@ class Sce(Smoothed):
     gradient = "exact"
     requires = frozenset({"polytope"})
 
-    def evaluate(
-        self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and gradient."""
         smoothed = self.smoothed(prediction, target)
         error, gap = prediction - target.costs, target.decisions - smoothed.points
