@@ -31,8 +31,6 @@ def neighbor_costs(X: FloatArray, costs: FloatArray, n_neighbors: int, weight: f
         raise ValueError(
             f"n_neighbors must be between 1 and {len(X) - 1}, the number of other rows; got {n_neighbors}."
         )
-    if not 0 <= weight <= 1:
-        raise ValueError(f"the weight of a sample's own costs must be between 0 and 1; got {weight}.")
     # Without an argument `kneighbors` excludes the sample itself, even among equal rows.
     nearest = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors(return_distance=False)
     return weight * costs + (1 - weight) * costs[nearest].mean(axis=1)
