@@ -61,14 +61,7 @@ def _counts(kappa: float, n_terms: int) -> tuple[FloatArray, IndexArray]:
 
 
 @kernel
-def add_gamma(
-    rng: np.random.Generator,
-    total: FloatArray,
-    cumulative: FloatArray,
-    guide: IndexArray,
-    shape: float,
-    scale: float,
-) -> None:
+def add_gamma(rng, total, cumulative, guide, shape, scale):  # type: ignore[no-untyped-def]
     """Add `Gamma(shape + K, scale)` to each entry of the total (n,), with `K` from a distribution function."""
     for i in range(len(total)):
         uniform = rng.random()

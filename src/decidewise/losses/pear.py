@@ -35,10 +35,8 @@ class Pear(Smoothed):
     ----------
     lambd : float
         The strength `λ` of the regulariser, in units of costs over decisions.
-    max_iter : int
-        The largest number of Frank–Wolfe steps, one solve per row each; a row that needs more raises a `SolverError`.
-    tol : float
-        An upper bound of half the squared error of `z(p)`.
+    max_iter, tol
+        As for `Rfwo`.
     injection : float
         The share `η` of the normal part that the gradient gets. With 0 it is the gradient of the value.
 

@@ -28,10 +28,8 @@ class Qptl(Rfwo):
     ----------
     lambd : float
         The strength `λ` of the quadratic term. The paper writes `γ‖z‖²`, so `λ = 2γ`; its code starts at 0.1.
-    max_iter : int
-        The largest number of Frank–Wolfe steps, one solve per row each; a row that needs more raises a `SolverError`.
-    tol : float
-        An upper bound of half the squared error of `z(p)`.
+    max_iter, tol
+        As for `Rfwo`.
 
     Notes
     -----

@@ -23,10 +23,8 @@ class Sce(Smoothed):
     ----------
     lambd : float
         The strength `λ` of the regulariser, in units of costs over decisions.
-    max_iter : int
-        The largest number of Frank–Wolfe steps, one solve per row each; a row that needs more raises a `SolverError`.
-    tol : float
-        An upper bound of half the squared error of `z(p)`.
+    max_iter, tol
+        As for `Rfwo`.
 
     Notes
     -----

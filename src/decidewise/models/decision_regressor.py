@@ -55,10 +55,8 @@ class DecisionRegressor(TrainedOnLoss):
     protocol : {"safe", "paper"}
         With "safe", training standardises features and divides costs by a typical cost, so that the model does not
         depend on their units. The fitted model is an average over the steps of Adam, in which recent steps count more,
-        drawn back to the start as far as the losses of the training rows do not speak against it (see the notes).
-        It is never worse than the start: by the regret on the rows set aside with `early_stopping`, otherwise by the
-        mean loss over the training rows. With "paper", Adam works on features and costs unchanged and, without
-        `early_stopping`, the last parameters are kept.
+        and never worse than the start (see the notes). With "paper", Adam works on features and costs unchanged and,
+        without `early_stopping`, the last parameters are kept.
     init : {"wise", "mse", "torch", "zeros"}, array of shape (p + 1, d), or linear model
         The start of training: the exact WISE fit, the exact least-squares fit, uniform in `±1/sqrt(p)` (as in the
         paper), zeros, an array of parameters with the intercepts in the first row, or any model with `coef_` and
@@ -99,12 +97,13 @@ class DecisionRegressor(TrainedOnLoss):
 
     Notes
     -----
-    With `protocol="safe"` and no validation rows, training evaluates the loss over all rows before the first epoch and
-    after the last, to keep the better parameters. If the start was better, it is kept, with a `TrainingWarning`. If
-    not, and if the start is a fit (not "torch" or "zeros"), the loss is also evaluated at two points between both. Of
-    the points a quarter, a half and three quarters of the way, and the end, the nearest to the start is kept whose mean
-    loss does not exceed that of the end by more than three standard errors: a minimum on few rows is noisy, and
-    `docs/intervals.md` shows what this gains. All of this takes as many solver calls as four more epochs, and none if
+    With `early_stopping`, the model is that of the lowest regret on the rows set aside. With `protocol="safe"` and
+    without it, training evaluates the loss over all rows before the first epoch and after the last, to keep the better
+    parameters. If the start was better, it is kept, with a `TrainingWarning`. If not, and if the start is a fit (not
+    "torch" or "zeros"), the model is drawn back towards it: of the points a quarter, a half and three quarters of the
+    way, and the end, the nearest to the start is kept whose mean loss does not exceed that of the end by more than
+    three standard errors, since a minimum on few rows is noisy (`docs/intervals.md` shows what this gains). All of this
+    takes as many solver calls as four more epochs, and none if
     the loss needs no solver. Under `max_solves` or `max_seconds` each evaluation takes about a twentieth of what is
     left after the labels; if that is not enough for all rows, it uses a random part of them. If the loss refreshes its
     target (`Loss.refresh_every`), all evaluations use the first target; the solver calls of a refresh count in the

@@ -37,7 +37,7 @@ from decidewise.models.linear.link import Link, check_means, linear_predictor, r
 from decidewise.models.linear.log_linear import LinearFit, fit_log_linear
 from decidewise.models.linear.moments import Moments
 from decidewise.models.linear.per_item import ItemMoments, PerItem, fit_log_linear_items
-from decidewise.models.linear.wide import WideMoments, wide_moments
+from decidewise.models.linear.wide import WideMoments
 from decidewise.rows.passes import Passes, in_memory
 from decidewise.rows.source import Rows, RowSource
 
@@ -63,10 +63,8 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
     models), so `alpha` keeps its meaning when rows are added or weights are scaled. `Ridge(alpha)` is the squared
     deviance with `alpha / Σw`.
 
-    Every deviance here is a Bregman divergence, so the conditional mean minimises it. Under the change of measure, with
-    weights `a` and targets `y/a`, the minimiser is `E[y | x] / E[a | x]`: the weighted risk of a prediction `m` has the
-    derivative `φ''(m) (m E[a | x] - E[y | x])`, which changes its sign only there. So the log-linear model
-    `WiseRegressor(GeneralizedLinear("gamma"))` is Fisher consistent, like least squares.
+    Every deviance here is a Bregman divergence, so the conditional mean minimises it, and the log-linear model
+    `WiseRegressor(GeneralizedLinear("gamma"))` is Fisher consistent, like least squares (`docs/bregman.md`).
 
     Parameters
     ----------
@@ -249,7 +247,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
 
     def _fit(self, blocks: Blocks, n_dimensions: int, deviance: Deviance) -> Passes[Self]:
         first = blocks.first()
-        wide = wide_moments(blocks, first, self.fit_intercept)
+        wide = WideMoments.for_blocks(blocks, first, self.fit_intercept)
         moments = wide or self._no_rows(first)
         n_dimensions = n_dimensions if first.n_items is None else 1
         if self.effective_link == "identity":
@@ -304,28 +302,9 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
             coefficients, intercepts = np.atleast_2d(self.coef_).T, np.atleast_1d(self.intercept_)
             if coefficients.shape == moments.cross[1:].shape:
                 start = coefficients, intercepts
-        fit = yield from fit_log_linear(
-            blocks,
-            moments,
-            deviance,
-            alpha=self.alpha,
-            fit_intercept=self.fit_intercept,
-            start=start,
-            max_iter=self.max_iter,
-            tol=self.tol,
-        )
+        fit = yield from fit_log_linear(blocks, moments, deviance, self, start)
         if self.per_item != "none" and isinstance(moments, Moments):
-            fit = yield from fit_log_linear_items(
-                blocks,
-                moments,
-                fit,
-                deviance,
-                per_item=self.per_item,
-                alpha=self.alpha,
-                fit_intercept=self.fit_intercept,
-                max_iter=self.max_iter,
-                tol=self.tol,
-            )
+            fit = yield from fit_log_linear_items(blocks, moments, fit, deviance, self)
         unfinished = np.flatnonzero(~fit.converged)
         if len(unfinished):
             named = ", ".join(map(str, unfinished[:10])) + (", ..." if len(unfinished) > 10 else "")
@@ -338,20 +317,12 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
         return self._keep(fit, n_dimensions)
 
     def _keep(self, fit: LinearFit, n_dimensions: int) -> Self:
-        if self.per_item != "none":
-            return self._keep_items(fit)
-        flat = n_dimensions == 1
-        self.coef_ = fit.coefficients[:, 0] if flat else fit.coefficients.T
-        self.intercept_ = float(fit.intercepts[0]) if flat else fit.intercepts
-        self.n_iter_ = int(fit.n_iter[0]) if flat else fit.n_iter
-        self.converged_ = bool(fit.converged[0]) if flat else fit.converged
-        return self
-
-    def _keep_items(self, fit: LinearFit) -> Self:
-        self.coef_ = fit.coefficients[:, 0] if self.per_item == "intercept" else fit.coefficients.T
-        self.intercept_ = fit.intercepts
-        self.n_iter_ = int(fit.n_iter.max())
-        self.converged_ = bool(fit.converged.all())
+        one_model, shared = n_dimensions == 1, self.per_item == "none"
+        is_flat = one_model and self.per_item != "coefficients"
+        self.coef_ = fit.coefficients[:, 0] if is_flat else fit.coefficients.T
+        self.intercept_ = float(fit.intercepts[0]) if one_model and shared else fit.intercepts
+        self.n_iter_ = int(fit.n_iter.max()) if one_model else fit.n_iter
+        self.converged_ = bool(fit.converged.all()) if one_model else fit.converged
         return self
 
     def _check_kept(self) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,12 +52,8 @@ def fit_log_linear(
     blocks: Blocks,
     moments: Moments | WideMoments,
     deviance: Deviance,
-    *,
-    alpha: float,
-    fit_intercept: bool,
+    model: Any,
     start: tuple[FloatArray, FloatArray] | None,
-    max_iter: int,
-    tol: float,
 ) -> Passes[LinearFit]:
     """Minimise the penalised mean deviance of the predictions `exp(X @ b + a)`, for each output.
 
@@ -67,18 +63,20 @@ def fit_log_linear(
         All targets must be admitted by the deviance.
     moments : Moments
         The moments of the blocks; no output may have mean zero.
+    model : GeneralizedLinear
+        Whose `alpha`, `fit_intercept`, `max_iter` and `tol` count.
     start : (coefficients (p, d), intercepts (d,)), optional
         By default, least squares on the logarithms of the targets (plus 3 % of their mean, since some may be zero).
     """
-    coordinates = Coordinates.of(moments, fit_intercept)
-    objective = Objective(blocks, moments, coordinates, deviance, alpha)
+    coordinates = Coordinates.of(moments, model.fit_intercept)
+    objective = Objective(blocks, moments, coordinates, deviance, model.alpha)
     parameters = (yield from objective.start()) if start is None else coordinates.enter(*start)
     size, n_outputs = parameters.shape
     n_iter, converged = np.zeros(n_outputs, dtype=np.int64), np.zeros(n_outputs, dtype=bool)
     n_groups = 1 if objective.is_wide else max(1, math.ceil(n_outputs * size**2 / _HESSIAN_ENTRIES))
     for group in np.array_split(np.arange(n_outputs), n_groups):
         parameters[:, group], n_iter[group], converged[group] = yield from minimize(
-            objective.of(group), parameters[:, group], max_iter=max_iter, tol=tol
+            objective.of(group), parameters[:, group], max_iter=model.max_iter, tol=model.tol
         )
     return LinearFit(*coordinates.leave(parameters), n_iter, converged)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -123,14 +123,9 @@ def fit_log_linear_items(
     moments: Moments,
     shared: LinearFit,
     deviance: Deviance,
-    *,
-    per_item: PerItem,
-    alpha: float,
-    fit_intercept: bool,
-    max_iter: int,
-    tol: float,
+    model: Any,
 ) -> Passes[LinearFit]:
-    """Minimise the penalised mean deviance of `exp(a_j + x·b_j)`, from the shared fit on.
+    """Minimise the penalised mean deviance of `exp(a_j + x·b_j)`, from the shared fit of a `GeneralizedLinear` on.
 
     Parameters
     ----------
@@ -139,18 +134,19 @@ def fit_log_linear_items(
     moments : Moments
         Over all items.
     """
-    coordinates = Coordinates.of(moments, fit_intercept)
-    objective = ItemObjective(blocks, moments, coordinates, deviance, alpha, per_item)
-    n_items = objective.n_items
+    coordinates = Coordinates.of(moments, model.fit_intercept)
+    objective = ItemObjective(blocks, moments, coordinates, deviance, model.alpha, model.per_item)
+    n_items, limits = objective.n_items, {"max_iter": model.max_iter, "tol": model.tol}
     start = np.repeat(coordinates.enter(shared.coefficients, shared.intercepts), n_items, axis=1)
-    if per_item == "coefficients" and alpha == 0:
+    if model.per_item == "coefficients" and model.alpha == 0:
         objective.total_weight /= n_items  # each item by itself
-        parameters, n_iter, converged = yield from minimize(objective.of_items, start, max_iter=max_iter, tol=tol)
+        parameters, n_iter, converged = yield from minimize(objective.of_items, start, **limits)
     else:
-        found = yield from minimize(objective.joint, objective.tie(start), max_iter=max_iter, tol=tol)
+        found = yield from minimize(objective.joint, objective.tie(start), **limits)
         parameters, n_iter, converged = objective.untie(found.parameters), found.n_iter, found.converged
     coefficients, intercepts = coordinates.leave(parameters)
-    return LinearFit(coefficients[:, :1] if per_item == "intercept" else coefficients, intercepts, n_iter, converged)
+    own = coefficients[:, :1] if model.per_item == "intercept" else coefficients
+    return LinearFit(own, intercepts, n_iter, converged)
 
 
 class ItemObjective:

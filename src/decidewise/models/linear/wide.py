@@ -48,12 +48,15 @@ class WideMoments:
     targets: FloatArray
 
     @classmethod
-    def for_rows_like(cls, block: Block, fit_intercept: bool) -> WideMoments | None:
-        """Return the moments of no rows, as `Moments` does; None if the features are too extreme for this way."""
-        shift, unit = Moments.shift_and_unit(block, fit_intercept)
+    def for_blocks(cls, blocks: Blocks, first: Block, fit_intercept: bool) -> WideMoments | None:
+        """Return the moments of no rows, or None unless the blocks are fewer rows in memory than many tame features."""
+        rows = blocks.in_memory
+        if rows is None or rows.X.ndim != 2 or not len(rows.X) < rows.X.shape[1] >= _MANY_FEATURES:
+            return None
+        shift, unit = Moments.shift_and_unit(first, fit_intercept)
         if unit.max() > _LARGEST_UNIT or unit.min() < 1 / _LARGEST_UNIT:
             return None
-        return cls(shift, unit, np.empty((0, len(shift) + 1)), np.empty((0, block.targets.shape[1])))
+        return cls(shift, unit, np.empty((0, len(shift) + 1)), np.empty((0, first.targets.shape[1])))
 
     @property
     def total_weight(self) -> float:
@@ -166,11 +169,3 @@ def _directions(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _shrunk(values: FloatArray, vectors: FloatArray, targets: FloatArray, ridge: float) -> FloatArray:
     """Return the shares (n, d) of the rows in the coefficients, for targets (n, d) and a ridge."""
     return vectors @ ((vectors.T @ targets) / (values + ridge)[:, None])
-
-
-def wide_moments(blocks: Blocks, first: Block, fit_intercept: bool) -> WideMoments | None:
-    """Return the moments of no rows if the blocks are fewer rows in memory than they have many features, else None."""
-    rows = blocks.in_memory
-    if rows is None or rows.X.ndim != 2 or not len(rows.X) < rows.X.shape[1] >= _MANY_FEATURES:
-        return None
-    return WideMoments.for_rows_like(first, fit_intercept)
