@@ -1,6 +1,6 @@
 """CaVE, cone-aligned vector estimation: the angle between a prediction and the cone of costs with the same decision.
 
-The decision `w` is optimal for the costs `p` exactly if `-p` lies in the normal cone at `w` (see `polyhedra.cones`).
+The decision `w` is optimal for the costs `p` exactly if `-p` lies in the normal cone at `w` (see `solvers.cones`).
 CaVE is `1 - cos(-p, q)`, where `q` is a point of that cone near `-p`, held constant in the gradient. `Cave` takes the
 projection for `q`; if `-p` is outside the cone, that lies on the boundary, so training only aims at the boundary.
 `CavePlus` and `CaveHybrid` take a point further inside (Tang & Khalil, "CaVE: A Cone-Aligned Approach for Fast

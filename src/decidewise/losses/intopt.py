@@ -36,7 +36,7 @@ class IntOpt(Loss):
 
     Notes
     -----
-    The gradient is `J c` with the Jacobian `J = -N H⁻¹ Nᵀ` of `x(p)` (see `polyhedra.barrier`). `x(p)` never reaches a
+    The gradient is `J c` with the Jacobian `J = -N H⁻¹ Nᵀ` of `x(p)` (see `solvers.barrier`). `x(p)` never reaches a
     vertex, so the gradient never vanishes, and as `μ` goes to 0 the value becomes the regret on the relaxation.
     Newton's method finds `x(p)` to machine precision, without the damping of the original code. That code
     differentiates the iterate of a homogeneous embedding, whose equations have no exact solution for `μ > 0`; here the

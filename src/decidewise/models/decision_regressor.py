@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import Any, Literal, Self
 
 import numpy as np
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,7 +24,6 @@ from decidewise.models.linear.per_item import PerItem
 from decidewise.models.linear.units import Units
 from decidewise.models.training.budget import Budget
 from decidewise.models.training.initial import NO_FITS, start
-from decidewise.models.training.label_smoothing import neighbor_costs
 from decidewise.models.training.loop import Epoch, TrainingLoop
 from decidewise.models.training.step import Training
 from decidewise.problems.contract import Problem
@@ -338,3 +338,18 @@ class DecisionRegressor(TrainedOnLoss):
             )
             return None
         return target
+
+
+def neighbor_costs(X: FloatArray, costs: FloatArray, n_neighbors: int, weight: float = 0.5) -> FloatArray:
+    """Return `weight · c_i + (1 - weight) · mean of the costs of the nearest other samples`: (n, d) -> (n, d).
+
+    >>> neighbor_costs(np.array([[0.0], [1.0], [9.0]]), np.array([[2.0], [4.0], [8.0]]), 1).ravel()
+    array([3., 3., 6.])
+    """
+    if not 1 <= n_neighbors < len(X):
+        raise ValueError(
+            f"n_neighbors must be between 1 and {len(X) - 1}, the number of other rows; got {n_neighbors}."
+        )
+    # Without an argument `kneighbors` excludes the sample itself, even among equal rows.
+    nearest = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors(return_distance=False)
+    return weight * costs + (1 - weight) * costs[nearest].mean(axis=1)

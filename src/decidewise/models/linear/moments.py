@@ -6,8 +6,10 @@ and the partitions of a cluster all give the same coefficients.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from scipy.linalg import eigh
@@ -28,7 +30,30 @@ _NEAR_ZERO = 30.0
 
 
 @dataclass
-class Moments:
+class RowSums(ABC):
+    """Sums over rows, to which those of more rows can be added."""
+
+    shift: FloatArray
+    unit: FloatArray
+    gram: FloatArray
+    cross: FloatArray
+
+    def plus(self, blocks: Blocks) -> Passes[Self]:
+        """Return the sums with the rows of all blocks added, in parallel if there are many blocks."""
+        gram, cross = yield from blocks.sum(self._sum, start=(self.gram, self.cross))
+        check_sums(gram, cross, blocks)
+        return replace(self, gram=gram, cross=cross)
+
+    def multiplied(self, factor: float) -> Self:
+        """Return the sums of targets `factor` times as large."""
+        return replace(self, cross=self.cross * factor)
+
+    @abstractmethod
+    def _sum(self, blocks: RowBlocks, task: range) -> tuple[FloatArray, FloatArray]:
+        """Return `gram` and `cross` over a range of blocks alone."""
+
+
+class Moments(RowSums):
     """The sums `Σ w a aᵀ` and `Σ w a zᵀ` with `a = (1, (x - shift) / unit)`.
 
     Attributes
@@ -40,11 +65,6 @@ class Moments:
     gram : ndarray of shape (p + 1, p + 1)
     cross : ndarray of shape (p + 1, d)
     """
-
-    shift: FloatArray
-    unit: FloatArray
-    gram: FloatArray
-    cross: FloatArray
 
     @classmethod
     def zeros(cls, shift: FloatArray, unit: FloatArray, n_outputs: int) -> Moments:
@@ -70,20 +90,10 @@ class Moments:
             sizes = np.where(sizes <= np.minimum(1.0, 8 * _EPS * np.abs(shift)), 0.0, sizes)
             return shift, tame_unit(sizes, bound=_TAME)
 
-    def multiplied(self, factor: float) -> Moments:
-        """Return the moments of targets `factor` times as large."""
-        return replace(self, cross=self.cross * factor)
-
     @property
     def total_weight(self) -> float:
         """The sum of the weights."""
         return float(self.gram[0, 0])
-
-    def plus(self, blocks: Blocks) -> Passes[Moments]:
-        """Return the moments with the rows of all blocks added, in parallel if there are many blocks."""
-        gram, cross = yield from blocks.sum(self._sum, start=(self.gram, self.cross))
-        check_sums(gram, cross, blocks)
-        return replace(self, gram=gram, cross=cross)
 
     def sums(self, blocks: RowBlocks) -> tuple[FloatArray, FloatArray]:
         """Return the sums `gram` and `cross` over the rows of some blocks alone, with the shift and unit of these."""
@@ -163,9 +173,7 @@ class Moments:
         If there is no ridge and the features do not have full rank, the coefficients have least norm.
         """
         mean, level, gram, cross = self.centered(fit_intercept)
-        with np.errstate(over="ignore", divide="ignore"):
-            ridge = alpha * self.total_weight / self.unit**2 if alpha > 0 else np.zeros(len(gram))
-        check_ridge(alpha, ridge, np.diag(gram))
+        ridge = ridge_in(self.unit, alpha, self.total_weight, np.diag(gram))
         coefficients = solve_semidefinite(gram + np.diag(ridge), cross, self.unit)
         return coefficients, level - mean @ coefficients if fit_intercept else level
 
@@ -237,6 +245,14 @@ def check_sums(gram: FloatArray, cross: FloatArray, blocks: Blocks) -> None:
     if blocks.in_memory is not None:  # other rows are checked as they are read
         check_finite(np.asarray(blocks.in_memory.X), name="X")
     raise ValueError("the products of features and targets overflow float64. Scale the features or the costs.")
+
+
+def ridge_in(unit: FloatArray, alpha: float, weight: float, squares: FloatArray) -> FloatArray:
+    """Return the ridge (p,) for features in units (p,), to be added to the sums of their squares (p,)."""
+    with np.errstate(over="ignore", divide="ignore"):
+        ridge = alpha * weight / unit**2 if alpha > 0 else np.zeros(len(unit))
+    check_ridge(alpha, ridge, squares)
+    return ridge
 
 
 def check_ridge(alpha: float, ridge: FloatArray, squares: FloatArray) -> None:

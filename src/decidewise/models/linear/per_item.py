@@ -8,7 +8,6 @@ item is fitted by itself. Intercepts are never penalised.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -18,7 +17,7 @@ from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.models.linear.blocks import Block, Blocks, RowBlocks
 from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.log_linear import BLOCKS_PER_TASK, Coordinates, LinearFit
-from decidewise.models.linear.moments import Moments, check_ridge, check_sums, solve_semidefinite
+from decidewise.models.linear.moments import Moments, RowSums, ridge_in, solve_semidefinite
 from decidewise.models.linear.newton import Derivatives, minimize
 from decidewise.rows.passes import Passes
 from decidewise.rows.tree import Sums
@@ -30,8 +29,7 @@ PerItem = Literal["none", "intercept", "coefficients"]
 _LEAST_CURVATURE = 1e-10
 
 
-@dataclass
-class ItemMoments:
+class ItemMoments(RowSums):
     """The sums of `Moments` for each of d items, over the rows.
 
     Attributes
@@ -41,23 +39,12 @@ class ItemMoments:
     cross : ndarray of shape (d, q + 1)
     """
 
-    shift: FloatArray
-    unit: FloatArray
-    gram: FloatArray
-    cross: FloatArray
-
     @classmethod
     def for_rows_like(cls, block: Block, fit_intercept: bool) -> ItemMoments:
         """Return the moments of no rows, with a shift and units that suit the rows of a block (b, d, q)."""
         alike = Moments.for_rows_like(block, fit_intercept)
         n_items, size = block.X.shape[1], len(alike.shift) + 1
         return cls(alike.shift, alike.unit, np.zeros((n_items, size, size)), np.zeros((n_items, size)))
-
-    def plus(self, blocks: Blocks) -> Passes[ItemMoments]:
-        """Return the moments with the rows of all blocks added, in parallel if there are many blocks."""
-        gram, cross = yield from blocks.sum(self._sum, start=(self.gram, self.cross))
-        check_sums(gram, cross, blocks)
-        return replace(self, gram=gram, cross=cross)
 
     def _sum(self, blocks: RowBlocks, task: range) -> tuple[FloatArray, FloatArray]:
         gram, cross = np.zeros_like(self.gram), np.zeros_like(self.cross)
@@ -69,15 +56,6 @@ class ItemMoments:
                 gram += weighted.transpose(1, 2, 0) @ design.transpose(1, 0, 2)
                 cross += (design.transpose(1, 2, 0) @ block.targets.T[:, :, None])[:, :, 0]
         return gram, cross
-
-    def multiplied(self, factor: float) -> ItemMoments:
-        """Return the moments of targets `factor` times as large."""
-        return replace(self, cross=self.cross * factor)
-
-    @property
-    def total(self) -> Moments:
-        """The moments over all items."""
-        return Moments(self.shift, self.unit, self.gram.sum(axis=0), self.cross.sum(axis=0)[:, None])
 
     @property
     def total_weight(self) -> float:
@@ -91,9 +69,7 @@ class ItemMoments:
             for gram, cross in zip(self.gram, self.cross, strict=True)
         ]
         means, levels, grams, crosses = (np.stack(parts) for parts in zip(*each, strict=True))
-        with np.errstate(over="ignore", divide="ignore"):
-            ridge = alpha * self.total_weight / self.unit**2 if alpha > 0 else np.zeros(len(self.unit))
-        check_ridge(alpha, ridge, np.diag(grams.sum(axis=0)))
+        ridge = ridge_in(self.unit, alpha, self.total_weight, np.diag(grams.sum(axis=0)))
         if per_item == "intercept":
             coefficients = solve_semidefinite(grams.sum(axis=0) + np.diag(ridge), crosses.sum(axis=0), self.unit)
         elif alpha == 0:

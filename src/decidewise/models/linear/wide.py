@@ -14,7 +14,7 @@ from scipy.linalg import eigh, qr, solve, solve_triangular
 
 from decidewise.kit.checks import FloatArray
 from decidewise.models.linear.blocks import Block, Blocks
-from decidewise.models.linear.moments import Moments, check_ridge, check_sums, is_constant, least_value
+from decidewise.models.linear.moments import Moments, check_sums, is_constant, least_value, ridge_in
 from decidewise.models.linear.units import out_of_units
 from decidewise.rows.passes import Passes
 
@@ -96,8 +96,7 @@ class WideMoments:
         """Return coefficients (p, d) and intercepts (d,), as `Moments.solve` does."""
         mean, level, rows, targets = self._centered(fit_intercept)
         if alpha > 0:
-            ridge = alpha * self.total_weight / self.unit**2
-            check_ridge(alpha, ridge, np.einsum("ij,ij->j", rows, rows))
+            ridge = ridge_in(self.unit, alpha, self.total_weight, np.einsum("ij,ij->j", rows, rows))
             scaled = rows / np.sqrt(ridge)
             shares = _shrunk(*_directions(scaled), targets, 1.0)
             coefficients = out_of_units((scaled.T @ shares) / np.sqrt(ridge)[:, None], self.unit)
