@@ -59,7 +59,7 @@ class Dys(Loss):
     >>> from decidewise.problems import TopK
     >>> loss = Dys()
     >>> target = loss.prepare(TopK(3, 1, sense="min"), [[1.0, 2.0, 4.0]])
-    >>> values, gradient = loss.value_and_grad([[2.0, 1.0, 4.0], ], target, np.random.default_rng(0))
+    >>> values, gradient = loss.value_and_grad([[2.0, 1.0, 4.0]], target, np.random.default_rng(0))
     >>> values.round(2)  # it chooses the second item, not the first
     array([2.])
     """
