@@ -19,9 +19,9 @@ from decidewise.kit.checks import FloatArray, as_integer, as_number
 from decidewise.kit.interrupts import attempt, reason_of
 from decidewise.kit.library_threads import one_library_thread
 from decidewise.models.generalized_linear import GeneralizedLinear
+from decidewise.models.linear.blocks import Blocks
 from decidewise.models.linear.link import linear_predictor
 from decidewise.models.linear.moments import Moments
-from decidewise.models.linear.streamed import StreamedBlocks
 from decidewise.models.linear.units import cost_unit
 from decidewise.models.selection.choice_on_rows import added
 from decidewise.models.selection.row_folds import RowFolds
@@ -166,7 +166,7 @@ def choice_of(
     if first.costs is None:
         raise ValueError(f"{first.origin} has no costs, and a choice needs them.")
     unit = cost_unit(first.costs, power=max(exponents))
-    empty = Moments.for_rows_like(StreamedBlocks(source).first(), fit_intercept=True)
+    empty = Moments.for_rows_like(Blocks(source).first(), fit_intercept=True)
     gram, cross = yield Pass(FoldMoments(empty, division, tuple(exponents), unit))
     fits = [[_fits(empty, gram[e], cross[e], alpha, folds) for alpha in alphas] for e in range(len(exponents))]
     candidates = [(exponent, alpha) for exponent in exponents for alpha in alphas]
@@ -203,7 +203,7 @@ class FoldMoments:
         with one_library_thread():
             for fold, (_, part) in enumerate(self.folds.split(rows)):
                 for place, exponent in enumerate(self.exponents if len(part) else ()):
-                    blocks = StreamedBlocks(None, exponent, 1.0, unit=self.unit).of(part)
+                    blocks = Blocks(None, exponent, 1.0, unit=self.unit).of(part)
                     gram[place, fold], cross[place, fold] = self.empty.sums(blocks)
         if not (np.isfinite(gram).all() and np.isfinite(cross).all()):
             rows.check()
