@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ import numpy as np
 from decidewise.kit.checks import listed
 from decidewise.kit.errors import InputError
 from decidewise.kit.extras import require
-from decidewise.rows.ahead import read_ahead
 from decidewise.rows.find import FoundFile, find_files, kind_of_file
 from decidewise.rows.text import HEAD_BYTES, Decoded, TextFormat, check_text_columns, is_zipped, open_text
 
@@ -197,10 +196,8 @@ class ParquetTable(TableFile):
             return
         with self._file() as file:
             batches = file.iter_batches(n_lines, row_groups=list(range(group, len(self._lines))), columns=columns)
-            # A thread that only decodes does not wait while the columns of a batch are made arrays.
-            with closing(read_ahead(batches, 1)) as ahead:
-                for batch in _after(ahead, first_line - before):
-                    yield batch, self.stamp[0] * batch.num_rows // max(1, sum(self._lines))
+            for batch in _after(batches, first_line - before):
+                yield batch, self.stamp[0] * batch.num_rows // max(1, sum(self._lines))
 
     def _file(self) -> Any:
         """Return the file, opened so that reading some rows does not take the memory of many."""
