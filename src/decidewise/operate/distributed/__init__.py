@@ -28,10 +28,9 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.kit.code import code_fingerprint
 from decidewise.operate.decide import DecisionsOf, StreamedRegret, evaluate_rows
 from decidewise.operate.distributed.partitions import FAN_IN, PartitionRows, on_partition, partitions_of
-from decidewise.operate.distributed.workers import workers_at
+from decidewise.operate.distributed.workers import code_fingerprint, workers_at
 from decidewise.problems.contract import Problem, as_problem
 
 __all__ = ["FAN_IN", "decide", "evaluate", "fit", "workers_at"]
