@@ -149,10 +149,12 @@ class TableFile(ABC):
     def _read(self, advance: Callable[[int], None]) -> Any:
         import pyarrow as pa  # noqa: PLC0415 - an optional dependency
 
-        parts = []
+        parts, left = [], self.stamp[0]
         for batches, n_bytes in self.pieces(self._own, 0, _LINES):
             parts += batches
             advance(n_bytes)
+            left -= n_bytes
+        advance(left)  # shares of the batches are rounded down
         return pa.Table.from_batches(parts, self._schema)
 
     @contextmanager
