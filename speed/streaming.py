@@ -13,10 +13,10 @@ import numpy as np
 
 from benchmark import Bench, parser
 from decidewise import GeneralizedLinear, WiseRegressor, evaluate_files
-from decidewise.models.linear.blocks import RowBlocks
+from decidewise.models.linear.blocks import Blocks
 from decidewise.models.linear.column_sums import column_sums
 from decidewise.problems import TopK
-from decidewise.rows.source import ColumnMatrix
+from decidewise.rows.source import ColumnMatrix, Rows
 from tables import COLUMNS, batches, write_rows
 
 N, P, D, ROUNDS, TARGET = 1_000_000, 10, 20, 5, 1.3
@@ -42,7 +42,7 @@ class SumsAlone:
 
     def __init__(self, path):
         self.blocks = [
-            RowBlocks(ColumnMatrix(columns[:P]), ColumnMatrix(columns[P:]), exponent=1.0, scale=1.0)
+            Blocks(None, exponent=1.0, scale=1.0).of(Rows(ColumnMatrix(columns[:P]), ColumnMatrix(columns[P:])))
             for columns in ([column.to_numpy() for column in batch.columns] for batch in batches([path]))
         ]
 

@@ -36,7 +36,7 @@ from decidewise.models import (
     WiseRegressor,
     WiseRegressorCV,
 )
-from decidewise.operate import choose_files, decide, decide_files, diagnose, evaluate_files
+from decidewise.operate import decide, decide_files, diagnose, evaluate_files
 from decidewise.problems import Problem
 
 __version__: str
@@ -64,7 +64,6 @@ __all__ = [
     "WiseRegressor",
     "WiseRegressorCV",
     "__version__",
-    "choose_files",
     "compare",
     "data",
     "decide",

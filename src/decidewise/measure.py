@@ -62,10 +62,7 @@ def reweight(costs: Any) -> FloatArray:
 def mean_one(weights: FloatArray) -> FloatArray:
     """Scale weights (n,) to mean 1; raise if they are all zero."""
     if not weights.any():
-        raise ValueError(
-            f"all {len(weights)} rows have weight zero (zero costs or zero sample weights), so there is nothing to "
-            "learn from. Pass at least one row with a non-zero cost and a non-zero weight."
-        )
+        raise nothing_to_learn(len(weights))
     relative = weights / weights.max()  # the mean of weights near the largest float would overflow
     return relative / relative.mean()
 
@@ -200,10 +197,7 @@ def checked_sizes(costs: FloatArray, exponent: float) -> FloatArray:
     """Return `‖y‖^exponent` for each row of finite costs; raise if that leaves the range of float64: (n, d) -> (n,)."""
     sizes = cost_sizes(costs, exponent)
     if costs.any() and not 0 < sizes.max() < np.inf:
-        raise ValueError(
-            f"the weights ‖y‖^{exponent:g} of the costs leave the range of float64. Choose a smaller exponent, or "
-            "scale all costs to norms nearer 1."
-        )
+        raise out_of_range(exponent)
     return sizes
 
 
@@ -223,6 +217,23 @@ def weighted_targets(costs: FloatArray, scale: FloatArray | float | None = None,
     if scale is None or power == 1:
         return costs
     return costs / np.reshape(scale ** (1 - power), (-1, 1))
+
+
+def nothing_to_learn(n_rows: int | None = None) -> ValueError:
+    """Return the error about rows, if their number is known, of which none has any weight."""
+    rows = "rows" if n_rows is None else f"{n_rows} rows"
+    return ValueError(
+        f"all {rows} have weight zero (zero costs or zero sample weights), so there is nothing to learn from. "
+        "Pass at least one row with a non-zero cost and a non-zero weight."
+    )
+
+
+def out_of_range(exponent: float) -> ValueError:
+    """Return the error about sizes that are no numbers of float64."""
+    return ValueError(
+        f"the weights ‖y‖^{exponent:g} of the costs leave the range of float64. Choose a smaller exponent, or "
+        "scale all costs to norms nearer 1."
+    )
 
 
 def _as_scale(scale: Any, n_rows: int) -> FloatArray:

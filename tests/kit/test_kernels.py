@@ -1,7 +1,6 @@
 """Kernels under abuse: signals, folders that cannot be written to, full disks, damaged and stale files."""
 
 import errno
-import gc
 import importlib
 import os
 import signal
@@ -10,9 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from numba.core import event
 from numba.core.caching import CacheImpl, IndexDataCacheFile
-from numba.core.errors import TypingError
 
 from decidewise.kit import compilation
 from decidewise.kit.kernels import kernel
@@ -139,30 +136,6 @@ def test_compiling_that_takes_long_is_announced(monkeypatch, capfd):
     ours(np.ones(3))
     kernel(double)(2)  # not one of ours
     assert "compiling" not in capfd.readouterr().err
-
-
-@pytest.mark.parametrize("collects", [True, False])
-def test_no_garbage_is_collected_while_a_kernel_is_compiled(collects):
-    seen = []
-
-    class Listener(event.Listener):
-        def on_start(self, event):
-            seen.append(gc.isenabled())
-
-        def on_end(self, event):
-            pass
-
-    (gc.enable if collects else gc.disable)()
-    try:
-        with event.install_listener("numba:compile", Listener()):
-            kernel(common_divisor.py_func)(np.ones(3))
-            with pytest.raises(TypingError):
-                kernel(common_divisor.py_func)("not numbers")
-        assert seen
-        assert not any(seen)
-        assert gc.isenabled() is collects
-    finally:
-        gc.enable()
 
 
 def test_what_needs_no_kernel_never_touches_numba():

@@ -5,7 +5,9 @@ import sys
 from threading import Event
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import feather
 from rich.console import Console
 
 from decidewise.kit import progress
@@ -94,6 +96,9 @@ def test_a_bar_of_bytes_counts_what_is_read_of_a_table(monkeypatch, capsys, tmp_
         write_table([table], path)
         files.read_files(path)
         assert bars[-1].done == bars[-1].total == path.stat().st_size
+    feather.write_feather(pa.table(table), tmp_path / "t.arrow", chunksize=700)
+    files.read_files(tmp_path / "t.arrow")
+    assert bars[-1].done == (tmp_path / "t.arrow").stat().st_size
 
 
 @pytest.mark.usefixtures("terminal")

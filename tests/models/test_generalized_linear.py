@@ -17,7 +17,8 @@ from decidewise.data import make_shortest_path
 from decidewise.evaluate import normalized_regret
 from decidewise.models import GeneralizedLinear, WiseRegressor
 from decidewise.models.linear import log_linear
-from decidewise.models.linear.blocks import BLOCK_ROWS, Block
+from decidewise.models.linear.blocks import BLOCK_ROWS
+from decidewise.rows import ArrayRows
 
 
 @pytest.mark.filterwarnings("ignore:there is one cost only")
@@ -343,9 +344,8 @@ class TestLogLink:
         model = GeneralizedLinear(name, link="log").fit(X, y, sample_weight=weights)
         again = GeneralizedLinear(name, link="log").fit(X, y, sample_weight=weights)
         np.testing.assert_array_equal(model.coef_, again.coef_)
-        for cuts in ([], [1, 5000]):
-            rows = zip(np.split(X, cuts), np.split(y, cuts), np.split(weights, cuts), strict=True)
-            blocks = GeneralizedLinear(name, link="log").fit_blocks([Block(*block) for block in rows])
+        for size in (n, 5000):
+            blocks = GeneralizedLinear(name, link="log").fit_rows(ArrayRows(X, y, weights, block_rows=size))
             np.testing.assert_allclose(blocks.coef_, model.coef_, rtol=1e-9)
             np.testing.assert_allclose(blocks.intercept_, model.intercept_, rtol=1e-9)
 
@@ -382,7 +382,7 @@ class TestLogLink:
             assert not hasattr(model, "partial_fit")
             with pytest.raises(AttributeError, match="partial_fit") as caught:
                 model.partial_fit(X, y)
-            assert "Use fit, or fit_blocks" in str(caught.value)
+            assert "Use fit, or fit_files" in str(caught.value)
         # Rows seen by least squares before a fit with another link do not come back after it.
         model = GeneralizedLinear().fit(X, y).set_params(link="log").fit(X, y).set_params(link="identity")
         model.partial_fit(X[:50], y[:50])
@@ -428,7 +428,7 @@ class TestAdmissibleTargets:
             ):
                 learner.fit(X, negative)
         with pytest.raises(ValueError, match=r"row 2100, column 1 is negative"):
-            GeneralizedLinear("poisson").fit_blocks([Block(X[:7], y[:7], None), Block(X[7:], negative[7:], None)])
+            GeneralizedLinear("poisson").fit_rows(ArrayRows(X, negative, block_rows=7))
 
     def test_a_column_of_zeros_is_named(self):
         with pytest.raises(ValueError, match=r"column 1 of the targets is zero in every row of positive weight"):

@@ -145,12 +145,6 @@ def test_parameters_of_the_wrong_kind_are_named(model, name):
     assert not hasattr(model, "n_features_in_")
 
 
-def test_blocks_that_are_none_are_named():
-    for wrong in (None, [], [1, 2]):
-        with pytest.raises(ValueError, match="blocks must"):
-            GeneralizedLinear().fit_blocks(wrong)
-
-
 def test_costs_that_are_all_zero_leave_nothing_to_learn():
     for model in (WiseRegressor(), WiseRegressor(scale="iterated"), WiseRegressor(lifted=True)):
         with pytest.raises(ValueError, match=r"^all (40 )?rows have weight zero \(zero costs or zero sample weights\)"):

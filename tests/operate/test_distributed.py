@@ -18,7 +18,6 @@ from decidewise import GeneralizedLinear, WiseRegressor, WiseRegressorCV, decide
 from decidewise.data import make_shortest_path
 from decidewise.evaluate import normalized_regret
 from decidewise.operate import distributed
-from decidewise.operate.choose import choose_rows
 from decidewise.problems import Knapsack, ParallelProblem
 from decidewise.rows import ArrayRows
 
@@ -154,15 +153,6 @@ def test_decisions_and_regrets_of_arrays(data, client):
     regret = distributed.evaluate(model, problem, rows, targets)
     assert regret.n_rows == 1_000
     assert regret.percent.estimate == pytest.approx(normalized_regret(problem, model.predict(X), costs), rel=1e-12)
-
-
-def test_the_choice_is_that_of_the_same_blocks_without_a_cluster(data, client):
-    X, costs, problem = data
-    found = distributed.choose(problem, *split(X, costs, 500), exponents=[0.0, 1.0], alphas=[0.0, 0.1], folds=2)
-    source = ArrayRows(X, costs, block_rows=500)
-    expected = choose_rows(problem, source, exponents=[0.0, 1.0], alphas=[0.0, 0.1], folds=2)
-    assert found.regrets == expected.regrets
-    assert (coefficients(found.model) == coefficients(expected.model)).all()
 
 
 def test_a_search_over_partitions_is_that_of_the_same_blocks_without_a_cluster(data, client):

@@ -296,7 +296,9 @@ def test_time_limits_and_interrupts_act_within_a_row(slow):
     row = costs(1, slow.n_costs)
     hurried = pickled(slow)
     hurried._solver.time_limit = 1e-3
-    with pytest.raises(SolverError, match=r"row 0: .*'CallbackTerminated'. The time limit was reached: raise time_limit"):
+    with pytest.raises(
+        SolverError, match=r"row 0: .*'CallbackTerminated'. The time limit was reached: raise time_limit"
+    ):
         hurried.solve(row)
     with time_limit(perf_counter() + 0.1), pytest.raises(TimeLimitReached):
         slow.solve(row)

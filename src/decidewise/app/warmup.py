@@ -13,7 +13,7 @@ from decidewise.kit.compilation import watch
 from decidewise.kit.progress import watched
 from decidewise.losses import Cave, Loss
 from decidewise.models import DecisionRegressor
-from decidewise.models.linear.blocks import RowBlocks
+from decidewise.models.linear.blocks import Blocks
 from decidewise.models.linear.column_sums import column_sums
 from decidewise.problems import (
     Assignment,
@@ -27,7 +27,7 @@ from decidewise.problems import (
     TravellingSalesman,
     VehicleRouting,
 )
-from decidewise.rows.source import ColumnMatrix
+from decidewise.rows.source import ColumnMatrix, Rows
 
 
 def warm_up() -> None:
@@ -87,7 +87,7 @@ def _solve(problem: Problem) -> None:
 
 def _sum_columns() -> None:
     column = ColumnMatrix([np.ones(1)])
-    column_sums(RowBlocks(column, column, exponent=1.0), np.zeros(1))
+    column_sums(Blocks(None, exponent=1.0).of(Rows(column, column)), np.zeros(1))
 
 
 def _train(problem: Problem, loss: str | Loss) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from multiprocessing import parent_process
 from types import FunctionType
 from typing import Any
@@ -17,8 +16,6 @@ from typing import Any
 from numba import njit
 from numba.core import event
 from numba.core.caching import FunctionCache
-from numba.core.compiler import Flags as NumbaFlags
-from numba.core.types import unliteral  # type: ignore[attr-defined]
 
 #: Seconds of compiling after which a message is printed.
 PATIENCE = 1.0
@@ -29,36 +26,12 @@ def dispatcher(function: FunctionType, options: Mapping[str, Any], stamp: str) -
     made = njit(**options)(function)
     if made is not function:  # Numba returns the function itself if its JIT compiler is disabled
         _register_watch()
-        made.get_call_template = partial(_resolve, made.get_call_template)
-        made._compiler._customize_flags = Flags
         try:
             made._cache = KernelCache(function, stamp)
         except RuntimeError as reason:  # no folder beside the source, in the user's cache or in NUMBA_CACHE_DIR
             if os.path.exists(function.__code__.co_filename):  # code typed at a prompt is never cached
                 _warn(reason)
     return made
-
-
-def _resolve(resolve: Callable[..., Any], args: Sequence[Any], kws: dict[str, Any]) -> Any:
-    """Resolve a call from another kernel by the types of numbers; Numba would also compile it for literal values."""
-    return resolve([unliteral(arg) for arg in args], kws)
-
-
-class Flags(NumbaFlags):
-    """Numba's options of one compilation, compared fast: for each expression of a kernel it compares them many times.
-
-    >>> Flags(NumbaFlags()) == Flags() == NumbaFlags(), hash(Flags()) == hash(NumbaFlags())
-    (True, True)
-    """
-
-    __slots__ = ()
-    _hash = hash(NumbaFlags())
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return (isinstance(other, NumbaFlags) and self._values == other._values) or super().__eq__(other)
 
 
 class KernelCache(FunctionCache):
@@ -107,41 +80,28 @@ def _register_watch() -> None:
 
 
 class Watch(event.Listener):
-    """Sees when a kernel of decidewise, with all kernels that it calls, is compiled.
-
-    If that takes long, it prints to standard error which module is compiled. Meanwhile no garbage is collected: Numba
-    makes many objects that live to the end, and looking through them again and again took a fifth of the time.
-    """
+    """Prints to standard error which module is compiled if a kernel, with all kernels that it calls, takes long."""
 
     def __init__(self) -> None:
         self.silent = False  # set by callers that show the progress of compiling themselves
         self.depth = 0
         self.timer: threading.Timer | None = None
-        self.collected = False
 
     def on_start(self, event: Any) -> None:
-        """Start the timer of the message and pause the collector, if the outermost function belongs to decidewise."""
+        """Start the timer of the message if the outermost function belongs to decidewise."""
         self.depth += 1
         module = event.data["dispatcher"].py_func.__module__ or ""
         if self.depth > 1 or not module.startswith("decidewise."):
             return
-        if gc.isenabled():
-            self.collected = True
-            gc.disable()
         if not self.silent and parent_process() is None:  # workers would repeat the messages of the main process
             self.timer = threading.Timer(PATIENCE, _print_message, [module.removeprefix("decidewise.")])
             self.timer.daemon = True
             self.timer.start()
 
     def on_end(self, event: Any) -> None:
-        """Undo both when the outermost function is compiled."""
+        """Cancel it when the outermost function is compiled."""
         self.depth -= 1
-        if self.depth > 0:
-            return
-        if self.collected:
-            self.collected = False
-            gc.enable()
-        if self.timer:
+        if self.depth == 0 and self.timer:
             self.timer.cancel()
 
 

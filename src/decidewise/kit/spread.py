@@ -1,19 +1,53 @@
-"""Independent calls, spread over processes of this machine, or, in a context, over those of others."""
+"""Independent calls, spread over threads or processes of this machine, or, in a context, over those of others."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from decidewise.kit.interrupts import begin_worker, forget_noted, held_from_children
+from decidewise.kit.library_threads import one_library_thread
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 #: Called as `starmap(function, shared, tasks)`, it yields `function(shared, *task)` for each task, in order.
 StarMap: TypeAlias = Callable[[Callable[..., Any], Any, Iterable[tuple]], Iterator[Any]]
 _elsewhere: ContextVar[tuple[StarMap, Callable[[], int]] | None] = ContextVar("elsewhere", default=None)
+
+
+def map_in_order(
+    work: Callable[[Item], Result], items: Generator[Item, None, None]
+) -> Generator[tuple[Item, Result], None, None]:
+    """Yield items with the results of `work`, computed by one thread per core, with one BLAS thread each, in order.
+
+    The next item is made meanwhile, in this thread. At most one item more than threads is in memory at once. Close the
+    generator, also after an error: it holds threads, and the limit on those of BLAS.
+
+    >>> list(map_in_order(abs, (number for number in (3, -4))))
+    [(3, 3), (-4, 4)]
+    """
+    with one_library_thread() as n_threads, ThreadPoolExecutor(n_threads) as workers:
+        running: deque[tuple[Item, Future[Result]]] = deque()
+        try:
+            for item in items:
+                running.append((item, workers.submit(work, item)))
+                if len(running) > n_threads:
+                    done, future = running.popleft()
+                    yield done, future.result()
+            while running:
+                done, future = running.popleft()
+                yield done, future.result()
+        finally:
+            for _, future in running:
+                future.cancel()
+            items.close()
 
 
 def spread_calls(

@@ -13,7 +13,7 @@ import numpy as np
 from decidewise.kit.checks import FloatArray, as_integer, as_positive
 from decidewise.losses.base import Loss
 from decidewise.losses.imle import sum_of_gamma
-from decidewise.losses.parts.target import SHARED, DecisionTarget, row_dot
+from decidewise.losses.parts.target import SHARED, DecisionTarget, ValueAndGrad, row_dot
 
 #: A change of an entry of a decision by at most this is rounding of the solver.
 TOLERANCE = 1e-8
@@ -86,9 +86,7 @@ class Aimle(Loss):
         as_positive(self.kappa, name="kappa")
         as_positive(self.rate, name="rate")
 
-    def evaluate(
-        self, prediction: FloatArray, target: AdaptiveTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: AdaptiveTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return regrets and surrogate gradient for one draw of the noise, then adapt the step."""
         noise = target.predicted_only(sum_of_gamma(rng, (self.n_samples, *prediction.shape), kappa=self.kappa))
         perturbed = prediction + self.sigma * noise

@@ -25,7 +25,7 @@ from array_api_compat import array_namespace
 
 from decidewise.kit.checks import FloatArray, as_matrix, as_rng, check_range, check_same_rows
 from decidewise.losses.parts.requirements import Requirement, check_declaration, check_requirements
-from decidewise.losses.parts.target import TOO_LARGE, DecisionTarget, Target
+from decidewise.losses.parts.target import TOO_LARGE, DecisionTarget, Target, ValueAndGrad
 from decidewise.problems.contract import Problem, as_problem, check_rows, sign_of
 from decidewise.problems.views import in_variables, lift, n_predicted, unlift
 
@@ -107,9 +107,7 @@ class Loss(ABC):
         target = self.label(problem, sign_of(problem) * lift(problem, costs), features, rng)
         return self._checked_target(target, len(costs), "label")
 
-    def value_and_grad(
-        self, prediction: Any, target: Target, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def value_and_grad(self, prediction: Any, target: Target, rng: np.random.Generator) -> ValueAndGrad:
         """Return the values (b,) and the gradient (b, d) with respect to the prediction (b, d).
 
         Both the prediction and the gradient are in the problem's own sense.
@@ -124,7 +122,7 @@ class Loss(ABC):
 
     def value_and_grad_unchecked(
         self, prediction: FloatArray, target: Target, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> ValueAndGrad:
         """Return the same as `value_and_grad`, without checks: the prediction must be finite and of the right shape."""
         problem = target.problem
         prediction = lift(problem, prediction)
@@ -167,7 +165,7 @@ class Loss(ABC):
         return self.target_type.of(problem, costs)
 
     @abstractmethod
-    def evaluate(self, prediction: FloatArray, target: Any, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: Any, rng: np.random.Generator) -> ValueAndGrad:
         """Return values (b,) and gradient (b, d) for a minimisation."""
 
     def refresh(self, prediction: FloatArray, target: Any, rng: np.random.Generator) -> Target:

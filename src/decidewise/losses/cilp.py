@@ -11,7 +11,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray, as_number
 from decidewise.losses.cave import ConeLoss, ConeTarget
-from decidewise.losses.parts.target import row_dot
+from decidewise.losses.parts.target import ValueAndGrad, row_dot
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,7 @@ class Cilp(ConeLoss):
         super().__post_init__()
         as_number(self.margin, name="margin", at_least=0)
 
-    def evaluate(
-        self, prediction: FloatArray, target: ConeTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: ConeTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and gradient."""
         one_sided = np.where(target.binding == 2, 0, target.binding)  # an equality holds on both sides
         inside = self.margin * np.asarray(one_sided @ target.cones.normals)

@@ -12,7 +12,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray
 from decidewise.losses.parts.pool import PoolLoss, PoolTarget
-from decidewise.losses.parts.target import row_dot
+from decidewise.losses.parts.target import ValueAndGrad, row_dot
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,7 @@ class Cmap(PoolLoss):
 
     gradient = "subgradient"
 
-    def evaluate(
-        self, prediction: FloatArray, target: PoolTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: PoolTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and subgradient `w - v` at the best `v`; ties go to the first of the pool."""
         best = target.pool.objectives(prediction).argmin(axis=1)
         subgradient = target.decisions - target.pool.decisions[best]

@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from decidewise.kit.checks import FloatArray, IndexArray, as_integer
 from decidewise.kit.errors import SolverError
 from decidewise.losses.parts.smoothed import Smoothed
-from decidewise.losses.parts.target import SHARED, DecisionTarget, Target, row_dot, solve_labels
+from decidewise.losses.parts.target import SHARED, DecisionTarget, Target, ValueAndGrad, row_dot, solve_labels
 from decidewise.problems.contract import Problem
 from decidewise.solvers import Polyhedron
 from decidewise.solvers.highs import Solver
@@ -126,9 +126,7 @@ class Compact(Smoothed):
             ) from error
         return CompactTarget(problem, costs, decisions, row_dot(costs, decisions), columns, solver)
 
-    def evaluate(
-        self, prediction: FloatArray, target: CompactTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: CompactTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and gradient."""
         costs = target.costs @ target.columns
         smoothed = self.smoothed(prediction @ target.columns, target)

@@ -14,7 +14,7 @@ import numpy as np
 from decidewise.kit.checks import FloatArray
 from decidewise.kit.scaling import norms
 from decidewise.losses.base import Loss, namespace_of
-from decidewise.losses.parts.target import row_dot
+from decidewise.losses.parts.target import ValueAndGrad, row_dot
 from decidewise.losses.wise import WiseTarget
 from decidewise.measure import polar
 
@@ -73,9 +73,7 @@ class Cosine(Loss):
     directions = True
     native = staticmethod(cosine)
 
-    def evaluate(
-        self, prediction: FloatArray, target: WiseTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: WiseTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and gradient."""
         length = norms(prediction)[:, None]
         predicted = np.divide(prediction, length, out=np.zeros_like(prediction), where=length > 0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray, as_positive
 from decidewise.losses.base import Loss
-from decidewise.losses.parts.target import DecisionTarget, row_dot
+from decidewise.losses.parts.target import DecisionTarget, ValueAndGrad, row_dot
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,7 @@ class Dbb(Loss):
     def __post_init__(self) -> None:
         as_positive(self.lambd, name="lambd")
 
-    def evaluate(
-        self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return regrets and surrogate gradient."""
         decisions = target.minimize(prediction)
         shifted = target.minimize(prediction + self.lambd * target.costs)

@@ -11,7 +11,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray, as_flag, as_integer, as_positive
 from decidewise.losses.base import Loss
-from decidewise.losses.parts.target import DecisionTarget
+from decidewise.losses.parts.target import DecisionTarget, ValueAndGrad
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,7 @@ class Dpo(Loss):
         as_positive(self.sigma, name="sigma")
         as_flag(self.variance_reduction, name="variance_reduction")
 
-    def evaluate(
-        self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return regrets and score-function gradient for one draw of the noise."""
         noise = target.predicted_only(rng.standard_normal((self.n_samples, *prediction.shape)))
         sampled = target.minimize(prediction + self.sigma * noise)

@@ -13,7 +13,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray, as_integer, as_positive
 from decidewise.losses.base import Loss
-from decidewise.losses.parts.target import SHARED, DecisionTarget, row_dot, solve_labels
+from decidewise.losses.parts.target import SHARED, DecisionTarget, ValueAndGrad, row_dot, solve_labels
 from decidewise.problems.contract import Problem
 from decidewise.solvers import Polyhedron
 from decidewise.solvers.split_region import SplitRegion
@@ -59,7 +59,7 @@ class Dys(Loss):
     >>> from decidewise.problems import TopK
     >>> loss = Dys()
     >>> target = loss.prepare(TopK(3, 1, sense="min"), [[1.0, 2.0, 4.0]])
-    >>> values, gradient = loss.value_and_grad([[2.0, 1.0, 4.0], ], target, np.random.default_rng(0))
+    >>> values, gradient = loss.value_and_grad([[2.0, 1.0, 4.0]], target, np.random.default_rng(0))
     >>> values.round(2)  # it chooses the second item, not the first
     array([2.])
     """
@@ -85,9 +85,7 @@ class Dys(Loss):
         decisions = solve_labels(problem, costs)
         return SplitTarget(problem, costs, decisions, row_dot(costs, decisions), region)
 
-    def evaluate(
-        self, prediction: FloatArray, target: SplitTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: SplitTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and the gradient of the last step."""
         region, d = target.region, prediction.shape[1]
         points = self._split(prediction, region)

@@ -14,7 +14,7 @@ import numpy as np
 from decidewise.kit.checks import FloatArray, IndexArray, as_integer, as_positive
 from decidewise.kit.kernels import kernel
 from decidewise.losses.base import Loss
-from decidewise.losses.parts.target import DecisionTarget, row_dot
+from decidewise.losses.parts.target import DecisionTarget, ValueAndGrad, row_dot
 
 # Below this κ the table of counts is long, and the noise hardly varies.
 _LEAST_KAPPA = 0.1
@@ -61,14 +61,7 @@ def _counts(kappa: float, n_terms: int) -> tuple[FloatArray, IndexArray]:
 
 
 @kernel
-def add_gamma(
-    rng: np.random.Generator,
-    total: FloatArray,
-    cumulative: FloatArray,
-    guide: IndexArray,
-    shape: float,
-    scale: float,
-) -> None:
+def add_gamma(rng, total, cumulative, guide, shape, scale):  # type: ignore[no-untyped-def]
     """Add `Gamma(shape + K, scale)` to each entry of the total (n,), with `K` from a distribution function."""
     for i in range(len(total)):
         uniform = rng.random()
@@ -123,9 +116,7 @@ class Imle(Loss):
         as_positive(self.lambd, name="lambd")
         as_positive(self.kappa, name="kappa")
 
-    def evaluate(
-        self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return regrets and surrogate gradient for one draw of the noise."""
         noise = target.predicted_only(sum_of_gamma(rng, (self.n_samples, *prediction.shape), kappa=self.kappa))
         noise *= self.sigma

@@ -13,7 +13,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray
 from decidewise.losses.base import Loss
-from decidewise.losses.parts.target import DecisionTarget, row_dot
+from decidewise.losses.parts.target import DecisionTarget, ValueAndGrad, row_dot
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,7 @@ class Implicit(Loss):
     gradient = "exact"
     requires = frozenset({"derivative"})
 
-    def evaluate(
-        self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and gradient."""
         decisions = target.minimize(prediction)
         values = row_dot(target.costs, decisions) - target.values

@@ -12,7 +12,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray, as_positive
 from decidewise.losses.base import Loss
-from decidewise.losses.parts.target import SHARED, DecisionTarget, row_dot, solve_labels
+from decidewise.losses.parts.target import SHARED, DecisionTarget, ValueAndGrad, row_dot, solve_labels
 from decidewise.problems.contract import Problem
 from decidewise.solvers import Polyhedron
 from decidewise.solvers.barrier import Barrier
@@ -36,7 +36,7 @@ class IntOpt(Loss):
 
     Notes
     -----
-    The gradient is `J c` with the Jacobian `J = -N H⁻¹ Nᵀ` of `x(p)` (see `polyhedra.barrier`). `x(p)` never reaches a
+    The gradient is `J c` with the Jacobian `J = -N H⁻¹ Nᵀ` of `x(p)` (see `solvers.barrier`). `x(p)` never reaches a
     vertex, so the gradient never vanishes, and as `μ` goes to 0 the value becomes the regret on the relaxation.
     Newton's method finds `x(p)` to machine precision, without the damping of the original code. That code
     differentiates the iterate of a homogeneous embedding, whose equations have no exact solution for `μ > 0`; here the
@@ -73,9 +73,7 @@ class IntOpt(Loss):
         decisions = solve_labels(problem, costs, relaxed=True)
         return BarrierTarget(problem, costs, decisions, row_dot(costs, decisions), barrier)
 
-    def evaluate(
-        self, prediction: FloatArray, target: BarrierTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: BarrierTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and gradient."""
         points, along = target.barrier.minimize(prediction, mu=self.mu, vectors=target.costs)
         return row_dot(target.costs, points) - target.values, along

@@ -15,7 +15,7 @@ from decidewise.kit.errors import NotForProblemError
 from decidewise.losses.base import Loss
 from decidewise.losses.lodl import spread_of
 from decidewise.losses.parts.small_network import SmallNetwork
-from decidewise.losses.parts.target import SHARED, Target, row_dot, solve_labels
+from decidewise.losses.parts.target import SHARED, Target, ValueAndGrad, row_dot, solve_labels
 from decidewise.problems.contract import Problem
 
 
@@ -119,9 +119,7 @@ class Lancer(Loss):
         network = network.fitted(seen, found / scale, rng, n_steps=self.n_steps)
         return LandscapeTarget(problem, costs, values, network, spread, scale, seen, found)
 
-    def evaluate(
-        self, prediction: FloatArray, target: LandscapeTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: LandscapeTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and gradient."""
         error = (prediction - target.costs) / target.spread
         values, slope = target.network.value_and_slope(error**2)

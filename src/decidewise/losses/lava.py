@@ -10,14 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
 from decidewise.kit.checks import FloatArray, IntArray, as_integer, as_positive
 from decidewise.kit.kernels import kernel
 from decidewise.kit.progress import tracked
 from decidewise.losses.base import Loss
-from decidewise.losses.parts.target import SHARED, Target, solve_labels
+from decidewise.losses.parts.target import SHARED, Target, ValueAndGrad, solve_labels
 from decidewise.problems.contract import Problem
 from decidewise.solvers.adjacent_vertices import adjacent_vertices
 from decidewise.solvers.cones import NormalCones
@@ -85,14 +84,10 @@ class Lava(Loss):
         """Return `w - v` (k, d) for all neighbours `v` of the vertex `w` (d,)."""
         return vertex - adjacent_vertices(cones, vertex, self.max_neighbors)
 
-    def evaluate(
-        self, prediction: FloatArray, target: EdgeTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: EdgeTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and the sum of the `w - v` with `p·w - p·v > -threshold`."""
-        edges = target.edges.differences
-        return _hinges(
-            prediction, target.vertex, target.edges.starts, edges.indptr, edges.indices, edges.data, self.threshold
-        )
+        starts, edges = target.edges.starts, target.edges.differences
+        return _hinges(prediction, target.vertex, starts, edges.indptr, edges.indices, edges.data, self.threshold)
 
 
 def _sparse(differences: FloatArray) -> csr_array:
@@ -102,15 +97,7 @@ def _sparse(differences: FloatArray) -> csr_array:
 
 
 @kernel
-def _hinges(
-    prediction: FloatArray,
-    vertex: IntArray,
-    starts: IntArray,
-    indptr: npt.NDArray[np.int32],
-    indices: npt.NDArray[np.int32],
-    data: FloatArray,
-    threshold: float,
-) -> tuple[FloatArray, FloatArray]:
+def _hinges(prediction, vertex, starts, indptr, indices, data, threshold):  # type: ignore[no-untyped-def]
     values, gradient = np.zeros(len(prediction)), np.zeros_like(prediction)
     for row in range(len(prediction)):
         for edge in range(starts[vertex[row]], starts[vertex[row] + 1]):

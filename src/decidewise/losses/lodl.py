@@ -17,7 +17,7 @@ from decidewise.kit.errors import NotForProblemError
 from decidewise.kit.library_threads import one_library_thread
 from decidewise.kit.progress import tracked
 from decidewise.losses.base import Loss
-from decidewise.losses.parts.target import Target, row_dot, solve_labels
+from decidewise.losses.parts.target import Target, ValueAndGrad, row_dot, solve_labels
 from decidewise.problems.contract import Problem
 from decidewise.problems.views import n_predicted
 
@@ -42,9 +42,7 @@ class WeightedSquares(Loss):
     gradient = "exact"
     solves = False
 
-    def evaluate(
-        self, prediction: FloatArray, target: WeightedTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: WeightedTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and gradient."""
         error = prediction - target.costs
         above = np.maximum(error, 0)

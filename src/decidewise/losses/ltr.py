@@ -12,7 +12,7 @@ from scipy.special import log_softmax, softmax
 
 from decidewise.kit.checks import FloatArray, as_number, as_positive
 from decidewise.losses.parts.pool import PoolLoss, PoolTarget
-from decidewise.losses.parts.target import row_dot
+from decidewise.losses.parts.target import ValueAndGrad, row_dot
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,7 @@ class LtrPointwise(PoolLoss):
 
     gradient = "exact"
 
-    def evaluate(
-        self, prediction: FloatArray, target: PoolTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: PoolTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and gradient `2 mean_v ((p - c)·v) v`."""
         residuals = target.pool.objectives(prediction - target.costs)
         return (residuals**2).mean(axis=1), (2 / len(target.pool)) * residuals @ target.pool.decisions
@@ -68,9 +66,7 @@ class LtrPairwise(PoolLoss):
     def __post_init__(self) -> None:
         as_number(self.margin, name="margin", at_least=0)
 
-    def evaluate(
-        self, prediction: FloatArray, target: PoolTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: PoolTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and subgradient; a hinge at its kink has subgradient 0."""
         best = row_dot(prediction, target.decisions)
         hinges = target.pool.objectives(prediction)
@@ -115,9 +111,7 @@ class LtrListwise(PoolLoss):
     def __post_init__(self) -> None:
         as_positive(self.temperature, name="temperature")
 
-    def evaluate(
-        self, prediction: FloatArray, target: PoolTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: PoolTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and gradient: the difference of the two expected decisions, divided by the temperature."""
         true = softmax(target.pool.objectives(target.costs) / -self.temperature, axis=1)
         log_predicted = log_softmax(target.pool.objectives(prediction) / -self.temperature, axis=1)

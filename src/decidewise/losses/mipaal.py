@@ -74,7 +74,7 @@ class Mipaal(Qptl):
     Notes
     -----
     Each cut is a facet of the hull that separates a fractional vertex, found by the problem's own solver (see
-    `polyhedra.target_cuts`): valid and as tight as can be, whatever the constraints. The cuts of the paper are those of
+    `solvers.target_cuts`): valid and as tight as can be, whatever the constraints. The cuts of the paper are those of
     a commercial solver, anew for every prediction; its code is not public. Each step of the smoothing is a linear
     program, solved by HiGHS: where the problem has a fast solver, `Rfwo` has the limit for less. On a region whose
     relaxation has integer vertices there is nothing to cut, and this is `Qptl`. Mixed-integer programs are cut alike:

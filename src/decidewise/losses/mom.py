@@ -12,6 +12,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray
 from decidewise.losses.lava import EdgeTarget, Lava
+from decidewise.losses.parts.target import ValueAndGrad
 from decidewise.solvers.adjacent_vertices import edge_directions
 from decidewise.solvers.cones import NormalCones
 
@@ -56,9 +57,7 @@ class Mom(Lava):
         slacks = (cones.normals[left] @ -directions.T).T * binding[left]
         return -directions / slacks.max(axis=1, keepdims=True, initial=0.0)
 
-    def evaluate(
-        self, prediction: FloatArray, target: EdgeTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: EdgeTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and subgradient."""
         values, gradient = super().evaluate(prediction, target, rng)  # of max(-p·η, -threshold)
         n_edges = np.diff(target.edges.starts)[target.vertex]

@@ -9,7 +9,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray
 from decidewise.losses.base import Loss, namespace_of
-from decidewise.losses.parts.target import Target, row_dot
+from decidewise.losses.parts.target import Target, ValueAndGrad, row_dot
 
 
 def mse(prediction: Any, costs: Any) -> Any:
@@ -34,9 +34,7 @@ class Mse(Loss):
     solves = False
     native = staticmethod(mse)
 
-    def evaluate(
-        self, prediction: FloatArray, target: Target, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: Target, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and gradient `2(p - c)/d`."""
         residual = prediction - target.costs
         return row_dot(residual, residual) / residual.shape[1], residual * (2 / residual.shape[1])

@@ -12,7 +12,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray
 from decidewise.losses.parts.pool import PoolLoss, PoolTarget
-from decidewise.losses.parts.target import row_dot
+from decidewise.losses.parts.target import ValueAndGrad, row_dot
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,7 @@ class Nce(PoolLoss):
 
     gradient = "exact"
 
-    def evaluate(
-        self, prediction: FloatArray, target: PoolTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: PoolTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and gradient `w - mean_v v`."""
         gradient = target.decisions - target.pool.mean
         return row_dot(prediction, gradient), gradient

@@ -12,7 +12,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray
 from decidewise.losses.base import Loss
-from decidewise.losses.parts.target import DecisionTarget, row_dot
+from decidewise.losses.parts.target import DecisionTarget, ValueAndGrad, row_dot
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,6 @@ class Nid(Loss):
 
     gradient = "surrogate"
 
-    def evaluate(
-        self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return regrets and surrogate gradient."""
         return row_dot(target.costs, target.minimize(prediction)) - target.values, -target.costs

@@ -13,7 +13,7 @@ import numpy as np
 from decidewise.kit.checks import FloatArray, as_number
 from decidewise.kit.errors import NotForProblemError
 from decidewise.losses.base import Loss
-from decidewise.losses.parts.target import DecisionTarget
+from decidewise.losses.parts.target import DecisionTarget, ValueAndGrad
 from decidewise.problems.contract import Problem
 from decidewise.problems.views import is_lifted
 
@@ -72,9 +72,7 @@ class OneSided(Loss):
             self._refuse(type(problem).__name__)
         return target
 
-    def evaluate(
-        self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and gradient."""
         error = prediction - target.costs
         above = np.maximum(error, 0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray, as_number
 from decidewise.losses.parts.smoothed import Smoothed
-from decidewise.losses.parts.target import Target, row_dot
+from decidewise.losses.parts.target import Target, ValueAndGrad, row_dot
 from decidewise.problems.contract import Problem
 
 # Keeps the share of the normal part finite where there is none; as in the public code.
@@ -35,10 +35,8 @@ class Pear(Smoothed):
     ----------
     lambd : float
         The strength `λ` of the regulariser, in units of costs over decisions.
-    max_iter : int
-        The largest number of Frank–Wolfe steps, one solve per row each; a row that needs more raises a `SolverError`.
-    tol : float
-        An upper bound of half the squared error of `z(p)`.
+    max_iter, tol
+        As for `Rfwo`.
     injection : float
         The share `η` of the normal part that the gradient gets. With 0 it is the gradient of the value.
 
@@ -77,9 +75,7 @@ class Pear(Smoothed):
         """Smooth the decision of every row of costs."""
         return SmoothedTarget(problem, costs, self.smoothed(costs, Target(problem, costs)).points)
 
-    def evaluate(
-        self, prediction: FloatArray, target: SmoothedTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: SmoothedTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and the gradient with the part across the face added."""
         smoothed = self.smoothed(prediction, target)
         # The difference of c·z + λ/2 ‖z‖² in one product, which rounds less.

@@ -11,7 +11,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray, as_integer, as_positive
 from decidewise.losses.base import Loss
-from decidewise.losses.parts.target import DecisionTarget, row_dot
+from decidewise.losses.parts.target import DecisionTarget, ValueAndGrad, row_dot
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,7 @@ class Pfy(Loss):
         as_integer(self.n_samples, name="n_samples")
         as_positive(self.sigma, name="sigma")
 
-    def evaluate(
-        self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and subgradient for one draw of the noise."""
         noise = target.predicted_only(rng.standard_normal((self.n_samples, *prediction.shape)))
         perturbed = prediction + self.sigma * noise

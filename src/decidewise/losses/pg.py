@@ -12,7 +12,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray, as_choice, as_positive
 from decidewise.losses.base import Loss
-from decidewise.losses.parts.target import Target, row_dot
+from decidewise.losses.parts.target import Target, ValueAndGrad, row_dot
 
 #: The two points of the difference, as multiples of `h` times the costs.
 ENDS = {"backward": (-1.0, 0.0), "forward": (0.0, 1.0), "central": (-1.0, 1.0)}
@@ -56,9 +56,7 @@ class Pg(Loss):
         as_positive(self.h, name="h")
         as_choice(self.mode, name="mode", choices=tuple(ENDS))
 
-    def evaluate(
-        self, prediction: FloatArray, target: Target, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: Target, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and gradient."""
         low, high = (prediction + end * self.h * target.costs for end in ENDS[self.mode])
         width = (ENDS[self.mode][1] - ENDS[self.mode][0]) * self.h

@@ -12,7 +12,8 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray, as_integer, as_number, as_positive
 from decidewise.losses.base import Loss
-from decidewise.losses.parts.target import SHARED, DecisionTarget, row_dot, solve_labels
+from decidewise.losses.parts.target import SHARED, DecisionTarget, ValueAndGrad, row_dot, solve_labels
+from decidewise.losses.pg import Pg
 from decidewise.problems.contract import Problem
 
 _FIRST, _FACTOR, _MOST, _TOLERANCE = 0.01, 2.0, 40, 1e-4
@@ -74,14 +75,9 @@ class PgAdaptive(Loss):
         decisions = solve_labels(problem, costs)
         return WidthTarget(problem, costs, decisions, row_dot(costs, decisions), 1.0)
 
-    def evaluate(
-        self, prediction: FloatArray, target: WidthTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: WidthTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and gradient."""
-        ahead = prediction + target.width * target.costs
-        before, after = target.minimize(prediction), target.minimize(ahead)
-        values = row_dot(ahead, after) - row_dot(prediction, before)
-        return values / target.width, (after - before) / target.width
+        return Pg(target.width, "forward").evaluate(prediction, target, rng)
 
     def refresh(self, prediction: FloatArray, target: WidthTarget, rng: np.random.Generator) -> WidthTarget:
         """Search for the width that suits the present predictions."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray, as_integer, as_positive
 from decidewise.losses.base import Loss
-from decidewise.losses.parts.target import Target, row_dot, solve_labels
+from decidewise.losses.parts.target import Target, ValueAndGrad, row_dot, solve_labels
 from decidewise.problems.contract import Problem
 
 
@@ -69,9 +69,7 @@ class PgDca(Loss):
         as_positive(self.h, name="h")
         as_integer(self.refresh_every, name="refresh_every")
 
-    def evaluate(
-        self, prediction: FloatArray, target: SnapshotTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: SnapshotTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and subgradient."""
         behind = prediction - self.h * target.costs
         decisions = target.minimize(behind)

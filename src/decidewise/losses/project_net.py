@@ -16,7 +16,7 @@ from decidewise.kit.progress import tracked
 from decidewise.losses.base import Loss
 from decidewise.losses.lodl import spread_of
 from decidewise.losses.parts.adam import Adam
-from decidewise.losses.parts.target import SHARED, DecisionTarget, row_dot, solve_labels
+from decidewise.losses.parts.target import SHARED, DecisionTarget, ValueAndGrad, row_dot, solve_labels
 from decidewise.problems.contract import Problem
 from decidewise.solvers import Polyhedron
 from decidewise.solvers.split_region import SplitRegion
@@ -107,9 +107,7 @@ class ProjectNet(Loss):
             adam.step((slope + slope.T) / 2, len(rows))
         return LayerTarget(problem, costs, decisions, row_dot(costs, decisions), region, matrix)
 
-    def evaluate(
-        self, prediction: FloatArray, target: LayerTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: LayerTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and gradient."""
         points, gradient, _ = self._unrolled(prediction, target.costs, target.region, target.matrix)
         return row_dot(target.costs, points) - target.values, gradient

@@ -6,12 +6,13 @@ Optimization", AAAI 2019.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray
-from decidewise.losses.parts.target import DecisionTarget
+from decidewise.kit.checks import FloatArray, IndexArray
+from decidewise.losses.parts.target import DecisionTarget, Target
 from decidewise.losses.rfwo import Rfwo
 from decidewise.problems.contract import Problem
 
@@ -27,10 +28,8 @@ class Qptl(Rfwo):
     ----------
     lambd : float
         The strength `λ` of the quadratic term. The paper writes `γ‖z‖²`, so `λ = 2γ`; its code starts at 0.1.
-    max_iter : int
-        The largest number of Frank–Wolfe steps, one solve per row each; a row that needs more raises a `SolverError`.
-    tol : float
-        An upper bound of half the squared error of `z(p)`.
+    max_iter, tol
+        As for `Rfwo`.
 
     Notes
     -----
@@ -52,10 +51,12 @@ class Qptl(Rfwo):
 
     lambd: float = 0.1
 
-    relaxes = True
-
     def label(
         self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator
     ) -> DecisionTarget:
         """Solve the linear relaxation of every row."""
-        return DecisionTarget.of_relaxation(problem, costs)
+        return DecisionTarget.of(problem, costs, relaxed=True)
+
+    def oracle(self, target: Target) -> Callable[[FloatArray, IndexArray], FloatArray]:
+        """Return what minimises over the relaxation."""
+        return target.minimize_relaxation

@@ -13,7 +13,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray
 from decidewise.losses.parts.smoothed import Smoothed
-from decidewise.losses.parts.target import DecisionTarget, row_dot
+from decidewise.losses.parts.target import DecisionTarget, ValueAndGrad, row_dot
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,7 @@ class Rfy(Smoothed):
 
     gradient = "exact"
 
-    def evaluate(
-        self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and gradient."""
         smoothed = self.smoothed(prediction, target).points
         gradient = target.decisions - smoothed

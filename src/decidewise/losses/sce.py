@@ -12,7 +12,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray
 from decidewise.losses.parts.smoothed import Smoothed
-from decidewise.losses.parts.target import DecisionTarget, row_dot
+from decidewise.losses.parts.target import DecisionTarget, ValueAndGrad, row_dot
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,8 @@ class Sce(Smoothed):
     ----------
     lambd : float
         The strength `λ` of the regulariser, in units of costs over decisions.
-    max_iter : int
-        The largest number of Frank–Wolfe steps, one solve per row each; a row that needs more raises a `SolverError`.
-    tol : float
-        An upper bound of half the squared error of `z(p)`.
+    max_iter, tol
+        As for `Rfwo`.
 
     Notes
     -----
@@ -50,9 +48,7 @@ class Sce(Smoothed):
     gradient = "exact"
     requires = frozenset({"polytope"})
 
-    def evaluate(
-        self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and gradient."""
         smoothed = self.smoothed(prediction, target)
         error, gap = prediction - target.costs, target.decisions - smoothed.points

@@ -13,7 +13,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray, as_choice, as_integer, as_positive
 from decidewise.losses.base import Loss
-from decidewise.losses.parts.target import DecisionTarget
+from decidewise.losses.parts.target import DecisionTarget, ValueAndGrad
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,7 @@ class Sfge(Loss):
         as_integer(self.n_samples, name="n_samples", minimum=2 if self.standardize == "row" else 1)
         as_positive(self.sigma, name="sigma")
 
-    def evaluate(
-        self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return regrets and gradient for one draw of the noise."""
         noise = target.predicted_only(rng.standard_normal((self.n_samples, *prediction.shape)))
         sampled = target.minimize(prediction + self.sigma * noise)

@@ -11,7 +11,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray
 from decidewise.losses.base import Loss
-from decidewise.losses.parts.target import DecisionTarget, row_dot
+from decidewise.losses.parts.target import DecisionTarget, ValueAndGrad, row_dot
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,7 @@ class SpoPlus(Loss):
 
     gradient = "subgradient"
 
-    def evaluate(
-        self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and subgradient."""
         twice = 2 * prediction
         shifted_costs = twice - target.costs

@@ -41,7 +41,7 @@ class SpoRelax(SpoPlus):
         self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator
     ) -> DecisionTarget:
         """Solve the linear relaxation of every row."""
-        return DecisionTarget.of_relaxation(problem, costs)
+        return DecisionTarget.of(problem, costs, relaxed=True)
 
     def solve(self, costs: FloatArray, target: DecisionTarget) -> FloatArray:
         """Return an optimal vertex of the relaxation for each row of costs."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray
 from decidewise.losses.base import Loss, namespace_of
-from decidewise.losses.parts.target import Target, row_dot
+from decidewise.losses.parts.target import Target, ValueAndGrad, row_dot
 from decidewise.measure import polar, transform
 from decidewise.problems.contract import Problem
 
@@ -69,9 +69,7 @@ class Wise(Loss):
     directions = True
     native = staticmethod(wise)
 
-    def evaluate(
-        self, prediction: FloatArray, target: WiseTarget, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, prediction: FloatArray, target: WiseTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and gradient `2(‖c‖p - c)`."""
         residual = prediction - target.directions
         weighted = target.norms * residual

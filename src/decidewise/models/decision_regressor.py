@@ -7,22 +7,16 @@ from time import perf_counter
 from typing import Any, Literal, Self
 
 import numpy as np
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from decidewise.kit.batches import time_limit
-from decidewise.kit.checks import (
-    FloatArray,
-    as_choice,
-    as_flag,
-    as_integer,
-    as_number,
-    as_positive,
-)
+from decidewise.kit.checks import FloatArray, as_choice, as_integer, as_number, as_positive
 from decidewise.kit.errors import SolveLimitReached, TimeLimitReached, TrainingWarning
 from decidewise.losses import Loss, Target, as_loss
 from decidewise.models.estimator.features import check_known_items, read_features
-from decidewise.models.estimator.scored_by_regret import Rows, ScoredByRegret, set_aside
+from decidewise.models.estimator.scored_by_regret import TrainedOnLoss
 from decidewise.models.estimator.traits import all_or_nothing
 from decidewise.models.linear.fit_checks import check_kept_coefficients
 from decidewise.models.linear.link import Link, check_means, linear_predictor, respond
@@ -30,14 +24,13 @@ from decidewise.models.linear.per_item import PerItem
 from decidewise.models.linear.units import Units
 from decidewise.models.training.budget import Budget
 from decidewise.models.training.initial import NO_FITS, start
-from decidewise.models.training.label_smoothing import neighbor_costs
 from decidewise.models.training.loop import Epoch, TrainingLoop
 from decidewise.models.training.step import Training
-from decidewise.problems.contract import Problem, as_problem
+from decidewise.problems.contract import Problem
 from decidewise.problems.views import in_unit
 
 
-class DecisionRegressor(ScoredByRegret):
+class DecisionRegressor(TrainedOnLoss):
     """Train a linear predictor of costs on a decision-focused loss.
 
     The parameters are in groups: what is trained on what, the form of the model, its labels, the training, and when it
@@ -62,10 +55,8 @@ class DecisionRegressor(ScoredByRegret):
     protocol : {"safe", "paper"}
         With "safe", training standardises features and divides costs by a typical cost, so that the model does not
         depend on their units. The fitted model is an average over the steps of Adam, in which recent steps count more,
-        drawn back to the start as far as the losses of the training rows do not speak against it (see the notes).
-        It is never worse than the start: by the regret on the rows set aside with `early_stopping`, otherwise by the
-        mean loss over the training rows. With "paper", Adam works on features and costs unchanged and, without
-        `early_stopping`, the last parameters are kept.
+        and never worse than the start (see the notes). With "paper", Adam works on features and costs unchanged and,
+        without `early_stopping`, the last parameters are kept.
     init : {"wise", "mse", "torch", "zeros"}, array of shape (p + 1, d), or linear model
         The start of training: the exact WISE fit, the exact least-squares fit, uniform in `±1/sqrt(p)` (as in the
         paper), zeros, an array of parameters with the intercepts in the first row, or any model with `coef_` and
@@ -106,16 +97,16 @@ class DecisionRegressor(ScoredByRegret):
 
     Notes
     -----
-    With `protocol="safe"` and no validation rows, training evaluates the loss over all rows before the first epoch and
-    after the last, to keep the better parameters. If the start was better, it is kept, with a `TrainingWarning`. If
-    not, and if the start is a fit (not "torch" or "zeros"), the loss is also evaluated at two points between both. Of
-    the points a quarter, a half and three quarters of the way, and the end, the nearest to the start is kept whose mean
-    loss does not exceed that of the end by more than three standard errors: a minimum on few rows is noisy, and
-    `docs/notes/spo_plus.md` shows what this gains. All of this takes as many solver calls as four more epochs, and none
-    if the loss needs no solver. Under `max_solves` or `max_seconds` each evaluation takes about a twentieth of what is
-    left after the labels; if that is not enough for all rows, it uses a random part of them. If the loss refreshes its
-    target (`Loss.refresh_every`), all evaluations use the first target; the solver calls of a refresh count in the
-    epoch after it.
+    With `early_stopping`, the model is that of the lowest regret on the rows set aside. With `protocol="safe"` and
+    without it, training evaluates the loss over all rows before the first epoch and after the last, to keep the better
+    parameters. If the start was better, it is kept, with a `TrainingWarning`. If not, and if the start is a fit (not
+    "torch" or "zeros"), the model is drawn back towards it: of the points a quarter, a half and three quarters of the
+    way, and the end, the nearest to the start is kept whose mean loss does not exceed that of the end by more than
+    three standard errors, since a minimum on few rows is noisy (`docs/notes/spo_plus.md` shows what this gains). All of
+    this takes as many solver calls as four more epochs, and none if the loss needs no solver. Under `max_solves` or
+    `max_seconds` each evaluation takes about a twentieth of what is left after the labels; if that is not enough for
+    all rows, it uses a random part of them. If the loss refreshes its target (`Loss.refresh_every`), all evaluations
+    use the first target; the solver calls of a refresh count in the epoch after it.
 
     Ctrl-C ends training and keeps the best model so far, which may be the start: by validation regret if rows are set
     aside, otherwise by the mean loss during an epoch. Before the labels are complete, Ctrl-C leaves the regressor
@@ -200,7 +191,18 @@ class DecisionRegressor(ScoredByRegret):
             units.leave(parameters, self.link)  # raises now if the start cannot be expressed in the caller's units
             deadline = clock + (self.max_seconds or np.inf)
             budget = Budget(in_unit(self.problem, units.cost), self.max_solves, deadline)
-            problem, loop = budget.problem, self._loop(budget, parameters, clock)
+            safe, is_fit = self.protocol == "safe", not (isinstance(self.init, str) and self.init in NO_FITS)
+            loop = TrainingLoop(
+                budget,
+                parameters.copy(),
+                clock,
+                epochs=self.epochs,
+                n_iter_no_change=self.n_iter_no_change,
+                safe=safe,
+                draw_back=safe and is_fit,
+                verbose=self.verbose,
+            )
+            problem = budget.problem
             held_out = None
             if len(held):
                 held_out = problem.take(held), units.features(held_X), held_costs / units.cost
@@ -221,7 +223,7 @@ class DecisionRegressor(ScoredByRegret):
                     per_item=self.per_item,
                     batch_size=self.batch_size,
                     learning_rate=self.learning_rate,
-                    average=self.protocol == "safe",
+                    averages=safe,
                     rng=rng,
                     label_rng=label_rng,
                 )
@@ -245,34 +247,21 @@ class DecisionRegressor(ScoredByRegret):
             check_known_items(self, X)
         return respond(self.link, linear_predictor(X, self.coef_, self.intercept_))
 
-    @property
-    def predicts_directions(self) -> bool:
-        """Whether predictions are directions, which cannot be added to known costs."""
-        return as_loss(self.loss).directions
-
     def _check_parameters(self) -> Loss:
         """Check all parameters and return the loss."""
-        as_problem(self.problem)
+        loss = self._check_training()
         as_choice(self.protocol, name="protocol", choices=("safe", "paper"))
         as_choice(self.link, name="link", choices=("identity", "log"))
         as_choice(self.per_item, name="per_item", choices=("none", "intercept", "coefficients"))
-        for name in ("epochs", "batch_size", "n_iter_no_change"):
-            as_integer(getattr(self, name), name=name)
-        as_positive(self.learning_rate, name="learning_rate")
+        as_integer(self.epochs, name="epochs")
+        as_integer(self.batch_size, name="batch_size")
         if self.max_solves is not None:
             as_integer(self.max_solves, name="max_solves", minimum=0)
         if self.max_seconds is not None:
             as_positive(self.max_seconds, name="max_seconds")
-        if as_flag(self.early_stopping, name="early_stopping"):
-            as_number(self.validation_fraction, name="validation_fraction", above=0, below=1)
-        as_choice(self.validation, name="validation", choices=("random", "last"))
         if self.n_neighbors is not None:
             as_integer(self.n_neighbors, name="n_neighbors")
             as_number(self.neighbor_weight, name="neighbor_weight", at_least=0, at_most=1)
-        loss = as_loss(self.loss)
-        loss.check(self.problem)
-        if loss.refresh_every is not None:
-            as_integer(loss.refresh_every, name=f"{type(loss).__name__}.refresh_every")
         return loss
 
     def _check_kept(self) -> None:
@@ -302,19 +291,6 @@ class DecisionRegressor(ScoredByRegret):
         if self.protocol == "paper":
             return Units.callers(X.shape[-1])
         return Units.of(X.reshape(-1, X.shape[-1]), costs, directions=loss.directions)
-
-    def _loop(self, budget: Budget, parameters: FloatArray, clock: float) -> TrainingLoop:
-        safe = self.protocol == "safe"
-        return TrainingLoop(
-            budget,
-            parameters,
-            clock,
-            epochs=self.epochs,
-            n_iter_no_change=self.n_iter_no_change,
-            safe=safe,
-            draw_back=safe and not (isinstance(self.init, str) and self.init in NO_FITS),
-            verbose=self.verbose,
-        )
 
     def _fitted(self, parameters: FloatArray, *, shared: bool) -> tuple[Any, FloatArray]:
         """Return the intercept and the coefficients; with features of each item, once if the items share them."""
@@ -362,8 +338,17 @@ class DecisionRegressor(ScoredByRegret):
             return None
         return target
 
-    def _set_aside(self, n_rows: int, rng: np.random.Generator) -> tuple[slice | Rows, Rows]:
-        """Return the rows to train on and the rows to validate on, of which there may be none."""
-        if not self.early_stopping:
-            return slice(None), np.arange(0)
-        return set_aside(n_rows, self.validation_fraction, self.validation, rng, otherwise="early_stopping=False")
+
+def neighbor_costs(X: FloatArray, costs: FloatArray, n_neighbors: int, weight: float = 0.5) -> FloatArray:
+    """Return `weight · c_i + (1 - weight) · mean of the costs of the nearest other samples`: (n, d) -> (n, d).
+
+    >>> neighbor_costs(np.array([[0.0], [1.0], [9.0]]), np.array([[2.0], [4.0], [8.0]]), 1).ravel()
+    array([3., 3., 6.])
+    """
+    if not 1 <= n_neighbors < len(X):
+        raise ValueError(
+            f"n_neighbors must be between 1 and {len(X) - 1}, the number of other rows; got {n_neighbors}."
+        )
+    # Without an argument `kneighbors` excludes the sample itself, even among equal rows.
+    nearest = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors(return_distance=False)
+    return weight * costs + (1 - weight) * costs[nearest].mean(axis=1)

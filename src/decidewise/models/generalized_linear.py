@@ -24,31 +24,29 @@ from decidewise.models.estimator.features import check_fitted, check_known_items
 from decidewise.models.estimator.from_rows import FitsRows, describe
 from decidewise.models.estimator.only_if import only_if
 from decidewise.models.estimator.traits import KnownParameters, ScoredByVariance, all_or_nothing, read_cost_names
-from decidewise.models.linear.blocks import Block, Blocks, RowBlocks, SummedBlocks
-from decidewise.models.linear.deviances import CheckedBlocks, Deviance
+from decidewise.models.linear.blocks import Block, Blocks, InMemory
+from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.fit_checks import (
     AnyMoments,
     check_continues,
     check_kept_coefficients,
     check_parameters,
     check_weight,
-    first_block,
 )
 from decidewise.models.linear.link import Link, check_means, linear_predictor, respond
 from decidewise.models.linear.log_linear import LinearFit, fit_log_linear
 from decidewise.models.linear.moments import Moments
 from decidewise.models.linear.per_item import ItemMoments, PerItem, fit_log_linear_items
-from decidewise.models.linear.streamed import StreamedBlocks
-from decidewise.models.linear.wide import WideMoments, wide_moments
+from decidewise.models.linear.wide import WideMoments
 from decidewise.rows.passes import Passes, in_memory
-from decidewise.rows.source import RowSource
+from decidewise.rows.source import Rows, RowSource
 
 
 def _has_partial_fit(model: GeneralizedLinear) -> bool:
     if model.effective_link == "log":
         raise AttributeError(
             "partial_fit needs the squared deviance and the identity link, whose fit is one sum over the rows; other "
-            "fits need several passes over all rows. Use fit, or fit_blocks for rows that do not fit into memory."
+            "fits need several passes over all rows. Use fit, or fit_files for rows that do not fit into memory."
         )
     return True
 
@@ -65,10 +63,8 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
     models), so `alpha` keeps its meaning when rows are added or weights are scaled. `Ridge(alpha)` is the squared
     deviance with `alpha / Σw`.
 
-    Every deviance here is a Bregman divergence, so the conditional mean minimises it. Under the change of measure, with
-    weights `a` and targets `y/a`, the minimiser is `E[y | x] / E[a | x]`: the weighted risk of a prediction `m` has the
-    derivative `φ''(m) (m E[a | x] - E[y | x])`, which changes its sign only there. So the log-linear model
-    `WiseRegressor(GeneralizedLinear("gamma"))` is Fisher consistent, like least squares.
+    Every deviance here is a Bregman divergence, so the conditional mean minimises it, and the log-linear model
+    `WiseRegressor(GeneralizedLinear("gamma"))` is Fisher consistent, like least squares (`docs/bregman.md`).
 
     Parameters
     ----------
@@ -193,27 +189,21 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
             blocks, n_dimensions = self._read(X, y, sample_weight, reset=not hasattr(self, "moments_"))
             return in_memory(self._add(blocks, n_dimensions, deviance))
 
-    def fit_blocks(self, blocks: Blocks) -> Self:
-        """Fit on blocks of rows that need not be in memory at once; see `decidewise.models.linear.blocks`."""
-        return in_memory(self.fit_summed(blocks))
-
-    def fit_summed(self, blocks: Blocks | SummedBlocks) -> Passes[Self]:
+    def fit_blocks(self, blocks: Blocks) -> Passes[Self]:
         """Return the fit on blocks of rows as passes over them."""
         with all_or_nothing(self):
-            deviance = check_parameters(self)
-            return (yield from self._fit(blocks, 2, deviance))
+            return (yield from self._fit(blocks, 2, check_parameters(self)))
 
     def _passes(self, source: RowSource) -> Passes[None]:
         deviance = check_parameters(self)
         describe(self, source)
-        yield from self._fit(StreamedBlocks(source), 2, deviance)
+        yield from self._fit(Blocks(source), 2, deviance)
 
     @only_if(_has_partial_fit)
     def partial_fit_blocks(self, blocks: Blocks) -> Self:
         """Add more blocks of rows, as `partial_fit` adds rows in memory."""
         with all_or_nothing(self):
-            deviance = check_parameters(self)
-            return in_memory(self._add(blocks, 2, deviance))
+            return in_memory(self._add(blocks, 2, check_parameters(self)))
 
     def multiply_targets(self, factor: float) -> Self:
         """Change a fit with the identity link to that of targets `factor` times as large, without another pass."""
@@ -239,7 +229,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
         """The link of the model: that of the deviance where `link` is None."""
         return self.link or Deviance.of(self.deviance, self.power).link
 
-    def _read(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[RowBlocks, int]:
+    def _read(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Blocks, int]:
         if y is None:
             raise ValueError("GeneralizedLinear requires y to be passed, but the target y is None. Pass the targets.")
         read_cost_names(self, y, reset=reset)
@@ -253,23 +243,17 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
         y = y.reshape(len(y), -1) if X.ndim == 2 else as_matrix(y, name="y", finite=False)
         check_items(X, y.shape[1])
         weights = None if sample_weight is None else as_sample_weight(sample_weight, len(X))
-        return RowBlocks(X, y, weights), 1 if X.ndim == 3 else n_dimensions
+        return Blocks(InMemory(Rows(X, y, weights))), 1 if X.ndim == 3 else n_dimensions
 
-    def _fit(self, blocks: Blocks | SummedBlocks, n_dimensions: int, deviance: Deviance) -> Passes[Self]:
-        first = first_block(blocks)
-        wide = wide_moments(blocks, first, self.fit_intercept)
+    def _fit(self, blocks: Blocks, n_dimensions: int, deviance: Deviance) -> Passes[Self]:
+        first = blocks.first()
+        wide = WideMoments.for_blocks(blocks, first, self.fit_intercept)
         moments = wide or self._no_rows(first)
         n_dimensions = n_dimensions if first.n_items is None else 1
         if self.effective_link == "identity":
             return self._solve((yield from moments.plus(blocks)), n_dimensions)
         self.__dict__.pop("moments_", None)  # a later `partial_fit` must not add to rows from before this fit
-        checked: Blocks | SummedBlocks
-        if isinstance(blocks, SummedBlocks):
-            checked = blocks.checked(deviance)
-        else:
-            blocks = [first] if len(blocks) == 1 else blocks  # saves reading it again in every pass
-            checked = CheckedBlocks(blocks, deviance)
-        shared = yield from (wide or Moments.for_rows_like(first, self.fit_intercept)).plus(checked)
+        shared = yield from (wide or Moments.for_rows_like(first, self.fit_intercept)).plus(blocks.checked(deviance))
         return (yield from self._iterate(blocks, shared, deviance, n_dimensions))
 
     def _no_rows(self, first: Block) -> Moments | ItemMoments:
@@ -287,7 +271,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
         """Fit on the rows seen so far and those of the blocks."""
         if not hasattr(self, "moments_"):
             return (yield from self._fit(blocks, n_dimensions, deviance))
-        first = first_block(blocks)
+        first = blocks.first()
         n_dimensions = n_dimensions if first.n_items is None else 1
         check_continues(self, first, n_dimensions, self._no_rows)
         return self._solve((yield from self.moments_.plus(blocks)), n_dimensions)
@@ -303,7 +287,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
         return self._keep(LinearFit(coefficients, intercepts, once, once.astype(bool)), n_dimensions)
 
     def _iterate(
-        self, blocks: Blocks | SummedBlocks, moments: Moments | WideMoments, deviance: Deviance, n_dimensions: int
+        self, blocks: Blocks, moments: Moments | WideMoments, deviance: Deviance, n_dimensions: int
     ) -> Passes[Self]:
         check_weight(moments)
         zero = np.flatnonzero(moments.cross[0] <= 0)
@@ -318,28 +302,9 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
             coefficients, intercepts = np.atleast_2d(self.coef_).T, np.atleast_1d(self.intercept_)
             if coefficients.shape == moments.cross[1:].shape:
                 start = coefficients, intercepts
-        fit = yield from fit_log_linear(
-            blocks,
-            moments,
-            deviance,
-            alpha=self.alpha,
-            fit_intercept=self.fit_intercept,
-            start=start,
-            max_iter=self.max_iter,
-            tol=self.tol,
-        )
+        fit = yield from fit_log_linear(blocks, moments, deviance, self, start)
         if self.per_item != "none" and isinstance(moments, Moments):
-            fit = yield from fit_log_linear_items(
-                blocks,
-                moments,
-                fit,
-                deviance,
-                per_item=self.per_item,
-                alpha=self.alpha,
-                fit_intercept=self.fit_intercept,
-                max_iter=self.max_iter,
-                tol=self.tol,
-            )
+            fit = yield from fit_log_linear_items(blocks, moments, fit, deviance, self)
         unfinished = np.flatnonzero(~fit.converged)
         if len(unfinished):
             named = ", ".join(map(str, unfinished[:10])) + (", ..." if len(unfinished) > 10 else "")
@@ -352,20 +317,12 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
         return self._keep(fit, n_dimensions)
 
     def _keep(self, fit: LinearFit, n_dimensions: int) -> Self:
-        if self.per_item != "none":
-            return self._keep_items(fit)
-        flat = n_dimensions == 1
-        self.coef_ = fit.coefficients[:, 0] if flat else fit.coefficients.T
-        self.intercept_ = float(fit.intercepts[0]) if flat else fit.intercepts
-        self.n_iter_ = int(fit.n_iter[0]) if flat else fit.n_iter
-        self.converged_ = bool(fit.converged[0]) if flat else fit.converged
-        return self
-
-    def _keep_items(self, fit: LinearFit) -> Self:
-        self.coef_ = fit.coefficients[:, 0] if self.per_item == "intercept" else fit.coefficients.T
-        self.intercept_ = fit.intercepts
-        self.n_iter_ = int(fit.n_iter.max())
-        self.converged_ = bool(fit.converged.all())
+        one_model, shared = n_dimensions == 1, self.per_item == "none"
+        is_flat = one_model and self.per_item != "coefficients"
+        self.coef_ = fit.coefficients[:, 0] if is_flat else fit.coefficients.T
+        self.intercept_ = float(fit.intercepts[0]) if one_model and shared else fit.intercepts
+        self.n_iter_ = int(fit.n_iter.max()) if one_model else fit.n_iter
+        self.converged_ = bool(fit.converged.all()) if one_model else fit.converged
         return self
 
     def _check_kept(self) -> None:

@@ -28,7 +28,7 @@ from decidewise.kit.checks import (
 from decidewise.kit.errors import CalibrationWarning
 from decidewise.kit.kept import need_model
 from decidewise.measure import transform
-from decidewise.models.estimator.changed_fit import ChangedFit, InMemory, PredictedScale
+from decidewise.models.estimator.changed_fit import ChangedFit, PredictedScale
 from decidewise.models.estimator.features import check_fitted, read_features, refuse_no_numbers
 from decidewise.models.estimator.from_rows import FitsRows
 from decidewise.models.estimator.items import LiftedItems, predict_items
@@ -42,7 +42,7 @@ from decidewise.models.estimator.traits import (
     read_cost_names,
 )
 from decidewise.models.generalized_linear import GeneralizedLinear
-from decidewise.models.linear.blocks import BLOCK_ROWS
+from decidewise.models.linear.blocks import BLOCK_ROWS, InMemory
 from decidewise.models.linear.units import back_from, cost_unit
 from decidewise.rows.passes import Passes, run
 from decidewise.rows.source import Rows, RowSource
@@ -206,9 +206,9 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, MultiOutputMixin, RegressorMix
         read_cost_names(self, y, reset=False)
         more = copy(self.estimator_).set_params(**learner.get_params(deep=False))
         X = read_features(more, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
-        rows = Rows(X, costs, weights)
-        change = ChangedFit(learner, InMemory(rows), self.exponent, self._unit, self._lifts)
-        blocks = change.blocks(None if self._scale is None else 1.0).of(rows)
+        source = InMemory(Rows(X, costs, weights))
+        change = ChangedFit(learner, source, self.exponent, self._unit, self._lifts)
+        blocks = change.blocks(None if self._scale is None else 1.0)
         with all_or_nothing(self):
             self._total_weight += _total(weights, len(costs))
             if self._scale is None:

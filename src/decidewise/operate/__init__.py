@@ -1,7 +1,6 @@
 """A model, a problem and new rows give decisions and advice.
 
 - `decide`; `decide_files` and `evaluate_files` for files larger than memory
-- `choose_files`: the choice among linear models for such files
 - `diagnose`: would a decision-focused model pay?
 - `distributed`: fits, decisions and regrets over a Dask cluster
 """

@@ -9,6 +9,8 @@ Ties: row 0 gets the lowest column that it has in any optimal assignment; then r
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.sparse import eye_array, kron, vstack
 
@@ -72,19 +74,28 @@ class Assignment(Problem, marks_ones=True):
         return Polyhedron.within(np.zeros(self.n_costs), np.ones(self.n_costs), eq=sums)
 
 
+class _Square(NamedTuple):
+    """One matrix (n, n), and what is found of its assignment."""
+
+    costs: FloatArray  # (n, n), in a safe unit
+    slack: FloatArray  # (n, n) the costs, and later what an entry costs beyond the prices
+    column_of: IntArray  # (n,) the column of each row, and -1 if there is none yet
+    row_of: IntArray  # (n,)
+    prices: FloatArray  # (n,) of columns
+    distance: FloatArray  # (n,) as the next two of a search by Dijkstra's method
+    link: IntArray
+    settled: BoolArray
+    terms: FloatArray  # (2 n,) in which two assignments differ
+
+
 @kernel
 def assign(costs: FloatArray, decisions: FloatArray) -> None:
     """Mark the cheapest assignment of each matrix of shape (n, n)."""
     n = costs.shape[1]
-    matrix = np.empty((n, n))
-    slack = np.empty((n, n))
-    column_of = np.empty(n, np.int64)
-    row_of = np.empty(n, np.int64)
-    prices = np.empty(n)
-    distance = np.empty(n)
-    link = np.empty(n, np.int64)
-    settled = np.empty(n, np.bool_)
-    terms = np.empty(2 * n)
+    square = _Square(
+        np.empty((n, n)), np.empty((n, n)), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n), np.empty(n),
+        np.empty(n, np.int64), np.empty(n, np.bool_), np.empty(2 * n),
+    )  # fmt: skip
     for row in range(len(costs)):
         largest = 0.0
         for i in range(n):
@@ -93,27 +104,27 @@ def assign(costs: FloatArray, decisions: FloatArray) -> None:
         unit = safe_unit(largest)
         for i in range(n):
             for j in range(n):
-                matrix[i, j] = slack[i, j] = costs[row, i, j] * unit
+                square.costs[i, j] = square.slack[i, j] = costs[row, i, j] * unit
         for _ in range(ROUNDS):
-            _match(slack, column_of, row_of, prices, distance, link, settled)
-            if _subtract_prices(slack, prices, column_of):
+            _match(square)
+            if _subtract_prices(square):
                 break
-        _break_ties(matrix, largest * unit, slack, column_of, row_of, distance, link, settled, terms)
+        _break_ties(square, largest * unit)
         for i in range(n):
-            decisions[row, i, column_of[i]] = 1.0
+            decisions[row, i, square.column_of[i]] = 1.0
 
 
 @kernel(inner=True)
-def _match(
-    costs: FloatArray,
-    column_of: IntArray,
-    row_of: IntArray,
-    prices: FloatArray,
-    distance: FloatArray,
-    previous: IntArray,
-    settled: BoolArray,
-) -> None:
-    """Find an optimal matching (the column of each row, the row of each column) and prices that prove it optimal."""
+def _match(square: _Square) -> None:
+    """Find an optimal matching (the column of each row, the row of each column) and prices that prove it optimal.
+
+    Start: columns take their cheapest rows.
+    Search: from each row left, Dijkstra to a free column.
+    Prices: raise those of settled columns.
+    Augment: exchange matches along the path.
+    """
+    costs, prices, column_of, row_of = square.slack, square.prices, square.column_of, square.row_of
+    distance, previous, settled = square.distance, square.link, square.settled
     n = len(costs)
     # Each column goes to its cheapest row, unless that row has one already; this leaves about a third of the rows.
     for j in range(n):
@@ -165,12 +176,13 @@ def _match(
 
 
 @kernel(inner=True)
-def _subtract_prices(costs: FloatArray, prices: FloatArray, column_of: IntArray) -> bool:
+def _subtract_prices(square: _Square) -> bool:
     """Turn costs into slacks: subtract the prices, then from each row its matched entry, in twice the precision.
 
     Return whether the matched entry is the smallest of each row, which proves the matching optimal. The slacks have the
     same optimal assignments as the costs, and keep the digits that prices of 1e15 would hide.
     """
+    costs, prices, column_of = square.slack, square.prices, square.column_of
     n = len(costs)
     is_proved = True
     for i in range(n):
@@ -191,18 +203,16 @@ def _subtract_prices(costs: FloatArray, prices: FloatArray, column_of: IntArray)
 
 
 @kernel(inner=True)
-def _break_ties(
-    costs: FloatArray,
-    largest: float,
-    slack: FloatArray,
-    column_of: IntArray,
-    row_of: IntArray,
-    distance: FloatArray,
-    moves_to: IntArray,
-    settled: BoolArray,
-    terms: FloatArray,
-) -> None:
-    """Replace an optimal matching, in place, by the lexicographically first one that is tied with it."""
+def _break_ties(square: _Square, largest: float) -> None:
+    """Replace an optimal matching, in place, by the lexicographically first one that is tied with it.
+
+    Tolerance: the largest cost of tight entries.
+    Row by row: try each lower column.
+    Search: Dijkstra back from the freed column.
+    Move: if the exchange is a tie.
+    """
+    costs, slack, column_of, row_of = square.costs, square.slack, square.column_of, square.row_of
+    distance, moves_to, settled = square.distance, square.link, square.settled
     n = len(costs)
     # Tied assignments differ in slack by at most TIE of their costs, so only entries with at most that slack matter.
     within = 2 * n * TIE * largest
@@ -240,18 +250,17 @@ def _break_ties(
                     if not settled[k] and distance[k] <= within and (nearest < 0 or distance[k] < distance[nearest]):
                         nearest = k
             moves_to[i] = j
-            if settled[j] and _reassign_if_tied(i, costs, moves_to, column_of, row_of, terms):
+            if settled[j] and _reassign_if_tied(square, i):
                 break
 
 
 @kernel(inner=True)
-def _reassign_if_tied(
-    row: int, costs: FloatArray, moves_to: IntArray, column_of: IntArray, row_of: IntArray, terms: FloatArray
-) -> bool:
+def _reassign_if_tied(square: _Square, row: int) -> bool:
     """Move the row to its new column, the former row of that column to its own, and so on, if the result is a tie.
 
     Return whether the rows were moved.
     """
+    costs, column_of, row_of, moves_to, terms = square.costs, square.column_of, square.row_of, square.link, square.terms
     freed = column_of[row]
     count = 0
     i = row

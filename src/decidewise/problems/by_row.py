@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from decidewise.kit.checks import as_number, as_vector, check_same_rows
+from decidewise.kit.checks import FloatArray, as_array, as_matrix, as_number, as_vector, check_same_rows
 from decidewise.problems.contract import Problem
 
 _COMPARE = {"at_least": np.greater_equal, "above": np.greater, "at_most": np.less_equal, "below": np.less}
@@ -51,6 +51,25 @@ def as_levels(values: Any, *, name: str, at_most: Any) -> Any:
         nearest = np.where(is_near, np.clip(levels, 0.0, at_most), levels)
         values = nearest if nearest.ndim else float(nearest)
     return as_numbers(values, name=name, at_least=0, at_most=at_most)
+
+
+def as_amounts(values: Any, *, name: str) -> FloatArray:
+    """Return one amount per entry, (n,), or one such row per sample, (n_rows, n), all finite."""
+    values = as_array(values, name=name)
+    return as_matrix(values, name=name) if values.ndim == 2 else as_vector(values, name=name)
+
+
+def check_not_negative(amounts: FloatArray, *, name: str, owner: str) -> None:
+    """Raise if one of the amounts, each of them that of an `owner`, is negative.
+
+    >>> check_not_negative(np.array([[1.0, -2.0]]), name="capacity", owner="edge")
+    Traceback (most recent call last):
+    ValueError: capacity must not be negative; row 0, edge 1 has -2.
+    """
+    if amounts.min() < 0.0:
+        *row, place = np.unravel_index(amounts.argmin(), amounts.shape)
+        where = f"row {row[0]}, {owner} {place}" if row else f"{owner} {place}"
+        raise ValueError(f"{name} must not be negative; {where} has {amounts.min():g}.")
 
 
 def spread(**values: tuple[Any, int]) -> tuple[int | None, list[Any]]:

@@ -11,9 +11,9 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
-from decidewise.kit.checks import BoolArray, FloatArray, IntArray, as_array, as_matrix, as_vector
+from decidewise.kit.checks import BoolArray, FloatArray, IntArray
 from decidewise.kit.errors import InfeasibleError
-from decidewise.problems.by_row import spread, take_rows
+from decidewise.problems.by_row import as_amounts, check_not_negative, spread, take_rows
 from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.solvers import Polyhedron
 from decidewise.solvers.highs import Solver
@@ -66,7 +66,7 @@ class MinCostFlow(Problem):
 
     def __init__(self, tails: Any, heads: Any, supply: Any, *, capacity: Any = None, sense: Sense = "min") -> None:
         super().__init__(sense=sense)
-        supply = _as_amounts(supply, "supply")
+        supply = as_amounts(supply, name="supply")
         total = np.where(supply > 0.0, supply, 0.0).sum(axis=-1)
         unbalanced = np.flatnonzero(np.abs(supply.sum(axis=-1)) > 1e-9 * total)
         if len(unbalanced):
@@ -86,14 +86,13 @@ class MinCostFlow(Problem):
         self.n_costs = as_n_costs(len(self.tails))
         if capacity is None:
             capacity = np.repeat(np.expand_dims(total, -1), self.n_costs, axis=-1)
-        capacity = _as_amounts(np.full(self.n_costs, capacity) if np.ndim(capacity) == 0 else capacity, "capacity")
+        capacity = as_amounts(np.full(self.n_costs, capacity) if np.ndim(capacity) == 0 else capacity, name="capacity")
         if capacity.shape[-1] != self.n_costs:
             raise ValueError(
                 f"capacity must be a number, or have one entry for each of the {self.n_costs} edges, by row one such "
                 f"row per sample; got capacity.shape={capacity.shape}."
             )
-        if capacity.min() < 0.0:
-            raise ValueError(f"capacity must not be negative; {_place(capacity, 'edge')} has {capacity.min():g}.")
+        check_not_negative(capacity, name="capacity", owner="edge")
         self.n_rows, (self.supply, self.capacity) = spread(supply=(supply, 1), capacity=(capacity, 1))
         self._solver = Solver(self._program(), by_row=self.n_rows is not None)
         self._check_not_empty()
@@ -120,10 +119,9 @@ class MinCostFlow(Problem):
         >>> MinCostFlow.transportation([2.0, 3.0], [4.0, 1.0]).solve([1.0, 1.0, 2.0, 1.0])
         array([2., 0., 2., 1.])
         """
-        supply, demand = _as_amounts(supply, "supply"), _as_amounts(demand, "demand")
+        supply, demand = as_amounts(supply, name="supply"), as_amounts(demand, name="demand")
         for name, amounts in (("supply", supply), ("demand", demand)):
-            if amounts.min() < 0.0:
-                raise ValueError(f"{name} must not be negative; {_place(amounts, 'entry')} has {amounts.min():g}.")
+            check_not_negative(amounts, name=name, owner="entry")
         m, n = supply.shape[-1], demand.shape[-1]
         plants, customers = np.divmod(np.arange(m * n), n)
         _, (supply, demand) = spread(supply=(supply, 1), demand=(demand, 1))
@@ -182,18 +180,6 @@ class MinCostFlow(Problem):
 def _is_whole(amounts: FloatArray) -> BoolArray:
     """Return whether all amounts of a row are whole."""
     return np.asarray((amounts == np.rint(amounts)).all(axis=-1))
-
-
-def _as_amounts(values: Any, name: str) -> FloatArray:
-    """Return one amount per node or edge, or one such row per sample."""
-    values = as_array(values, name=name)
-    return as_matrix(values, name=name) if values.ndim == 2 else as_vector(values, name=name)
-
-
-def _place(amounts: FloatArray, owner: str) -> str:
-    """Say where the least amount is."""
-    *row, place = np.unravel_index(amounts.argmin(), amounts.shape)
-    return f"row {row[0]}, {owner} {place}" if row else f"{owner} {place}"
 
 
 def _as_ends(values: Any, name: str, n_nodes: int) -> IntArray:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from decidewise.kit.checks import FloatArray, as_integer, listed
 from decidewise.kit.errors import InputError
 from decidewise.kit.progress import RowBar
-from decidewise.rows.ahead import map_in_order, read_ahead
+from decidewise.kit.spread import map_in_order
 from decidewise.rows.checkpoint import Checkpoint
 from decidewise.rows.columns import ColumnRoles, NamedColumns
 from decidewise.rows.long_tables import arrange, items_of_first
@@ -147,17 +146,21 @@ class FileRows(RowSource):
         """Yield the blocks with the results of a function, in order, and the place after each."""
         first_file, line, n_rows = begin
         numbers = {file.name: number for number, file in enumerate(self.files)}
-        results = map_in_order(_Located(function), read_ahead(self._from(first_file, line)))
+        results = map_in_order(_Located(function), self._from(first_file, line))
         with closing(results), RowBar(self.description, self.n_rows_about, done=n_rows) as bar:
             for rows, result in results:
                 n_rows += len(rows)
                 bar.advance(len(rows))
                 yield rows, result, (numbers[rows.origin], rows.first + len(rows) * self.columns.lines_per_row, n_rows)
 
-    def _from(self, file: int, line: int) -> Iterator[Rows]:
-        """Return the blocks from a line of a file on; those that `first` has begun to read are not read again."""
+    def _from(self, file: int, line: int) -> Generator[Rows, None, None]:
+        """Yield the blocks from a line of a file on; those that `first` has begun to read are not read again."""
         begun, self._begun = self._begun, None
-        return self.blocks(file, line) if begun is None or (file, line) != (0, 0) else chain([begun[0]], begun[1])
+        if begun is None or (file, line) != (0, 0):
+            yield from self.blocks(file, line)
+        else:
+            yield begun[0]
+            yield from begun[1]
 
     @cached_property
     def _first(self) -> Rows:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -46,42 +46,32 @@ def run(passes: Passes[Result], source: RowSource) -> Result:
     """
     with closing(passes):
         found: Sums | Exception | None = None
-        while True:
+        while isinstance(state := _state(passes, found), Pass):
             try:
-                wanted = _proceed(passes, found)
-            except StopIteration as done:
-                result: Result = done.value
-                return result
-            try:
-                found = source.reduce(wanted.add, wanted.merge)
+                found = source.reduce(state.add, state.merge)
             except Exception as error:
                 found = error
+    return state.value
 
 
 def in_memory(passes: Passes[Result]) -> Result:
     """Return the result of a fit that needs no pass, since its rows are in memory."""
-    try:
-        next(passes)
-    except StopIteration as done:
-        result: Result = done.value
-        return result
-    raise TypeError("rows that are not in memory need `run`.")
+    state = _state(passes, None)
+    if isinstance(state, Pass):
+        raise TypeError("rows that are not in memory need `run`.")
+    return state.value
 
 
 def changed(passes: Passes[Result], change: Callable[[Pass], Pass]) -> Passes[Result]:
     """Return the same fit with other passes: `change` returns the one to do in place of each."""
     found: Sums | Exception | None = None
     with closing(passes):
-        while True:
+        while isinstance(state := _state(passes, found), Pass):
             try:
-                wanted = _proceed(passes, found)
-            except StopIteration as done:
-                result: Result = done.value
-                return result
-            try:
-                found = yield change(wanted)
+                found = yield change(state)
             except Exception as error:
                 found = error
+    return state.value
 
 
 def together(fits: Sequence[Passes[Any]]) -> Passes[list[Any]]:
@@ -117,22 +107,18 @@ def together(fits: Sequence[Passes[Any]]) -> Passes[list[Any]]:
 
 
 @dataclass(frozen=True)
-class _Done:
-    value: Any
+class _Done(Generic[Result]):
+    value: Result
 
 
-def _state(fit: Passes[Any], found: Sums | Exception | None) -> Pass | _Done:
+def _state(passes: Passes[Result], found: Sums | Exception | None) -> Pass | _Done[Result]:
+    """Return the next pass of a fit or its result, after the sums of the last pass, or what was wrong with it."""
     try:
-        return _proceed(fit, found)
+        if isinstance(found, Exception):
+            return passes.throw(found)
+        return next(passes) if found is None else passes.send(found)
     except StopIteration as done:
         return _Done(done.value)
-
-
-def _proceed(passes: Passes[Any], found: Sums | Exception | None) -> Pass:
-    """Return the next pass of a fit, after the sums of the last one, or what was wrong with it."""
-    if isinstance(found, Exception):
-        return passes.throw(found)
-    return next(passes) if found is None else passes.send(found)
 
 
 def _served(passes: list[Pass]) -> Passes[list[Sums | Exception]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ import numpy as np
 from decidewise.kit.checks import listed
 from decidewise.kit.errors import InputError
 from decidewise.kit.extras import require
-from decidewise.rows.ahead import read_ahead
 from decidewise.rows.find import FoundFile, find_files, kind_of_file
 from decidewise.rows.text import HEAD_BYTES, Decoded, TextFormat, check_text_columns, is_zipped, open_text
 
@@ -22,6 +21,8 @@ from decidewise.rows.text import HEAD_BYTES, Decoded, TextFormat, check_text_col
 _TEXT_BYTES, _BATCH_BYTES = 2**21, 2**26
 # Bytes of a row group of a Parquet file beyond which it is read in parts, of so many bytes of each column.
 _GROUP_BYTES, _BUFFER_BYTES = 2**25, 2**18
+# Lines of a table that is read whole for which the progress is shown.
+_LINES = 2**17
 
 
 def open_tables(paths: Any, text: Mapping[str, Any] | None = None) -> list[TableFile]:
@@ -64,7 +65,7 @@ class TableFile(ABC):
         if not self.stamp[0]:
             raise InputError(f"{self.name} is empty: it has no line at all.")
         with self.named_errors():
-            schema = self._open()
+            self._schema = schema = self._open()
         self._own = list(schema.names)
         twice = [name for place, name in enumerate(self._own) if name in self._own[:place]]
         if twice:
@@ -85,10 +86,6 @@ class TableFile(ABC):
         self, columns: list[str], first_line: int, n_lines: int, types: Mapping[str, Any]
     ) -> Iterator[tuple[Any, int]]:
         """Yield record batches from a line on, with about how many bytes of the file were read for each."""
-
-    @abstractmethod
-    def _tables(self) -> Iterator[Any]:
-        """Yield all lines as tables."""
 
     def memory(self) -> float:
         """Return about how many bytes all lines take in memory."""
@@ -146,17 +143,19 @@ class TableFile(ABC):
 
     def read(self, advance: Callable[[int], None]) -> Any:
         """Return the whole table; `advance` is told how many bytes more of the file were read."""
+        with self.named_errors():
+            return _with_constants(self._read(advance), self._given)
+
+    def _read(self, advance: Callable[[int], None]) -> Any:
         import pyarrow as pa  # noqa: PLC0415 - an optional dependency
 
-        with self.named_errors():
-            tables, left = [], self.stamp[0]
-            for table in self._tables():
-                tables.append(table)
-                size = self.stamp[0] * table.num_rows // (self.n_lines or table.num_rows or 1)
-                advance(size)
-                left -= size
-            advance(left)
-            return _with_constants(pa.concat_tables(tables), self._given)
+        parts, left = [], self.stamp[0]
+        for batches, n_bytes in self.pieces(self._own, 0, _LINES):
+            parts += batches
+            advance(n_bytes)
+            left -= n_bytes
+        advance(left)  # shares of the batches are rounded down
+        return pa.Table.from_batches(parts, self._schema)
 
     @contextmanager
     def named_errors(self) -> Iterator[None]:
@@ -197,10 +196,8 @@ class ParquetTable(TableFile):
             return
         with self._file() as file:
             batches = file.iter_batches(n_lines, row_groups=list(range(group, len(self._lines))), columns=columns)
-            # A thread that only decodes does not wait while the columns of a batch are made arrays.
-            with closing(read_ahead(batches, 1)) as ahead:
-                for batch in _after(ahead, first_line - before):
-                    yield batch, self.stamp[0] * batch.num_rows // max(1, sum(self._lines))
+            for batch in _after(batches, first_line - before):
+                yield batch, self.stamp[0] * batch.num_rows // max(1, sum(self._lines))
 
     def _file(self) -> Any:
         """Return the file, opened so that reading some rows does not take the memory of many."""
@@ -210,15 +207,6 @@ class ParquetTable(TableFile):
         # Pre-buffered, it would read all of the file ahead; unbuffered, it holds a row group at a time.
         buffer_size = _BUFFER_BYTES if is_large else 0
         return parquet.ParquetFile(self.path, metadata=self._metadata, pre_buffer=False, buffer_size=buffer_size)
-
-    def _tables(self) -> Iterator[Any]:
-        from pyarrow import parquet  # noqa: PLC0415 - an optional dependency
-
-        with parquet.ParquetFile(self.path) as file:
-            for group in range(len(self._lines)):
-                yield file.read_row_group(group)
-            if not self._lines:
-                yield file.read()
 
     def memory(self) -> float:
         """Return about how many bytes all lines take in memory."""
@@ -246,11 +234,6 @@ class ArrowTable(TableFile):
     def _batch(self, file: Any, number: int) -> Any:
         self.check_unchanged()
         return file.get_batch(number)
-
-    def _tables(self) -> Iterator[Any]:
-        from pyarrow import feather  # noqa: PLC0415 - an optional dependency
-
-        yield feather.read_table(self.path)
 
 
 @contextmanager
@@ -296,13 +279,14 @@ class TextTable(TableFile):
                 n_bytes, done = raw.tell() - done, raw.tell()
                 yield batch, n_bytes * self.stamp[0] // raw.size()
 
-    def _tables(self) -> Iterator[Any]:
+    def _read(self, advance: Callable[[int], None]) -> Any:
         from pyarrow import csv  # noqa: PLC0415 - an optional dependency
 
         with open_text(self._decoded(self.path)) as (_, text):
-            table = csv.read_csv(text, **self._options())
+            table = csv.read_csv(text, **self._options())  # of the whole text, unlike a block, it finds the types
         check_text_columns(self.path, table.schema)
-        yield table
+        advance(self.stamp[0])
+        return table
 
     @contextmanager
     def _text(self, **convert: Any) -> Iterator[tuple[Any, Any]]:

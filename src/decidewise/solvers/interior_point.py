@@ -59,6 +59,14 @@ def _approach_rows(  # type: ignore[no-untyped-def]
 
 @inlined
 def _approach(point, normals, m, max_iter, normal_buffers, cost_buffers, factor, projection):  # type: ignore[no-untyped-def]
+    """Set the truncated projection of one point.
+
+    Start: solve without bounds, shift to positive.
+    Stop: small gap, or large scaling.
+    Factorise: one matrix for both solves.
+    Predict, then correct and centre.
+    Step: 99 % of the way out.
+    """
     # Minimise ‖Nᵀx - y‖² subject to s = x and s >= 0, with multipliers z; τ and κ belong to the embedding. The steps
     # need only x and its image u = Nᵀx.
     pull, x, s, z, scaling, dual_gap, correction, x_tau, x_step, s_step, z_step, side = normal_buffers

@@ -53,6 +53,11 @@ def settle(matrix, lower, upper, x, system, tight, place):  # type: ignore[no-un
     """Put what touches a bound on it, and compute the rest of `x` (n + m,) by elimination; return whether it can.
 
     A row at none of its bounds only defines its own value. The other rows define the variables at none of theirs.
+
+    Touch: put on bounds, number the rest.
+    System: one equation per tight row.
+    Eliminate with pivots, substitute back.
+    Rows: the values of those at no bound.
     """
     m = len(matrix.row_starts) - 1
     n = len(x) - m

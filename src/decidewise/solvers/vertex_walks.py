@@ -14,23 +14,12 @@ import numpy as np
 from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.kit.kernels import kernel
 from decidewise.solvers.program import Program
-from decidewise.solvers.settled_vertex import PIVOT, Entries, settle
+from decidewise.solvers.settled_vertex import Entries, settle
+from decidewise.solvers.walk_steps import SETTINGS, Walk, descend, hold, inner, is_feasible, next_costs
 
-# Sums may be taken in any order, which lets the compiler use vector instructions.
-_settings: dict = {"error_model": "numpy", "fastmath": {"reassoc", "contract"}}
-
-#: Reduced costs above this keep their sign through all that a solver leaves undone below its tolerance.
-CLEAR = 1e-6
-#: Where the costs that could break a tie are shorter than this, there is none: they decide at their own scale.
-SMALL = 1e-3
-#: Reduced costs up to this part of the terms that they are sums of count as zero: rounding leaves that much.
-_NOISE = 1e-12
-_LEAST = 1e-16  # smaller terms are rounding themselves, of costs of unit length
 _MOST_VERTICES = 1024
 _MOST_ENTRIES = 2**23  # of all inverses
 _MOST_ROWS, _MOST_NONZEROS = 400, 2**17  # beyond this a solver that keeps sparse factors takes a step in less time
-_ROUNDING = 1e-10
-_MOST_ROUNDS = 4  # of pricing
 _MOST_SCALES = 8
 
 
@@ -116,224 +105,92 @@ class VertexWalks:
         return place
 
 
-@kernel(**_settings, inner=True)
-def _price(matrix, inverse, basic, costs, priced, reduced, terms):  # type: ignore[no-untyped-def]
-    """Write the reduced costs (n + m,) as the program defines them; return whether those of the basis are zero.
-
-    That of a row is its dual, and `terms` (m,) are the sizes of what it is a sum of. Each round takes away what
-    rounding left in the one before.
-    """
-    m = len(basic)
-    n = len(reduced) - m
-    for k in range(m):
-        priced[k] = costs[basic[k]]
-    for i in range(m):
-        reduced[n + i] = terms[i] = 0.0
-        for k in range(m):
-            terms[i] += abs(priced[k] * inverse[i, k])
-    for _ in range(_MOST_ROUNDS):
-        for i in range(m):
-            total = 0.0
-            for k in range(m):
-                total += priced[k] * inverse[i, k]
-            reduced[n + i] += total
-        for j in range(n):
-            slope = costs[j]
-            for entry in range(matrix.column_starts[j], matrix.column_starts[j + 1]):
-                slope -= matrix.column_values[entry] * reduced[n + matrix.column_rows[entry]]
-            reduced[j] = slope
-        is_exact = True
-        for k in range(m):
-            priced[k] = reduced[basic[k]]
-            if priced[k] != 0.0 and is_exact:
-                is_exact = abs(priced[k]) <= 0.1 * _noise(matrix, costs, terms, basic[k])
-        if is_exact:
-            return True
-    return False
-
-
-@kernel(**_settings, inner=True)
-def _noise(matrix, costs, terms, j):  # type: ignore[no-untyped-def]
-    """Return up to which size the reduced cost of a variable or row `j` counts as zero."""
-    n = len(costs) - len(terms)
-    if j >= n:
-        return _NOISE * (_LEAST + terms[j - n])
-    size = _LEAST + abs(costs[j])
-    for entry in range(matrix.column_starts[j], matrix.column_starts[j + 1]):
-        size += abs(matrix.column_values[entry]) * terms[matrix.column_rows[entry]]
-    return _NOISE * size
-
-
-@kernel(**_settings, inner=True)
-def _exchange(matrix, inverse, basic, entering, leaving, column, along, reduced, weights):  # type: ignore[no-untyped-def]
-    """Exchange the basic variable at place `leaving`, given the `column` (m,) of the entering one in the basis.
-
-    `along` (n + m,) is room for the row of the leaving variable. The weights are those of Devex pricing.
-    """
-    m = len(basic)
-    n = len(reduced) - m
-    pivot = column[leaving]
-    for j in range(n):
-        along[j] = 0.0
-    for i in range(m):
-        factor = inverse[i, leaving]
-        along[n + i] = -factor
-        if factor != 0.0:
-            for entry in range(matrix.row_starts[i], matrix.row_starts[i + 1]):
-                along[matrix.row_columns[entry]] += factor * matrix.row_values[entry]
-            factor /= pivot
-            for k in range(m):
-                inverse[i, k] -= factor * column[k]
-            inverse[i, leaving] = factor
-    slope, weight = reduced[entering] / pivot, weights[entering] / (pivot * pivot)
-    for j in range(n + m):
-        reduced[j] -= slope * along[j]
-        weights[j] = max(weights[j], along[j] * along[j] * weight)
-    out = basic[leaving]
-    reduced[entering], reduced[out] = 0.0, -slope
-    weights[out] = max(weight, 1.0)
-    basic[leaving] = entering
-
-
-@kernel(**_settings)
+@kernel(**SETTINGS)
 def _walk(  # type: ignore[no-untyped-def]
     units, matrix, lower, upper, preference, inverses, bases, points, count, vertices, solved, first
 ):
+    """Minimise each row (r, n), from the known vertex `first` or, if that is negative, from the best known one.
+
+    Start: stand at the cheapest known vertex (`_best_known`, `_stand_at`).
+    Price: reduced costs without rounding, steepest enters (`_price`, `_steepest`).
+    Ratio test and pivot: what stops it leaves (`_fill_column`, `_ratio_test`, `_move`, `_exchange`).
+    Ties: hold what is clear, decide the rest at its scale (`hold`, `next_costs`).
+    Verify and remember: settle, check against the program, keep (`settle`, `is_feasible`, `_remember`).
+    """
     m, n = bases.shape[1], units.shape[1]
     size = n + m
-    inverse, basic, column = np.empty((m, m)), np.empty(m, np.int64), np.empty(m)
-    priced, terms = np.empty(m), np.empty(m)
-    x, costs, reduced, along, weights = np.empty(size), np.zeros(size), np.empty(size), np.empty(size), np.empty(size)
-    held, is_basic = np.empty(size, np.bool_), np.empty(size, np.bool_)
+    x, reduced, weights, along = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    held, is_basic, basic = np.empty(size, np.bool_), np.empty(size, np.bool_), np.empty(m, np.int64)
+    column, priced, terms, inverse = np.empty(m), np.empty(m), np.empty(m), np.empty((m, m))
+    walk = Walk(
+        matrix, lower, upper, x, np.zeros(size), reduced, weights, along, held, is_basic, basic, column, priced, terms,
+        inverse,
+    )  # fmt: skip
     values, system = np.empty(len(bases)), np.empty((m, m + 1))
     tight, place_of = np.empty(m, np.int64), np.empty(size, np.int64)
     for row in range(len(units)):
-        known, start = count[0], first
-        if first < 0:
-            start = 0
-            values[:known] = 0.0
-            for j in range(n):
-                cost = units[row, j]
-                if cost != 0.0:
-                    for k in range(known):
-                        values[k] += cost * points[j, k]
-            for k in range(known):
-                if values[k] < values[start]:
-                    start = k
-        for i in range(m):
-            basic[i] = bases[start, i]
-            for k in range(m):
-                inverse[i, k] = inverses[start, i, k]
-        for j in range(size):
-            x[j] = points[j, start]
-            is_basic[j] = held[j] = False
-        for i in range(m):
-            is_basic[basic[i]] = True
-        for j in range(n):
-            costs[j] = units[row, j]
-        steps, has_moved, is_last, done = 0, False, False, False
+        start = first if first >= 0 else _best_known(units[row], points, count[0], values)
+        _stand_at(walk, start, units[row], inverses, bases, points)
+        steps, has_moved, is_last, is_done = 0, False, False, False
         for _ in range(_MOST_SCALES):
-            for j in range(size):
-                weights[j] = 1.0
-            is_exact = _price(matrix, inverse, basic, costs, priced, reduced, terms)
-            is_fresh, stuck = True, False
-            while True:
-                entering, steepest = -1, 0.0
-                for j in range(size):
-                    slope = reduced[j]
-                    if is_basic[j] or held[j] or slope * slope <= steepest * weights[j]:
-                        continue
-                    if not ((slope < 0.0 and x[j] < upper[j]) or (slope > 0.0 and x[j] > lower[j])):
-                        continue
-                    if abs(slope) > CLEAR or abs(slope) > _noise(matrix, costs, terms, j):
-                        entering, steepest = j, slope * slope / weights[j]
-                if entering < 0:
-                    if is_fresh:
-                        break
-                    is_exact = _price(matrix, inverse, basic, costs, priced, reduced, terms)
-                    is_fresh = True
-                    continue
-                if entering < n:
-                    for k in range(m):
-                        column[k] = 0.0
-                    for entry in range(matrix.column_starts[entering], matrix.column_starts[entering + 1]):
-                        i = matrix.column_rows[entry]
-                        for k in range(m):
-                            column[k] += matrix.column_values[entry] * inverse[i, k]
-                else:
-                    for k in range(m):
-                        column[k] = -inverse[entering - n, k]
-                sign = 1.0 if reduced[entering] < 0.0 else -1.0
-                length, leaving, pivot = upper[entering] - lower[entering], -1, 0.0
-                for k in range(m):
-                    rate = sign * column[k]
-                    if abs(rate) <= _ROUNDING:
-                        continue
-                    j = basic[k]
-                    room = max(0.0, (x[j] - lower[j]) / rate if rate > 0.0 else (x[j] - upper[j]) / rate)
-                    if room < length or (room == length and abs(rate) > pivot):
-                        length, leaving, pivot = room, k, abs(rate)
-                steps += 1
-                if not np.isfinite(length) or (leaving >= 0 and pivot < PIVOT) or steps > 4 * m + 50:
-                    stuck = True
-                    break
-                has_moved |= length > 0.0
-                for k in range(m):
-                    x[basic[k]] -= length * sign * column[k]
-                x[entering] += sign * length
-                if leaving < 0:
-                    x[entering] = upper[entering] if sign > 0.0 else lower[entering]
-                    continue
-                j = basic[leaving]
-                x[j] = lower[j] if sign * column[leaving] > 0.0 else upper[j]
-                is_basic[j], is_basic[entering], is_fresh = False, True, False
-                _exchange(matrix, inverse, basic, entering, leaving, column, along, reduced, weights)
-            if stuck or not is_exact:
+            is_optimal, steps, has_moved = descend(walk, steps, has_moved)
+            is_done = is_optimal and (is_last or not hold(walk))
+            if is_done or not is_optimal:
                 break
-            if is_last:
-                done = True
-                break
-            is_tied, left = False, 0.0
-            for j in range(size):
-                if not is_basic[j] and not held[j]:
-                    slope = abs(reduced[j])
-                    held[j] = lower[j] == upper[j] or slope > CLEAR or slope > _noise(matrix, costs, terms, j)
-                    is_tied |= not held[j]
-            if not is_tied:
-                done = True
-                break
+            is_last = next_costs(walk, preference)
+        if is_done and steps > 0:
+            is_done = settle(matrix, lower, upper, x, system, tight, place_of)
+        if is_done and is_feasible(walk):
+            solved[row] = True
             for j in range(n):
-                left += 0.0 if held[j] else costs[j] * costs[j]
-            is_last = left == 0.0 or left >= SMALL * SMALL
-            for j in range(n):
-                costs[j] = preference[j] if is_last else 0.0 if held[j] else costs[j] / np.sqrt(left)
-        if done and steps > 0:
-            done = settle(matrix, lower, upper, x, system, tight, place_of)
-        if not done:
-            continue
-        for i in range(m):
-            total, scale = 0.0, 1.0
-            for entry in range(matrix.row_starts[i], matrix.row_starts[i + 1]):
-                term = matrix.row_values[entry] * x[matrix.row_columns[entry]]
-                total += term
-                scale += abs(term)
-            done &= abs(total - x[n + i]) <= _ROUNDING * scale
-        for j in range(size):
-            near = _ROUNDING * (1.0 + abs(x[j]))
-            done &= lower[j] - x[j] <= near and x[j] - upper[j] <= near
-        if not done:
-            continue
-        solved[row] = True
-        for j in range(n):
-            vertices[row, j] = x[j]
-        if steps > 0:
-            place = start  # another basis of the same vertex replaces the one that was not optimal
-            if has_moved:
-                place = count[1]
-                count[0], count[1] = min(known + 1, len(bases)), (place + 1) % len(bases)
-            for i in range(m):
-                bases[place, i] = basic[i]
-                for k in range(m):
-                    inverses[place, i, k] = inverse[i, k]
-            for j in range(size):
-                points[j, place] = x[j]
+                vertices[row, j] = x[j]
+            if steps > 0:
+                _remember(walk, start, has_moved, inverses, bases, points, count)
+
+
+@inner
+def _best_known(unit, points, known, values):  # type: ignore[no-untyped-def]
+    """Return the vertex of least cost; `values` are room for those of all."""
+    values[:known] = 0.0
+    for j in range(len(unit)):
+        cost = unit[j]
+        if cost != 0.0:
+            for k in range(known):
+                values[k] += cost * points[j, k]
+    best = 0
+    for k in range(known):
+        if values[k] < values[best]:
+            best = k
+    return best
+
+
+@inner
+def _stand_at(walk, start, unit, inverses, bases, points):  # type: ignore[no-untyped-def]
+    """Take the basis of a known vertex, and the costs of a row."""
+    m, size = len(walk.basic), len(walk.x)
+    for i in range(m):
+        walk.basic[i] = bases[start, i]
+        for k in range(m):
+            walk.inverse[i, k] = inverses[start, i, k]
+    for j in range(size):
+        walk.x[j] = points[j, start]
+        walk.is_basic[j] = walk.held[j] = False
+    for i in range(m):
+        walk.is_basic[walk.basic[i]] = True
+    for j in range(size - m):
+        walk.costs[j] = unit[j]
+
+
+@inner
+def _remember(walk, start, has_moved, inverses, bases, points, count):  # type: ignore[no-untyped-def]
+    """Keep the vertex; another basis of the same vertex replaces the one that was not optimal."""
+    place = start
+    if has_moved:
+        place = count[1]
+        count[0], count[1] = min(count[0] + 1, len(bases)), (place + 1) % len(bases)
+    for i in range(len(walk.basic)):
+        bases[place, i] = walk.basic[i]
+        for k in range(len(walk.basic)):
+            inverses[place, i, k] = walk.inverse[i, k]
+    for j in range(len(walk.x)):
+        points[j, place] = walk.x[j]

@@ -15,7 +15,8 @@ from decidewise.solvers.loosened import loosened
 from decidewise.solvers.one_by_one import OneByOne
 from decidewise.solvers.program import Highs, Program
 from decidewise.solvers.settled_vertex import Entries, settled
-from decidewise.solvers.vertex_walks import CLEAR, SMALL, VertexWalks
+from decidewise.solvers.vertex_walks import VertexWalks
+from decidewise.solvers.walk_steps import CLEAR, SMALL
 
 _MOST_STARTS, _MOST_ENTRIES = 1024, 2**23
 _PRIMAL, _DUAL = 4, 1  # strategies of HiGHS

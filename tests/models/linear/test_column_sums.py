@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from decidewise.measure import transform
-from decidewise.models.linear.blocks import RowBlocks
+from decidewise.models.linear.blocks import Blocks
 from decidewise.models.linear.column_sums import column_sums
 from decidewise.models.linear.moments import Moments
-from decidewise.rows.source import ColumnMatrix
+from decidewise.rows.source import ColumnMatrix, Rows
 
 N, SHIFT = 600, 5.0  # two tiles of 256 rows and a part of a third
 
@@ -18,7 +18,7 @@ def rows(n_features, n_costs, seed=0):
 
 
 def blocks(X, costs, weights=None, **options):
-    return RowBlocks(ColumnMatrix(list(X.T)), ColumnMatrix(list(costs.T)), weights, **options)
+    return Blocks(None, **options).of(Rows(ColumnMatrix(list(X.T)), ColumnMatrix(list(costs.T)), weights))
 
 
 def formula(X, targets, weights):
@@ -64,7 +64,8 @@ def test_what_is_not_finite_is_left_to_the_general_way(bad):
 @pytest.mark.parametrize("options", [{"scale": rows(2, 3)[2]}, {"smallest_size": 0.1}, {"unit": 2.0}], ids=str)
 def test_what_only_the_general_way_can_do(options):
     X, costs, _ = rows(2, 3)
-    in_columns, in_rows = blocks(X, costs, exponent=1.0, **options), RowBlocks(X, costs, exponent=1.0, **options)
+    options = {"exponent": 1.0, **options}
+    in_columns, in_rows = blocks(X, costs, **options), Blocks(None, **options).of(Rows(X, costs))
     assert column_sums(in_columns, np.full(2, SHIFT)) is None
     empty = Moments.zeros(np.full(2, SHIFT), np.ones(2), in_rows[0].targets.shape[1])
     assert close(empty.sums(in_columns), empty.sums(in_rows))

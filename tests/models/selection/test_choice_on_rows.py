@@ -1,7 +1,9 @@
 """A choice on rows that are not in memory is that in memory, for the same folds."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold, PredefinedSplit
@@ -10,7 +12,7 @@ from decidewise import GeneralizedLinear, WiseRegressor, WiseRegressorCV
 from decidewise.data import make_shortest_path
 from decidewise.models import TimeFolds, default_candidates
 from decidewise.models.selection.sums import is_sum_over_rows
-from decidewise.problems import Knapsack, ShortestPath
+from decidewise.problems import Knapsack, ShortestPath, TopK
 from decidewise.rows import ArrayRows
 
 N = 300
@@ -54,6 +56,32 @@ def test_default_candidates_score_as_in_memory_in_few_passes(data, rule):
     np.testing.assert_allclose(found.predict(data.X), expected.predict(data.X), rtol=1e-7)
     assert found.best_name_ in found.members_
     assert found.n_solves_ == (17 if rule == "average" else 15) * N
+
+
+def grid(exponents=(0.0, 1.0), alphas=(0.0, 0.3)):
+    return {f"{e:g}, {a:g}": WiseRegressor(GeneralizedLinear(alpha=a), exponent=e) for e in exponents for a in alphas}
+
+
+def test_exponents_and_ridges_are_chosen_from_files_as_in_memory(data, tmp_path):
+    columns = {f"x_{j}": x for j, x in enumerate(data.X.T)} | {f"c_{j}": c for j, c in enumerate(data.costs.T)}
+    parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
+    search = WiseRegressorCV(data.problem, grid(), cv=3, rule="minimum", random_state=0)
+    found = search.fit_files(tmp_path, features="x_*", costs="c_*", block_rows=64)
+    expected = in_memory(data, grid(), n_folds=3, rule="minimum")
+    np.testing.assert_allclose(found.cv_results_["regret"], expected.cv_results_["regret"], rtol=1e-9)
+    assert found.best_name_ == expected.best_name_
+    np.testing.assert_allclose(found.best_estimator_.estimator_.coef_, expected.best_estimator_.estimator_.coef_, 1e-9)
+
+
+def test_exponents_and_ridges_of_one_model_for_all_items_are_chosen_from_long_files(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4, 2))
+    costs = 5 + X @ [1.0, -0.5] + 0.3 * rng.normal(size=(60, 4))
+    lines = {"day": np.repeat(np.arange(60), 4), "hour": np.tile(np.arange(4), 60), "price": costs.ravel()}
+    parquet.write_table(pa.table(lines | {f"x_{j}": X[:, :, j].ravel() for j in range(2)}), tmp_path / "a.parquet")
+    long = {"features": "x_*", "costs": "price", "rows": "day", "items": "hour", "block_rows": 60}
+    found = WiseRegressorCV(TopK(4, 1), grid(), cv=2, rule="minimum").fit_files(tmp_path, **long)
+    np.testing.assert_allclose(found.predict(X), grid()[found.best_name_].fit(X, costs).predict(X), rtol=1e-9)
 
 
 def test_an_average_is_drawn_to_the_mean_as_in_memory(data):

@@ -11,8 +11,8 @@ from decidewise.kit import batches
 from decidewise.losses import SHARED, Cmap, DecisionTarget, Mse, SpoPlus, Target
 from decidewise.losses.parts.pool import Pool
 from decidewise.models import decision_regressor
+from decidewise.models.decision_regressor import neighbor_costs
 from decidewise.models.training import loop
-from decidewise.models.training.label_smoothing import neighbor_costs
 from decidewise.problems import CountedProblem
 from decidewise.testing import check_loss
 

@@ -102,7 +102,7 @@ def test_a_leaf_predicts_its_mean_cost_of_all_rows(problem):
 
 
 def test_thresholds_are_at_quantiles_and_leave_enough_rows():
-    growth = Growth(4, 50, 9, 1)
+    growth = Growth(4, 50, 9, 1.0)
     x = np.sort(RNG.normal(size=1000))[:, None]
     splits = growth.candidates(x, x, np.array([0]))
     np.testing.assert_array_equal(splits.n_left, np.arange(100, 1000, 100))
@@ -124,7 +124,7 @@ def test_pruning_leaves_the_cheapest_part_of_the_tree(problem):
     rng = np.random.default_rng(3)
     X, costs = rng.normal(size=(N, 2)), rng.normal(1, 1, size=(N, 4))
     samples = TreeSamples.of(problem, costs, X)
-    nodes = Growth(3, 2, 100, 2).grow(samples.take(np.arange(N)), rng)
+    nodes = Growth(3, 2, 100, 1.0).grow(samples.take(np.arange(N)), rng)
     held = TreeSamples.of(problem, rng.normal(1, 1, size=(N, 4)), rng.normal(size=(N, 2)))
     sign, reached = (-1 if problem.sense == "max" else 1), nodes.reached(held.features)
 

@@ -39,12 +39,12 @@ def test_minimal_models_work_in_both_senses():
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ((1.0, 0.0), r"failed: its decision has the shape \(\) for 3 costs"),
-        ((np.zeros(5), 0.0), r"failed: its decision has the shape \(5,\) for 3 costs"),
-        ((np.zeros((1, 3)), 0.0), r"failed: its decision has the shape \(1, 3\) for 3 costs"),
+        ((1.0, 0.0), r"failed: its decision has the shape \(\) for costs of shape \(3,\)"),
+        ((np.zeros(5), 0.0), r"failed: its decision has the shape \(5,\) for costs of shape \(3,\)"),
+        ((np.zeros((1, 3)), 0.0), r"failed: its decision has the shape \(1, 3\) for costs of shape \(3,\)"),
         ((None, None), "failed: its decision must be an array of real numbers"),
         ((["1", "0", "0"], 0.0), "failed: its decision must be an array of real numbers"),
-        (([np.nan, 0.0, 0.0], 0.0), r"returned \[nan +0\. +0\.\]"),
+        (([np.nan, 0.0, 0.0], 0.0), r"failed: its decision is \[nan +0\. +0\.\], which is not finite"),
         (np.zeros(3), "failed: too many values to unpack"),
     ],
 )

@@ -311,7 +311,7 @@ def parallel(jobs: int | None, cluster: str | None) -> Iterator[tuple[int | None
     With a cluster, over its workers; parallel loops over jobs as well.
     """
     if cluster is None:
-        from decidewise.rows.ahead import map_in_order  # noqa: PLC0415
+        from decidewise.kit.spread import map_in_order  # noqa: PLC0415
 
         yield jobs, map_in_order
         return

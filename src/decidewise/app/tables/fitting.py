@@ -22,8 +22,8 @@ from decidewise.app.tables.table_model import TableModel
 from decidewise.evaluate import Interval
 from decidewise.kit.errors import InputError
 from decidewise.kit.interrupts import attempt
+from decidewise.kit.spread import map_in_order
 from decidewise.problems import ProblemFile
-from decidewise.rows.ahead import map_in_order
 from decidewise.rows.checkpoint import Checkpoint
 
 

@@ -19,8 +19,8 @@ from decidewise.app.tables.table_model import TableModel
 from decidewise.evaluate import Comparison, Hindsight, compare_regrets
 from decidewise.kit.checks import FloatArray
 from decidewise.kit.progress import RowBar
+from decidewise.kit.spread import map_in_order
 from decidewise.problems import ProblemFile
-from decidewise.rows.ahead import map_in_order
 
 #: Rows of a block of a table that is in memory.
 _BLOCK_ROWS = 4096

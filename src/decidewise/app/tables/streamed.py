@@ -24,9 +24,9 @@ from decidewise.evaluate import Comparison, ComparisonRow, Hindsight, check_in_u
 from decidewise.kit.checks import FloatArray
 from decidewise.kit.errors import InputError
 from decidewise.kit.progress import ByteBar
+from decidewise.kit.spread import map_in_order
 from decidewise.models.selection.sums import fit_on_rows
 from decidewise.operate.decide import StreamedRegret, regret_sums
-from decidewise.rows.ahead import map_in_order, read_ahead
 from decidewise.rows.checkpoint import Checkpoint
 from decidewise.rows.file_blocks import FileBlock
 from decidewise.rows.source import FIRST_ROWS, Place, Rows, RowSource, located
@@ -300,9 +300,9 @@ def evaluated(model: TableModel, reader: BlockReader, blocks: TableBlocks, sprea
 
 
 def _mapped(
-    spread: Spread, work: Callable[[FileBlock], Any], blocks: Iterator[FileBlock], bar: ByteBar
+    spread: Spread, work: Callable[[FileBlock], Any], blocks: Generator[FileBlock], bar: ByteBar
 ) -> Iterator[tuple[FileBlock, Any]]:
-    with closing(spread(work, read_ahead(blocks))) as results:
+    with closing(spread(work, blocks)) as results:
         for block, result in results:
             bar.advance(block.n_bytes, block.table.num_rows)
             yield block, result

@@ -26,15 +26,7 @@ class Adam:
 
 
 @kernel(error_model="numpy")  # a check for division by zero would prevent vector instructions
-def _step(  # pragma: no cover - compiled
-    parameters: FloatArray,
-    gradient: FloatArray,
-    n_rows: int,
-    mean: FloatArray,
-    square: FloatArray,
-    step: int,
-    rate: float,
-) -> None:
+def _step(parameters, gradient, n_rows, mean, square, step, rate):  # type: ignore[no-untyped-def]
     beta1, beta2, eps = 0.9, 0.999, 1e-8
     size = rate / (1.0 - beta1**step)
     correction = 1.0 / np.sqrt(1.0 - beta2**step)

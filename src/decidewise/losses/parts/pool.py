@@ -44,9 +44,9 @@ class PoolTarget(DecisionTarget):
     pool: Pool = field(metadata=SHARED)
 
     @classmethod
-    def of(cls, problem: Problem, costs: FloatArray) -> Self:
+    def of(cls, problem: Problem, costs: FloatArray, *, relaxed: bool = False) -> Self:
         """Solve for the optimal decisions and collect the distinct ones."""
-        solved = DecisionTarget.of(problem, costs)
+        solved = DecisionTarget.of(problem, costs, relaxed=relaxed)
         return cls(problem, costs, solved.decisions, solved.values, Pool(np.unique(solved.decisions, axis=0)))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from decidewise.kit.checks import FloatArray
 from decidewise.losses.parts.adam import Adam
 
-_LAYERS = 3
+_LAYERS, _BATCH = 3, 64
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,6 @@ class SmallNetwork:
         *,
         n_steps: int,
         factors: FloatArray | None = None,
-        batch_size: int = 64,
         learning_rate: float = 1e-3,
     ) -> SmallNetwork:
         """Return the network after steps of Adam on the mean squared error at inputs (n, p) and targets (n,).
@@ -75,7 +74,7 @@ class SmallNetwork:
         network = replace(self, parameters=tuple(parameter.copy() for parameter in self.parameters))
         optimizers = [Adam(parameter, learning_rate) for parameter in network.parameters]
         for _ in range(n_steps):
-            rows = rng.integers(len(X), size=min(batch_size, len(X)))
+            rows = rng.integers(len(X), size=min(_BATCH, len(X)))
             signals = network._forward(X[rows])
             error = (factors[rows] * _softplus(signals[-1])).sum(axis=1) - y[rows]
             gradients, _ = network._backward(signals, factors[rows] * (2 * error)[:, None])

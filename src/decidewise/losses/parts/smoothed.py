@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -37,9 +36,6 @@ class Smoothed(Loss):
     max_iter: int = 1000
     tol: float = 1e-12
 
-    #: Whether the hull is that of the linear relaxation instead of that of the region.
-    relaxes: ClassVar[bool] = False
-
     def __post_init__(self) -> None:
         as_positive(self.lambd, name="lambd")
         as_integer(self.max_iter, name="max_iter")
@@ -54,4 +50,4 @@ class Smoothed(Loss):
 
     def oracle(self, target: Target) -> Callable[[FloatArray, IndexArray], FloatArray]:
         """Return what minimises costs (b, d) of some rows (b,) over the region whose hull is meant."""
-        return target.minimize_relaxation if self.relaxes else target.minimize
+        return target.minimize

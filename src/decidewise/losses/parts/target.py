@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from decidewise.kit.progress import tracked
 from decidewise.problems.contract import Problem
 from decidewise.problems.views import is_lifted
 
+#: The values (b,) of a loss, and its gradient (b, d) in the prediction.
+ValueAndGrad: TypeAlias = tuple[FloatArray, FloatArray]
 #: Marks a field of a target that all rows share: `pool: Pool = field(metadata=SHARED)`.
 SHARED: Mapping[str, bool] = MappingProxyType({"decidewise.shared": True})
 # Labels are solved in parts this small, so that the progress bar moves even if the solver is slow.
@@ -147,17 +149,8 @@ class DecisionTarget(Target):
     values: FloatArray
 
     @classmethod
-    def of(cls, problem: Problem, costs: FloatArray) -> Self:
-        """Label every row of costs with its optimal decision."""
-        return cls._labelled(problem, costs, relaxed=False)
-
-    @classmethod
-    def of_relaxation(cls, problem: Problem, costs: FloatArray) -> Self:
-        """Label every row of costs with an optimal vertex of the linear relaxation."""
-        return cls._labelled(problem, costs, relaxed=True)
-
-    @classmethod
-    def _labelled(cls, problem: Problem, costs: FloatArray, *, relaxed: bool) -> Self:
+    def of(cls, problem: Problem, costs: FloatArray, *, relaxed: bool = False) -> Self:
+        """Label every row of costs with its optimal decision, or with an optimal vertex of the linear relaxation."""
         decisions = solve_labels(problem, costs, relaxed=relaxed)
         values = row_dot(costs, decisions)
         _warn_if_not_optimal(problem, costs, decisions, values)

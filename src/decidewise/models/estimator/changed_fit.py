@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,16 @@ from sklearn.utils import _safe_indexing, check_array, check_random_state, get_t
 from decidewise.kit.batches import check_time
 from decidewise.kit.checks import FloatArray, as_features, as_matrix, is_per_item
 from decidewise.kit.scaling import norms
-from decidewise.measure import checked_sizes, cost_sizes, draw, mean_one, targets_of, weights_of
+from decidewise.measure import (
+    checked_sizes,
+    cost_sizes,
+    draw,
+    mean_one,
+    nothing_to_learn,
+    out_of_range,
+    targets_of,
+    weights_of,
+)
 from decidewise.models.estimator.features import read_features
 from decidewise.models.estimator.from_rows import describe
 from decidewise.models.estimator.items import fit_items, predict_items, rows_of
@@ -28,12 +38,12 @@ from decidewise.models.estimator.traits import (
     multi_output,
     weight_keyword,
 )
+from decidewise.models.linear.blocks import Blocks, InMemory
 from decidewise.models.linear.link import linear_predictor, respond
-from decidewise.models.linear.streamed import StreamedBlocks
 from decidewise.models.linear.units import back_from
 from decidewise.rows.passes import Pass, Passes
 from decidewise.rows.source import Rows, RowSource
-from decidewise.rows.tree import Combine, Sums, add
+from decidewise.rows.tree import Sums
 
 # A scale or a size far below the mean would give its row a weight or a target without bound.
 SMALLEST = 0.1
@@ -67,25 +77,16 @@ class PredictedScale:
             return self.of(np.asarray(predicted, dtype=np.float64))
         return np.maximum(scale * self.factor, self.smallest)
 
+    def of_block(self, X: FloatArray) -> FloatArray:
+        """Return the scale of a linear model for each row of the features of a source: (b,)."""
+        # Not by `predict`, which would ask for the names of the columns: a source has checked them.
+        model = self.model
+        return self.of(respond(model.effective_link, linear_predictor(X, model.coef_, model.intercept_)))
+
     def of(self, prediction: FloatArray) -> FloatArray:
         """Return the scale of rows for which the model predicts (n, n_costs) or more columns."""
         scale = norms(prediction.reshape(len(prediction), -1)[:, : self.n_costs] / self.unit) ** self.exponent
         return np.maximum(scale * self.factor, self.smallest)
-
-
-@dataclass(frozen=True)
-class InMemory(RowSource):
-    """Rows in memory as one block; their features may be of any form that a learner takes."""
-
-    rows: Rows
-
-    def first(self) -> Rows:
-        """Return all rows."""
-        return self.rows
-
-    def reduce(self, function: Callable[[Rows], Sums], combine: Combine = add) -> Sums:
-        """Return the result of `function` on all rows."""
-        return function(self.rows)
 
 
 class Sizes(NamedTuple):
@@ -159,8 +160,8 @@ class ChangedFit:
             return sizes.weighted / sizes.weight
         if "raised" not in self._found:
             lowest = SMALLEST * (sizes.weighted / sizes.weight)
-            raised = yield Pass(_RaisedSizes(self.exponent, self.unit, lowest))
-            self._found["raised"] = float(raised[0][0])
+            work = partial(_sum_raised, exponent=self.exponent, unit=self.unit, lowest=lowest)
+            self._found["raised"] = float((yield Pass(work))[0])
         return float(self._found["raised"]) / sizes.weight
 
     def smallest_lifted(self, scale: Any) -> Passes[float]:
@@ -168,36 +169,40 @@ class ChangedFit:
         sizes = yield from self._sizes()
         if not isinstance(scale, PredictedScale):
             return float((1.0 if scale is None else scale) / max(sizes.largest, sizes.lowest))
-        found = yield Pass(_LeastTarget(self._of_rows(scale), self.exponent, self.unit, sizes.lowest), _minimum)
-        return float(found[0][0])
+        work = partial(_least_target, scale=self._of_rows(scale), exponent=self.exponent)
+        _, (least,) = yield Pass(partial(work, unit=self.unit, lowest=sizes.lowest), _merged)
+        return float(least)
 
     def fit(self, scale: Any) -> Passes[Any]:
         """Return a fitted copy of the learner; a scale of None is 1 in the caller's units."""
         check_time()
         smallest = (yield from self._sizes()).lowest if self.lifted else None
-        if isinstance(self.source, InMemory):
-            self._found["weight"] = _weights_of(self.source.rows).sum()
-            return self._fit_in_memory(self.source.rows, scale, smallest)
-        learner = clone(self.learner)
-        describe(learner, self.source)
-        blocks = self.blocks(self._of_rows(scale) if isinstance(scale, PredictedScale) else scale, smallest)
-        fit = yield from learner.fit_summed(blocks)
-        self._found["weight"] = blocks.total_weight
+        rows = self.source.rows if isinstance(self.source, InMemory) else None
+        if isinstance(scale, PredictedScale):
+            scale = scale.of_block if rows is None else scale.at(rows.X)
+        learner, source = clone(self.learner), self.source
+        if rows is None:
+            describe(learner, source)
+        else:
+            self._found["weight"] = _weights_of(rows).sum()
+            if not self.in_blocks or (self.lifted and is_per_item(rows.X)):
+                return self._fit_whole(rows, scale, smallest)
+            X = read_features(learner, rows.X, reset=True, dtype=[np.float64, np.float32], ensure_all_finite=False)
+            source = InMemory(replace(rows, stored_features=X))
+        blocks = replace(self, source=source).blocks(scale, smallest)
+        fit = yield from learner.fit_blocks(blocks)
+        if rows is None:
+            self._found["weight"] = blocks.total_weight
         return fit
 
-    def blocks(self, scale: Any, smallest: float | None = None) -> StreamedBlocks:
+    def blocks(self, scale: Any, smallest: float | None = None) -> Blocks:
         """Return the rows as blocks; `smallest` is the smallest size if they are lifted."""
         power = deviance_power(self.learner)
-        return StreamedBlocks(self.source, self.exponent, scale, power, self.unit, smallest, self.without_zeros)
+        return Blocks(self.source, self.exponent, scale, power, self.unit, smallest, self.without_zeros)
 
-    def _fit_in_memory(self, rows: Rows, scale: Any, smallest: float | None) -> Any:
+    def _fit_whole(self, rows: Rows, scale: Any, smallest: float | None) -> Any:
+        """Fit a learner that takes all rows at once."""
         X, per_item = rows.X, is_per_item(rows.X)
-        if isinstance(scale, PredictedScale):
-            scale = scale.at(X)
-        if self.in_blocks and not (per_item and self.lifted):
-            learner = clone(self.learner)
-            X = read_features(learner, X, reset=True, dtype=[np.float64, np.float32], ensure_all_finite=False)
-            return learner.fit_blocks(self.blocks(scale, smallest).of(replace(rows, stored_features=X)))
         X = as_features(X) if per_item else X
         check_features(X.reshape(-1, X.shape[2]) if per_item else X)
         values = as_matrix(rows.costs) / self.unit
@@ -256,41 +261,26 @@ class ChangedFit:
         """Return the scale `‖f(x)‖^exponent` of a fitted model, with the mean of the sizes, and not far below it."""
         n_costs = self.source.first().costs.shape[1]  # type: ignore[union-attr]
         norm = PredictedScale(model, 0.0, 1.0, n_costs, self.unit / unit_after, self.exponent)
-        ((total, weight),) = yield Pass(_MeanOf(self._of_rows(norm)))
+        ((total, weight),) = yield Pass(partial(_sum_scale, scale=self._of_rows(norm)))
         mean, mean_size = float(total / weight), (yield from self.mean_size())
         return replace(norm, factor=mean_size / mean if mean > 0 else 1.0, smallest=SMALLEST * mean_size)
 
     def _of_rows(self, scale: PredictedScale) -> Callable[[Any], FloatArray]:
-        """Return a scale as a function of the features of a block."""
-        return scale.at if isinstance(self.source, InMemory) else ScaleOfBlock(scale)
+        """Return a scale as a function of the features of some rows."""
+        return scale.at if isinstance(self.source, InMemory) else scale.of_block
 
     def _sizes(self) -> Passes[Sizes]:
         if "sizes" in self._found:
             known: Sizes = self._found["sizes"]
             return known
-        sums, extremes = yield Pass(_SizesOf(self.exponent, self.unit), _sums_and_extremes)
-        sizes = Sizes(*(float(value) for value in sums), *(float(value) for value in extremes))
+        work = partial(_sum_sizes, exponent=self.exponent, unit=self.unit)
+        (weight, weighted), (smallest, largest) = yield Pass(work, _merged)
+        sizes = Sizes(float(weight), float(weighted), float(smallest), -float(largest))
         if sizes.weighted <= 0:
-            known_rows = f"{len(self.source.rows.costs)} " if isinstance(self.source, InMemory) else ""  # type: ignore[arg-type]
-            raise ValueError(
-                f"all {known_rows}rows have weight zero (zero costs or zero sample weights), so there is nothing to "
-                "learn from. Pass at least one row with a non-zero cost and a non-zero weight."
-            )
+            in_memory = isinstance(self.source, InMemory)
+            raise nothing_to_learn(len(self.source.first().costs) if in_memory else None)  # type: ignore[arg-type]
         self._found["sizes"] = sizes
         return sizes
-
-
-@dataclass(frozen=True)
-class ScaleOfBlock:
-    """A scale `‖f(x)‖^exponent` of a linear model, as a function of the features of a block."""
-
-    scale: PredictedScale
-
-    def __call__(self, X: FloatArray) -> FloatArray:
-        """Return the scale of each row of the features: (b,)."""
-        # Not by `predict`, which would ask for the names of the columns: a source has checked them.
-        model = self.scale.model
-        return self.scale.of(respond(model.effective_link, linear_predictor(X, model.coef_, model.intercept_)))
 
 
 def _weights_of(rows: Rows) -> FloatArray:
@@ -300,73 +290,42 @@ def _weights_of(rows: Rows) -> FloatArray:
 def _sizes_of(rows: Rows, exponent: float, unit: float) -> FloatArray:
     sizes = cost_sizes(as_matrix(rows.costs) / unit, exponent)
     if not np.isfinite(sizes).all():
-        raise ValueError(
-            f"the weights ‖y‖^{exponent:g} of the costs leave the range of float64. Choose a smaller exponent, or "
-            "scale all costs to norms nearer 1."
-        )
+        raise out_of_range(exponent)
     return sizes
 
 
-@dataclass(frozen=True)
-class _SizesOf:
-    """The weight and the weighted size of some rows, and their smallest and largest size where the weight is not 0."""
+def _sum_sizes(rows: Rows, *, exponent: float, unit: float) -> Sums:
+    """Return the weight and the weighted size of rows, and their smallest and minus their largest size.
 
-    exponent: float
-    unit: float
-
-    def __call__(self, rows: Rows) -> Sums:
-        sizes, weights = _sizes_of(rows, self.exponent, self.unit), _weights_of(rows)
-        some = sizes[weights > 0]
-        extremes = np.array([sizes.min(initial=np.inf), some.max(initial=-np.inf)])
-        return np.array([weights.sum(), (weights * sizes).sum()]), extremes
+    The largest is that of rows whose weight is not zero.
+    """
+    sizes, weights = _sizes_of(rows, exponent, unit), _weights_of(rows)
+    extremes = np.array([sizes.min(initial=np.inf), -sizes[weights > 0].max(initial=-np.inf)])
+    return np.array([weights.sum(), (weights * sizes).sum()]), extremes
 
 
-@dataclass(frozen=True)
-class _RaisedSizes:
-    """The weighted sum of sizes, after raising small ones."""
-
-    exponent: float
-    unit: float
-    lowest: float
-
-    def __call__(self, rows: Rows) -> Sums:
-        sizes = np.maximum(_sizes_of(rows, self.exponent, self.unit), self.lowest)
-        return (np.array([(_weights_of(rows) * sizes).sum()]),)
+def _sum_raised(rows: Rows, *, exponent: float, unit: float, lowest: float) -> Sums:
+    """Return the weighted sum of the sizes, after raising small ones."""
+    return (np.array((_weights_of(rows) * np.maximum(_sizes_of(rows, exponent, unit), lowest)).sum()),)
 
 
-@dataclass(frozen=True)
-class _LeastTarget:
-    """The smallest `s(x)/a` of rows of positive weight."""
-
-    scale: Callable[[Any], FloatArray]
-    exponent: float
-    unit: float
-    lowest: float
-
-    def __call__(self, rows: Rows) -> Sums:
-        sizes = np.maximum(_sizes_of(rows, self.exponent, self.unit), self.lowest)
-        targets = self.scale(rows.X) / sizes
-        return (np.array([targets[_weights_of(rows) > 0].min(initial=np.inf)]),)
+def _sum_scale(rows: Rows, *, scale: Callable[[Any], FloatArray]) -> Sums:
+    """Return the weighted sum of a scale over rows, and the weight."""
+    weights = _weights_of(rows)
+    return (np.array([(weights * scale(rows.X)).sum(), weights.sum()]),)
 
 
-@dataclass(frozen=True)
-class _MeanOf:
-    """The weighted sum of a scale over rows, and the weight."""
-
-    scale: Callable[[Any], FloatArray]
-
-    def __call__(self, rows: Rows) -> Sums:
-        weights = _weights_of(rows)
-        return (np.array([(weights * self.scale(rows.X)).sum(), weights.sum()]),)
+def _least_target(
+    rows: Rows, *, scale: Callable[[Any], FloatArray], exponent: float, unit: float, lowest: float
+) -> Sums:
+    """Return the smallest `s(x)/a` of rows of positive weight, after no sum."""
+    targets = scale(rows.X) / np.maximum(_sizes_of(rows, exponent, unit), lowest)
+    return np.zeros(0), targets[_weights_of(rows) > 0].min(initial=np.inf, keepdims=True)
 
 
-def _sums_and_extremes(left: Sums, right: Sums) -> Sums:
-    (low, high), (other_low, other_high) = left[1], right[1]
-    return left[0] + right[0], np.array([min(low, other_low), max(high, other_high)])
-
-
-def _minimum(left: Sums, right: Sums) -> Sums:
-    return (np.minimum(left[0], right[0]),)
+def _merged(left: Sums, right: Sums) -> Sums:
+    """Return the sums of both, and the lowest of what follows them."""
+    return left[0] + right[0], np.minimum(left[1], right[1])
 
 
 def _readable(X: Any, *, allow_nan: bool) -> Any:

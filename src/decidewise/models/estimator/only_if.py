@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 
@@ -15,16 +14,10 @@ class OnlyIf:
         self.__doc__ = method.__doc__
 
     def __get__(self, owner: Any, of: type | None = None) -> Any:
-        if owner is not None:
-            self.check(owner)
-            return self.method.__get__(owner, of)
-
-        @wraps(self.method)
-        def unbound(*args: Any, **kwargs: Any) -> Any:
-            self.check(args[0])
-            return self.method(*args, **kwargs)
-
-        return unbound
+        if owner is None:
+            return self.method
+        self.check(owner)
+        return self.method.__get__(owner, of)
 
 
 def only_if(check: Callable[[Any], object]) -> Callable[[Callable[..., Any]], Any]:

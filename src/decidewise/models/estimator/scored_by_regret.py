@@ -9,10 +9,22 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags
 
 from decidewise.evaluate import normalized_regret
-from decidewise.kit.checks import FloatArray, IndexArray, as_matrix, check_items, check_same_rows
+from decidewise.kit.checks import (
+    FloatArray,
+    IndexArray,
+    as_choice,
+    as_flag,
+    as_integer,
+    as_matrix,
+    as_number,
+    as_positive,
+    check_items,
+    check_same_rows,
+)
+from decidewise.losses import Loss, as_loss
 from decidewise.models.estimator.features import read_features
 from decidewise.models.estimator.traits import read_cost_names
-from decidewise.problems.contract import Problem, check_rows
+from decidewise.problems.contract import Problem, as_problem, check_rows
 
 Rows = IndexArray
 
@@ -47,6 +59,42 @@ class ScoredByRegret(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_items(X, costs.shape[1])
         check_rows(self.problem, len(costs))
         return X, costs
+
+
+class TrainedOnLoss(ScoredByRegret):
+    """A regressor that is trained on a loss, and may set rows aside to end where their regret is lowest."""
+
+    loss: str | Loss
+    learning_rate: float
+    early_stopping: bool
+    validation_fraction: float
+    validation: Literal["random", "last"]
+    n_iter_no_change: int
+
+    @property
+    def predicts_directions(self) -> bool:
+        """Whether predictions are directions, which cannot be added to known costs."""
+        return as_loss(self.loss).directions
+
+    def _check_training(self) -> Loss:
+        """Check these parameters, and return the loss."""
+        as_problem(self.problem)
+        as_positive(self.learning_rate, name="learning_rate")
+        as_integer(self.n_iter_no_change, name="n_iter_no_change")
+        if as_flag(self.early_stopping, name="early_stopping"):
+            as_number(self.validation_fraction, name="validation_fraction", above=0, below=1)
+        as_choice(self.validation, name="validation", choices=("random", "last"))
+        loss = as_loss(self.loss)
+        loss.check(self.problem)
+        if loss.refresh_every is not None:
+            as_integer(loss.refresh_every, name=f"{type(loss).__name__}.refresh_every")
+        return loss
+
+    def _set_aside(self, n_rows: int, rng: np.random.Generator) -> tuple[slice | Rows, Rows]:
+        """Return the rows to train on and the rows to validate on, of which there may be none."""
+        if not self.early_stopping:
+            return slice(None), np.arange(0)
+        return set_aside(n_rows, self.validation_fraction, self.validation, rng, otherwise="early_stopping=False")
 
 
 def set_aside(

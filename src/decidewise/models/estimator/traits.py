@@ -123,14 +123,12 @@ def multi_output(learner: Any) -> Any:
 
 def loss_without_mean(learner: Any) -> str | None:
     """Return the name of the learner's loss if the conditional mean does not minimise it, otherwise None."""
-    inner = learner.steps[-1][1] if isinstance(learner, Pipeline) else _inner(learner)
+    inner = _inner(learner)
     if inner is not None:
         return loss_without_mean(inner)
     if type(learner).__name__ in _NEVER_THE_MEAN:
         return type(learner).__name__
-    parameters = learner.get_params(deep=False)
-    named = (parameters.get(key) for key in ("loss", "criterion", "objective"))
-    return next((name for name in named if isinstance(name, str) and name in _NOT_THE_MEAN), None)
+    return next((name for name in _names(learner, "loss", "criterion", "objective") if name in _NOT_THE_MEAN), None)
 
 
 def deviance_power(learner: Any) -> float:
@@ -140,23 +138,26 @@ def deviance_power(learner: Any) -> float:
     >>> deviance_power(Ridge()), deviance_power(GammaRegressor())
     (0.0, 2.0)
     """
-    inner = learner.steps[-1][1] if isinstance(learner, Pipeline) else _inner(learner)
+    inner = _inner(learner)
     if inner is not None:
         return deviance_power(inner)
+    named = [type(learner).__name__, *_names(learner, "deviance", "loss", "criterion", "objective")]
+    if "tweedie" in named or "TweedieRegressor" in named:
+        parameters = learner.get_params(deep=False)
+        return float(parameters.get("power", parameters.get("tweedie_variance_power", 1.5)))
+    return max(_POWERS.get(name, 0.0) for name in named)
+
+
+def _names(learner: Any, *keys: str) -> list[str]:
+    """Return those of some parameters that are text."""
     parameters = learner.get_params(deep=False)
-    named = {parameters.get(key) for key in ("deviance", "loss", "criterion", "objective") if _is_text(parameters, key)}
-    if "tweedie" in named or type(learner).__name__ == "TweedieRegressor":
-        power = parameters.get("power", parameters.get("tweedie_variance_power", 1.5))
-        return float(power)
-    return max((_POWERS.get(name, 0.0) for name in {type(learner).__name__, *named}), default=0.0)
-
-
-def _is_text(parameters: dict[str, Any], key: str) -> bool:
-    return isinstance(parameters.get(key), str)
+    return [parameters[key] for key in keys if isinstance(parameters.get(key), str)]
 
 
 def _inner(learner: Any) -> Any:
-    """Return the learner inside a meta-estimator, or None if there is none."""
+    """Return the learner inside a pipeline or a meta-estimator, or None if there is none."""
+    if isinstance(learner, Pipeline):
+        return learner.steps[-1][1]
     parameters = learner.get_params(deep=False)
     given = (parameters.get(key) for key in ("estimator", "regressor"))
     return next((inner for inner in given if hasattr(inner, "fit")), None)

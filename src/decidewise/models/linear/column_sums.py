@@ -23,17 +23,18 @@ def column_sums(blocks: RowBlocks, shift: FloatArray) -> tuple[FloatArray, Float
     Return None if they must be found in the general way: of rows that are not in columns, under changes of measure that
     are not one function of the costs, or of numbers so extreme that a sum is not finite.
     """
-    X, costs, scale = blocks.X, blocks.targets, blocks.scale
-    is_plain = blocks.unit == 1 and blocks.smallest_size is None and not isinstance(scale, np.ndarray)
+    X, costs, scale, how = blocks.X, blocks.targets, blocks.scale, blocks.how
+    is_plain = how.unit == 1 and how.smallest_size is None and how.deviance is None
+    is_plain &= not isinstance(scale, np.ndarray)
     if not (isinstance(X, ColumnMatrix) and isinstance(costs, ColumnMatrix) and is_plain):
         return None
-    exponent = math.nan if blocks.exponent is None else float(blocks.exponent)
+    exponent = math.nan if how.exponent is None else float(how.exponent)
     weights = np.empty(0) if blocks.sample_weight is None else np.ascontiguousarray(blocks.sample_weight)
     weights = weights.view()
     weights.flags.writeable = False  # as those of files are: for others, the kernel would be compiled once more
     gram, cross = _sums(*X.in_one_memory(), *costs.in_one_memory(), len(X), weights, shift, exponent)
-    if blocks.exponent is not None and scale is not None:
-        gram, cross = gram / scale ** (2 - blocks.power), cross / scale ** (1 - blocks.power)
+    if how.exponent is not None and scale is not None:
+        gram, cross = gram / scale ** (2 - how.power), cross / scale ** (1 - how.power)
     return (gram, cross * blocks.back) if np.isfinite(gram).all() and np.isfinite(cross).all() else None
 
 

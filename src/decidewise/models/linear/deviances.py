@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decidewise.kit.checks import BoolArray, FloatArray, as_choice, as_number
-from decidewise.models.linear.blocks import Block, Blocks
+from decidewise.kit.checks import FloatArray, as_choice, as_number
 from decidewise.models.linear.link import Link
 
 NAMES = ("squared", "poisson", "gamma", "tweedie")
@@ -79,41 +78,23 @@ class Deviance:
         slopes = a - c
         return Expansion(((p - 1) * slopes + c) / ((2 - p) * (p - 1)), slopes, (2 - p) * slopes + c)
 
-    def inadmissible(self, targets: FloatArray) -> BoolArray:
-        """Return which targets this deviance does not admit with a log link."""
-        return targets <= 0 if self.power == 2 else targets < 0
+    def check(self, targets: FloatArray, weights: FloatArray | None, *, first_row: int) -> None:
+        """Raise at the first target (b, d) that this deviance does not admit with a log link; rows are named by number.
 
-
-class CheckedBlocks:
-    """Blocks that raise at the first target that the deviance and a log link do not admit.
-
-    Targets of weight zero are not checked: under the change of measure, a row of zeros has weight 0.
-    """
-
-    def __init__(self, blocks: Blocks, deviance: Deviance) -> None:
-        self.blocks, self.deviance = blocks, deviance
-
-    def __len__(self) -> int:
-        return len(self.blocks)
-
-    def __getitem__(self, index: int) -> Block:
-        block = self.blocks[index]
-        bad = self.deviance.inadmissible(block.targets)
-        if block.weights is not None:
-            bad &= block.weights[:, None] > 0
-        if bad.any():
-            row, column = np.argwhere(bad)[0]
-            negative = block.targets[row, column] < 0
-            before = sum(len(self.blocks[earlier].X) for earlier in range(index))
-            first = getattr(self.blocks, "first_row", 0)
-            raise ValueError(self._message(first + before + row, column, negative))
-        return block
-
-    def _message(self, row: int, column: int, negative: bool) -> str:
-        expected = "positive targets" if self.deviance.power == 2 else "targets that are not negative"
-        if negative:
+        Targets of weight zero are not checked: under the change of measure, a row of zeros has weight 0.
+        """
+        bad = targets <= 0 if self.power == 2 else targets < 0
+        if weights is not None:
+            bad &= weights[:, None] > 0
+        if not bad.any():
+            return
+        row, column = np.argwhere(bad)[0]
+        expected = "positive targets" if self.power == 2 else "targets that are not negative"
+        if targets[row, column] < 0:
             what, instead = "negative", 'deviance="squared" with link="identity"'
         else:
             what, instead = "zero", 'deviance="poisson", which admits zeros, or drop the row'
-        needs = f"the {self.deviance.name} deviance with a log link needs {expected}"
-        return f"{needs}; row {row}, column {column} is {what}. Use {instead}."
+        raise ValueError(
+            f"the {self.name} deviance with a log link needs {expected}; row {first_row + row}, column {column} is "
+            f"{what}. Use {instead}."
+        )

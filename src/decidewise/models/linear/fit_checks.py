@@ -9,7 +9,8 @@ import numpy as np
 
 from decidewise.kit.checks import as_choice, as_flag, as_integer, as_number
 from decidewise.kit.kept import are_floats, need
-from decidewise.models.linear.blocks import Block, Blocks, SummedBlocks
+from decidewise.measure import nothing_to_learn
+from decidewise.models.linear.blocks import Block
 from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.moments import Moments
 from decidewise.models.linear.per_item import ItemMoments
@@ -87,22 +88,4 @@ def check_continues(
 def check_weight(moments: AnyMoments) -> None:
     """Raise if no row counts: under the change of measure, a row of zero costs has weight zero."""
     if moments.total_weight <= 0:
-        raise ValueError(
-            "all rows have weight zero (zero costs or zero sample weights), so there is nothing to learn from. "
-            "Pass at least one row with a non-zero cost and a non-zero weight."
-        )
-
-
-def first_block(blocks: Blocks | SummedBlocks) -> Block:
-    """Return the first block; raise if these are no blocks."""
-    if isinstance(blocks, SummedBlocks):
-        return blocks.first()
-    if not (hasattr(blocks, "__len__") and hasattr(blocks, "__getitem__") and len(blocks)):
-        raise ValueError(f"blocks must be a sequence of at least one Block; got {type(blocks).__name__}.")
-    first = blocks[0]
-    if not isinstance(first, Block):
-        raise ValueError(
-            "blocks must hold decidewise.models.linear.blocks.Block(X, targets, weights), with weights=None for ones; "
-            f"the first is of type {type(first).__name__}."
-        )
-    return first
+        raise nothing_to_learn()

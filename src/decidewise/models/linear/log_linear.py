@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from decidewise.kit.checks import BoolArray, FloatArray, IntArray
-from decidewise.models.linear.blocks import Blocks, SummedBlocks, one_library_thread, summed
+from decidewise.kit.library_threads import one_library_thread
+from decidewise.models.linear.blocks import Blocks, RowBlocks
 from decidewise.models.linear.conjugate import Curvature, Preconditioner
 from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.moments import Moments, check_ridge
@@ -33,7 +34,7 @@ _DESIGN_ENTRIES = 2**22
 # This part of the curvature of a perfect gamma fit keeps the preconditioner positive definite.
 _LEAST_CURVATURE = 1e-3
 # A block takes several milliseconds, so threads pay off even for few blocks.
-_BLOCKS_PER_TASK = 4
+BLOCKS_PER_TASK = 4
 # This fraction of the mean target is added to each target before its logarithm is taken.
 _ABOVE_ZERO = 0.03
 
@@ -48,15 +49,11 @@ class LinearFit(NamedTuple):
 
 
 def fit_log_linear(
-    blocks: Blocks | SummedBlocks,
+    blocks: Blocks,
     moments: Moments | WideMoments,
     deviance: Deviance,
-    *,
-    alpha: float,
-    fit_intercept: bool,
+    model: Any,
     start: tuple[FloatArray, FloatArray] | None,
-    max_iter: int,
-    tol: float,
 ) -> Passes[LinearFit]:
     """Minimise the penalised mean deviance of the predictions `exp(X @ b + a)`, for each output.
 
@@ -66,18 +63,20 @@ def fit_log_linear(
         All targets must be admitted by the deviance.
     moments : Moments
         The moments of the blocks; no output may have mean zero.
+    model : GeneralizedLinear
+        Whose `alpha`, `fit_intercept`, `max_iter` and `tol` count.
     start : (coefficients (p, d), intercepts (d,)), optional
         By default, least squares on the logarithms of the targets (plus 3 % of their mean, since some may be zero).
     """
-    coordinates = Coordinates.of(moments, fit_intercept)
-    objective = Objective(blocks, moments, coordinates, deviance, alpha)
+    coordinates = Coordinates.of(moments, model.fit_intercept)
+    objective = Objective(blocks, moments, coordinates, deviance, model.alpha)
     parameters = (yield from objective.start()) if start is None else coordinates.enter(*start)
     size, n_outputs = parameters.shape
     n_iter, converged = np.zeros(n_outputs, dtype=np.int64), np.zeros(n_outputs, dtype=bool)
     n_groups = 1 if objective.is_wide else max(1, math.ceil(n_outputs * size**2 / _HESSIAN_ENTRIES))
     for group in np.array_split(np.arange(n_outputs), n_groups):
         parameters[:, group], n_iter[group], converged[group] = yield from minimize(
-            objective.of(group), parameters[:, group], max_iter=max_iter, tol=tol
+            objective.of(group), parameters[:, group], max_iter=model.max_iter, tol=model.tol
         )
     return LinearFit(*coordinates.leave(parameters), n_iter, converged)
 
@@ -133,24 +132,6 @@ class Piece(NamedTuple):
     weights: FloatArray | None
 
 
-class Pieces:
-    """Blocks in the form that the objective needs."""
-
-    def __init__(self, blocks: Blocks, coordinates: Coordinates, means: FloatArray) -> None:
-        self.blocks, self.coordinates, self.means = blocks, coordinates, means
-
-    def __len__(self) -> int:
-        return len(self.blocks)
-
-    def __getitem__(self, index: int) -> Piece:
-        X, targets, weights = self.blocks[index].long()
-        if weights is not None and not weights.all():
-            # Rows of weight zero may have targets that the deviance does not admit, or extreme features.
-            rows = weights > 0
-            X, targets, weights = X[rows], targets[rows], weights[rows]
-        return Piece(self.coordinates.design(X), targets / self.means, weights)
-
-
 def _joined(pieces: list[Piece]) -> Piece:
     if len(pieces) == 1:
         return pieces[0]
@@ -168,7 +149,7 @@ class Objective:
 
     def __init__(
         self,
-        blocks: Blocks | SummedBlocks,
+        blocks: Blocks,
         moments: Moments | WideMoments,
         coordinates: Coordinates,
         deviance: Deviance,
@@ -177,11 +158,11 @@ class Objective:
         self.blocks, self.coordinates, self.deviance = blocks, coordinates, deviance
         self.total_weight = moments.total_weight
         self.means = moments.cross[0] / self.total_weight
-        self.only: list[Piece] = []
-        self.is_wide = self._is_wide()
-        if not isinstance(blocks, SummedBlocks) and (len(blocks) == 1 or self.is_wide):
+        self.only: Piece | None = None
+        self.is_wide, rows = self._is_wide(), blocks.in_memory
+        if rows is not None and (len(rows) == 1 or self.is_wide):
             # Saves preparing it again in every pass.
-            self.only = [_joined([Pieces(blocks, coordinates, self.means)[index] for index in range(len(blocks))])]
+            self.only = _joined([self._piece(rows, index) for index in range(len(rows))])
         self.near: Preconditioner | None = None
         self.alphas = alpha * np.clip(self.means, 1e-100, 1e100) ** (deviance.power - 2)
         self.ridge = coordinates.ridge if alpha > 0 else np.zeros_like(coordinates.ridge)
@@ -192,11 +173,10 @@ class Objective:
 
     def _is_wide(self) -> bool:
         """Whether products with the Hessians replace them: many directions, rows in memory, a convex deviance."""
-        size = len(self.coordinates.ridge)
-        if isinstance(self.blocks, SummedBlocks) or size < _MANY_DIRECTIONS or self.deviance.power < 1:
+        size, rows = len(self.coordinates.ridge), self.blocks.in_memory
+        if rows is None or size < _MANY_DIRECTIONS or self.deviance.power < 1:
             return False
-        features = self.blocks[0].X
-        return len(self.blocks) == 1 or len(self.blocks) * features[..., 0].size * size <= _DESIGN_ENTRIES
+        return len(rows) == 1 or len(rows) * rows[0].X[..., 0].size * size <= _DESIGN_ENTRIES
 
     def start(self) -> Passes[FloatArray]:
         """Return the parameters (q, d) of least squares on logarithms, from one pass over the rows."""
@@ -225,7 +205,8 @@ class Objective:
 
     def _evaluate_wide(self, parameters: FloatArray, outputs: IntArray) -> Derivatives:
         """Evaluate the objective on rows that are all in memory, with products in place of Hessians."""
-        design, targets, weights = self.only[0]
+        assert self.only is not None
+        design, targets, weights = self.only
         targets = targets if len(outputs) == len(self.means) else targets[:, outputs]
         shares = (np.ones(len(targets)) if weights is None else weights) / self.total_weight
         alphas, pull = self.alphas[outputs], self.ridge @ parameters
@@ -245,35 +226,42 @@ class Objective:
             Curvature(design, curvatures, alphas, self.ridge, self.near),
         )
 
-    def _sum_up(self, work: Callable[[Blocks, range], FloatArray]) -> Passes[FloatArray]:
-        """Return the sum of the results of `work` on all ranges of blocks."""
+    def _sum_up(self, work: Callable[[Iterable[Piece]], FloatArray]) -> Passes[FloatArray]:
+        """Return the sum of the results of `work` on all rows, some pieces of them at a time."""
 
-        def on_one_thread(blocks: Blocks, task: range) -> Sums:
+        def on_one_thread(blocks: RowBlocks, task: range) -> Sums:
             with one_library_thread():  # also for a single task: its matrices are too small for several threads
-                return (work(blocks, task),)
+                return (work(self._piece(blocks, index) for index in task),)
 
-        if self.only:
-            return on_one_thread([], range(1))[0]
-        return (yield from summed(self.blocks, on_one_thread, _BLOCKS_PER_TASK))[0]
+        if self.only is not None:
+            with one_library_thread():
+                return work([self.only])
+        return (yield from self.blocks.sum(on_one_thread, per_task=BLOCKS_PER_TASK))[0]
 
-    def _pieces(self, blocks: Blocks) -> Pieces | list[Piece]:
-        return self.only or Pieces(blocks, self.coordinates, self.means)
+    def _piece(self, blocks: RowBlocks, index: int) -> Piece:
+        """Return a block in the form that the objective needs."""
+        X, targets, weights = blocks[index].long()
+        if weights is not None and not weights.all():
+            # Rows of weight zero may have targets that the deviance does not admit, or extreme features.
+            rows = weights > 0
+            X, targets, weights = X[rows], targets[rows], weights[rows]
+        return Piece(self.coordinates.design(X), targets / self.means, weights)
 
-    def _sum_logarithms(self, blocks: Blocks, task: range) -> FloatArray:
+    def _sum_logarithms(self, pieces: Iterable[Piece]) -> FloatArray:
         sums = np.zeros((len(self.ridge), len(self.means)))
         level = np.log(self.means / (1 + _ABOVE_ZERO))
-        for design, targets, weights in self._rows(blocks, task, np.arange(len(self.means))):
+        for design, targets, weights in self._rows(pieces, np.arange(len(self.means))):
             sums += (design if weights is None else design * weights) @ (np.log(targets + _ABOVE_ZERO) + level)
         return sums
 
-    def _sum_expansions(self, blocks: Blocks, task: range, parameters: FloatArray, outputs: IntArray) -> FloatArray:
+    def _sum_expansions(self, pieces: Iterable[Piece], parameters: FloatArray, outputs: IntArray) -> FloatArray:
         """Return sums over blocks, stacked: the values, the gradients, the upper triangles of the Hessians."""
         size, k = parameters.shape
         sums = np.zeros((1 + size + len(self.upper[0]), k))
         level = np.log(self.means[outputs])
         # A step that is too long may overflow; its value is then infinite or NaN, and the step is rejected.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            for design, targets, weights in self._rows(blocks, task, outputs):
+            for design, targets, weights in self._rows(pieces, outputs):
                 predictor = design.T @ parameters
                 predictor -= level
                 values, slopes, curvatures = self.deviance.expand(targets, predictor)
@@ -294,13 +282,11 @@ class Objective:
         pieces = (slice(start, start + _PAIRS) for start in range(0, len(first), _PAIRS))
         return np.vstack([(design[first[pairs]] * design[second[pairs]]) @ curvatures for pairs in pieces])
 
-    def _rows(self, blocks: Blocks, task: range, outputs: IntArray) -> Iterator[Piece]:
-        """Yield the rows of a range of blocks, with the targets of the given outputs, a few rows at a time."""
+    def _rows(self, pieces: Iterable[Piece], outputs: IntArray) -> Iterator[Piece]:
+        """Yield the rows of some pieces, with the targets of the given outputs, a few rows at a time."""
         n_rows = max(_MIN_ROWS, _ENTRIES // len(outputs))
         everything = len(outputs) == len(self.means)
-        pieces = self._pieces(blocks)
-        for index in task:
-            design, targets, weights = pieces[index]
+        for design, targets, weights in pieces:
             for first in range(0, len(targets), n_rows):
                 rows = slice(first, first + n_rows)
                 some = targets[rows] if everything else targets[rows, outputs]

@@ -6,23 +6,16 @@ and the partitions of a cluster all give the same coefficients.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from scipy.linalg import eigh
 
 from decidewise.kit.checks import BoolArray, FloatArray, check_finite
-from decidewise.models.linear.blocks import (
-    BLOCK_ROWS,
-    Block,
-    Blocks,
-    RowBlocks,
-    SummedBlocks,
-    blocks_per_task,
-    summed,
-    weighted_block,
-)
+from decidewise.models.linear.blocks import BLOCK_ROWS, Block, Blocks, RowBlocks
 from decidewise.models.linear.column_sums import column_sums
 from decidewise.models.linear.units import out_of_units, tame_unit
 from decidewise.rows.passes import Passes
@@ -37,7 +30,30 @@ _NEAR_ZERO = 30.0
 
 
 @dataclass
-class Moments:
+class RowSums(ABC):
+    """Sums over rows, to which those of more rows can be added."""
+
+    shift: FloatArray
+    unit: FloatArray
+    gram: FloatArray
+    cross: FloatArray
+
+    def plus(self, blocks: Blocks) -> Passes[Self]:
+        """Return the sums with the rows of all blocks added, in parallel if there are many blocks."""
+        gram, cross = yield from blocks.sum(self._sum, start=(self.gram, self.cross))
+        check_sums(gram, cross, blocks)
+        return replace(self, gram=gram, cross=cross)
+
+    def multiplied(self, factor: float) -> Self:
+        """Return the sums of targets `factor` times as large."""
+        return replace(self, cross=self.cross * factor)
+
+    @abstractmethod
+    def _sum(self, blocks: RowBlocks, task: range) -> tuple[FloatArray, FloatArray]:
+        """Return `gram` and `cross` over a range of blocks alone."""
+
+
+class Moments(RowSums):
     """The sums `Σ w a aᵀ` and `Σ w a zᵀ` with `a = (1, (x - shift) / unit)`.
 
     Attributes
@@ -49,11 +65,6 @@ class Moments:
     gram : ndarray of shape (p + 1, p + 1)
     cross : ndarray of shape (p + 1, d)
     """
-
-    shift: FloatArray
-    unit: FloatArray
-    gram: FloatArray
-    cross: FloatArray
 
     @classmethod
     def zeros(cls, shift: FloatArray, unit: FloatArray, n_outputs: int) -> Moments:
@@ -79,27 +90,17 @@ class Moments:
             sizes = np.where(sizes <= np.minimum(1.0, 8 * _EPS * np.abs(shift)), 0.0, sizes)
             return shift, tame_unit(sizes, bound=_TAME)
 
-    def multiplied(self, factor: float) -> Moments:
-        """Return the moments of targets `factor` times as large."""
-        return replace(self, cross=self.cross * factor)
-
     @property
     def total_weight(self) -> float:
         """The sum of the weights."""
         return float(self.gram[0, 0])
 
-    def plus(self, blocks: Blocks | SummedBlocks) -> Passes[Moments]:
-        """Return the moments with the rows of all blocks added, in parallel if there are many blocks."""
-        gram, cross = yield from summed(blocks, self._sum, blocks_per_task(blocks), (self.gram, self.cross))
-        check_sums(gram, cross, blocks)
-        return replace(self, gram=gram, cross=cross)
-
-    def sums(self, blocks: Blocks) -> tuple[FloatArray, FloatArray]:
+    def sums(self, blocks: RowBlocks) -> tuple[FloatArray, FloatArray]:
         """Return the sums `gram` and `cross` over the rows of some blocks alone, with the shift and unit of these."""
         return self._sum(blocks, range(len(blocks)))
 
-    def _sum(self, blocks: Blocks, task: range) -> tuple[FloatArray, FloatArray]:
-        if isinstance(blocks, RowBlocks) and len(task) == len(blocks) and (self.unit == 1).all():
+    def _sum(self, blocks: RowBlocks, task: range) -> tuple[FloatArray, FloatArray]:
+        if len(task) == len(blocks) and (self.unit == 1).all():
             found = column_sums(blocks, self.shift)
             if found is not None:
                 return found
@@ -108,7 +109,7 @@ class Moments:
         scratch: list[FloatArray] = []
         with np.errstate(over="ignore", invalid="ignore"):  # `plus` checks the sums
             for index in task:
-                block = weighted_block(blocks, index)
+                block = blocks.weighted(index)
                 if block.n_items is None:
                     scratch = scratch or _scratch_like(block.X)
                     part._add_block(block, *scratch)
@@ -172,9 +173,7 @@ class Moments:
         If there is no ridge and the features do not have full rank, the coefficients have least norm.
         """
         mean, level, gram, cross = self.centered(fit_intercept)
-        with np.errstate(over="ignore", divide="ignore"):
-            ridge = alpha * self.total_weight / self.unit**2 if alpha > 0 else np.zeros(len(gram))
-        check_ridge(alpha, ridge, np.diag(gram))
+        ridge = ridge_in(self.unit, alpha, self.total_weight, np.diag(gram))
         coefficients = solve_semidefinite(gram + np.diag(ridge), cross, self.unit)
         return coefficients, level - mean @ coefficients if fit_intercept else level
 
@@ -239,17 +238,21 @@ def _scratch_like(X: FloatArray) -> list[FloatArray]:
     return list(np.empty((2, BLOCK_ROWS, n_columns)))
 
 
-def check_sums(gram: FloatArray, cross: FloatArray, blocks: Blocks | SummedBlocks) -> None:
+def check_sums(gram: FloatArray, cross: FloatArray, blocks: Blocks) -> None:
     """Raise if the sums over the blocks are not finite: name the entry of the features that is not, if there is one."""
     if np.isfinite(gram).all() and np.isfinite(cross).all():
         return
-    if not isinstance(blocks, SummedBlocks):  # which check each entry as they are read
-        first = 0
-        for index in range(len(blocks)):
-            X = blocks[index].X
-            check_finite(X, name="X", first_row=first)
-            first += len(X)
+    if blocks.in_memory is not None:  # other rows are checked as they are read
+        check_finite(np.asarray(blocks.in_memory.X), name="X")
     raise ValueError("the products of features and targets overflow float64. Scale the features or the costs.")
+
+
+def ridge_in(unit: FloatArray, alpha: float, weight: float, squares: FloatArray) -> FloatArray:
+    """Return the ridge (p,) for features in units (p,), to be added to the sums of their squares (p,)."""
+    with np.errstate(over="ignore", divide="ignore"):
+        ridge = alpha * weight / unit**2 if alpha > 0 else np.zeros(len(unit))
+    check_ridge(alpha, ridge, squares)
+    return ridge
 
 
 def check_ridge(alpha: float, ridge: FloatArray, squares: FloatArray) -> None:

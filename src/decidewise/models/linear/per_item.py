@@ -8,25 +8,16 @@ item is fitted by itself. Intercepts are never penalised.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from decidewise.kit.checks import FloatArray, IntArray
-from decidewise.models.linear.blocks import (
-    Block,
-    Blocks,
-    SummedBlocks,
-    blocks_per_task,
-    first_of,
-    summed,
-    weighted_block,
-)
+from decidewise.models.linear.blocks import Block, Blocks, RowBlocks
 from decidewise.models.linear.deviances import Deviance
-from decidewise.models.linear.log_linear import Coordinates, LinearFit
-from decidewise.models.linear.moments import Moments, check_ridge, check_sums, solve_semidefinite
+from decidewise.models.linear.log_linear import BLOCKS_PER_TASK, Coordinates, LinearFit
+from decidewise.models.linear.moments import Moments, RowSums, ridge_in, solve_semidefinite
 from decidewise.models.linear.newton import Derivatives, minimize
 from decidewise.rows.passes import Passes
 from decidewise.rows.tree import Sums
@@ -38,8 +29,7 @@ PerItem = Literal["none", "intercept", "coefficients"]
 _LEAST_CURVATURE = 1e-10
 
 
-@dataclass
-class ItemMoments:
+class ItemMoments(RowSums):
     """The sums of `Moments` for each of d items, over the rows.
 
     Attributes
@@ -49,11 +39,6 @@ class ItemMoments:
     cross : ndarray of shape (d, q + 1)
     """
 
-    shift: FloatArray
-    unit: FloatArray
-    gram: FloatArray
-    cross: FloatArray
-
     @classmethod
     def for_rows_like(cls, block: Block, fit_intercept: bool) -> ItemMoments:
         """Return the moments of no rows, with a shift and units that suit the rows of a block (b, d, q)."""
@@ -61,31 +46,16 @@ class ItemMoments:
         n_items, size = block.X.shape[1], len(alike.shift) + 1
         return cls(alike.shift, alike.unit, np.zeros((n_items, size, size)), np.zeros((n_items, size)))
 
-    def plus(self, blocks: Blocks | SummedBlocks) -> Passes[ItemMoments]:
-        """Return the moments with the rows of all blocks added, in parallel if there are many blocks."""
-        gram, cross = yield from summed(blocks, self._sum, blocks_per_task(blocks), (self.gram, self.cross))
-        check_sums(gram, cross, blocks)
-        return replace(self, gram=gram, cross=cross)
-
-    def _sum(self, blocks: Blocks, task: range) -> tuple[FloatArray, FloatArray]:
+    def _sum(self, blocks: RowBlocks, task: range) -> tuple[FloatArray, FloatArray]:
         gram, cross = np.zeros_like(self.gram), np.zeros_like(self.cross)
         with np.errstate(over="ignore", invalid="ignore"):  # `plus` checks the sums
             for index in task:
-                block = weighted_block(blocks, index)
+                block = blocks.weighted(index)
                 design = np.concatenate([np.ones((*block.X.shape[:2], 1)), (block.X - self.shift) / self.unit], axis=2)
                 weighted = design if block.weights is None else design * block.weights[:, None, None]
                 gram += weighted.transpose(1, 2, 0) @ design.transpose(1, 0, 2)
                 cross += (design.transpose(1, 2, 0) @ block.targets.T[:, :, None])[:, :, 0]
         return gram, cross
-
-    def multiplied(self, factor: float) -> ItemMoments:
-        """Return the moments of targets `factor` times as large."""
-        return replace(self, cross=self.cross * factor)
-
-    @property
-    def total(self) -> Moments:
-        """The moments over all items."""
-        return Moments(self.shift, self.unit, self.gram.sum(axis=0), self.cross.sum(axis=0)[:, None])
 
     @property
     def total_weight(self) -> float:
@@ -99,9 +69,7 @@ class ItemMoments:
             for gram, cross in zip(self.gram, self.cross, strict=True)
         ]
         means, levels, grams, crosses = (np.stack(parts) for parts in zip(*each, strict=True))
-        with np.errstate(over="ignore", divide="ignore"):
-            ridge = alpha * self.total_weight / self.unit**2 if alpha > 0 else np.zeros(len(self.unit))
-        check_ridge(alpha, ridge, np.diag(grams.sum(axis=0)))
+        ridge = ridge_in(self.unit, alpha, self.total_weight, np.diag(grams.sum(axis=0)))
         if per_item == "intercept":
             coefficients = solve_semidefinite(grams.sum(axis=0) + np.diag(ridge), crosses.sum(axis=0), self.unit)
         elif alpha == 0:
@@ -127,18 +95,13 @@ def _pooled(grams: FloatArray, crosses: FloatArray, ridge: FloatArray) -> FloatA
 
 
 def fit_log_linear_items(
-    blocks: Blocks | SummedBlocks,
+    blocks: Blocks,
     moments: Moments,
     shared: LinearFit,
     deviance: Deviance,
-    *,
-    per_item: PerItem,
-    alpha: float,
-    fit_intercept: bool,
-    max_iter: int,
-    tol: float,
+    model: Any,
 ) -> Passes[LinearFit]:
-    """Minimise the penalised mean deviance of `exp(a_j + x·b_j)`, from the shared fit on.
+    """Minimise the penalised mean deviance of `exp(a_j + x·b_j)`, from the shared fit of a `GeneralizedLinear` on.
 
     Parameters
     ----------
@@ -147,18 +110,19 @@ def fit_log_linear_items(
     moments : Moments
         Over all items.
     """
-    coordinates = Coordinates.of(moments, fit_intercept)
-    objective = ItemObjective(blocks, moments, coordinates, deviance, alpha, per_item)
-    n_items = objective.n_items
+    coordinates = Coordinates.of(moments, model.fit_intercept)
+    objective = ItemObjective(blocks, moments, coordinates, deviance, model.alpha, model.per_item)
+    n_items, limits = objective.n_items, {"max_iter": model.max_iter, "tol": model.tol}
     start = np.repeat(coordinates.enter(shared.coefficients, shared.intercepts), n_items, axis=1)
-    if per_item == "coefficients" and alpha == 0:
+    if model.per_item == "coefficients" and model.alpha == 0:
         objective.total_weight /= n_items  # each item by itself
-        parameters, n_iter, converged = yield from minimize(objective.of_items, start, max_iter=max_iter, tol=tol)
+        parameters, n_iter, converged = yield from minimize(objective.of_items, start, **limits)
     else:
-        found = yield from minimize(objective.joint, objective.tie(start), max_iter=max_iter, tol=tol)
+        found = yield from minimize(objective.joint, objective.tie(start), **limits)
         parameters, n_iter, converged = objective.untie(found.parameters), found.n_iter, found.converged
     coefficients, intercepts = coordinates.leave(parameters)
-    return LinearFit(coefficients[:, :1] if per_item == "intercept" else coefficients, intercepts, n_iter, converged)
+    own = coefficients[:, :1] if model.per_item == "intercept" else coefficients
+    return LinearFit(own, intercepts, n_iter, converged)
 
 
 class ItemObjective:
@@ -170,7 +134,7 @@ class ItemObjective:
 
     def __init__(
         self,
-        blocks: Blocks | SummedBlocks,
+        blocks: Blocks,
         moments: Moments,
         coordinates: Coordinates,
         deviance: Deviance,
@@ -182,7 +146,7 @@ class ItemObjective:
         self.mean = float(moments.cross[0, 0] / self.total_weight)
         self.alpha = alpha * np.clip(self.mean, 1e-100, 1e100) ** (deviance.power - 2)
         self.ridge = coordinates.ridge if alpha > 0 else np.zeros_like(coordinates.ridge)
-        self.n_items = first_of(blocks).X.shape[1]
+        self.n_items = blocks.first().X.shape[1]
 
     def tie(self, parameters: FloatArray) -> FloatArray:
         """Return the free parameters (m, 1) of parameters (q, d)."""
@@ -204,7 +168,7 @@ class ItemObjective:
     def _expand(self, parameters: FloatArray, items: IntArray) -> Passes[tuple[FloatArray, FloatArray, FloatArray]]:
         size, k = parameters.shape
         work = partial(self._sum, parameters=parameters, items=items)
-        (sums,) = yield from summed(self.blocks, work, 4)
+        (sums,) = yield from self.blocks.sum(work, per_task=BLOCKS_PER_TASK)
         sums = sums / self.total_weight
         hessians = sums[:, 1 + size :].reshape(k, size, size) + _LEAST_CURVATURE * np.eye(size)
         return sums[:, 0], sums[:, 1 : 1 + size].T, hessians
@@ -232,7 +196,7 @@ class ItemObjective:
         value = values.sum() + 0.5 * free[:, 0] @ pull
         return Derivatives(np.array([value]), (gradient + pull)[:, None], (hessian + penalty)[None])
 
-    def _sum(self, blocks: Blocks, task: range, parameters: FloatArray, items: IntArray) -> Sums:
+    def _sum(self, blocks: RowBlocks, task: range, parameters: FloatArray, items: IntArray) -> Sums:
         """Return for each item the sums over rows: value, gradient and Hessian, in one line (k, 1 + q + q²)."""
         size, k = parameters.shape
         sums, level = np.zeros((k, 1 + size + size**2)), np.log(self.mean)

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.linalg import eigh, qr, solve, solve_triangular
 
 from decidewise.kit.checks import FloatArray
-from decidewise.models.linear.blocks import Block, Blocks, RowBlocks, SummedBlocks, weighted_block
-from decidewise.models.linear.moments import Moments, check_ridge, check_sums, is_constant, least_value
+from decidewise.models.linear.blocks import Block, Blocks
+from decidewise.models.linear.moments import Moments, check_sums, is_constant, least_value, ridge_in
 from decidewise.models.linear.units import out_of_units
 from decidewise.rows.passes import Passes
 
@@ -48,12 +48,15 @@ class WideMoments:
     targets: FloatArray
 
     @classmethod
-    def for_rows_like(cls, block: Block, fit_intercept: bool) -> WideMoments | None:
-        """Return the moments of no rows, as `Moments` does; None if the features are too extreme for this way."""
-        shift, unit = Moments.shift_and_unit(block, fit_intercept)
+    def for_blocks(cls, blocks: Blocks, first: Block, fit_intercept: bool) -> WideMoments | None:
+        """Return the moments of no rows, or None unless the blocks are fewer rows in memory than many tame features."""
+        rows = blocks.in_memory
+        if rows is None or rows.X.ndim != 2 or not len(rows.X) < rows.X.shape[1] >= _MANY_FEATURES:
+            return None
+        shift, unit = Moments.shift_and_unit(first, fit_intercept)
         if unit.max() > _LARGEST_UNIT or unit.min() < 1 / _LARGEST_UNIT:
             return None
-        return cls(shift, unit, np.empty((0, len(shift) + 1)), np.empty((0, block.targets.shape[1])))
+        return cls(shift, unit, np.empty((0, len(shift) + 1)), np.empty((0, first.targets.shape[1])))
 
     @property
     def total_weight(self) -> float:
@@ -69,17 +72,18 @@ class WideMoments:
         """Return the moments of targets `factor` times as large."""
         return replace(self, targets=self.targets * factor)
 
-    def plus(self, blocks: Blocks | SummedBlocks) -> Passes[Moments | WideMoments]:
+    def plus(self, blocks: Blocks) -> Passes[Moments | WideMoments]:
         """Return the moments with the rows of all blocks added; sums, if there are now more rows than features."""
-        if isinstance(blocks, SummedBlocks):
+        rows = blocks.in_memory
+        if rows is None:
             return (yield from self._in_sums().plus(blocks))
         designs, targets = [self.design], [self.targets]
         with np.errstate(over="ignore", invalid="ignore"):  # checked below
-            for index in range(len(blocks)):
-                block = weighted_block(blocks, index)
+            for index in range(len(rows)):
+                block = rows.weighted(index)
                 roots = np.ones(len(block.X)) if block.weights is None else np.sqrt(block.weights)
-                rows = np.column_stack([np.ones(len(roots)), (block.X - self.shift) / self.unit])
-                designs.append(rows * roots[:, None])
+                design = np.column_stack([np.ones(len(roots)), (block.X - self.shift) / self.unit])
+                designs.append(design * roots[:, None])
                 targets.append(block.targets / np.where(roots > 0, roots, 1.0)[:, None])
             total = replace(self, design=np.vstack(designs), targets=np.vstack(targets))
             check_sums(np.einsum("ij,ij->j", total.design, total.design), total.cross, blocks)
@@ -92,8 +96,7 @@ class WideMoments:
         """Return coefficients (p, d) and intercepts (d,), as `Moments.solve` does."""
         mean, level, rows, targets = self._centered(fit_intercept)
         if alpha > 0:
-            ridge = alpha * self.total_weight / self.unit**2
-            check_ridge(alpha, ridge, np.einsum("ij,ij->j", rows, rows))
+            ridge = ridge_in(self.unit, alpha, self.total_weight, np.einsum("ij,ij->j", rows, rows))
             scaled = rows / np.sqrt(ridge)
             shares = _shrunk(*_directions(scaled), targets, 1.0)
             coefficients = out_of_units((scaled.T @ shares) / np.sqrt(ridge)[:, None], self.unit)
@@ -165,11 +168,3 @@ def _directions(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _shrunk(values: FloatArray, vectors: FloatArray, targets: FloatArray, ridge: float) -> FloatArray:
     """Return the shares (n, d) of the rows in the coefficients, for targets (n, d) and a ridge."""
     return vectors @ ((vectors.T @ targets) / (values + ridge)[:, None])
-
-
-def wide_moments(blocks: Blocks | SummedBlocks, first: Block, fit_intercept: bool) -> WideMoments | None:
-    """Return the moments of no rows if the blocks are fewer rows in memory than they have many features, else None."""
-    is_table = isinstance(blocks, RowBlocks) and blocks.X.ndim == 2
-    if not is_table or not len(blocks.X) < blocks.X.shape[1] >= _MANY_FEATURES:  # type: ignore[union-attr]
-        return None
-    return WideMoments.for_rows_like(first, fit_intercept)

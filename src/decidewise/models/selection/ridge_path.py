@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from decidewise.kit.checks import FloatArray
 from decidewise.models.generalized_linear import GeneralizedLinear
-from decidewise.models.linear.blocks import Blocks, SummedBlocks
+from decidewise.models.linear.blocks import Blocks
 from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.moments import Moments
 from decidewise.models.linear.wide import WideMoments
@@ -81,7 +81,7 @@ class _LogLinearPath(GeneralizedLinear):
         self.more_ridges = more_ridges
 
     def _iterate(
-        self, blocks: Blocks | SummedBlocks, moments: Moments | WideMoments, deviance: Deviance, n_dimensions: int
+        self, blocks: Blocks, moments: Moments | WideMoments, deviance: Deviance, n_dimensions: int
     ) -> Passes[Self]:
         self.fits_ = [copy((yield from super()._iterate(blocks, moments, deviance, n_dimensions)))]
         for ridge in self.more_ridges:

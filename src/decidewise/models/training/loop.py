@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
 from math import isfinite
 from time import perf_counter
 from typing import NamedTuple
@@ -65,16 +66,12 @@ class Validation(NamedTuple):
     X: FloatArray
     truth: Hindsight
 
-    @classmethod
-    def of(cls, problem: Problem, X: FloatArray, costs: FloatArray) -> Validation:
-        """Solve for the optimal decisions, once."""
-        return cls(X, Hindsight.of(problem, costs))
-
     def regret(self, parameters: FloatArray, link: Link) -> float:
         """Return the normalised regret of a linear predictor, in percent."""
         return self.truth.normalized_regret(respond(link, linear_predictor(self.X, parameters[1:].T, parameters[0])))
 
 
+@dataclass
 class TrainingLoop:
     """Run the epochs of one fit and choose the model to keep.
 
@@ -82,7 +79,7 @@ class TrainingLoop:
     ----------
     budget : Budget
     start : ndarray of shape (p + 1, d)
-        The parameters before training.
+        The parameters before training; not changed.
     clock : float
         The time of `perf_counter` when the fit began.
     epochs, n_iter_no_change, verbose
@@ -104,21 +101,17 @@ class TrainingLoop:
         The text of a warning for the caller, or empty.
     """
 
-    def __init__(
-        self,
-        budget: Budget,
-        start: FloatArray,
-        clock: float,
-        *,
-        epochs: int,
-        n_iter_no_change: int,
-        safe: bool,
-        draw_back: bool,
-        verbose: bool,
-    ) -> None:
-        self.budget, self.start, self.clock = budget, start.copy(), clock
-        self.epochs, self.n_iter_no_change, self.verbose = epochs, n_iter_no_change, verbose
-        self.safe, self.draw_back = safe, draw_back
+    budget: Budget
+    start: FloatArray
+    clock: float
+    _: KW_ONLY
+    epochs: int
+    n_iter_no_change: int
+    safe: bool
+    draw_back: bool
+    verbose: bool
+
+    def __post_init__(self) -> None:
         self.parameters = self.start
         self.history: list[Epoch] = []
         self.stopped = "epochs"
@@ -147,7 +140,8 @@ class TrainingLoop:
         self.starting_loss: StartingLoss | None = None
         self.score_of_start = np.inf
         if held_out is not None:
-            self.validation = Validation.of(*held_out)
+            problem, X, costs = held_out
+            self.validation = Validation(X, Hindsight.of(problem, costs))
             self.score_of_start = self.validation.regret(self.start, self.training.link)
         elif self.safe:
             self.starting_loss = StartingLoss(self.training, self.budget, rng, draw_back=self.draw_back)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from decidewise.models.linear.link import Link, linear_predictor, respond
 from decidewise.models.linear.per_item import PerItem
 
 
+@dataclass
 class Training:
     """The state of a training: parameters `(p + 1, d)`, the optimiser, and the data in batches.
 
@@ -21,7 +23,7 @@ class Training:
     parameters : ndarray of shape (p + 1, d)
         Changed in place; the intercepts are in the first row. With features per item, those of each item, of which some
         or all stay the same for all items, as `per_item` says.
-    average : bool
+    averages : bool
         Whether the result is the average over the steps, not the parameters after the last one.
     design : ndarray of shape (n, p + 1) or (n, d, q + 1)
         A column of ones, then the features.
@@ -31,27 +33,22 @@ class Training:
         The first is for the order of the rows and for the loss, the second for labels, as passed to `loss.prepare`.
     """
 
-    def __init__(
-        self,
-        parameters: FloatArray,
-        design: FloatArray,
-        target: Target,
-        loss: Loss,
-        *,
-        link: Link,
-        per_item: PerItem,
-        batch_size: int,
-        learning_rate: float,
-        average: bool,
-        rng: np.random.Generator,
-        label_rng: np.random.Generator,
-    ) -> None:
-        self.parameters = parameters
-        self.design, self.target, self.loss = design, target, loss
-        self.per_item = per_item
-        self.link, self.batch_size, self.rng, self.label_rng = link, batch_size, rng, label_rng
-        self.adam = Adam(parameters, learning_rate)
-        self.average = Average(parameters) if average else None
+    parameters: FloatArray
+    design: FloatArray
+    target: Target
+    loss: Loss
+    _: KW_ONLY
+    link: Link
+    per_item: PerItem
+    batch_size: int
+    learning_rate: float
+    averages: bool
+    rng: np.random.Generator
+    label_rng: np.random.Generator
+
+    def __post_init__(self) -> None:
+        self.adam = Adam(self.parameters, self.learning_rate)
+        self.average = Average(self.parameters) if self.averages else None
 
     @property
     def result(self) -> FloatArray:

@@ -12,27 +12,25 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from decidewise.evaluate import Hindsight
-from decidewise.kit.checks import FloatArray, as_choice, as_flag, as_integer, as_number, as_positive
+from decidewise.kit.checks import FloatArray, as_integer, as_number
 from decidewise.kit.kept import need, need_model
 from decidewise.losses import Loss, Target, as_loss
 from decidewise.measure import norms
 from decidewise.models.estimator.features import read_features
-from decidewise.models.estimator.scored_by_regret import Rows, ScoredByRegret, set_aside
+from decidewise.models.estimator.scored_by_regret import TrainedOnLoss
 from decidewise.models.estimator.traits import all_or_nothing, as_regressor
 from decidewise.models.linear.units import Units
 from decidewise.models.training.loop import Epoch
 from decidewise.models.trees.samples import MAX_TREES, check_samples
-from decidewise.problems.contract import Problem, as_problem
+from decidewise.problems.contract import Problem
 from decidewise.problems.views import in_unit
 from decidewise.problems.wrappers.counted import CountedProblem
 
 # After so many halvings a step that still does not lower the loss never will.
 _HALVINGS = 30
-#: What sets no rows aside.
-_ALL_ROWS = "early_stopping=False"
 
 
-class DecisionBoostingRegressor(ScoredByRegret):
+class DecisionBoostingRegressor(TrainedOnLoss):
     """Boost regression trees on the gradient of a decision-focused loss.
 
     Round `t` fits one tree of many outputs to minus the gradient of the loss at the present predictions of all rows,
@@ -135,7 +133,7 @@ class DecisionBoostingRegressor(ScoredByRegret):
                 len(X) if X.ndim == 2 else costs.size,
                 self.min_samples_leaf,
                 per_item=X.ndim == 3,
-                otherwise=_ALL_ROWS if self.early_stopping else "",
+                otherwise="early_stopping=False" if self.early_stopping else "",
             )
             units = Units.of(X.reshape(-1, X.shape[-1]), costs, directions=loss.directions)
             label_rng = rng.spawn(1)[0]  # so that random labels do not change the random numbers of training
@@ -159,33 +157,19 @@ class DecisionBoostingRegressor(ScoredByRegret):
             prediction = prediction + step * _tree_values(tree, X)
         return prediction
 
-    @property
-    def predicts_directions(self) -> bool:
-        """Whether predictions are directions, which cannot be added to known costs."""
-        return as_loss(self.loss).directions
-
     def _check_parameters(self) -> Loss:
-        as_problem(self.problem)
+        loss = self._check_training()
         if self.init is not None:
             as_regressor(self.init, name="init")
         as_integer(self.n_estimators, name="n_estimators", maximum=MAX_TREES)
-        for name in ("min_samples_leaf", "n_iter_no_change"):
-            as_integer(getattr(self, name), name=name)
+        as_integer(self.min_samples_leaf, name="min_samples_leaf")
         if self.max_depth is not None:
             as_integer(self.max_depth, name="max_depth")
-        as_positive(self.learning_rate, name="learning_rate")
-        if as_flag(self.early_stopping, name="early_stopping"):
-            as_number(self.validation_fraction, name="validation_fraction", above=0, below=1)
-        as_choice(self.validation, name="validation", choices=("random", "last"))
-        loss = as_loss(self.loss)
-        loss.check(self.problem)
         if loss.directions and self.init is not None:
             raise ValueError(
                 f"{type(loss).__name__} trains directions, and init predicts costs. Leave init out, or choose a loss "
                 "whose predictions are costs, such as SpoPlus."
             )
-        if loss.refresh_every is not None:
-            as_integer(loss.refresh_every, name=f"{type(loss).__name__}.refresh_every")
         return loss
 
     def _check_kept(self) -> None:
@@ -196,11 +180,6 @@ class DecisionBoostingRegressor(ScoredByRegret):
             for tree, step in zip(self.trees_, self.steps_, strict=True):
                 need_model(tree, "a tree")
                 as_number(step, name="a step")
-
-    def _set_aside(self, n_rows: int, rng: np.random.Generator) -> tuple[slice | Rows, Rows]:
-        if not self.early_stopping:
-            return slice(None), np.arange(0)
-        return set_aside(n_rows, self.validation_fraction, self.validation, rng, otherwise=_ALL_ROWS)
 
     def _start(self, X: FloatArray, costs: FloatArray, loss: Loss) -> Any:
         """Return the mean costs, divided by their mean norm if the loss is one of directions; or the fitted `init`."""

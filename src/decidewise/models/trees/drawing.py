@@ -44,17 +44,16 @@ def _shortened(value: FloatArray, most: int = 4) -> str:
 
 def as_text(nodes: Nodes, features: Sequence[str], label: Callable[[int], str], sample: str) -> str:
     """Return one line per node, indented by its depth."""
-    lines = []
-    stack = [(0, "", "")]
-    while stack:
-        node, indent, condition = stack.pop()
+    conditions = {0: "all"}
+    for split in np.flatnonzero(~nodes.is_leaf).tolist():
+        name, threshold = features[nodes.feature[split]], f"{nodes.threshold[split]:.4g}"
+        conditions[int(nodes.left[split])] = f"{name} <= {threshold}"
+        conditions[int(nodes.right[split])] = f"{name} > {threshold}"
+    depths, lines = nodes.depths(), []
+    for node in nodes.in_order():
         count = f"{nodes.count[node]:,} {sample}{'' if nodes.count[node] == 1 else 's'}"
-        text = f"{condition or 'all'}: {count}"
-        lines.append(indent + (f"{text}, {label(node)}" if nodes.feature[node] < 0 else text))
-        if nodes.feature[node] >= 0:
-            name, threshold = features[nodes.feature[node]], f"{nodes.threshold[node]:.4g}"
-            stack.append((nodes.right[node], indent + "  ", f"{name} > {threshold}"))
-            stack.append((nodes.left[node], indent + "  ", f"{name} <= {threshold}"))
+        does = f", {label(node)}" if nodes.is_leaf[node] else ""
+        lines.append(f"{'  ' * depths[node]}{conditions[node]}: {count}{does}")
     return "\n".join(lines)
 
 
@@ -65,7 +64,7 @@ def draw(nodes: Nodes, features: Sequence[str], label: Callable[[int], str], sam
 
     depths = nodes.depths()
     across = np.zeros(len(depths))
-    order = _leaves_in_order(nodes)
+    order = [node for node in nodes.in_order() if nodes.is_leaf[node]]
     across[order] = np.arange(len(order))
     for node in np.flatnonzero(~nodes.is_leaf)[::-1]:
         across[node] = (across[nodes.left[node]] + across[nodes.right[node]]) / 2
@@ -87,15 +86,3 @@ def draw(nodes: Nodes, features: Sequence[str], label: Callable[[int], str], sam
     ax.set_ylim(-depths.max() - 0.5, 0.5)
     ax.set_axis_off()
     return ax
-
-
-def _leaves_in_order(nodes: Nodes) -> list[int]:
-    """Return the leaves from left to right."""
-    order, stack = [], [0]
-    while stack:
-        node = stack.pop()
-        if nodes.feature[node] < 0:
-            order.append(int(node))
-        else:
-            stack += [nodes.right[node], nodes.left[node]]
-    return order

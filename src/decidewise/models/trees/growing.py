@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, IndexArray
+from decidewise.kit.checks import FloatArray, IndexArray, as_integer, as_number
 from decidewise.models.trees.nodes import Nodes
 from decidewise.models.trees.samples import Splits, TreeSamples
 
@@ -38,14 +39,26 @@ class Growth:
         The smallest number of samples of a leaf.
     n_thresholds : int
         The largest number of thresholds of each feature that are tried at a node; they are at quantiles.
-    n_features : int
-        The number of features that are tried at a node, drawn anew for each node if they are not all.
+    max_features : float
+        The share of the features that are tried at a node, drawn anew for each node if they are not all.
     """
 
     max_depth: int | None
     min_samples_leaf: int
     n_thresholds: int
-    n_features: int
+    max_features: float
+
+    @classmethod
+    def of(cls, estimator: Any) -> Self:
+        """Return the limits that an estimator has as parameters, after a check of these."""
+        if estimator.max_depth is not None:
+            as_integer(estimator.max_depth, name="max_depth")
+        as_integer(estimator.min_samples_leaf, name="min_samples_leaf")
+        as_integer(estimator.n_thresholds, name="n_thresholds")
+        share = 1.0
+        if estimator.max_features is not None:
+            share = as_number(estimator.max_features, name="max_features", above=0, at_most=1)
+        return cls(estimator.max_depth, estimator.min_samples_leaf, estimator.n_thresholds, share)
 
     def grow(self, samples: TreeSamples, rng: np.random.Generator) -> Nodes:
         """Return the tree of the samples, grown breadth first.
@@ -69,14 +82,9 @@ class Growth:
                 nodes.append(_Node(members, node.depth + 1, values[members].mean(axis=0)))
                 if samples.per_item:
                     now[np.unravel_index(members, samples.X.shape[:2])] = nodes[-1].value[0]
-        return Nodes(
-            feature=np.array([node.feature for node in nodes]),
-            threshold=np.array([node.threshold for node in nodes]),
-            left=np.array([node.left for node in nodes]),
-            right=np.array([node.right for node in nodes]),
-            value=np.array([node.value for node in nodes]),
-            count=np.array([len(node.members) for node in nodes]),
-        )
+        names = ("feature", "threshold", "left", "right", "value")
+        count = np.array([len(node.members) for node in nodes])
+        return Nodes(**{name: np.array([getattr(node, name) for node in nodes]) for name in names}, count=count)
 
     def _best(
         self, samples: TreeSamples, own: IndexArray, now: FloatArray, rng: np.random.Generator
@@ -89,9 +97,9 @@ class Growth:
         if len(own) < 2 * self.min_samples_leaf:
             return None
         n_features = samples.features.shape[1]
-        columns = np.arange(n_features)
-        if self.n_features < n_features:
-            columns = np.sort(rng.choice(n_features, self.n_features, replace=False))
+        columns, n_tried = np.arange(n_features), max(1, round(self.max_features * n_features))
+        if n_tried < n_features:
+            columns = np.sort(rng.choice(n_features, n_tried, replace=False))
         splits = self.candidates(samples.features[own][:, columns], samples.values[own], columns)
         if len(splits) == 0:
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -83,6 +84,15 @@ class Nodes:
         for node in np.flatnonzero(~self.is_leaf):
             depths[[self.left[node], self.right[node]]] = depths[node] + 1
         return depths
+
+    def in_order(self) -> Iterator[int]:
+        """Yield each node before the nodes below it, from left to right."""
+        stack = [0]
+        while stack:
+            node = stack.pop()
+            yield node
+            if self.feature[node] >= 0:
+                stack += [int(self.right[node]), int(self.left[node])]
 
     def collapsed(self, leaves: BoolArray) -> Nodes:
         """Return the tree in which the marked nodes (t,) are leaves, without the nodes below them."""

@@ -20,8 +20,8 @@ from decidewise.models.estimator.traits import all_or_nothing
 from decidewise.models.trees.growing import Growth
 from decidewise.models.trees.nodes import Nodes
 from decidewise.models.trees.samples import MAX_TREES, TreeSamples, check_samples
-from decidewise.models.trees.spo_tree import check_growth, check_kept_trees, growth_of, in_callers_sense, predicted
-from decidewise.problems.contract import Problem
+from decidewise.models.trees.spo_tree import check_kept_trees, in_callers_sense, predicted
+from decidewise.problems.contract import Problem, as_problem
 
 
 class SpoForestRegressor(ScoredByRegret):
@@ -81,12 +81,12 @@ class SpoForestRegressor(ScoredByRegret):
     def fit(self, X: Any, y: Any) -> Self:
         """Grow the trees on features X (n, p), or (n, d, q) of each item, and costs y (n, d)."""
         with all_or_nothing(self):
-            check_growth(self)
+            as_problem(self.problem)
+            growth = Growth.of(self)
             as_integer(self.n_estimators, name="n_estimators", maximum=MAX_TREES)
             X, costs = self._read(X, y)
             samples = TreeSamples.of(self.problem, costs, X)
             check_samples(len(samples), self.min_samples_leaf, per_item=samples.per_item)
-            growth = growth_of(self, X.shape[-1])
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
             trees = Parallel(n_jobs=self.n_jobs, prefer="threads")(
                 delayed(_grown)(growth, samples, own) for own in rng.spawn(self.n_estimators)

@@ -6,6 +6,7 @@ Elmachtoub, Liang and McNellis, "Decision trees for decision-making under the pr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -101,7 +102,8 @@ class SpoTreeRegressor(ScoredByRegret):
     def fit(self, X: Any, y: Any) -> Self:
         """Grow and prune the tree on features X (n, p), or (n, d, q) of each item, and costs y (n, d)."""
         with all_or_nothing(self):
-            check_growth(self)
+            as_problem(self.problem)
+            growth = Growth.of(self)
             if self.validation_fraction is not None:
                 as_number(self.validation_fraction, name="validation_fraction", above=0, below=1)
             as_choice(self.validation, name="validation", choices=("random", "last"))
@@ -114,7 +116,7 @@ class SpoTreeRegressor(ScoredByRegret):
                 rows, aside = set_aside(len(X), self.validation_fraction, self.validation, rng, otherwise=all_rows)
                 kept, held = samples.take(rows), samples.take(aside)
             check_samples(len(kept), self.min_samples_leaf, per_item=kept.per_item, otherwise=all_rows)
-            nodes = prune(growth_of(self, X.shape[-1]).grow(kept, rng), held)
+            nodes = prune(growth.grow(kept, rng), held)
             self.nodes_ = in_callers_sense(nodes.refilled(samples.features, samples.values), self.problem, samples)
         return self
 
@@ -154,28 +156,10 @@ def check_kept_trees(estimator: Any, trees: Sequence[Any]) -> None:
         need(nodes.value.shape[1] == trees[0].value.shape[1], "all trees must predict as many costs")
 
 
-def check_growth(estimator: Any) -> None:
-    """Check the parameters that say how an estimator's trees grow."""
-    as_problem(estimator.problem)
-    if estimator.max_depth is not None:
-        as_integer(estimator.max_depth, name="max_depth")
-    as_integer(estimator.min_samples_leaf, name="min_samples_leaf")
-    as_integer(estimator.n_thresholds, name="n_thresholds")
-    if estimator.max_features is not None:
-        as_number(estimator.max_features, name="max_features", above=0, at_most=1)
-
-
-def growth_of(estimator: Any, n_features: int) -> Growth:
-    """Return how an estimator's trees grow on that many features."""
-    share = 1.0 if estimator.max_features is None else estimator.max_features
-    n_tried = max(1, round(share * n_features))
-    return Growth(estimator.max_depth, estimator.min_samples_leaf, estimator.n_thresholds, n_tried)
-
-
 def in_callers_sense(nodes: Nodes, problem: Problem, samples: TreeSamples) -> Nodes:
     """Return the tree with values in the problem's own sense, without the known part of the costs."""
     value = sign_of(problem) * (nodes.value if samples.per_item else nodes.value[:, : problem.n_costs])
-    return Nodes(nodes.feature, nodes.threshold, nodes.left, nodes.right, value, nodes.count)
+    return replace(nodes, value=value)
 
 
 def predicted(nodes: Nodes, X: FloatArray) -> FloatArray:

@@ -28,14 +28,12 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.kit.code import code_fingerprint
-from decidewise.operate.choose import StreamedChoice, choose_rows
 from decidewise.operate.decide import DecisionsOf, StreamedRegret, evaluate_rows
 from decidewise.operate.distributed.partitions import FAN_IN, PartitionRows, on_partition, partitions_of
-from decidewise.operate.distributed.workers import workers_at
+from decidewise.operate.distributed.workers import code_fingerprint, workers_at
 from decidewise.problems.contract import Problem, as_problem
 
-__all__ = ["FAN_IN", "choose", "decide", "evaluate", "fit", "workers_at"]
+__all__ = ["FAN_IN", "decide", "evaluate", "fit", "workers_at"]
 
 
 def fit(
@@ -163,45 +161,6 @@ def evaluate(
     _check_same_for_all_rows(problem)
     source = PartitionRows(X, y, sample_weight, features=features, costs=costs)
     return evaluate_rows(model, problem, source)
-
-
-def choose(
-    problem: Problem,
-    X: Any,
-    y: Any = None,
-    sample_weight: Any = None,
-    *,
-    features: Any = None,
-    costs: Any = None,
-    **grid: Any,
-) -> StreamedChoice:
-    """Choose the exponent and the ridge of an exact linear fit by out-of-fold regret on the rows of a cluster.
-
-    Parameters
-    ----------
-    problem : Problem
-        The same for every row.
-    X, y, sample_weight, features, costs
-        As for `fit`.
-    **grid
-        As for `decidewise.operate.choose_files`: `exponents`, `alphas`, `folds` and `rows_together`; rows are numbered
-        within their partition.
-
-    Examples
-    --------
-    >>> import dask
-    >>> from decidewise import WiseRegressor
-    >>> from decidewise.problems import TopK
-    >>> def block(seed):
-    ...     X = np.random.default_rng(seed).normal(size=(100, 1))
-    ...     return X, np.hstack([5 + X, 5 - X])
-    >>> blocks = [dask.delayed(block)(seed) for seed in range(3)]  # each worker makes or reads its own
-    >>> choose(TopK(2, 1, sense="min"), blocks, exponents=[0.0, 1.0], alphas=[0.0]).best  # the first of equal ones
-    (0.0, 0.0)
-    """
-    _check_same_for_all_rows(problem)
-    source = PartitionRows(X, y, sample_weight, features=features, costs=costs)
-    return choose_rows(problem, source, **grid)
 
 
 def _check_same_for_all_rows(problem: Problem) -> None:

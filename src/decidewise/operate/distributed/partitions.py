@@ -12,9 +12,8 @@ from uuid import uuid4
 import numpy as np
 
 from decidewise.kit.checks import FloatArray, listed
-from decidewise.kit.code import code_fingerprint
 from decidewise.operate.decide import DecisionsOf, RegretOf
-from decidewise.operate.distributed.workers import check_same_code, sentences_about
+from decidewise.operate.distributed.workers import check_same_code, code_fingerprint, sentences_about
 from decidewise.rows.checkpoint import Checkpoint
 from decidewise.rows.columns import ColumnRoles
 from decidewise.rows.source import Rows, RowSource, located

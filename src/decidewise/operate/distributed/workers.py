@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import sys
 import time
 import warnings
 from collections import deque
@@ -9,9 +11,12 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
-from decidewise.kit.code import code_fingerprint
+import decidewise
 from decidewise.kit.errors import InputError, OtherCodeError
 from decidewise.kit.spread import spread_to
 
@@ -102,7 +107,7 @@ class Workers:
 
         def there() -> str:  # sent as it is, since the worker's own code may lack it
             try:
-                from decidewise.kit.code import code_fingerprint  # noqa: PLC0415
+                from decidewise.operate.distributed.workers import code_fingerprint  # noqa: PLC0415
 
                 return code_fingerprint()
             except ImportError as reason:
@@ -205,6 +210,19 @@ def sentences_about(address: str) -> Iterator[None]:
             f"a worker cannot load the work ({reason}): it has another decidewise. Install the same one "
             "everywhere, and start again."
         ) from reason
+
+
+@cache
+def code_fingerprint() -> str:
+    """Return the versions of Python, NumPy and scikit-learn, and a hash of all modules of decidewise, as one text."""
+    package = Path(decidewise.__file__).parent
+    digest = hashlib.sha256()
+    for file in sorted(package.rglob("*.py")):
+        digest.update(f"{file.relative_to(package).as_posix()}\0".encode())
+        digest.update(file.read_bytes().replace(b"\r\n", b"\n"))
+    python = ".".join(map(str, sys.version_info[:2]))
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scikit-learn"))
+    return f"decidewise {digest.hexdigest()[:12]} on Python {python}, {libraries}"
 
 
 def check_same_code(here: str) -> None:

@@ -49,22 +49,8 @@ class ConicProgram(MappedProblem):
     cones : sequence of `SecondOrder`, `Semidefinite`, `Exponential` and `Quadratic`
         Further constraints on all variables. Instead of an object, a table with its arguments and a `kind` will do, as
         in a file: "second_order", "semidefinite", "exponential" or "quadratic".
-    costs : optional
-        What the predicted costs act on: the indices of variables, their names, a pattern of names such as `"price_*"`,
-        factors of patterns such as `{"sell_*": 1, "buy_*": -1}`, or a map `M` of shape (n_costs, n), dense or sparse,
-        whose rows are linear expressions of the variables. By default every variable has a predicted cost.
-    known : array-like of shape (n,), optional
-        Costs of variables that are not predicted; they add to those that are.
-    offset : float
-        A constant that is part of the objective. It changes no decision, but what a regret is compared with.
-    sense : {"min", "max"}
-        Of the whole objective, known costs included.
-    names : sequence of str, optional
-        The names of the variables, all different.
-    time_limit : float, optional
-        Seconds for one row.
-    on_error : {"raise", "nan"}
-        Whether a row that cannot be solved is a `SolverError`, or a decision of NaN beside the decisions of all others.
+    costs, known, offset, sense, names, time_limit, on_error
+        As in `LinearProgram`; known costs are the same for all rows of costs.
 
     Attributes
     ----------

@@ -87,6 +87,12 @@ def relax(row: State, n: int, ease: float) -> tuple[float, float, int]:
     This is the dual simplex method on bounded variables. Every basis is dual feasible for some choice of bounds, so
     each call starts from the last basis, whatever items have been decided or freed since. `ease` is how much value a
     pack may lose against the best one, negative if it must gain.
+
+    Start: bounds by the signs of profits; room left.
+    Price: loss and limit; stop if above.
+    Leave: the variable furthest outside its bounds.
+    Enter: the first profit to change sign.
+    Pivot: divide and eliminate. Split: smallest profit.
     """
     low = row.low
     high = row.high

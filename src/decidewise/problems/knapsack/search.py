@@ -83,7 +83,14 @@ def _pack_dominant(
 def _search_rows(
     values: FloatArray, loads: FloatArray, rooms: FloatArray, caps: FloatArray, decisions: FloatArray, row: State
 ) -> int:
-    """Add the best pack of each row to its decisions; return the first row that was not solved, or -1."""
+    """Add the best pack of each row to its decisions; return the first row that was not solved, or -1.
+
+    Ask: the best pack, then a tie with each item.
+    Relax: prices, loss, limit, item to branch on.
+    Depth first: a pack, none, or too long.
+    Branch: take the item, later leave it.
+    Fix: what the answer says of the item.
+    """
     low = row.low
     high = row.high
     steps = row.steps

@@ -56,26 +56,19 @@ WORK, RETURNS, ONES, FIRST = 0, 1, 2, 3
 
 
 def follow_risk_price(returns: FloatArray, S: FloatArray, *, steady: bool = False) -> tuple[FloatArray, BoolArray]:
-    """Return the best shares (n, d) for each row of returns, and whether each is certified to be optimal."""
-    d = len(S)
-    shift = 1.0 if steady else 0.0
+    """Return the best shares (n, d) for each row of returns, and whether each is certified to be optimal.
+
+    The covariance (d, d) may have an axis of n rows in front. The loop over these is in Python: it takes some
+    microseconds per row, and a compiled one would compile all of this twice.
+    """
+    d = S.shape[-1]
     shares, certified = np.zeros_like(returns), np.ones(len(returns), np.bool_)
     space, held, is_held = np.empty((FIRST + d + 3, d)), np.empty(d, np.int64), np.empty(d, np.bool_)
-    _solve_rows(returns, S, S + 1.0 if steady else S, shift, space, held, is_held, shares, certified)
-    return shares, certified
-
-
-def follow_risk_price_by_row(
-    returns: FloatArray, S: FloatArray, *, steady: bool = False
-) -> tuple[FloatArray, BoolArray]:
-    """Return the same for rows (n, d) with a covariance each (n, d, d).
-
-    The loop is in Python: it takes some microseconds per row, and a compiled one would compile all of this twice.
-    """
-    shares, certified = np.empty_like(returns), np.empty(len(returns), np.bool_)
-    for row in range(len(returns)):
-        part = slice(row, row + 1)
-        shares[part], certified[part] = follow_risk_price(returns[part], S[row], steady=steady)
+    shift = 1.0 if steady else 0.0
+    blocks = [(slice(None), S)] if S.ndim == 2 else [(slice(row, row + 1), S[row]) for row in range(len(S))]
+    for rows, own in blocks:
+        shifted = own + 1.0 if steady else own
+        _solve_rows(returns[rows], own, shifted, shift, space, held, is_held, shares[rows], certified[rows])
     return shares, certified
 
 
@@ -115,6 +108,14 @@ def _solve_rows(returns, S, shifted, shift, space, held, is_held, shares, certif
 def _solve_row(  # type: ignore[no-untyped-def]
     r, less, S, shifted, shift, deviation, flat, tableau, held, is_held, work, u
 ):
+    """Set the shares of one row of returns; return whether they are certified.
+
+    Start: hold the largest returns.
+    Sums: variance and budget along the line.
+    Event: which asset enters or leaves next.
+    End: variance at 1, or budget slack; certify.
+    Pivot: exchange the asset, go on.
+    """
     k = _hold_best_returns(r, shifted, tableau, held, is_held, work, u)
     if k == 0:
         return False

@@ -12,7 +12,7 @@ from decidewise.kit.checks import FloatArray, as_array, as_matrix
 from decidewise.problems.by_row import as_numbers, spread, take_rows
 from decidewise.problems.contract import Problem, Sense
 from decidewise.problems.portfolio.cone import solve_cone
-from decidewise.problems.portfolio.critical_line import follow_risk_price, follow_risk_price_by_row
+from decidewise.problems.portfolio.critical_line import follow_risk_price
 from decidewise.problems.portfolio.derivative import derivative
 
 # Asymmetries, and eigenvalues below zero, up to this fraction of the largest entry are rounding.
@@ -96,9 +96,13 @@ class Portfolio(Problem):
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return the portfolio of the largest return `-costs[i]·w` for each row."""
-        if self.n_rows is not None:
-            return in_parts(_minimize_by_row, costs, self.covariance, self.risk, self.budget)
-        return in_parts(self._minimize, costs)
+        if self.n_rows is None:
+            return in_parts(lambda rows, decisions: _minimize(rows, decisions, self._unit, self.budget), costs)
+
+        def solve(rows: FloatArray, decisions: FloatArray, *limits: FloatArray) -> None:
+            _minimize(rows, decisions, _in_units(*limits), limits[-1][:, None])
+
+        return in_parts(solve, costs, self.covariance, self.risk, self.budget)
 
     def derivative(self, costs: FloatArray, decisions: FloatArray, vectors: FloatArray) -> FloatArray:
         """Return the derivative through the optimality conditions: zero where the risk does not bind."""
@@ -106,34 +110,27 @@ class Portfolio(Problem):
 
     @cached_property
     def _unit(self) -> FloatArray:
-        """The covariance in units of the budget and of the risk, in which sum <= 1 and variance <= 1."""
-        return np.ascontiguousarray(self.covariance * (self.budget**2 / self.risk))
-
-    def _minimize(self, costs: FloatArray, decisions: FloatArray) -> None:
-        returns, unit = -costs, self._unit
-        shares, certified = follow_risk_price(returns, unit)
-        if not certified.all():
-            again = np.flatnonzero(~certified)
-            shares[again], certified[again] = follow_risk_price(returns[again], unit, steady=True)
-            for row in np.flatnonzero(~certified):
-                check_time()
-                shares[row] = solve_cone(returns[row], unit, int(row))
-        np.multiply(self.budget, shares, out=decisions)
+        return _in_units(self.covariance, self.risk, self.budget)
 
 
-def _minimize_by_row(
-    costs: FloatArray, decisions: FloatArray, covariance: FloatArray, risk: FloatArray, budget: FloatArray
-) -> None:
-    """Do the same with a covariance, a risk and a budget of each row's own."""
-    returns, unit = -costs, np.ascontiguousarray(covariance * (budget**2 / risk)[:, None, None])
-    shares, certified = follow_risk_price_by_row(returns, unit)
-    again = np.flatnonzero(~certified)
-    if len(again):
-        shares[again], certified[again] = follow_risk_price_by_row(returns[again], unit[again], steady=True)
-    for row in np.flatnonzero(~certified):
-        check_time()
-        shares[row] = solve_cone(returns[row], unit[row], int(row))
-    decisions[:] = budget[:, None] * shares
+def _in_units(covariance: FloatArray, risk: Any, budget: Any) -> FloatArray:
+    """Return the covariance in units of the budget and of the risk, in which sum <= 1 and variance <= 1."""
+    return np.ascontiguousarray(covariance * np.asarray(budget**2 / risk)[..., None, None])
+
+
+def _minimize(costs: FloatArray, decisions: FloatArray, unit: FloatArray, budget: Any) -> None:
+    """Set the portfolio of each row; the covariance in units, (d, d), and the budget may differ by row."""
+    returns, by_row = -costs, unit.ndim == 3
+    shares, certified = follow_risk_price(returns, unit)
+    if not certified.all():
+        again = np.flatnonzero(~certified)
+        shares[again], certified[again] = follow_risk_price(
+            returns[again], unit[again] if by_row else unit, steady=True
+        )
+        for row in np.flatnonzero(~certified):
+            check_time()
+            shares[row] = solve_cone(returns[row], unit[row] if by_row else unit, int(row))
+    np.multiply(budget, shares, out=decisions)
 
 
 def _as_covariances(covariance: Any) -> FloatArray:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from decidewise.kit.batches import check_time
-from decidewise.kit.checks import FloatArray, as_array, as_choice, as_flag, as_integer, shown
+from decidewise.kit.checks import FloatArray, all_finite, as_array, as_choice, as_flag, as_integer, shown
 from decidewise.kit.errors import SolverError
 from decidewise.problems.contract import Problem, Sense, as_n_costs
 
@@ -99,6 +99,8 @@ class FunctionProblem(Problem):
                 decision = as_array(self._function(costs.copy()), name="its decision")
             if decision.shape != costs.shape:  # a number would be broadcast
                 raise ValueError(f"its decision has the shape {decision.shape} for costs of shape {costs.shape}.")
+            if not (self._batch or all_finite(decision)):
+                raise ValueError(f"its decision is {decision}, which is not finite.")
         except Exception as reason:
             if self.on_error == "nan":
                 return np.full_like(costs, np.nan)

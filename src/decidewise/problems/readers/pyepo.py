@@ -7,12 +7,10 @@ from typing import Any, Literal
 import numpy as np
 from scipy.sparse import csr_array
 
-from decidewise.kit.batches import check_time
-from decidewise.kit.checks import FloatArray, all_finite, as_array, as_choice, as_integer
-from decidewise.kit.errors import SolverError
+from decidewise.kit.checks import FloatArray, as_integer
 from decidewise.problems.contract import Problem, Sense
 from decidewise.problems.mapped_problem import MappedProblem
-from decidewise.problems.readers.function import Turns
+from decidewise.problems.readers.function import from_function
 
 
 def from_pyepo(optmodel: Any, *, on_error: Literal["raise", "nan"] = "raise") -> Problem:
@@ -59,90 +57,58 @@ def from_pyepo(optmodel: Any, *, on_error: Literal["raise", "nan"] = "raise") ->
     if isinstance(optmodel, type) or not all(hasattr(optmodel, name) for name in needed):
         raise TypeError(f"from_pyepo needs a PyEPO optModel object; got {type(optmodel).__name__}.")
     if getattr(optmodel, "c_pred_index", None) is None:
-        return PyepoProblem(_RowByRow(optmodel.copy()), on_error)
+        n_costs = as_integer(optmodel.num_cost, name="num_cost")
+        return _solved_by(_Model(optmodel.copy(), "setObj"), n_costs, on_error)
     if optmodel.problem.obj_Q is not None:
         raise ValueError(
             f"{type(optmodel).__name__} has a quadratic objective, and it must be linear: its costs are predicted. "
             "Bound the quadratic part by a constraint, or write a Problem of your own."
         )
-    return PyepoMappedProblem(_RowByRow(optmodel.copy()), on_error)
+    return PyepoMappedProblem(_Model(optmodel.copy(), "_setFullObj"), on_error)  # as PyEPO's own losses call it
 
 
-class PyepoProblem(Problem):
-    """A PyEPO model in which every variable has a predicted cost; see `from_pyepo`."""
-
-    def __init__(self, solver: _RowByRow, on_error: Literal["raise", "nan"]) -> None:
-        super().__init__(sense=solver.sense)
-        self.on_error = as_choice(on_error, name="on_error", choices=("raise", "nan"))
-        self.n_costs = as_integer(solver.model.num_cost, name="num_cost")
-        self._solver = solver
-
-    def minimize(self, costs: FloatArray) -> FloatArray:
-        """Solve the model with each row as its objective; if the model fails, raise a `SolverError`."""
-        return self._solver.minimize(costs, "setObj", self.on_error)
+def _solved_by(model: _Model, n_costs: int, on_error: Literal["raise", "nan"]) -> Problem:
+    return from_function(model, n_costs, sense=model.sense, on_error=on_error)
 
 
 class PyepoMappedProblem(MappedProblem):
     """A model of PyEPO's modelling language, in which some variables may have known costs only; see `from_pyepo`."""
 
-    def __init__(self, solver: _RowByRow, on_error: Literal["raise", "nan"]) -> None:
-        compiled = solver.model.problem
+    def __init__(self, model: _Model, on_error: Literal["raise", "nan"]) -> None:
+        compiled = model.model.problem
         places = np.asarray(compiled.c_pred_index)
         super().__init__(
             compiled.num_vars,
             costs=csr_array((np.ones(len(places)), (np.arange(len(places)), places)), (len(places), compiled.num_vars)),
             known=compiled.fixed_cost,
             offset=float(compiled.obj_offset),
-            sense=solver.sense,
+            sense=model.sense,
             names=None,
             on_error=on_error,
         )
-        self._solver = solver
+        self._solver = _solved_by(model, compiled.num_vars, on_error)
 
     def _minimize_variables(self, objective: FloatArray) -> FloatArray:
-        # PyEPO's own losses and metrics call it, too.
-        return self._solver.minimize(objective, "_setFullObj", self.on_error)
+        return self._solver.minimize(objective)
 
 
-class _RowByRow:
-    """A PyEPO model that minimises one row of costs after another."""
+class _Model:
+    """A PyEPO model as a function from its objective to its decision, by the method that sets the objective."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, set_objective: str) -> None:
         if model.modelSense not in (1, -1):
             raise ValueError(
                 f"modelSense of {type(model).__name__} must be 1, to minimise, or -1, to maximise; got "
                 f"{model.modelSense!r}."
             )
-        self.model, self.turns = model, Turns()
+        self.model, self.set_objective, self.__name__ = model, set_objective, type(model).__name__
         self.sense: Sense = "min" if model.modelSense > 0 else "max"
 
-    def minimize(self, costs: FloatArray, set_objective: str, on_error: str) -> FloatArray:
-        """Return what the model decides for each row of costs: (n, d) -> (n, d)."""
-        decisions = np.empty_like(costs)
-        for row, objective in enumerate(costs if self.sense == "min" else -costs):
-            check_time()
-            try:
-                decisions[row] = self.decide(objective, set_objective, row)
-            except SolverError:
-                if on_error == "raise":
-                    raise
-                decisions[row] = np.nan
-        return decisions
-
-    def decide(self, objective: FloatArray, set_objective: str, row: int) -> FloatArray:
-        name = type(self.model).__name__
-        try:
-            with self.turns:
-                self.forget()
-                getattr(self.model, set_objective)(objective)
-                decision, _ = self.model.solve()
-            decision = as_array(decision, name="its decision")
-            if decision.shape != objective.shape:  # a single number would be broadcast
-                raise ValueError(f"its decision has the shape {decision.shape} for {len(objective)} costs.")
-        except Exception as reason:
-            raise SolverError(f"{name} failed: {reason}", row=row) from reason
-        if not all_finite(decision):
-            raise SolverError(f"{name} returned {decision}.", row=row)
+    def __call__(self, objective: FloatArray) -> Any:
+        """Return what the model decides."""
+        self.forget()
+        getattr(self.model, self.set_objective)(objective)
+        decision, _ = self.model.solve()
         return decision
 
     def forget(self) -> None:
@@ -153,17 +119,17 @@ class _RowByRow:
         elif type(solver).__module__.startswith("ortools.linear_solver"):
             self.model = self.model.copy()
 
-    def __getstate__(self) -> tuple[Any, Any]:
+    def __getstate__(self) -> tuple[Any, ...]:
         if not hasattr(self.model, "to_spec"):
             raise TypeError(
                 f"{type(self.model).__name__} cannot be pickled: it has no method to_spec, as PyEPO's models have. "
                 "Derive the model from PyEPO's optModel, or write a Problem of your own."
             )
-        return self.model.to_spec(), getattr(self.model, "_extra_constrs", [])
+        return self.model.to_spec(), getattr(self.model, "_extra_constrs", []), self.set_objective
 
-    def __setstate__(self, recipe: tuple[Any, Any]) -> None:
-        spec, constraints = recipe
+    def __setstate__(self, recipe: tuple[Any, ...]) -> None:
+        spec, constraints, set_objective = recipe
         model = spec.build()
         for coefficients, bound in constraints:
             model = model.addConstr(coefficients, bound)
-        self.__init__(model)  # type: ignore[misc]
+        self.__init__(model, set_objective)  # type: ignore[misc]

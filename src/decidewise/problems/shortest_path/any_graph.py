@@ -44,38 +44,43 @@ class Graph(NamedTuple):
         return cls(edges[order], tails, heads, starts, entering, entering_starts)
 
 
-class Tree(NamedTuple):
-    """Shortest paths to the target, with an entry for each node.
+class Search(NamedTuple):
+    """The search for one row: shortest paths to the target, with an entry for each node, and room to work in.
 
     A node takes the edge at `choice`. Its path has `depth` edges and the cost `value + rest`, an unevaluated sum in
     twice the precision; `size` is the sum of absolute costs. A node without a path has the depth -1.
     """
 
+    graph: Graph
+    cost: FloatArray  # of the edges
     choice: IntArray
     depth: IntArray
     value: FloatArray
     rest: FloatArray
     size: FloatArray
+    visited: BoolArray  # by the path
+    seen: BoolArray  # by a search within it
+    stack: IntArray
+    terms: FloatArray  # in which two paths differ
 
 
 @kernel
 def paths_in_any_graph(
     costs: FloatArray, decisions: FloatArray, sources: IntArray, targets: IntArray, graph: Graph
 ) -> int:
-    """Mark the path of each row; return the first row that has a cycle of negative cost, or -1."""
+    """Mark the path of each row; return the first row that has a cycle of negative cost, or -1.
+
+    Tree: Dijkstra, or Bellman and Ford.
+    Measure: depths and sizes of its paths.
+    Walk: lowest tied edge that leads on.
+    """
     n_nodes, heads = len(graph.starts) - 1, graph.heads
-    cost = np.empty(len(heads))
-    tree = Tree(
-        np.empty(n_nodes, np.int64),
-        np.empty(n_nodes, np.int64),
-        np.empty(n_nodes),
-        np.empty(n_nodes),
-        np.empty(n_nodes),
-    )
+    cost, visited = np.empty(len(heads)), np.empty(n_nodes, np.bool_)
+    at = Search(
+        graph, cost, np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64), np.empty(n_nodes), np.empty(n_nodes),
+        np.empty(n_nodes), visited, np.empty(n_nodes, np.bool_), np.empty(n_nodes, np.int64), np.empty(2 * n_nodes + 2),
+    )  # fmt: skip
     heap, keys = np.empty(len(heads) + 1, np.int64), np.empty(len(heads) + 1)
-    stack = np.empty(n_nodes, np.int64)
-    visited, seen = np.empty(n_nodes, np.bool_), np.empty(n_nodes, np.bool_)
-    terms = np.empty(2 * n_nodes + 2)
     for row in range(len(costs)):
         largest = least = 0.0
         for k in range(len(heads)):
@@ -86,38 +91,32 @@ def paths_in_any_graph(
             for k in range(len(heads)):
                 cost[k] *= unit
         source, target = sources[row], targets[row]
-        furthest = _dijkstra(source, target, cost, graph, tree, heap, keys) if least >= 0.0 else np.inf
-        if furthest == np.inf and not _bellman_ford(source, target, cost, graph, tree, stack, seen, terms):
+        furthest = _dijkstra(source, target, at, heap, keys) if least >= 0.0 else np.inf
+        if furthest == np.inf and not _bellman_ford(source, target, at):
             return row
-        _measure(target, furthest, cost, heads, tree, stack)
+        _measure(target, furthest, at)
         for node in range(n_nodes):
             visited[node] = False
         node = source
         while node != target:
             visited[node] = True
             k = graph.starts[node]
-            while (
-                visited[heads[k]]
-                or not _is_tied(k, node, cost, heads, tree, terms)
-                or not _leads_on(heads[k], target, cost, graph, tree, visited, seen, stack, terms)
-            ):
+            while visited[heads[k]] or not _is_tied(k, node, at) or not _leads_on(heads[k], target, at):
                 k += 1
             decisions[row, graph.edges[k]] = 1.0
             node = heads[k]
     return -1
 
 
-@kernel(inner=True)
-def _dijkstra(
-    source: int, target: int, cost: FloatArray, graph: Graph, tree: Tree, heap: IntArray, keys: FloatArray
-) -> float:
+@kernel(inner=True, _nrt=False)
+def _dijkstra(source: int, target: int, at: Search, heap: IntArray, keys: FloatArray) -> float:
     """Set the paths of all nodes that are no further from the target than the source; return the largest distance.
 
     The heap is in the order of the values without their rests. So it can happen that a node that has left the heap is
     shortened by a rest, and enters it again. If the heap is too small for that, infinity is returned.
     """
-    value, rest, choice = tree.value, tree.rest, tree.choice
-    _clear(target, value, rest, choice)
+    graph, cost, value = at.graph, at.cost, at.value
+    _clear(target, at)
     heap[0], keys[0] = target, 0.0
     count = 1
     furthest = np.inf
@@ -145,7 +144,7 @@ def _dijkstra(
         for i in range(graph.entering_starts[node], graph.entering_starts[node + 1]):
             edge = graph.entering[i]
             tail = graph.tails[edge]
-            if cost[edge] + key > value[tail] or not _shorten(tail, node, edge, cost[edge], value, rest, choice):
+            if cost[edge] + key > value[tail] or not _shorten(tail, node, edge, at):
                 continue
             if count == len(heap):
                 return np.inf
@@ -159,75 +158,65 @@ def _dijkstra(
     return furthest
 
 
-@kernel(inner=True)
-def _clear(target: int, value: FloatArray, rest: FloatArray, choice: IntArray) -> None:
+@kernel(inner=True, _nrt=False)
+def _clear(target: int, at: Search) -> None:
     """Forget all paths but the empty one at the target."""
-    for node in range(len(value)):
-        value[node], rest[node], choice[node] = np.inf, 0.0, -1
-    value[target] = 0.0
+    for node in range(len(at.value)):
+        at.value[node], at.rest[node], at.choice[node] = np.inf, 0.0, -1
+    at.value[target] = 0.0
 
 
-@kernel(inner=True)
-def _shorten(
-    node: int, head: int, edge: int, cost: float, value: FloatArray, rest: FloatArray, choice: IntArray
-) -> bool:
+@kernel(inner=True, _nrt=False)
+def _shorten(node: int, head: int, edge: int, at: Search) -> bool:
     """Let the node take the edge if that is shorter than its present path; return whether it is."""
+    value, rest, cost = at.value, at.rest, at.cost[edge]
     ahead = value[head]
     high = cost + ahead
     part = high - ahead
     low = (cost - part) + (ahead - (high - part)) + rest[head]
     if (high - value[node]) + (low - rest[node]) >= 0.0:
         return False
-    value[node], rest[node], choice[node] = high, low, edge
+    value[node], rest[node], at.choice[node] = high, low, edge
     return True
 
 
-@kernel(inner=True)
-def _bellman_ford(
-    source: int,
-    target: int,
-    cost: FloatArray,
-    graph: Graph,
-    tree: Tree,
-    stack: IntArray,
-    seen: BoolArray,
-    terms: FloatArray,
-) -> bool:
+@kernel(inner=True, _nrt=False)
+def _bellman_ford(source: int, target: int, at: Search) -> bool:
     """Set the paths of the nodes that the source reaches; return False if they have a cycle of negative cost.
 
     Paths neither come back to the source nor leave the target, so that cycles through them do not matter. Nodes in
     topological order need one round.
     """
-    heads, starts = graph.heads, graph.starts
+    heads, starts = at.graph.heads, at.graph.starts
     n_nodes = len(starts) - 1
-    _explore(source, target, graph, stack, seen)
+    _explore(source, target, at)
     n_rounds = 0
     changed = source
     while changed >= 0:
         if n_rounds == 0:
-            _clear(target, tree.value, tree.rest, tree.choice)
+            _clear(target, at)
         changed = -1
         for node in range(n_nodes - 1, -1, -1):
-            if node == target or not seen[node]:
+            if node == target or not at.seen[node]:
                 continue
             for k in range(starts[node], starts[node + 1]):
                 head = heads[k]
-                if head == source or tree.value[head] == np.inf:
+                if head == source or at.value[head] == np.inf:
                     continue
-                if _shorten(node, head, k, cost[k], tree.value, tree.rest, tree.choice):
+                if _shorten(node, head, k, at):
                     changed = node
         n_rounds += 1
         if n_rounds >= n_nodes and changed >= 0:
-            if not _open_cycle(changed, cost, heads, tree, terms):
+            if not _open_cycle(changed, at):
                 return False
             n_rounds = 0
     return True
 
 
-@kernel(inner=True)
-def _explore(source: int, target: int, graph: Graph, stack: IntArray, seen: BoolArray) -> None:
+@kernel(inner=True, _nrt=False)
+def _explore(source: int, target: int, at: Search) -> None:
     """Mark the nodes that the source reaches on paths that end at the target."""
-    heads, starts = graph.heads, graph.starts
+    heads, starts, stack, seen = at.graph.heads, at.graph.starts, at.stack, at.seen
     for node in range(len(seen)):
         seen[node] = False
     stack[0], seen[source] = source, True
@@ -244,26 +233,27 @@ def _explore(source: int, target: int, graph: Graph, stack: IntArray, seen: Bool
                 count += 1
 
 
-@kernel(inner=True)
-def _open_cycle(node: int, cost: FloatArray, heads: IntArray, tree: Tree, terms: FloatArray) -> bool:
+@kernel(inner=True, _nrt=False)
+def _open_cycle(node: int, at: Search) -> bool:
     """Return whether the cycle that the choices lead into costs nothing, and is negative by rounding only.
 
     If so, one of its edges is made more expensive by that rounding, so that there is a shortest path.
     """
-    for _ in range(len(tree.choice)):
-        node = heads[tree.choice[node]]
+    cost, heads, terms = at.cost, at.graph.heads, at.terms
+    for _ in range(len(at.choice)):
+        node = heads[at.choice[node]]
     start, count = node, 0
     while count == 0 or node != start:
-        terms[count] = -cost[tree.choice[node]]
+        terms[count] = -cost[at.choice[node]]
         count += 1
-        node = heads[tree.choice[node]]
+        node = heads[at.choice[node]]
     if not is_tie(terms, count, TIE):
         return False
     # Raise an edge that is left over when equal costs of opposite sign cancel: the smallest, which loses no digits.
     excess = size = 0.0
     smallest = -1
     for i in range(count):
-        edge = tree.choice[node]
+        edge = at.choice[node]
         excess += terms[i]
         size += abs(terms[i])
         if terms[i] != 0.0 and (smallest < 0 or abs(cost[edge]) < abs(cost[smallest])):
@@ -273,42 +263,44 @@ def _open_cycle(node: int, cost: FloatArray, heads: IntArray, tree: Tree, terms:
     return True
 
 
-@kernel(inner=True)
-def _measure(target: int, furthest: float, cost: FloatArray, heads: IntArray, tree: Tree, stack: IntArray) -> None:
+@kernel(inner=True, _nrt=False)
+def _measure(target: int, furthest: float, at: Search) -> None:
     """Set the depth and the size of all paths up to the largest distance, and the depth of other nodes to -1."""
+    heads, stack = at.graph.heads, at.stack
     for node in range(len(stack)):
-        tree.depth[node] = -1
-    tree.depth[target], tree.size[target] = 0, 0.0
+        at.depth[node] = -1
+    at.depth[target], at.size[target] = 0, 0.0
     for start in range(len(stack)):
         node = start
         count = 0
-        while tree.depth[node] < 0 and tree.choice[node] >= 0 and tree.value[node] <= furthest:
+        while at.depth[node] < 0 and at.choice[node] >= 0 and at.value[node] <= furthest:
             stack[count] = node
             count += 1
-            node = heads[tree.choice[node]]
+            node = heads[at.choice[node]]
         while count > 0:
             count -= 1
             node = stack[count]
-            edge = tree.choice[node]
+            edge = at.choice[node]
             head = heads[edge]
-            tree.depth[node], tree.size[node] = tree.depth[head] + 1, tree.size[head] + abs(cost[edge])
+            at.depth[node], at.size[node] = at.depth[head] + 1, at.size[head] + abs(at.cost[edge])
 
 
-@kernel(inner=True)
-def _is_tied(k: int, node: int, cost: FloatArray, heads: IntArray, tree: Tree, terms: FloatArray) -> bool:
+@kernel(inner=True, _nrt=False)
+def _is_tied(k: int, node: int, at: Search) -> bool:
     """Return whether the edge at `k`, and from its head on the tree, is as short as the node's path in the tree."""
-    edge = tree.choice[node]
+    cost, heads, terms = at.cost, at.graph.heads, at.terms
+    edge = at.choice[node]
     here, other = heads[k], heads[edge]
-    if k == edge or tree.depth[here] < 0:
+    if k == edge or at.depth[here] < 0:
         return k == edge
-    slack = ((cost[k] + tree.value[here]) - tree.value[node]) + (tree.rest[here] - tree.rest[node])
-    if slack > 2 * TIE * (abs(cost[k]) + tree.size[here] + tree.size[node]):
+    slack = ((cost[k] + at.value[here]) - at.value[node]) + (at.rest[here] - at.rest[node])
+    if slack > 2 * TIE * (abs(cost[k]) + at.size[here] + at.size[node]):
         return False
     terms[0], terms[1] = cost[k], -cost[edge]
     count = 2
     while here != other:  # advance the path that is behind, until both meet: from there on they share their edges
-        is_behind = tree.depth[here] >= tree.depth[other]
-        edge = tree.choice[here if is_behind else other]
+        is_behind = at.depth[here] >= at.depth[other]
+        edge = at.choice[here if is_behind else other]
         terms[count] = cost[edge] if is_behind else -cost[edge]
         count += 1
         if is_behind:
@@ -318,23 +310,13 @@ def _is_tied(k: int, node: int, cost: FloatArray, heads: IntArray, tree: Tree, t
     return is_tie(terms, count, TIE)
 
 
-@kernel(inner=True)
-def _leads_on(
-    start: int,
-    target: int,
-    cost: FloatArray,
-    graph: Graph,
-    tree: Tree,
-    visited: BoolArray,
-    seen: BoolArray,
-    stack: IntArray,
-    terms: FloatArray,
-) -> bool:
+@kernel(inner=True, _nrt=False)
+def _leads_on(start: int, target: int, at: Search) -> bool:
     """Return whether tied edges lead from the start to the target through nodes that are not visited."""
-    heads, starts = graph.heads, graph.starts
+    heads, starts, stack, seen, visited = at.graph.heads, at.graph.starts, at.stack, at.seen, at.visited
     node = start
     while node != target and not visited[node]:
-        node = heads[tree.choice[node]]
+        node = heads[at.choice[node]]
     if node == target:
         return True
     for other in range(len(seen)):
@@ -346,7 +328,7 @@ def _leads_on(
         node = stack[count]
         for k in range(starts[node], starts[node + 1]):
             head = heads[k]
-            if seen[head] or not _is_tied(k, node, cost, heads, tree, terms):
+            if seen[head] or not _is_tied(k, node, at):
                 continue
             if head == target:
                 return True

@@ -10,9 +10,9 @@ from typing import Any, Self
 import numpy as np
 
 from decidewise.kit.batches import in_parts
-from decidewise.kit.checks import FloatArray, as_array, as_matrix, as_vector
+from decidewise.kit.checks import FloatArray, as_vector
 from decidewise.kit.kernels import kernel
-from decidewise.problems.by_row import as_levels, as_numbers, spread, take_rows
+from decidewise.problems.by_row import as_amounts, as_levels, as_numbers, check_not_negative, spread, take_rows
 from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.problems.rounding.ties import EPS, safe_unit
 from decidewise.problems.stock.marginal_values import length_above, merge_offers
@@ -90,15 +90,11 @@ class Inventory(Problem):
         sense: Sense = "min",
     ) -> None:
         super().__init__(sense=sense)
-        demand = as_array(demand, name="demand")
-        demand = as_matrix(demand, name="demand") if demand.ndim == 2 else as_vector(demand, name="demand")
+        demand = as_amounts(demand, name="demand")
         self.n_costs = as_n_costs(demand.shape[-1])
         if self.n_costs == 0:
             raise ValueError("demand is empty; pass what is needed in each period.")
-        if demand.min() < 0.0:
-            *row, period = np.unravel_index(demand.argmin(), demand.shape)
-            where = f"row {row[0]}, period {period}" if row else f"period {period}"
-            raise ValueError(f"demand must not be negative; {where} has {demand.min():g}.")
+        check_not_negative(demand, name="demand", owner="period")
         capacity = as_numbers(capacity, name="capacity", at_least=0)
         self.holding = as_vector(
             np.full(self.n_costs, holding) if np.ndim(holding) == 0 else holding, name="holding", length=self.n_costs

@@ -166,7 +166,12 @@ def _trade(
     initial: float,
     final: float,
 ) -> None:
-    """Set the net sales of each row."""
+    """Set the net sales of each row.
+
+    Levels: lowest from which `final` is reached.
+    Backwards: merge each period's offers into marginal values.
+    Forwards: give away, buy, or sell.
+    """
     n_periods = costs.shape[1]
     tiny = 8 * EPS * (n_periods + 1) * energy
     fill, drain = min(efficiency * power, energy), min(power, energy)  # the most that a period adds, and takes out

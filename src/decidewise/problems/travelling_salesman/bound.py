@@ -12,35 +12,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, IntArray
+from decidewise.kit.checks import FloatArray
 from decidewise.kit.kernels import kernel
-from decidewise.problems.travelling_salesman.state import BARRED, COST, EXCESS, LIMIT, TAKEN, decide, is_open
+from decidewise.problems.travelling_salesman.state import BARRED, COST, EXCESS, LIMIT, TAKEN, TourState, decide, is_open
 
 
 @kernel(inner=True, _nrt=False, error_model="numpy")
-def ascend(
-    costs: FloatArray,
-    lengths: FloatArray,
-    prices: FloatArray,
-    best_prices: FloatArray,
-    detours: FloatArray,
-    old: IntArray,
-    new: IntArray,
-    edge_to: IntArray,
-    degrees: IntArray,
-    numbers: FloatArray,
-    trees: IntArray,
-    steps: int,
-    pace: float,
-    last_pace: float,
-    reach: float,
-) -> float:
+def ascend(at: TourState, steps: int, pace: float, last_pace: float, reach: float) -> float:
     """Raise the bound by changing the prices; return the best bound, and set its prices and its one-tree.
 
     Parameters
     ----------
-    best_prices : ndarray of shape (n,)
-        Overwritten.
     steps : int
         The largest number of steps along the subgradient `degrees - 2`. The ascent ends early if the bound exceeds the
         limit or the one-tree is a tour.
@@ -51,6 +33,7 @@ def ascend(
         The least distance to aim at, in units of the mean absolute price. Without it, Polyak's step would be zero if
         the bound equals the limit, although the bound may still rise.
     """
+    prices, best_prices, degrees, numbers = at.prices, at.best_prices, at.degrees, at.numbers
     n = len(prices)
     best = -np.inf
     change = (last_pace / pace) ** (1 / steps)
@@ -59,8 +42,8 @@ def ascend(
         if steps == 0:
             for i in range(n):
                 prices[i] = best_prices[i]
-        bound = grow_one_tree(costs, lengths, prices, detours, old, new, edge_to, degrees, numbers, trees)
-        if steps == 0 or bound > numbers[LIMIT] or numbers[EXCESS] == 0 or trees[0] < 0:
+        bound = grow_one_tree(at)
+        if steps == 0 or bound > numbers[LIMIT] or numbers[EXCESS] == 0 or at.trees[0] < 0:
             return bound
         aim = numbers[LIMIT] if numbers[LIMIT] > numbers[COST] else numbers[COST]
         distance = aim - bound if aim - bound > least else least
@@ -78,24 +61,16 @@ def ascend(
 
 
 @kernel(inner=True, _nrt=False)
-def grow_one_tree(
-    costs: FloatArray,
-    lengths: FloatArray,
-    prices: FloatArray,
-    ways: FloatArray,
-    old: IntArray,
-    new: IntArray,
-    edge_to: IntArray,
-    degrees: IntArray,
-    numbers: FloatArray,
-    trees: IntArray,
-) -> float:
+def grow_one_tree(at: TourState) -> float:
     """Find the cheapest one-tree by Prim's method; return its cost less `2 sum(p)`, or infinity if there is none.
 
-    After the edges of the tree, `old` and `new` hold the shortest edge to each node outside it, of length `ways`.
+    After the edges of the tree, `old` and `new` hold the shortest edge to each node outside it, of length `ways`, which
+    take the place of the detours.
     """
+    costs, lengths, prices, degrees = at.costs, at.lengths, at.prices, at.degrees
+    ways, old, new, edge_to = at.detours, at.old, at.new, at.edge_to
     n = len(prices)
-    trees[0] -= 1
+    at.trees[0] -= 1
     first = second = nearest = 0
     to_first = to_second = BARRED
     for b in range(1, n):
@@ -135,28 +110,19 @@ def grow_one_tree(
         excess += degrees[a] + degrees[b] - 1
         degrees[a] += 1
         degrees[b] += 1
-    numbers[EXCESS] = 2 * excess
+    at.numbers[EXCESS] = 2 * excess
     return total
 
 
 @kernel(inner=True, _nrt=False)
-def fix_edges(
-    lengths: FloatArray,
-    decided: IntArray,
-    prices: FloatArray,
-    detours: FloatArray,
-    old: IntArray,
-    new: IntArray,
-    edge_to: IntArray,
-    degrees: IntArray,
-    numbers: FloatArray,
-    bound: float,
-) -> int:
+def fix_edges(at: TourState, bound: float) -> int:
     """Bar the edges whose use would raise the bound above the limit, and take those whose absence would; set `detours`.
 
     Return the edge of the one-tree to branch on: the open edge with the shortest detour at a node of degree above 2, or
     at any node if the one-tree is a tour; -1 if there is none.
     """
+    lengths, prices, detours, degrees, numbers = at.lengths, at.prices, at.detours, at.degrees, at.numbers
+    old, new, edge_to = at.old, at.new, at.edge_to
     n = len(prices)
     slack = numbers[LIMIT] - bound
     for k in range(n):
@@ -186,14 +152,14 @@ def fix_edges(
                     if turn == 1 and here - there < detours[k]:
                         detours[k] = here - there
                 if here - longest > slack:
-                    decide(lengths, decided, a, b, BARRED)
+                    decide(at, a, b, BARRED)
                     break
     split = -1
     for k in range(n):
         a, b = old[k], new[k]
         if is_open(lengths, a, b):
             if detours[k] > slack:
-                decide(lengths, decided, a, b, TAKEN)
+                decide(at, a, b, TAKEN)
             elif (split < 0 or detours[k] < detours[split]) and (
                 numbers[EXCESS] == 0 or degrees[a] > 2 or degrees[b] > 2
             ):

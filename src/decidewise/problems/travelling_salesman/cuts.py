@@ -7,7 +7,7 @@ import numpy as np
 from decidewise.kit.checks import BoolArray, FloatArray, IntArray
 from decidewise.kit.kernels import kernel
 from decidewise.problems.travelling_salesman.bound import ascend, length
-from decidewise.problems.travelling_salesman.state import COST, LIMIT, TIE, open_rows
+from decidewise.problems.travelling_salesman.state import COST, LIMIT, TIE, TourState, make_state, of_row
 
 #: Steps of the ascent for each node.
 STEPS = 10
@@ -21,58 +21,31 @@ def binding_sets(costs: FloatArray, decisions: FloatArray, n: int) -> BoolArray:
     longer edge, has a positive multiplier in this proof. No set contains node 0: a set and its complement give
     equivalent constraints.
     """
-    square, numbers = open_rows(costs, n)
-    numbers[:, COST] = numbers[:, LIMIT] = (costs * decisions).sum(axis=1)
-    tours, _ = open_rows(decisions, n)
+    rows = make_state(costs, decisions, n, np.array([len(costs) * (STEPS * n + 1)]))
+    rows.numbers[:, COST] = rows.numbers[:, LIMIT] = (costs * decisions).sum(axis=1)
     sets = np.zeros((len(costs) * n + 1, n))
-    trees = np.array([len(costs) * (STEPS * n + 1)])
-    floats, ints = np.zeros((2, n)), np.zeros((4, n), np.int64)
-    count = _collect(square, np.zeros((len(costs), n)), *floats, *ints, tours, numbers, trees, sets)
+    count = _collect(rows, sets)
     return sets[:count] > 0
 
 
 @kernel(_nrt=False)
-def _collect(
-    all_costs: FloatArray,
-    all_prices: FloatArray,
-    best_prices: FloatArray,
-    detours: FloatArray,
-    old: IntArray,
-    new: IntArray,
-    edge_to: IntArray,
-    degrees: IntArray,
-    tours: FloatArray,
-    all_numbers: FloatArray,
-    trees: IntArray,
-    sets: FloatArray,
-) -> int:
-    """Write the sets to the rows of `sets`, and return their number."""
-    n = len(old)
+def _collect(rows: TourState, sets: FloatArray) -> int:
+    """Write the sets to the rows of `sets`, and return their number.
+
+    Price: raise the bound of the one-tree.
+    Merge: join groups by its shortest edge.
+    Keep: groups that live long, and are consecutive.
+    """
+    n = len(rows.old)
     count = 0
-    for row in range(len(tours)):
-        costs, prices, numbers = all_costs[row], all_prices[row], all_numbers[row]
-        ascend(
-            costs,
-            costs,
-            prices,
-            best_prices,
-            detours,
-            old,
-            new,
-            edge_to,
-            degrees,
-            numbers,
-            trees,
-            STEPS * n,
-            1.0,
-            0.01,
-            0.0,
-        )
-        group, grown_by, ways = edge_to, best_prices, detours
+    for row in range(len(rows.costs)):
+        at = of_row(rows, row)
+        ascend(at, STEPS * n, 1.0, 0.01, 0.0)
+        old, new, group, grown_by, ways = at.old, at.new, at.edge_to, at.best_prices, at.detours
         for k in range(n):
             group[k] = k
             grown_by[k] = np.inf  # the length of the edge that made each group; infinite leaves out single nodes
-            ways[k] = length(costs, prices, old[k], new[k])
+            ways[k] = length(at.costs, at.prices, old[k], new[k])
         for _ in range(n - 2):
             shortest = 0
             for k in range(n - 2):
@@ -82,8 +55,8 @@ def _collect(
             one, other = group[old[shortest]], group[new[shortest]]
             for _ in range(2):
                 one, other = other, one
-                if way > grown_by[one] + numbers[TIE]:
-                    count += _is_consecutive(tours[row], group, one, sets[count])
+                if way > grown_by[one] + at.numbers[TIE]:
+                    count += _is_consecutive(at.tour, group, one, sets[count])
             for i in range(n):
                 if group[i] == other:
                     group[i] = one

@@ -22,9 +22,11 @@ from decidewise.problems.travelling_salesman.state import (
     LIMIT,
     TAKEN,
     TIE,
+    TourState,
     decide,
     is_open,
-    open_rows,
+    make_state,
+    of_row,
     propagate,
     record,
     reopen,
@@ -46,24 +48,23 @@ def cheapest_tours(costs: FloatArray, n: int, trees: IntArray) -> tuple[FloatArr
 
     All rows together may take `trees[0]` one-trees; the search counts `trees[0]` down.
     """
-    square, numbers = open_rows(costs, n)
+    rows = make_state(costs, np.zeros_like(costs), n, trees)
     # Every tour has n edges, so subtracting the least cost from all costs keeps the differences between tours.
     coarse = [common_divisor(row) for row in costs - costs.min(axis=1, keepdims=True)]
-    numbers[:, GAIN] = np.maximum(numbers[:, TIE], 0.999 * np.array(coarse))
-    tours = np.zeros_like(square)
-    floats, ints, stacks = np.zeros((2, n)), np.zeros((4, n), np.int64), np.zeros((2, costs.shape[1] + 2), np.int64)
-    stuck = _search(square, square.copy(), np.zeros(square.shape[:2]), *floats, *ints, *stacks, tours, numbers, trees)
+    rows.numbers[:, GAIN] = np.maximum(rows.numbers[:, TIE], 0.999 * np.array(coarse))
+    stuck = _search(rows, np.zeros_like(rows.decided))
     a, b = np.triu_indices(n, 1)
-    return tours[:, a, b], stuck
+    return rows.tour[:, a, b], stuck
 
 
 @kernel(inner=True, _nrt=False)
-def _build_tour(costs: FloatArray, prices: FloatArray, old: IntArray, new: IntArray, start: int, tie: float) -> None:
+def _build_tour(at: TourState, start: int) -> None:
     """Build a tour: always go to the nearest unvisited node; then reverse parts of the tour while that helps (2-opt).
 
     Distances include the prices, so that nodes that are hard to reach come early. Edge `k` of the tour goes from
     `old[k]` to `new[k]`.
     """
+    costs, prices, old, new, tie = at.costs, at.prices, at.old, at.new, at.numbers[TIE]
     n = len(prices)
     for k in range(n):
         new[k] = k
@@ -90,81 +91,60 @@ def _build_tour(costs: FloatArray, prices: FloatArray, old: IntArray, new: IntAr
 
 
 @kernel(_nrt=False, error_model="numpy")
-def _search(
-    all_costs: FloatArray,
-    all_lengths: FloatArray,
-    all_prices: FloatArray,
-    best_prices: FloatArray,
-    detours: FloatArray,
-    old: IntArray,
-    new: IntArray,
-    edge_to: IntArray,
-    degrees: IntArray,
-    decided: IntArray,
-    branches: IntArray,
-    tours: FloatArray,
-    all_numbers: FloatArray,
-    trees: IntArray,
-) -> int:
+def _search(rows: TourState, branches: IntArray) -> int:
     """Find the tours, row by row; return the first row that was not solved, or -1.
 
     `branches` holds the number of edges that were decided when the question was asked, and before each branch.
+
+    Start: several tours, and first prices.
+    Restart: after too long, with better prices.
+    Bound: propagate decisions, raise prices, fix edges.
+    Branch: take an edge, later bar it.
+    Ask: best tour, then ties edge by edge.
     """
-    n = len(old)
-    for row in range(len(tours)):
-        costs, lengths, prices = all_costs[row], all_lengths[row], all_prices[row]
-        tour, numbers = tours[row], all_numbers[row]
+    n, decided, trees = len(rows.old), rows.decided, rows.trees
+    for row in range(len(rows.costs)):
+        at = of_row(rows, row)
+        numbers = at.numbers
         for start in range(int(STARTS * n) + 2):
-            _build_tour(costs, prices, old, new, start % n, numbers[TIE])
-            record(costs, old, new, tour, numbers)
+            _build_tour(at, start % n)
+            record(at)
             if start == 0:
-                ascend(
-                    costs, lengths, prices, best_prices, detours, old, new, edge_to, degrees, numbers, trees,
-                    FIRST_STEPS * n, 1.0, 0.05, 0.0,
-                )  # fmt: skip
-        edge_to[1] = -1
+                ascend(at, FIRST_STEPS * n, 1.0, 0.05, 0.0)
+        at.edge_to[1] = -1
         decided[0] = branches[0] = depth = 0
         asked, effort, stop = BEST, 1, trees[0] - PATIENCE * n
         while trees[0] >= 0:
             if trees[0] < stop:
                 # The search takes too long: start again, with better prices and longer ascents. Steps longer than
                 # Polyak's converge if the bound can reach its aim, and shorter ones if it cannot.
-                reopen(costs, lengths, decided, branches[0])
-                ascend(
-                    costs, lengths, prices, best_prices, detours, old, new, edge_to, degrees, numbers, trees,
-                    100 * n, 1.8, 1.8, 0.0,
-                )  # fmt: skip
-                ascend(
-                    costs, lengths, prices, best_prices, detours, old, new, edge_to, degrees, numbers, trees,
-                    10 * n, 1.0, 0.05, 0.0,
-                )  # fmt: skip
+                reopen(at, branches[0])
+                ascend(at, 100 * n, 1.8, 1.8, 0.0)
+                ascend(at, 10 * n, 1.0, 0.05, 0.0)
                 depth, effort = 0, 2 * effort
                 stop = trees[0] - PATIENCE * effort * effort * n
-            if propagate(lengths, decided, degrees):
-                bound = ascend(
-                    costs, lengths, prices, best_prices, detours, old, new, edge_to, degrees, numbers, trees,
-                    STEPS * effort, 1.0, 0.05, REACH,
-                )  # fmt: skip
+            if propagate(at):
+                bound = ascend(at, STEPS * effort, 1.0, 0.05, REACH)
                 if numbers[EXCESS] == 0 and asked != FIXED and bound <= numbers[LIMIT]:
-                    record(costs, old, new, tour, numbers)
+                    record(at)
                 if bound <= numbers[LIMIT]:
-                    split = fix_edges(lengths, decided, prices, detours, old, new, edge_to, degrees, numbers, bound)
+                    split = fix_edges(at, bound)
                     if asked == FIXED:
                         branches[0] = decided[0]
                     elif split >= 0:
                         depth += 1
                         branches[depth] = decided[0]
-                        decide(lengths, decided, old[split], new[split], TAKEN)
+                        decide(at, at.old[split], at.new[split], TAKEN)
                         continue
                     elif numbers[EXCESS] > 0:
                         # All edges of the one-tree at a node of degree above 2 are taken: propagate finds no tour.
                         continue
             # No tour is left in this branch. Bar the edge of the last branch.
             edge = decided[branches[depth] + 1]
-            reopen(costs, lengths, decided, branches[depth])
+            reopen(at, branches[depth])
             if depth > 0:
                 depth -= 1
-                decide(lengths, decided, edge // n, edge % n, BARRED)
+                decide(at, edge // n, edge % n, BARRED)
                 continue
             # The question is answered.
             tied = numbers[LIMIT] < numbers[COST]
@@ -176,9 +156,9 @@ def _search(
                 asked = FIXED
                 continue
             if asked > 0 and not tied:
-                reopen(costs, lengths, decided, branches[0] - 1)
-                decide(lengths, decided, asked // n, asked % n, BARRED)
-            asked = _next_edge(lengths, decided, tour, asked)
+                reopen(at, branches[0] - 1)
+                decide(at, asked // n, asked % n, BARRED)
+            asked = _next_edge(at, asked)
             if asked < 0:
                 break
             branches[0] = decided[0]
@@ -189,13 +169,13 @@ def _search(
 
 
 @kernel(inner=True, _nrt=False, error_model="numpy")
-def _next_edge(lengths: FloatArray, decided: IntArray, tour: FloatArray, asked: int) -> int:
+def _next_edge(at: TourState, asked: int) -> int:
     """Take the open edges after `asked` up to the first that the tour does not have; return that edge, or -1."""
-    n = len(tour)
+    n = len(at.tour)
     for edge in range(asked + 1, n * n):
         a, b = edge // n, edge % n
-        if a < b and is_open(lengths, a, b):
-            decide(lengths, decided, a, b, TAKEN)
-            if tour[a, b] == 0:
+        if a < b and is_open(at.lengths, a, b):
+            decide(at, a, b, TAKEN)
+            if at.tour[a, b] == 0:
                 return edge
     return -1

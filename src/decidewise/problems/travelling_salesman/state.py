@@ -1,23 +1,8 @@
-"""The state of the search for one row: its edges, the decisions on them, and the best tour so far.
-
-The state is kept in plain arrays, since kernels on plain arrays compile fast. For a row with `n` nodes these are:
-
-========================  ==========================================================================================
-`costs`                   (n, n) symmetric, at most 1 in size, infinite on the diagonal
-`lengths`                 (n, n) the costs of the open edges, TAKEN or BARRED elsewhere; the diagonal is barred
-`decided`                 the number of decided edges, then these edges as `a * n + b`, in the order of the decisions
-`prices`                  (n,) the price of a visit to each node
-`old`, `new`              (n,) the edges of the one-tree: old and new node, starting at node 1; then those of node 0
-`edge_to`                 (n,) the number of the edge by which each node joined the one-tree, -1 for node 1
-`degrees`                 (n,) the degree of each node in the one-tree
-`detours`                 (n,) the extra cost of the one-tree without each of its edges
-`tour`                    (n, n) 1 at the edges of the best tour so far
-`numbers`                 (5,) see `COST, LIMIT, TIE, GAIN, EXCESS` below
-`trees`                   (1,) the number of one-trees left, for this row and those after it
-========================  ==========================================================================================
-"""
+"""The state of the search for one row: its edges, the decisions on them, and the best tour so far."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,19 +19,59 @@ COST, LIMIT, TIE, GAIN, EXCESS = 0, 1, 2, 3, 4
 TOLERANCE = 1e-12
 
 
-def open_rows(costs: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
-    """Return `costs` (rows, n, n) and `numbers` (rows, 5) for costs (rows, n (n - 1) / 2) of size at most 1."""
-    a, b = np.triu_indices(n, 1)
-    square = np.full((len(costs), n, n), BARRED)
-    square[:, a, b] = square[:, b, a] = costs
+class TourState(NamedTuple):
+    """The arrays of a search among `n` nodes; `make_state` puts an axis of rows in front of some."""
+
+    costs: FloatArray  # (n, n) symmetric, at most 1 in size, infinite on the diagonal; by row
+    lengths: FloatArray  # (n, n) the costs of the open edges, TAKEN or BARRED elsewhere; the diagonal is barred; by row
+    prices: FloatArray  # (n,) the price of a visit to each node; by row
+    tour: FloatArray  # (n, n) 1 at the edges of the best tour so far; by row
+    numbers: FloatArray  # (5,) see `COST, LIMIT, TIE, GAIN, EXCESS`; by row
+    best_prices: FloatArray  # (n,)
+    detours: FloatArray  # (n,) the extra cost of the one-tree without each of its edges
+    old: IntArray  # (n,) and `new`: the ends of the edges of the one-tree, from node 1 on; then those of node 0
+    new: IntArray
+    edge_to: IntArray  # (n,) the number of the edge by which each node joined the one-tree, -1 for node 1
+    degrees: IntArray  # (n,) of each node in the one-tree
+    decided: IntArray  # the number of decided edges, then these edges as `a * n + b`, in the order of the decisions
+    trees: IntArray  # (1,) the number of one-trees left, for this row and those after it
+
+
+def make_state(costs: FloatArray, tours: FloatArray, n: int, trees: IntArray) -> TourState:
+    """Return the state at the start of rows of costs and tours, (rows, n (n - 1) / 2), of costs of size at most 1."""
+    square = _squares(costs, n)
     numbers = np.full((len(costs), 5), np.inf)
     numbers[:, TIE] = TOLERANCE * n
-    return square, numbers
+    prices, decided = np.zeros((len(costs), n)), np.zeros(costs.shape[1] + 2, np.int64)
+    best_prices, detours = np.zeros((2, n))
+    old, new, edge_to, degrees = np.zeros((4, n), np.int64)
+    return TourState(
+        square, square.copy(), prices, _squares(tours, n), numbers, best_prices, detours, old, new, edge_to, degrees,
+        decided, trees,
+    )  # fmt: skip
+
+
+def _squares(values: FloatArray, n: int) -> FloatArray:
+    """Return symmetric matrices (rows, n, n) with a barred diagonal."""
+    a, b = np.triu_indices(n, 1)
+    square = np.full((len(values), n, n), BARRED)
+    square[:, a, b] = square[:, b, a] = values
+    return square
 
 
 @kernel(inner=True, _nrt=False)
-def record(costs: FloatArray, old: IntArray, new: IntArray, tour: FloatArray, numbers: FloatArray) -> None:
+def of_row(rows: TourState, row: int) -> TourState:
+    """Return the state of one row."""
+    return TourState(
+        rows.costs[row], rows.lengths[row], rows.prices[row], rows.tour[row], rows.numbers[row], rows.best_prices,
+        rows.detours, rows.old, rows.new, rows.edge_to, rows.degrees, rows.decided, rows.trees,
+    )  # fmt: skip
+
+
+@kernel(inner=True, _nrt=False)
+def record(at: TourState) -> None:
     """Keep the tour with the edges from `old` to `new` if it is better than the best tour, or different and tied."""
+    costs, old, new, tour, numbers = at.costs, at.old, at.new, at.tour, at.numbers
     n = len(old)
     cost = common = 0.0
     for k in range(n):
@@ -74,30 +99,31 @@ def is_open(lengths: FloatArray, a: int, b: int) -> bool:
 
 
 @kernel(inner=True, _nrt=False)
-def decide(lengths: FloatArray, decided: IntArray, a: int, b: int, length: float) -> None:
+def decide(at: TourState, a: int, b: int, length: float) -> None:
     """Take or bar an open edge."""
-    lengths[a, b] = lengths[b, a] = length
-    count = decided[0] + 1
-    decided[0] = count
-    decided[count] = a * len(lengths) + b
+    at.lengths[a, b] = at.lengths[b, a] = length
+    count = at.decided[0] + 1
+    at.decided[0] = count
+    at.decided[count] = a * len(at.lengths) + b
 
 
 @kernel(inner=True, _nrt=False, error_model="numpy")
-def reopen(costs: FloatArray, lengths: FloatArray, decided: IntArray, count: int) -> None:
+def reopen(at: TourState, count: int) -> None:
     """Undo all decisions after the first `count`."""
-    n = len(lengths)
-    for k in range(count, decided[0]):
-        a, b = decided[k + 1] // n, decided[k + 1] % n
-        lengths[a, b] = lengths[b, a] = costs[a, b]
-    decided[0] = count
+    n = len(at.lengths)
+    for k in range(count, at.decided[0]):
+        a, b = at.decided[k + 1] // n, at.decided[k + 1] % n
+        at.lengths[a, b] = at.lengths[b, a] = at.costs[a, b]
+    at.decided[0] = count
 
 
 @kernel(inner=True, _nrt=False)
-def propagate(lengths: FloatArray, decided: IntArray, far_end: IntArray) -> bool:
+def propagate(at: TourState) -> bool:
     """Make all decisions that follow from the present ones; return whether a tour may be left.
 
-    The taken edges form paths. `far_end` (n,), overwritten, holds at each end of a path the other end.
+    The taken edges form paths. `far_end` (n,), in the place of the degrees, holds at each end of a path the other end.
     """
+    lengths, decided, far_end = at.lengths, at.decided, at.degrees
     n = len(lengths)
     before = -1
     while decided[0] > before:
@@ -114,7 +140,7 @@ def propagate(lengths: FloatArray, decided: IntArray, far_end: IntArray) -> bool
                 length = BARRED if taken == 2 else TAKEN
                 for b in range(n):
                     if is_open(lengths, a, b):
-                        decide(lengths, decided, a, b, length)
+                        decide(at, a, b, length)
         if decided[0] > before:
             continue
         # Join the paths edge by edge, and bar the edges that would close a subtour.
@@ -130,5 +156,5 @@ def propagate(lengths: FloatArray, decided: IntArray, far_end: IntArray) -> bool
         for a in range(n):
             b = far_end[a]
             if joined < n - 1 and far_end[b] == a and is_open(lengths, a, b):
-                decide(lengths, decided, a, b, BARRED)
+                decide(at, a, b, BARRED)
     return True

@@ -124,6 +124,11 @@ def _search(
     Routes whose first customer is `i` are `routes[starts[i]:starts[i + 1]]`, the least reduced cost first. A vehicle
     that stays costs `spare`; the routes that follow can reduce what is spent by `refund` at most. Return -1 if there
     are too many choices, or steps to take.
+
+    Next: a route of the first customer left.
+    Cut: above the limit, or overlapping.
+    Descend: until everyone is served.
+    Keep: all within tolerance of the best.
     """
     n, n_vehicles = len(starts) - 1, choices.shape[1]
     everyone = (1 << n) - 1
