@@ -2,8 +2,8 @@
 A battery and its spikes
 ========================
 
-A battery buys in cheap hours and sells in expensive ones. Rare, violent spikes make most of the money, whatever the model:
-so regrets need many days to be told apart, and the intervals say how many are not enough.
+A battery buys in cheap hours and sells in expensive ones. Rare, violent spikes make most of the money, whatever the
+model: it takes many days to distinguish two regrets, and the intervals say how many are not enough.
 """
 
 import matplotlib.pyplot as plt

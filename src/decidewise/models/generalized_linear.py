@@ -64,7 +64,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
     deviance with `alpha / Σw`.
 
     Every deviance here is a Bregman divergence, so the conditional mean minimises it, and the log-linear model
-    `WiseRegressor(GeneralizedLinear("gamma"))` is Fisher consistent, like least squares (`docs/bregman.md`).
+    `WiseRegressor(GeneralizedLinear("gamma"))` is Fisher consistent, like least squares (`docs/theory.md`).
 
     Parameters
     ----------
