@@ -56,6 +56,7 @@ def fit(
     }  # fmt: skip
     with opt.working(f"Fitting a model to {table.data}", quiet=table.is_silent), as_input_errors():
         from decidewise.app.tables.fitting import fit_in_blocks, fit_in_memory  # noqa: PLC0415
+        from decidewise.app.tables.options import Reading  # noqa: PLC0415
         from decidewise.app.tables.read import columns_of, read_samples  # noqa: PLC0415
         from decidewise.model_file import read_model_summary, save_model  # noqa: PLC0415
 
@@ -79,7 +80,7 @@ def fit(
         else:
             if wanted:
                 raise InputError("--sample and --checkpoint are for tables that are read block by block: --stream.")
-            samples = read_samples(columns_of(table.data, table.text), options, file)
+            samples = read_samples(columns_of(table.data, table.text), Reading(options, file))
             with opt.parallel(table.jobs, table.cluster) as (n_jobs, _):
                 found = fit_in_memory(samples, options, jobs=n_jobs, **settings)
         summary = found.summary(options, table.problem.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,8 +16,8 @@ from decidewise.app.cli.output import as_json, print_json
 from decidewise.kit.errors import InputError
 
 if TYPE_CHECKING:
-    from decidewise.app.tables.new_rows import NewRows
-    from decidewise.app.tables.streamed import DecideBlock, PredictBlock
+    from decidewise.app.tables.new_rows import NewRows, Written
+    from decidewise.app.tables.samples import TableSamples
     from decidewise.app.tables.table_model import TableModel
 
 ModelFile = Annotated[Path, typer.Argument(help="A file that `decidewise fit` wrote.")]
@@ -59,14 +59,13 @@ def predict(
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
     text = {"separator": separator, "decimal": decimal, "encoding": encoding}
     with opt.working(f"Loading {model}", quiet=quiet or json):
-        from decidewise.app.tables.new_rows import NewRows  # noqa: PLC0415
-        from decidewise.app.tables.streamed import PredictBlock  # noqa: PLC0415
+        from decidewise.app.tables.new_rows import NewRows, predicted  # noqa: PLC0415
 
         kind = _output(out, new, None, model)
         fitted = _load(model, trust)
         rows = NewRows(fitted, new, text, costs=False)
     what = f"Predicting {new}", "Predictions of"
-    _write_new(PredictBlock(fitted), rows, out, kind, what=what, stream=stream, cluster=cluster, json=json, quiet=quiet)
+    _write_new(predicted, rows, out, kind, what=what, stream=stream, cluster=cluster, json=json, quiet=quiet)
 
 
 def decide(
@@ -93,15 +92,14 @@ def decide(
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
     text = {"separator": separator, "decimal": decimal, "encoding": encoding}
     with opt.working(f"Loading {model}", quiet=quiet or json):
-        from decidewise.app.tables.new_rows import NewRows  # noqa: PLC0415
-        from decidewise.app.tables.streamed import DecideBlock  # noqa: PLC0415
+        from decidewise.app.tables.new_rows import NewRows, decided  # noqa: PLC0415
         from decidewise.problems import ProblemFile  # noqa: PLC0415
 
         kind = _output(out, new, problem, model)
         fitted = _load(model, trust)
         rows = NewRows(fitted, new, text, ProblemFile.read(problem))
     what = f"Deciding {new}", "Decisions for"
-    _write_new(DecideBlock(fitted), rows, out, kind, what=what, stream=stream, cluster=cluster, json=json, quiet=quiet)
+    _write_new(decided, rows, out, kind, what=what, stream=stream, cluster=cluster, json=json, quiet=quiet)
 
 
 def evaluate(
@@ -221,7 +219,7 @@ def _output(out: Path | None, new: str, problem: Path | None, model: Path) -> st
 
 
 def _write_new(
-    work: PredictBlock | DecideBlock,
+    work: Callable[[TableModel, TableSamples], Written],
     new: NewRows,
     out: Path | None,
     kind: str,

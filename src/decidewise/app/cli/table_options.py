@@ -16,10 +16,9 @@ from decidewise.app.cli.errors import DEBUG, as_input_errors
 from decidewise.kit.errors import InputError
 
 if TYPE_CHECKING:
-    from decidewise.app.tables.blocks import RandomPart, TableBlocks
+    from decidewise.app.tables.blocks import RandomPart, Spread, TableBlocks
     from decidewise.app.tables.options import TableOptions
     from decidewise.app.tables.samples import TableSamples
-    from decidewise.app.tables.streamed import Spread
     from decidewise.problems import ProblemFile
 
 _TABLE = "What the columns are (also in the section table of the problem file)"
@@ -237,6 +236,7 @@ def read(table: SharedOptions, sample: int | None) -> tuple[TableSamples, TableO
 
     The last entry is whether the table would not fit, so that a model would be fitted block by block.
     """
+    from decidewise.app.tables.options import Reading  # noqa: PLC0415
     from decidewise.app.tables.read import columns_of, read_samples  # noqa: PLC0415
 
     options, file = options_of(table)
@@ -244,7 +244,7 @@ def read(table: SharedOptions, sample: int | None) -> tuple[TableSamples, TableO
         blocks = blocks_of(table.data, options, table.text)
         why = too_large(blocks)
         if not sample and not why:
-            return read_samples(columns_of(table.data, table.text), options, file), options, False
+            return read_samples(columns_of(table.data, table.text), Reading(options, file)), options, False
         samples, part = read_part(blocks, file, sample, table.seed)
         note = f"A random part of {part.n_samples:,} of {part.n_all:,} rows is used (--sample)."
         note = f"{why} {note}" if why and not sample else note

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.app.tables.date_parts import with_date_parts
-from decidewise.app.tables.options import TableOptions
+from decidewise.app.tables.columns import with_date_parts
+from decidewise.app.tables.options import Reading, TableOptions
 from decidewise.app.tables.raw_values import InRowError
 from decidewise.app.tables.read import read_samples
 from decidewise.app.tables.samples import TableSamples
@@ -19,9 +19,13 @@ from decidewise.kit.checks import BoolArray, IndexArray, IntArray
 from decidewise.kit.errors import InputError
 from decidewise.kit.progress import ByteBar
 from decidewise.problems import ProblemFile
+from decidewise.rows.ahead import map_in_order, read_ahead
 from decidewise.rows.columns import NamedColumns
 from decidewise.rows.file_blocks import FileBlock, FileBlocks
 from decidewise.rows.long_tables import items_of_first
+
+#: Called as `spread(work, items)`, it yields the items with the results of the work on each, in order.
+Spread = Callable[[Callable[[Any], Any], Generator[Any, None, None]], Generator[tuple[Any, Any], None, None]]
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,19 @@ class TableBlocks:
     @classmethod
     def of(cls, source: Any, options: TableOptions, text: Mapping[str, Any]) -> TableBlocks:
         """Return the blocks of a path; `text` are options of text files."""
-        keys = [options.rows, options.items, options.time, options.groups]
-        return cls(FileBlocks(source, **text, exact=[name for name in keys if name]), options)
+        return cls(FileBlocks(source, **text, exact=options.keys), options)
+
+    def map(
+        self, work: Callable[[FileBlock], Any], description: str, spread: Spread = map_in_order, n_lines: int = 0
+    ) -> Generator[tuple[FileBlock, Any], None, None]:
+        """Yield the blocks with the results of some work on each, in order; close it, also after an error."""
+        with (
+            ByteBar(description, self.files.n_bytes) as bar,
+            closing(spread(work, read_ahead(self.after(n_lines)))) as results,
+        ):
+            for block, result in results:
+                bar.advance(block.n_bytes, block.table.num_rows)
+                yield block, result
 
     def after(self, n_lines: int = 0) -> Generator[FileBlock, None, None]:
         """Yield the blocks, without the first lines of the table."""
@@ -83,38 +98,24 @@ class TableBlocks:
 
 @dataclass(frozen=True)
 class BlockReader:
-    """Reads the samples of a block; the arguments are those of `read_samples`."""
+    """Reads the samples of a block."""
 
-    options: TableOptions
-    file: ProblemFile | None = None
-    like: Sequence[str] | None = None
-    needed: Mapping[str, str] | None = None
-    costs: bool | None = None
-    in_order: bool = False
+    reading: Reading
 
     def __call__(self, block: FileBlock) -> TableSamples:
         """Return the samples of a block; errors name the file, and the row in it."""
         try:
             table = replace(NamedColumns.of(block.table), first_row=block.first)
-            return read_samples(
-                table,
-                self.options,
-                self.file,
-                like=self.like,
-                needed=self.needed,
-                costs=self.costs,
-                in_order=self.in_order,
-                whole=False,
-            )
+            return read_samples(table, replace(self.reading, whole=False))
         except InRowError as error:
             raise InputError(f"{block.origin}: {error.at(block.line + 1 + np.arange(block.table.num_rows))}") from error
         except (ValueError, TypeError) as error:
             first, last = block.line + 1, block.line + block.table.num_rows
-            hint = ""
-            if self.options.items is not None:
+            options, hint = self.reading.options, ""
+            if options.items is not None:
                 hint = (
-                    f" A long table that is read in blocks must have the lines of each {self.options.rows!r} next to "
-                    "each other, in one file."
+                    f" A long table that is read in blocks must have the lines of each {options.rows!r} next to each "
+                    "other, in one file."
                 )
             raise InputError(f"{block.origin}, rows {first:,} to {last:,}: {error}{hint}") from error
 
@@ -138,9 +139,9 @@ class RandomPart:
     n_all: int
 
     def read(self, options: TableOptions, file: ProblemFile | None, **reading: Any) -> TableSamples:
-        """Return the samples; see `read_samples`. Errors name the row of the whole table."""
+        """Return the samples; see `Reading`. Errors name the row of the whole table."""
         try:
-            return read_samples(NamedColumns.of(self.table), options, file, **reading)
+            return read_samples(NamedColumns.of(self.table), Reading(options, file, **reading))
         except InRowError as error:
             raise error.at(self.numbers) from error
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.app.tables.date_parts import in_words
+from decidewise.app.tables.columns import in_words
 from decidewise.app.tables.samples import TableSamples
 from decidewise.kit.checks import FloatArray
 
