@@ -10,12 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from decidewise.app.cli import table_options as opt
-from decidewise.app.cli.errors import as_input_errors
-from decidewise.app.cli.output import print_json
+from decidewise.app.cli.output import as_input_errors, print_json
 from decidewise.kit.errors import InputError
 
 
-@opt.on_a_table
+@opt.sharing
 def fit(
     table: opt.SharedOptions,
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write, by convention *.dw.")],
@@ -55,6 +54,7 @@ def fit(
         "seed": table.seed, "name": model,
     }  # fmt: skip
     with opt.working(f"Fitting a model to {table.data}", quiet=table.is_silent), as_input_errors():
+        from decidewise.app.tables.blocks import TableBlocks  # noqa: PLC0415
         from decidewise.app.tables.fitting import fit_in_blocks, fit_in_memory  # noqa: PLC0415
         from decidewise.app.tables.options import Reading  # noqa: PLC0415
         from decidewise.app.tables.read import columns_of, read_samples  # noqa: PLC0415
@@ -64,7 +64,7 @@ def fit(
         if checkpoint is not None:
             opt.check_output(checkpoint, table.data, table.problem, out)
         options, file = opt.options_of(table)
-        blocks = opt.blocks_of(table.data, options, table.text)
+        blocks = TableBlocks.of(table.data, options, table.text)
         wanted = True if sample or checkpoint else None
         if opt.in_blocks(blocks, stream if stream is not None else wanted, quiet=table.is_silent):
             with opt.parallel(table.jobs, table.cluster) as (n_jobs, spread), _advice(checkpoint):

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from decidewise.app.cli.errors import DEBUG, as_input_errors
+from decidewise.app.cli.output import DEBUG, as_input_errors
 from decidewise.kit.errors import InputError
 
 if TYPE_CHECKING:
-    from decidewise.app.tables.blocks import RandomPart, Spread, TableBlocks
+    from decidewise.app.tables.blocks import Spread, TableBlocks
     from decidewise.app.tables.options import TableOptions
     from decidewise.app.tables.samples import TableSamples
     from decidewise.problems import ProblemFile
@@ -80,12 +80,54 @@ Debug = Annotated[bool, typer.Option("--debug", callback=_debug, help="Show the 
 
 
 @dataclass(frozen=True)
-class SharedOptions:
-    """The options of a command that reads a table with a problem: `compare`, `diagnose` and `fit`.
+class TextOptions:
+    """How text files are read, and what is printed."""
 
-    Each field is an option, with its type, its help and its default; `on_a_table` gives them to a command.
-    """
+    separator: Separator = None
+    decimal: Decimal = "."
+    encoding: Encoding = "utf-8"
+    json: Json = False
+    quiet: Quiet = False
+    debug: Debug = False
 
+    @property
+    def text(self) -> dict[str, Any]:
+        """How to read text files."""
+        return {"separator": self.separator, "decimal": self.decimal, "encoding": self.encoding}
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether only the result is printed."""
+        return self.quiet or self.json
+
+
+@dataclass(frozen=True)
+class _OfModel:
+    model: Annotated[Path, typer.Argument(help="A file that `decidewise fit` wrote.")]
+    trust: Annotated[
+        list[str] | None,
+        typer.Option(help="A type the file may load; `inspect` lists those it needs. Only for files you trust."),
+    ] = None
+    stream: Stream = None
+    cluster: Cluster = None
+
+
+@dataclass(frozen=True)
+class ModelOptions(TextOptions, _OfModel):
+    """The options of a command that applies a model to a table."""
+
+
+@dataclass(frozen=True)
+class RowsOptions(ModelOptions):
+    """Those of a command that writes rows."""
+
+    json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, for programs: the rows, or with --out what was written.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class _OfTable:
     data: Data
     problem: Problem
     costs: Annotated[
@@ -162,27 +204,16 @@ class SharedOptions:
     ] = None
     cluster: Cluster = None
     seed: Annotated[int, typer.Option(min=0, help="Random seed.", rich_help_panel=WORK)] = 0
-    separator: Separator = None
-    decimal: Decimal = "."
-    encoding: Encoding = "utf-8"
-    json: Json = False
-    quiet: Quiet = False
-    debug: Debug = False
+
+
+@dataclass(frozen=True)
+class SharedOptions(TextOptions, _OfTable):
+    """The options of a command that reads a table with a problem: `compare`, `diagnose` and `fit`."""
 
     @property
     def roles(self) -> dict[str, Any]:
         """What the columns are, by the names of `TableOptions`."""
         return {name: getattr(self, name) for name in _ROLES}
-
-    @property
-    def text(self) -> dict[str, Any]:
-        """How to read text files."""
-        return {"separator": self.separator, "decimal": self.decimal, "encoding": self.encoding}
-
-    @property
-    def is_silent(self) -> bool:
-        """Whether only the result is printed."""
-        return self.quiet or self.json
 
 
 _ROLES = (
@@ -191,19 +222,22 @@ _ROLES = (
 )  # fmt: skip
 
 
-def on_a_table(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command, `command(table, ...)`, the options of `SharedOptions` beside its own."""
-    own = dict(list(signature(command).parameters.items())[1:])
-    hints = get_type_hints(SharedOptions, include_extras=True) | get_type_hints(command, include_extras=True)
-    shared = {
-        field.name: Parameter.empty if field.default is MISSING else field.default for field in fields(SharedOptions)
-    }
-    defaults = {name: shared[name] for name in ("data", "problem")}  # in the help, before the options of the command
+def sharing(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that are the fields of its first parameter, each with its type, help and default.
+
+    Arguments come first in the help, then the options of the command, then the others.
+    """
+    (first, *_), own = signature(command).parameters, dict(list(signature(command).parameters.items())[1:])
+    hints = get_type_hints(command, include_extras=True)
+    options = hints[first]
+    hints |= get_type_hints(options, include_extras=True)
+    shared = {field.name: Parameter.empty if field.default is MISSING else field.default for field in fields(options)}
+    defaults = {name: default for name, default in shared.items() if default is Parameter.empty}
     defaults |= {name: parameter.default for name, parameter in own.items()} | shared
 
     @wraps(command)
     def run(**given: Any) -> None:
-        command(SharedOptions(**{name: given.pop(name) for name in shared}), **given)
+        command(options(**{name: given.pop(name) for name in shared}), **given)
 
     run.__annotations__ = {name: hints[name] for name in defaults}
     run.__signature__ = Signature(  # type: ignore[attr-defined]  # what Typer reads
@@ -236,36 +270,23 @@ def read(table: SharedOptions, sample: int | None) -> tuple[TableSamples, TableO
 
     The last entry is whether the table would not fit, so that a model would be fitted block by block.
     """
+    import numpy as np  # noqa: PLC0415
+
+    from decidewise.app.tables.blocks import TableBlocks, random_part  # noqa: PLC0415
     from decidewise.app.tables.options import Reading  # noqa: PLC0415
     from decidewise.app.tables.read import columns_of, read_samples  # noqa: PLC0415
 
     options, file = options_of(table)
     with as_input_errors():
-        blocks = blocks_of(table.data, options, table.text)
+        blocks = TableBlocks.of(table.data, options, table.text)
         why = too_large(blocks)
         if not sample and not why:
             return read_samples(columns_of(table.data, table.text), Reading(options, file)), options, False
-        samples, part = read_part(blocks, file, sample, table.seed)
+        part = random_part(blocks, sample or N_SAMPLED, np.random.default_rng(table.seed))
+        samples = part.read(options, file, as_listed=blocks.items())
         note = f"A random part of {part.n_samples:,} of {part.n_all:,} rows is used (--sample)."
         note = f"{why} {note}" if why and not sample else note
         return replace(samples, notes=(note, *samples.notes)), options, why is not None
-
-
-def read_part(blocks: TableBlocks, file: ProblemFile, sample: int | None, seed: int) -> tuple[TableSamples, RandomPart]:
-    """Read a random part of a table."""
-    import numpy as np  # noqa: PLC0415
-
-    from decidewise.app.tables.blocks import random_part  # noqa: PLC0415
-
-    part = random_part(blocks, sample or N_SAMPLED, np.random.default_rng(seed))
-    return part.read(blocks.options, file, as_listed=blocks.items()), part
-
-
-def blocks_of(data: str, options: TableOptions, text: dict[str, Any]) -> TableBlocks:
-    """Return the table as blocks; nothing but its columns is read yet."""
-    from decidewise.app.tables.blocks import TableBlocks  # noqa: PLC0415
-
-    return TableBlocks.of(data, options, text)
 
 
 def too_large(blocks: TableBlocks) -> str | None:

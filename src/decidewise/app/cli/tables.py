@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from decidewise.app.cli import table_options as opt
-from decidewise.app.cli.errors import as_input_errors
-from decidewise.app.cli.output import print_json
+from decidewise.app.cli.output import as_input_errors, print_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -36,7 +35,7 @@ def init(
     typer.echo(f"Next: decidewise compare {folder / 'history.csv'} --problem {folder / 'problem.toml'}")
 
 
-@opt.on_a_table
+@opt.sharing
 def compare(
     table: opt.SharedOptions,
     out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path("compare.html"),
@@ -97,7 +96,7 @@ def compare(
         typer.echo(f"Page: {out}\nNext: {fit_command(result, command)}")
 
 
-@opt.on_a_table
+@opt.sharing
 def diagnose(
     table: opt.SharedOptions,
     sample: opt.Sample = None,
