@@ -157,24 +157,17 @@ def _table(result: TableComparison) -> Table:
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    from decidewise.app.tables.headline import half_width, in_unit, number  # noqa: PLC0415
+    from decidewise.app.tables.headline import in_unit, row_in_words  # noqa: PLC0415
 
     shown = Table("model")
     per_row = f"saves per {result.samples.noun}{in_unit(result) and ',' + in_unit(result)}"
     for heading in ("regret %", "95 % interval", per_row, "fit"):
         shown.add_column(Text(heading), justify="right")
     for row in result.table:
-        saved = row.mean_difference
-        words = "" if saved is None else f"{number(-saved.estimate)} ± {number(half_width(saved))}"
-        name = row.name + (" (chosen)" if row.name == result.chosen else "")
-        shown.add_row(
-            Text(name),
-            f"{row.regret.estimate:.2f}",
-            f"{row.regret.low:.2f} – {row.regret.high:.2f}",
-            words or "compared with",
-            f"{1e3 * result.fit_seconds[row.name]:,.0f} ms",
-            style="bold" if row.name == result.chosen else None,
-        )
+        words = row_in_words(result, row)
+        name = Text(row.name + " (chosen)" * words["chosen"])
+        cells = (words[key] for key in ("regret", "interval", "saved", "fit"))
+        shown.add_row(name, *cells, style="bold" if words["chosen"] else None)
     for name in result.failures:
         shown.add_row(Text(name), "failed", style="dim")
     return shown

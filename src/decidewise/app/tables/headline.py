@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from decidewise.app.tables.comparison import AVERAGE, FORECAST, MEAN, TableComparison
-from decidewise.evaluate import Interval
+from decidewise.evaluate import ComparisonRow, Interval
 from decidewise.kit.checks import listed
 
 #: What the name of a candidate begins with or contains, and what such a model is called; the first that fits counts.
@@ -101,6 +101,20 @@ def number(value: float) -> str:
     if value and not 1e-4 <= abs(value) < 1e12:
         return f"{value:.3g}"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def row_in_words(result: TableComparison, row: ComparisonRow) -> dict[str, Any]:
+    """Return the figures of a model, as the terminal and the page show them."""
+    saved = row.mean_difference
+    return {
+        "name": row.name,
+        "chosen": row.name == result.chosen,
+        "regret": f"{row.regret.estimate:.2f}",
+        "interval": f"{row.regret.low:.2f} – {row.regret.high:.2f}",
+        "mean": f"{number(row.mean_regret.estimate)} ± {number(half_width(row.mean_regret))}",
+        "saved": f"{number(-saved.estimate)} ± {number(half_width(saved))}" if saved else "compared with",
+        "fit": f"{1e3 * result.fit_seconds[row.name]:,.0f} ms",
+    }
 
 
 def model_in_words(name: str) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from decidewise.app.tables.blocks import BlockReader, Spread, TableBlocks
 from decidewise.app.tables.columns import in_words
-from decidewise.app.tables.decisions import prediction_columns
+from decidewise.app.tables.decisions import columns_like
 from decidewise.app.tables.options import Reading
 from decidewise.app.tables.ordered_regrets import OrderedRegrets
 from decidewise.app.tables.raw_values import Raw
@@ -49,7 +49,7 @@ class Written:
 
 def predicted(model: TableModel, samples: TableSamples) -> Written:
     """Return the predictions for the samples of a block as columns."""
-    columns = prediction_columns(samples, model.predict_samples(samples), model.options.get("items"))
+    columns = columns_like(samples, model.options.get("items"), {"prediction": model.predict_samples(samples)})
     return Written(columns, len(samples), Unfamiliar.of(model.features, samples.lines))
 
 
