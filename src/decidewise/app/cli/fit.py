@@ -28,18 +28,13 @@ def fit(
     stream: opt.Stream = None,
     sample: Annotated[
         int | None,
-        typer.Option(
-            min=100,
-            help="With --stream: random rows to choose the model on (default 20,000); it is fitted on all.",
-            rich_help_panel=opt.WORK,
+        opt.work(
+            min=100, help="With --stream: random rows to choose the model on (default 20,000); it is fitted on all."
         ),
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(
-            help="With --stream: a checkpoint file; after a kill, the same command continues from it.",
-            rich_help_panel=opt.WORK,
-        ),
+        opt.work(help="With --stream: a checkpoint file; after a kill, the same command continues from it."),
     ] = None,
 ) -> None:
     """Fit the model that `compare` recommends, or a named one, on all rows; write it to a file with all that it needs.

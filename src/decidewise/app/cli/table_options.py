@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, replace
-from functools import wraps
+from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from decidewise.app.tables.samples import TableSamples
     from decidewise.problems import ProblemFile
 
-_TABLE = "What the columns are (also in the section table of the problem file)"
-_TEXT = "Text files"
-WORK = "How much work"
+_table = partial(typer.Option, rich_help_panel="What the columns are (also in the section table of the problem file)")
+_text = partial(typer.Option, rich_help_panel="Text files")
+work = partial(typer.Option, rich_help_panel="How much work")
 #: Rows of the random part of a table that does not fit into memory.
 N_SAMPLED = 20_000
 #: How often the numbers of a table are in memory at once: as read, as features, and in the fits.
@@ -39,43 +39,30 @@ Data = Annotated[
     str, typer.Argument(help="A table: .csv, .tsv, .parquet or .arrow; a folder of such files; or a pattern in quotes.")
 ]
 Problem = Annotated[Path, typer.Option("--problem", "-p", help="The problem, a problem.toml (`decidewise problems`).")]
-Separator = Annotated[
-    str | None, typer.Option(help="Column separator; by default read from the first line.", rich_help_panel=_TEXT)
-]
-Decimal = Annotated[str, typer.Option(help="Decimal point.", rich_help_panel=_TEXT)]
-Encoding = Annotated[str, typer.Option(help="File encoding, such as latin-1.", rich_help_panel=_TEXT)]
 Average = Annotated[
     bool,
-    typer.Option(
+    work(
         "--average",
         help="Average models, weighted by how they decide and predict; by default take the simplest of the best.",
-        rich_help_panel=WORK,
     ),
 ]
 Sample = Annotated[
     int | None,
-    typer.Option(
-        min=100,
-        help="Number of random rows to use; by default all, or 20,000 if the table does not fit into memory.",
-        rich_help_panel=WORK,
+    work(
+        min=100, help="Number of random rows to use; by default all, or 20,000 if the table does not fit into memory."
     ),
 ]
 Stream = Annotated[
     bool | None,
-    typer.Option(
+    work(
         "--stream/--no-stream",
         help="Read the table block by block, in constant memory; by default if it would not fit.",
-        rich_help_panel=WORK,
     ),
 ]
 Cluster = Annotated[
-    str | None,
-    typer.Option(
-        help="Address of a Dask scheduler whose workers to use, such as tcp://10.0.0.5:8786.", rich_help_panel=WORK
-    ),
+    str | None, work(help="Address of a Dask scheduler whose workers to use, such as tcp://10.0.0.5:8786.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result, and show no progress.")]
 Debug = Annotated[bool, typer.Option("--debug", callback=_debug, help="Show the traceback of an error.")]
 
 
@@ -83,11 +70,11 @@ Debug = Annotated[bool, typer.Option("--debug", callback=_debug, help="Show the 
 class TextOptions:
     """How text files are read, and what is printed."""
 
-    separator: Separator = None
-    decimal: Decimal = "."
-    encoding: Encoding = "utf-8"
+    separator: Annotated[str | None, _text(help="Column separator; by default read from the first line.")] = None
+    decimal: Annotated[str, _text(help="Decimal point.")] = "."
+    encoding: Annotated[str, _text(help="File encoding, such as latin-1.")] = "utf-8"
     json: Json = False
-    quiet: Quiet = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result, and show no progress.")] = False
     debug: Debug = False
 
     @property
@@ -130,80 +117,42 @@ class RowsOptions(ModelOptions):
 class _OfTable:
     data: Data
     problem: Problem
-    costs: Annotated[
-        list[str] | None, typer.Option(help="Cost columns; by default cost_*.", rich_help_panel=_TABLE)
-    ] = None
+    costs: Annotated[list[str] | None, _table(help="Cost columns; by default cost_*.")] = None
     features: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Feature columns, such as 'x_*'; by default all others. NAME=PATTERN is a feature of each item.",
-            rich_help_panel=_TABLE,
-        ),
+        _table(help="Feature columns, such as 'x_*'; by default all others. NAME=PATTERN is a feature of each item."),
     ] = None
-    rows: Annotated[
-        str | None, typer.Option(help="Key column that identifies each sample.", rich_help_panel=_TABLE)
-    ] = None
-    items: Annotated[
-        str | None, typer.Option(help="Key column that identifies each item, for a long table.", rich_help_panel=_TABLE)
-    ] = None
+    rows: Annotated[str | None, _table(help="Key column that identifies each sample.")] = None
+    items: Annotated[str | None, _table(help="Key column that identifies each item, for a long table.")] = None
     item_order: Annotated[
         str | None,
-        typer.Option(
+        _table(
             help="The items in the order of the problem, as FIRST,SECOND,...; by default numbers and dates in their "
-            "own.",
-            rich_help_panel=_TABLE,
+            "own."
         ),
     ] = None
-    forecast: Annotated[
-        list[str] | None, typer.Option(help="Columns with your own forecast of the costs.", rich_help_panel=_TABLE)
-    ] = None
-    known: Annotated[
-        list[str] | None,
-        typer.Option(help="Columns with known costs, added to the predicted ones.", rich_help_panel=_TABLE),
-    ] = None
+    forecast: Annotated[list[str] | None, _table(help="Columns with your own forecast of the costs.")] = None
+    known: Annotated[list[str] | None, _table(help="Columns with known costs, added to the predicted ones.")] = None
     time: Annotated[
         str | None,
-        typer.Option(
-            help="Time column: train on the past, test on what follows; by default --rows if it has dates.",
-            rich_help_panel=_TABLE,
-        ),
+        _table(help="Time column: train on the past, test on what follows; by default --rows if it has dates."),
     ] = None
-    shuffle: Annotated[
-        bool,
-        typer.Option(
-            "--shuffle", help="Ignore the order of the rows, although they have dates.", rich_help_panel=_TABLE
-        ),
-    ] = False
-    groups: Annotated[
-        str | None, typer.Option(help="Group column; each group is held out as a whole.", rich_help_panel=_TABLE)
-    ] = None
-    categories: Annotated[
-        list[str] | None, typer.Option(help="Numeric columns to treat as categories.", rich_help_panel=_TABLE)
-    ] = None
-    unit: Annotated[str | None, typer.Option(help="The unit of the costs, such as EUR.", rich_help_panel=_TABLE)] = None
+    shuffle: Annotated[bool, _table("--shuffle", help="Ignore the order of the rows, although they have dates.")] = (
+        False
+    )
+    groups: Annotated[str | None, _table(help="Group column; each group is held out as a whole.")] = None
+    categories: Annotated[list[str] | None, _table(help="Numeric columns to treat as categories.")] = None
+    unit: Annotated[str | None, _table(help="The unit of the costs, such as EUR.")] = None
     gap: Annotated[
-        str | None,
-        typer.Option(
-            help="Delay between the last known costs and the decision: 2 (days, or units of --time), 36h.",
-            rich_help_panel=WORK,
-        ),
+        str | None, work(help="Delay between the last known costs and the decision: 2 (days, or units of --time), 36h.")
     ] = None
-    max_solves: Annotated[
-        int | None, typer.Option(min=1, help="Limit on the number of solver calls.", rich_help_panel=WORK)
-    ] = None
+    max_solves: Annotated[int | None, work(min=1, help="Limit on the number of solver calls.")] = None
     max_seconds: Annotated[
-        float | None,
-        typer.Option(
-            min=0.001,
-            help="Approximate time limit in seconds: models that take longer are left out.",
-            rich_help_panel=WORK,
-        ),
+        float | None, work(min=0.001, help="Approximate time limit in seconds: models that take longer are left out.")
     ] = None
-    jobs: Annotated[
-        int | None, typer.Option(help="Models to fit in parallel; -1 means one per core.", rich_help_panel=WORK)
-    ] = None
+    jobs: Annotated[int | None, work(help="Models to fit in parallel; -1 means one per core.")] = None
     cluster: Cluster = None
-    seed: Annotated[int, typer.Option(min=0, help="Random seed.", rich_help_panel=WORK)] = 0
+    seed: Annotated[int, work(min=0, help="Random seed.")] = 0
 
 
 @dataclass(frozen=True)
@@ -213,13 +162,9 @@ class SharedOptions(TextOptions, _OfTable):
     @property
     def roles(self) -> dict[str, Any]:
         """What the columns are, by the names of `TableOptions`."""
-        return {name: getattr(self, name) for name in _ROLES}
+        from decidewise.app.tables.options import TableOptions  # noqa: PLC0415
 
-
-_ROLES = (
-    "costs", "features", "rows", "items", "item_order", "forecast", "known", "time", "shuffle", "groups", "categories",
-    "unit",
-)  # fmt: skip
+        return {field.name: getattr(self, field.name) for field in fields(TableOptions)}
 
 
 def sharing(command: Callable[..., None]) -> Callable[..., None]:

@@ -40,10 +40,7 @@ def compare(
     table: opt.SharedOptions,
     out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path("compare.html"),
     test: Annotated[
-        float,
-        typer.Option(
-            help="Share of the rows held out to measure the regret; no choice sees them.", rich_help_panel=opt.WORK
-        ),
+        float, opt.work(help="Share of the rows held out to measure the regret; no choice sees them.")
     ] = 0.25,
     average: opt.Average = False,
     sample: opt.Sample = None,
@@ -165,9 +162,9 @@ def _table(result: TableComparison) -> Table:
         shown.add_column(Text(heading), justify="right")
     for row in result.table:
         words = row_in_words(result, row)
-        name = Text(row.name + " (chosen)" * words["chosen"])
+        label = Text(row.name + " (chosen)" * words["chosen"])
         cells = (words[key] for key in ("regret", "interval", "saved", "fit"))
-        shown.add_row(name, *cells, style="bold" if words["chosen"] else None)
+        shown.add_row(label, *cells, style="bold" if words["chosen"] else None)
     for name in result.failures:
         shown.add_row(Text(name), "failed", style="dim")
     return shown

@@ -82,16 +82,17 @@ class Service:
         self.problem = None if problem is None else BuiltProblem.of(problem)
         self.reads_tables = hasattr(model, "read") and hasattr(model, "predict_samples")
         self.per_item = summary.n_items is not None and not self.reads_tables
+        #: What a model of tables needs: the kinds of its features by name, and the columns of the keys of long tables.
+        self.needed: Mapping[str, str] = model.features.needed if self.reads_tables else {}
+        keys = {name: model.options.get(name) for name in ("rows", "items")} if self.reads_tables else {}
+        self.keys = keys if all(keys.values()) else {}
         self._check()
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
         """The names that rows must have for the model; None if features have no names."""
         if self.reads_tables:
-            options = getattr(self.model, "options", {})
-            keys = [options["rows"], options["items"]] if options.get("items") and options.get("rows") else []
-            needed = getattr(getattr(self.model, "features", None), "needed", ())
-            return tuple(dict.fromkeys([*keys, *needed]))
+            return tuple(dict.fromkeys([*self.keys.values(), *self.needed]))
         return self.summary.feature_names
 
     @property
@@ -107,13 +108,10 @@ class Service:
         if not names or self.per_item:
             row: list[Any] = [1.0] * (summary.n_features or 1)
             return {"X": [[row] * (summary.n_items or 1) if self.per_item else row]}
-        kinds = getattr(getattr(self.model, "features", None), "needed", ())
-        kinds = kinds if isinstance(kinds, Mapping) else {}
-        line: dict[str, Any] = {name: _VALUES[kinds.get(name, "numbers")] for name in names}
+        line: dict[str, Any] = {name: _VALUES[self.needed.get(name, "numbers")] for name in names}
         if self.problem is not None:
             line |= {name: 1 for name in self.problem.columns if not set("*?") & set(name)}
-        items = getattr(self.model, "options", {}).get("items") if self.reads_tables else None
-        return {"rows": [line] if items is None else [line | {items: item} for item in self.cost_names]}
+        return {"rows": [line | {self.keys["items"]: item} for item in self.cost_names] if self.keys else [line]}
 
     def predict(self, body: Body) -> Answer:
         """Return the predicted costs of each row; raise a `ValueError` or `TypeError` if the rows do not fit."""
@@ -192,11 +190,7 @@ def _finite(objective: FloatArray) -> FloatArray:
     return objective
 
 
-def _keys(samples: Any) -> list[Any] | None:
-    keys = getattr(samples, "keys", None)
-    if keys is None or callable(keys):
-        return None
-    keys = np.asarray(keys)
+def _keys(samples: Any) -> list[Any]:
     # Dates as text themselves: a list has those to the nanosecond as numbers.
-    entries = keys if keys.dtype.kind == "M" else keys.tolist()
+    entries = samples.keys if samples.keys.dtype.kind == "M" else samples.keys.tolist()
     return [entry if isinstance(entry, int | float | str) else str(entry) for entry in entries]

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from decidewise.app.tables.columns import with_date_parts
 from decidewise.app.tables.options import Reading, TableOptions
 from decidewise.app.tables.raw_values import InRowError
 from decidewise.app.tables.read import read_samples
 from decidewise.app.tables.samples import TableSamples
-from decidewise.kit.checks import BoolArray, IndexArray, IntArray
+from decidewise.kit.checks import BoolArray, FloatArray, IndexArray, IntArray
 from decidewise.kit.errors import InputError
 from decidewise.kit.progress import ByteBar
 from decidewise.problems import ProblemFile
@@ -153,37 +152,44 @@ def random_part(blocks: TableBlocks, n_samples: int, rng: np.random.Generator) -
     """
     import pyarrow as pa  # noqa: PLC0415
 
-    kept: list[tuple[Any, npt.NDArray[np.float64], BoolArray, IntArray]] = []
-    bound, n_kept, n_all = 1.0, 0, 0
+    kept: list[_Drawn] = []
+    bound, n_all = 1.0, 0
     with ByteBar(f"Reading {_shown(blocks)}", blocks.files.n_bytes) as bar:
         for block in blocks.after():
             bar.advance(block.n_bytes, block.table.num_rows)
             begins = blocks.samples(block.table)
             is_first = np.zeros(block.table.num_rows, dtype=bool)
             is_first[begins] = True
-            draws = np.repeat(rng.random(len(begins)), np.diff(np.append(begins, block.table.num_rows)))
+            draws = rng.random(len(begins))[np.cumsum(is_first) - 1]
             numbers = block.first + 1 + np.arange(block.table.num_rows)
-            kept.append(_below(bound, block.table, draws, is_first, numbers))
+            kept.append(_Drawn(block.table, draws, is_first, numbers).below(bound))
             n_all += len(begins)
-            n_kept += int(kept[-1][2].sum())
-            while n_kept > n_samples:
+            while (n_kept := sum(int(part.is_first.sum()) for part in kept)) > n_samples:
                 bound /= 2
-                kept = [_below(bound, *part) for part in kept]
-                n_kept = sum(int(part[2].sum()) for part in kept)
+                kept = [part.below(bound) for part in kept]
     if not n_all:
         raise InputError(f"the table is empty: it has 0 rows and {len(blocks.files.names)} columns.")
     try:
-        table = pa.concat_tables([part[0] for part in kept], promote_options="permissive")
+        table = pa.concat_tables([part.table for part in kept], promote_options="permissive")
     except (pa.ArrowException, TypeError) as reason:
         raise InputError(f"the files cannot be joined: {reason}") from reason
-    return RandomPart(table, np.concatenate([part[3] for part in kept]), n_kept, n_all)
+    return RandomPart(table, np.concatenate([part.numbers for part in kept]), n_kept, n_all)
 
 
-def _below(bound: float, table: Any, draws: Any, is_first: Any, numbers: Any) -> tuple[Any, Any, Any, Any]:
-    chosen = draws < bound
-    if chosen.all() and bound == 1.0:
-        return table, draws, is_first, numbers
-    return table.filter(chosen), draws[chosen], is_first[chosen], numbers[chosen]
+class _Drawn(NamedTuple):
+    """Lines of a block: the number that the sample of each has drawn, where samples begin, and the number of each."""
+
+    table: Any
+    draws: FloatArray
+    is_first: BoolArray
+    numbers: IntArray
+
+    def below(self, bound: float) -> _Drawn:
+        """Return the lines of the samples whose numbers are below a bound."""
+        chosen = self.draws < bound
+        if chosen.all():
+            return self
+        return _Drawn(self.table.filter(chosen), self.draws[chosen], self.is_first[chosen], self.numbers[chosen])
 
 
 def _joined(first: FileBlock, second: FileBlock) -> FileBlock:

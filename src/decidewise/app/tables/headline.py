@@ -41,7 +41,7 @@ def _doubt(leaks: Sequence[str]) -> str:
 
 
 def _verdict(result: TableComparison) -> str:
-    baseline = baseline_in_words(result)
+    baseline = model_in_words(result.baseline)
     kind = model_in_words(result.challenger)
     kind = kind[0].upper() + kind[1:]
     saves = "saves" if not kind.startswith("Boosted") else "save"
@@ -130,11 +130,6 @@ def model_in_words(name: str) -> str:
     if name == FORECAST:
         return "your forecast"
     return next((words for key, words in _KINDS if key in name), f"the model {name!r}")
-
-
-def baseline_in_words(result: TableComparison) -> str:
-    """Return what the challenger is compared with."""
-    return model_in_words(result.baseline)
 
 
 def fit_command(result: TableComparison, command: Mapping[str, Any]) -> str:
