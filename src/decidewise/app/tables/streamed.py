@@ -6,10 +6,9 @@ the workers of a cluster do it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Generator
+from contextlib import closing, suppress
+from functools import cached_property, partial
 from typing import Any
 
 from decidewise.app.tables.blocks import BlockReader, Spread, TableBlocks
@@ -55,7 +54,7 @@ class PreparedRows(RowSource):
     def close(self) -> None:
         """Write the checkpoint: whoever writes the model deletes it afterwards."""
         if self.checkpoint is not None:
-            with suppress(OSError):  # an earlier one is still whole
+            with suppress(OSError):  # an earlier one is still whole, and the error that ended a pass says more
                 self.checkpoint.write()
 
     def first(self) -> Rows:
@@ -67,22 +66,14 @@ class PreparedRows(RowSource):
     ) -> Generator[tuple[FileBlock, Any, Place], None, None]:
         """Yield the blocks with the results of a function, in order, and the place after each."""
         _, line, n_rows = begin
-        work = _OnRows(self.reader, self.features, function)
-        description = f"Fitting, pass {self.pass_number}"
-        with self._kept_if_stopped(), closing(self.table.map(work, description, self.spread, line)) as results:
-            for block, (result, n_with) in results:
-                n_rows += n_with
-                yield block, result, (0, block.first + block.table.num_rows, n_rows)
-
-    @contextmanager
-    def _kept_if_stopped(self) -> Iterator[None]:
-        """Return a context that writes the checkpoint if it ends in an error: Ctrl-C, or a cluster that goes away."""
+        work = partial(_on_rows, self.reader, self.features, function)
         try:
-            yield
-        except BaseException:
-            if self.checkpoint is not None:
-                with suppress(OSError):  # the error that ended it says more than a full disk
-                    self.checkpoint.write()
+            with closing(self.table.map(work, f"Fitting, pass {self.pass_number}", self.spread, line)) as results:
+                for block, (result, n_with) in results:
+                    n_rows += n_with
+                    yield block, result, (0, block.first + block.table.num_rows, n_rows)
+        except BaseException:  # Ctrl-C, or a cluster that goes away
+            self.close()
             raise
 
     @cached_property
@@ -95,21 +86,16 @@ class PreparedRows(RowSource):
         raise InputError(NO_COSTS)
 
 
-@dataclass(frozen=True)
-class _OnRows:
-    """The sums over the rows of a block, None if it has none, and the number of its rows."""
-
-    reader: BlockReader
-    features: TableFeatures
-    function: Callable[[Rows], Sums]
-
-    def __call__(self, block: FileBlock) -> tuple[Sums | None, int]:
-        samples = self.reader(block)
-        if not len(samples):
-            return None, 0
-        rows = _as_rows(samples, self.features, block)
-        with located(rows):
-            return self.function(rows), len(rows)
+def _on_rows(
+    reader: BlockReader, features: TableFeatures, function: Callable[[Rows], Sums], block: FileBlock
+) -> tuple[Sums | None, int]:
+    """Return the sums over the rows of a block, None if it has none, and the number of its rows."""
+    samples = reader(block)
+    if not len(samples):
+        return None, 0
+    rows = _as_rows(samples, features, block)
+    with located(rows):
+        return function(rows), len(rows)
 
 
 def _as_rows(samples: TableSamples, features: TableFeatures, block: FileBlock) -> Rows:
