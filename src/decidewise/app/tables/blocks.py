@@ -95,28 +95,20 @@ class TableBlocks:
         return np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
 
 
-@dataclass(frozen=True)
-class BlockReader:
-    """Reads the samples of a block."""
-
-    reading: Reading
-
-    def __call__(self, block: FileBlock) -> TableSamples:
-        """Return the samples of a block; errors name the file, and the row in it."""
-        try:
-            table = replace(NamedColumns.of(block.table), first_row=block.first)
-            return read_samples(table, replace(self.reading, whole=False))
-        except InRowError as error:
-            raise InputError(f"{block.origin}: {error.at(block.line + 1 + np.arange(block.table.num_rows))}") from error
-        except (ValueError, TypeError) as error:
-            first, last = block.line + 1, block.line + block.table.num_rows
-            options, hint = self.reading.options, ""
-            if options.items is not None:
-                hint = (
-                    f" A long table that is read in blocks must have the lines of each {options.rows!r} next to each "
-                    "other, in one file."
-                )
-            raise InputError(f"{block.origin}, rows {first:,} to {last:,}: {error}{hint}") from error
+def read_block(reading: Reading, block: FileBlock) -> TableSamples:
+    """Return the samples of a block; errors name the file, and the row in it."""
+    try:
+        return read_samples(replace(NamedColumns.of(block.table), first_row=block.first), replace(reading, whole=False))
+    except InRowError as error:
+        raise InputError(f"{block.origin}: {error.at(block.line + 1 + np.arange(block.table.num_rows))}") from error
+    except (ValueError, TypeError) as error:
+        first, last, hint = block.line + 1, block.line + block.table.num_rows, ""
+        if reading.options.items is not None:
+            hint = (
+                f" A long table that is read in blocks must have the lines of each {reading.options.rows!r} next to "
+                "each other, in one file."
+            )
+        raise InputError(f"{block.origin}, rows {first:,} to {last:,}: {error}{hint}") from error
 
 
 @dataclass(frozen=True)

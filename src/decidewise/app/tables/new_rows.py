@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.app.tables.blocks import BlockReader, Spread, TableBlocks
+from decidewise.app.tables.blocks import Spread, TableBlocks, read_block
 from decidewise.app.tables.columns import in_words
 from decidewise.app.tables.decisions import columns_like
 from decidewise.app.tables.options import Reading
@@ -174,7 +174,7 @@ class NewRows:
     ) -> Generator[Any, None, None]:
         """Yield the results of work on the samples; those in memory are divided too, so that it can be spread."""
         if isinstance(source, Reading):
-            on_block = partial(_on_block, BlockReader(source), partial(work, self.model))
+            on_block = partial(_on_block, source, partial(work, self.model))
             with closing(self.blocks.map(on_block, description, spread)) as results:
                 yield from (result for _, result in results)
             return
@@ -187,9 +187,9 @@ class NewRows:
                 yield result
 
 
-def _on_block(reader: BlockReader, work: Callable[[TableSamples], Any], block: FileBlock) -> Any:
+def _on_block(reading: Reading, work: Callable[[TableSamples], Any], block: FileBlock) -> Any:
     """Read a block where the work on it is done."""
-    return work(reader(block))
+    return work(read_block(reading, block))
 
 
 def _parts(samples: TableSamples) -> Generator[TableSamples, None, None]:

@@ -11,7 +11,7 @@ from contextlib import closing, suppress
 from functools import cached_property, partial
 from typing import Any
 
-from decidewise.app.tables.blocks import BlockReader, Spread, TableBlocks
+from decidewise.app.tables.blocks import Spread, TableBlocks, read_block
 from decidewise.app.tables.features import TableFeatures
 from decidewise.app.tables.options import Reading
 from decidewise.app.tables.read import NO_COSTS
@@ -32,8 +32,8 @@ class PreparedRows(RowSource):
     Parameters
     ----------
     blocks : TableBlocks
-    reader : BlockReader
-        That reads costs.
+    reading : Reading
+        With costs.
     features : TableFeatures
         Fitted, on these rows or on some of them.
     spread : callable
@@ -43,12 +43,12 @@ class PreparedRows(RowSource):
     def __init__(
         self,
         blocks: TableBlocks,
-        reader: BlockReader,
+        reading: Reading,
         features: TableFeatures,
         spread: Spread = map_in_order,
         checkpoint: Checkpoint | None = None,
     ) -> None:
-        self.table, self.reader, self.features, self.spread = blocks, reader, features, spread
+        self.table, self.reading, self.features, self.spread = blocks, reading, features, spread
         self.checkpoint = checkpoint
 
     def close(self) -> None:
@@ -66,7 +66,7 @@ class PreparedRows(RowSource):
     ) -> Generator[tuple[FileBlock, Any, Place], None, None]:
         """Yield the blocks with the results of a function, in order, and the place after each."""
         _, line, n_rows = begin
-        work = partial(_on_rows, self.reader, self.features, function)
+        work = partial(_on_rows, self.reading, self.features, function)
         try:
             with closing(self.table.map(work, f"Fitting, pass {self.pass_number}", self.spread, line)) as results:
                 for block, (result, n_with) in results:
@@ -80,17 +80,17 @@ class PreparedRows(RowSource):
     def _first(self) -> Rows:
         with closing(self.table.after()) as blocks:
             for block in blocks:
-                samples = self.reader(block)
+                samples = read_block(self.reading, block)
                 if len(samples):
                     return _as_rows(samples.take(slice(0, FIRST_ROWS)), self.features, block)
         raise InputError(NO_COSTS)
 
 
 def _on_rows(
-    reader: BlockReader, features: TableFeatures, function: Callable[[Rows], Sums], block: FileBlock
+    reading: Reading, features: TableFeatures, function: Callable[[Rows], Sums], block: FileBlock
 ) -> tuple[Sums | None, int]:
     """Return the sums over the rows of a block, None if it has none, and the number of its rows."""
-    samples = reader(block)
+    samples = read_block(reading, block)
     if not len(samples):
         return None, 0
     rows = _as_rows(samples, features, block)
@@ -125,7 +125,7 @@ def fit_table(
     checkpoint : Checkpoint, optional
         What an earlier, killed call has finished, and where this one keeps what it finishes. It is not deleted.
     """
-    reader = BlockReader(Reading(blocks.options, like=cost_names, needed=features.needed))
-    rows = PreparedRows(blocks, reader, features, spread, checkpoint)
+    reading = Reading(blocks.options, like=cost_names, needed=features.needed)
+    rows = PreparedRows(blocks, reading, features, spread, checkpoint)
     fitted = fit_on_rows(estimator, rows)
     return TableModel(fitted, features, blocks.options.as_dict(), list(cost_names)), rows
