@@ -25,6 +25,7 @@ from decidewise.app.tables.samples import TableSamples
 from decidewise.app.tables.table_model import TableModel, forecast_of
 from decidewise.app.tables.unfamiliar import Unfamiliar
 from decidewise.evaluate import Comparison, ComparisonRow, Hindsight, check_in_units
+from decidewise.evaluate.intervals import Blocks
 from decidewise.kit.checks import FloatArray
 from decidewise.kit.errors import InputError
 from decidewise.kit.progress import RowBar
@@ -145,20 +146,17 @@ class NewRows:
             title, kept = in_words(reading.options.rows or "row"), OrderedRegrets()
         else:
             source = samples = self._whole(reading)
-            title, kept = (
-                samples.noun,
-                OrderedRegrets(most=len(samples), blocks=None if samples.times is None else "auto"),
-            )
+            blocks: Blocks = None if samples.times is None else "auto"
+            title, kept = samples.noun, OrderedRegrets(most=len(samples), blocks=blocks)
         totals: dict[str, PairwiseTree] | None = None
         n_rows = 0
         with closing(self._map(BlockRegrets.of, source, f"Evaluating {self.source}", spread)) as results:
             for found in results:
                 if not len(found.best):
                     continue
-                if found.times is not None or not in_blocks:
-                    kept.add(
-                        np.zeros(len(found.best)) if found.times is None else found.times, found.best, found.regrets
-                    )
+                times = np.zeros(len(found.best)) if found.times is None and not in_blocks else found.times
+                if times is not None:
+                    kept.add(times, found.best, found.regrets)
                 n_rows += len(found.best)
                 totals = _added(totals, found)
         if totals is None:
