@@ -234,7 +234,7 @@ def test_a_continued_fit_repeats_neither_the_random_part_nor_the_choice(folder, 
     with monkeypatch.context() as patched:  # the disk is full when the model is written
         patched.setattr(model_file, "save_model", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "No space left")))
         assert run(*call, code=2).stderr == "Error: No space left.\n"
-    monkeypatch.setattr(streamed, "_OnRows", refused)  # all passes are finished as well
+    monkeypatch.setattr(streamed, "_on_rows", refused)  # all passes are finished as well
     run(*call)
     assert (tmp_path / "m.dw").read_bytes() == (tmp_path / "whole.dw").read_bytes()
     assert not (tmp_path / "fit.npz").exists()
