@@ -29,9 +29,9 @@ from decidewise.evaluate.intervals import Blocks
 from decidewise.kit.checks import FloatArray
 from decidewise.kit.errors import InputError
 from decidewise.kit.progress import RowBar
+from decidewise.kit.spread import map_in_order
 from decidewise.operate.decide import StreamedRegret, regret_sums
 from decidewise.problems import ProblemFile
-from decidewise.kit.spread import map_in_order
 from decidewise.rows.file_blocks import FileBlock
 from decidewise.rows.tree import PairwiseTree
 

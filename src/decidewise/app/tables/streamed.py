@@ -18,8 +18,8 @@ from decidewise.app.tables.read import NO_COSTS
 from decidewise.app.tables.samples import TableSamples
 from decidewise.app.tables.table_model import TableModel
 from decidewise.kit.errors import InputError
-from decidewise.models.selection.sums import fit_on_rows
 from decidewise.kit.spread import map_in_order
+from decidewise.models.selection.sums import fit_on_rows
 from decidewise.rows.checkpoint import Checkpoint
 from decidewise.rows.file_blocks import FileBlock
 from decidewise.rows.source import FIRST_ROWS, Place, Rows, RowSource, located
