@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.evaluate.hindsight import Hindsight
+from decidewise.evaluate.hindsight import Hindsight, scale_of
 from decidewise.evaluate.intervals import Blocks, Bootstrap, Interval
 from decidewise.kit.checks import FloatArray
 from decidewise.kit.interrupts import attempt, reason_of
@@ -267,23 +267,21 @@ def compare_regrets(
 
 
 def compare_sums(
-    regrets: Mapping[str, FloatArray], best: FloatArray, n_rows: FloatArray, *, rows_each: int
+    regrets: Mapping[str, FloatArray], best: FloatArray, n_rows: FloatArray, *, rows_each: int, blocks: Blocks = "auto"
 ) -> Comparison:
     """Compare models by sums over so many consecutive rows each: of regrets, of absolute optimal values, and of rows.
 
-    What `compare_regrets` does with `blocks="auto"`, for more rows than are kept one by one; the first model is the
-    baseline.
+    What `compare_regrets` does, for more rows than are kept one by one; the first model is the baseline.
 
     >>> regrets = {"first": np.array([3.0, 1.0, 2.0]), "best": np.zeros(3)}
     >>> compare_sums(regrets, np.array([4.0, 4.0, 4.0]), np.array([2.0, 2.0, 1.0]), rows_each=2)[0].regret.estimate
     50.0
     """
-    options = Bootstrap.of(0.95, 2000, None, "auto")
+    options = Bootstrap.of(0.95, 2000, None, blocks)
     return _compare(best, n_rows, regrets, next(iter(regrets)), options, rows_each)
 
 
 def _compare_rows(truth: Hindsight, regrets: Mapping[str, FloatArray], baseline: str, options: Bootstrap) -> Comparison:
-    _ = truth.scale  # raises if there is nothing to take a percentage of
     return _compare(np.abs(truth.best), np.ones_like(truth.best), regrets, baseline, options)
 
 
@@ -295,6 +293,7 @@ def _compare(
     options: Bootstrap,
     rows_each: int = 1,
 ) -> Comparison:
+    scale_of(best)  # raises if there is nothing to take a percentage of
     names, k = list(regrets), len(regrets)
     others = [name for name in names if name != baseline]
     columns = [*regrets.values(), *(regrets[name] - regrets[baseline] for name in others)]

@@ -176,18 +176,23 @@ class Hindsight:
     @property
     def scale(self) -> float:
         """The sum of the absolute optimal values, of which regrets are a percentage."""
-        with np.errstate(over="ignore"):
-            total = float(np.abs(self.best).sum())
-        if not isfinite(100 * total):
-            raise ValueError(
-                "the optimal values add up to more than float64 can hold. Divide all costs by the same number."
-            )
-        if total == 0:
-            raise ValueError(
-                "the optimal value of every row is 0, so regrets cannot be a percentage of it. "
-                "Check that the costs are not all zero, or use decision_regret."
-            )
-        return total
+        return scale_of(self.best)
+
+
+def scale_of(best: FloatArray) -> float:
+    """Return the sum of absolute optimal values; raise if regrets cannot be a percentage of it."""
+    with np.errstate(over="ignore"):
+        total = float(np.abs(best).sum())
+    if not isfinite(100 * total):
+        raise ValueError(
+            "the optimal values add up to more than float64 can hold. Divide all costs by the same number."
+        )
+    if total == 0:
+        raise ValueError(
+            "the optimal value of every row is 0, so regrets cannot be a percentage of it. "
+            "Check that the costs are not all zero, or use decision_regret."
+        )
+    return total
 
 
 def _values(costs: FloatArray, decisions: FloatArray) -> FloatArray:

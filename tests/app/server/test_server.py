@@ -28,8 +28,8 @@ from decidewise.app.cli import app
 from decidewise.app.server import Limits, create_app
 from decidewise.app.server.arrow import read_stream, write_stream
 from decidewise.app.server.bodies import ARROW
-from decidewise.app.server.connections import patient_for
 from decidewise.app.server.limits import RefusedError
+from decidewise.app.server.run import patient_for
 from decidewise.app.tables.features import TableFeatures
 from decidewise.app.tables.table_model import TableModel
 from decidewise.model_file import ModelSummary
@@ -139,7 +139,7 @@ def test_what_differs_by_row_comes_with_the_rows(served, tmp_path):
 class OfTables:
     """A model that reads tables, as `decidewise fit` writes it."""
 
-    features = SimpleNamespace(needed=("heat", "wind", "hour"))
+    features = SimpleNamespace(needed=dict.fromkeys(("heat", "wind", "hour"), "numbers"))
     options = MappingProxyType({"rows": "day", "items": "hour"})
     cost_names_in_ = tuple("abcd")
     n_outputs_ = 4

@@ -6,7 +6,7 @@ import pytest
 from pyarrow import csv, feather, parquet
 
 from decidewise.app.tables.features import TableFeatures
-from decidewise.app.tables.options import TableOptions
+from decidewise.app.tables.options import Reading, TableOptions
 from decidewise.app.tables.read import read_samples
 from decidewise.kit.errors import InputError
 from decidewise.problems import ProblemFile
@@ -40,7 +40,7 @@ def problem(tmp_path, text='kind = "top_k"\nn = 2\nk = 1\nsense = "min"\n'):
 def read(table, file=None, *, like=None, needed=None, costs=True, in_order=True, **options):
     chosen = TableOptions.of({}, **options)
     columns = NamedColumns.of(table)
-    return read_samples(columns, chosen, file, like=like, needed=needed, costs=costs, in_order=in_order)
+    return read_samples(columns, Reading(chosen, file, like, needed, costs=costs, in_order=in_order))
 
 
 def test_a_wide_table_is_sorted_by_time_with_all_its_parts(tmp_path):
@@ -189,7 +189,7 @@ def test_a_store_needs_the_order_of_its_periods(tmp_path):
     with pytest.raises(ValueError, match="has 'cost_10', 'cost_9' in another order"):
         read(wide, file)
     named = TableOptions(costs=("cost_9", "cost_10"))
-    assert read_samples(NamedColumns.of(wide), named, file).costs[0].tolist() == [3.0, 1.0]
+    assert read_samples(NamedColumns.of(wide), Reading(named, file)).costs[0].tolist() == [3.0, 1.0]
 
 
 def test_keys_that_are_dates_are_the_time_unless_rows_are_shuffled():

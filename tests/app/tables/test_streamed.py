@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from decidewise import load_model, model_file
 from decidewise.app.cli import app
-from decidewise.app.tables import comparison, fitting, ordered_regrets, streamed
+from decidewise.app.tables import comparison, fitting, new_rows, ordered_regrets, streamed
 from decidewise.app.tables.advice import Advice
 from decidewise.app.tables.ordered_regrets import OrderedRegrets
 from decidewise.kit.errors import InputError
@@ -156,7 +156,7 @@ def test_the_choice_is_made_on_a_part_and_said(folder, tmp_path, small_blocks):
     call = ("fit", folder / "long.csv", "-p", folder / "long.toml", "--sample", 200)
     said = run(*call, "--out", tmp_path / "m.dw").stdout
     assert "Features prepared and model chosen on " in said
-    assert f"of {N} rows, by which features are prepared as well; fitted on all." in said
+    assert f" random rows of {N}; fitted on all rows." in said
     model = load_model(tmp_path / "m.dw")
     assert set(model.decide(folder / "long.csv", folder / "long.toml").decisions.sum(axis=1)) == {1.0}
     summary = json.loads(run(*call, "--out", tmp_path / "again.dw", "--json").stdout)
@@ -234,7 +234,7 @@ def test_a_continued_fit_repeats_neither_the_random_part_nor_the_choice(folder, 
     with monkeypatch.context() as patched:  # the disk is full when the model is written
         patched.setattr(model_file, "save_model", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "No space left")))
         assert run(*call, code=2).stderr == "Error: No space left.\n"
-    monkeypatch.setattr(streamed, "_OnRows", refused)  # all passes are finished as well
+    monkeypatch.setattr(streamed, "_on_rows", refused)  # all passes are finished as well
     run(*call)
     assert (tmp_path / "m.dw").read_bytes() == (tmp_path / "whole.dw").read_bytes()
     assert not (tmp_path / "fit.npz").exists()
@@ -403,10 +403,10 @@ def test_items_are_in_one_order_however_a_table_is_read(folder, tmp_path, small_
 
 
 def test_ctrl_c_leaves_nothing(folder, tmp_path, small_blocks, monkeypatch):
-    def stopped(work, samples):
+    def stopped(model, samples):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(streamed.DecideBlock, "__call__", stopped)
+    monkeypatch.setattr(new_rows, "decided", stopped)
     call = ("decide", folder / "wide.dw", folder / "wide.csv", "-p", folder / "problem.toml", "--stream")
     run(*call, "--out", tmp_path / "d.csv", code=130)
     assert list(tmp_path.iterdir()) == []

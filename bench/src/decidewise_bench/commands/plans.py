@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from decidewise.app.cli.errors import fail
+from decidewise.app.cli.output import fail
 from decidewise.kit.errors import InputError
 from decidewise.kit.files import check_apart, check_output
 

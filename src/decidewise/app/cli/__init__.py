@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 import decidewise
-from decidewise.app.cli.errors import Commands
 from decidewise.app.cli.fit import fit
 from decidewise.app.cli.models import decide, evaluate, inspect, predict
+from decidewise.app.cli.output import Commands
 from decidewise.app.cli.problems import problems
 from decidewise.app.cli.serve import serve
 from decidewise.app.cli.tables import compare, diagnose, init

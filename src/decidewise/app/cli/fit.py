@@ -10,12 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from decidewise.app.cli import table_options as opt
-from decidewise.app.cli.errors import as_input_errors
-from decidewise.app.cli.output import print_json
+from decidewise.app.cli.output import as_input_errors, print_json
 from decidewise.kit.errors import InputError
 
 
-@opt.on_a_table
+@opt.sharing
 def fit(
     table: opt.SharedOptions,
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write, by convention *.dw.")],
@@ -29,18 +28,13 @@ def fit(
     stream: opt.Stream = None,
     sample: Annotated[
         int | None,
-        typer.Option(
-            min=100,
-            help="With --stream: random rows to choose the model on (default 20,000); it is fitted on all.",
-            rich_help_panel=opt.WORK,
+        opt.work(
+            min=100, help="With --stream: random rows to choose the model on (default 20,000); it is fitted on all."
         ),
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(
-            help="With --stream: a checkpoint file; after a kill, the same command continues from it.",
-            rich_help_panel=opt.WORK,
-        ),
+        opt.work(help="With --stream: a checkpoint file; after a kill, the same command continues from it."),
     ] = None,
 ) -> None:
     """Fit the model that `compare` recommends, or a named one, on all rows; write it to a file with all that it needs.
@@ -55,7 +49,9 @@ def fit(
         "seed": table.seed, "name": model,
     }  # fmt: skip
     with opt.working(f"Fitting a model to {table.data}", quiet=table.is_silent), as_input_errors():
+        from decidewise.app.tables.blocks import TableBlocks  # noqa: PLC0415
         from decidewise.app.tables.fitting import fit_in_blocks, fit_in_memory  # noqa: PLC0415
+        from decidewise.app.tables.options import Reading  # noqa: PLC0415
         from decidewise.app.tables.read import columns_of, read_samples  # noqa: PLC0415
         from decidewise.model_file import read_model_summary, save_model  # noqa: PLC0415
 
@@ -63,7 +59,7 @@ def fit(
         if checkpoint is not None:
             opt.check_output(checkpoint, table.data, table.problem, out)
         options, file = opt.options_of(table)
-        blocks = opt.blocks_of(table.data, options, table.text)
+        blocks = TableBlocks.of(table.data, options, table.text)
         wanted = True if sample or checkpoint else None
         if opt.in_blocks(blocks, stream if stream is not None else wanted, quiet=table.is_silent):
             with opt.parallel(table.jobs, table.cluster) as (n_jobs, spread), _advice(checkpoint):
@@ -79,7 +75,7 @@ def fit(
         else:
             if wanted:
                 raise InputError("--sample and --checkpoint are for tables that are read block by block: --stream.")
-            samples = read_samples(columns_of(table.data, table.text), options, file)
+            samples = read_samples(columns_of(table.data, table.text), Reading(options, file))
             with opt.parallel(table.jobs, table.cluster) as (n_jobs, _):
                 found = fit_in_memory(samples, options, jobs=n_jobs, **settings)
         summary = found.summary(options, table.problem.name)

@@ -11,79 +11,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from decidewise.app.cli import table_options as opt
-from decidewise.app.cli.errors import as_input_errors
-from decidewise.app.cli.output import as_json, print_json
+from decidewise.app.cli.output import as_input_errors, as_json, print_json
 from decidewise.kit.errors import InputError
 
 if TYPE_CHECKING:
-    from decidewise.app.tables.new_rows import NewRows
-    from decidewise.app.tables.streamed import DecideBlock, PredictBlock
     from decidewise.app.tables.table_model import TableModel
 
-ModelFile = Annotated[Path, typer.Argument(help="A file that `decidewise fit` wrote.")]
 New = Annotated[
     str,
     typer.Argument(help="A table with the features of new rows: .csv, .tsv, .parquet, .arrow, a folder, a pattern."),
-]
-Trust = Annotated[
-    list[str] | None,
-    typer.Option(help="A type the file may load; `inspect` lists those it needs. Only for files you trust."),
 ]
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="The table to write, .csv or .parquet; by default CSV on the screen.")
 ]
 
-JsonRows = Annotated[
-    bool, typer.Option("--json", help="Print JSON, for programs: the rows, or with --out what was written.")
-]
 
-
-def predict(
-    model: ModelFile,
-    new: New,
-    out: Out = None,
-    trust: Trust = None,
-    stream: opt.Stream = None,
-    cluster: opt.Cluster = None,
-    separator: opt.Separator = None,
-    decimal: opt.Decimal = ".",
-    encoding: opt.Encoding = "utf-8",
-    json: JsonRows = False,
-    quiet: opt.Quiet = False,
-    debug: opt.Debug = False,
-) -> None:
+@opt.sharing
+def predict(given: opt.RowsOptions, new: New, out: Out = None) -> None:
     """Predict the costs of new rows.
 
     \b
     decidewise predict model.dw new.csv --out predictions.parquet
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
-    text = {"separator": separator, "decimal": decimal, "encoding": encoding}
-    with opt.working(f"Loading {model}", quiet=quiet or json):
-        from decidewise.app.tables.new_rows import NewRows  # noqa: PLC0415
-        from decidewise.app.tables.streamed import PredictBlock  # noqa: PLC0415
-
-        kind = _output(out, new, None, model)
-        fitted = _load(model, trust)
-        rows = NewRows(fitted, new, text, costs=False)
-    what = f"Predicting {new}", "Predictions of"
-    _write_new(PredictBlock(fitted), rows, out, kind, what=what, stream=stream, cluster=cluster, json=json, quiet=quiet)
+    _write_new(given, new, None, out)
 
 
-def decide(
-    model: ModelFile,
-    new: New,
-    problem: opt.Problem,
-    out: Out = None,
-    trust: Trust = None,
-    stream: opt.Stream = None,
-    cluster: opt.Cluster = None,
-    separator: opt.Separator = None,
-    decimal: opt.Decimal = ".",
-    encoding: opt.Encoding = "utf-8",
-    json: JsonRows = False,
-    quiet: opt.Quiet = False,
-    debug: opt.Debug = False,
-) -> None:
+@opt.sharing
+def decide(given: opt.RowsOptions, new: New, problem: opt.Problem, out: Out = None) -> None:
     """Decide new rows: a named decision and its predicted value for each; its regret too if the table has costs.
 
     \b
@@ -91,50 +45,27 @@ def decide(
     decidewise decide model.dw new.csv --problem problem.toml --json
     decidewise decide model.dw 'years/*.parquet' --problem problem.toml --cluster tcp://10.0.0.5:8786 --out all.parquet
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
-    text = {"separator": separator, "decimal": decimal, "encoding": encoding}
-    with opt.working(f"Loading {model}", quiet=quiet or json):
-        from decidewise.app.tables.new_rows import NewRows  # noqa: PLC0415
-        from decidewise.app.tables.streamed import DecideBlock  # noqa: PLC0415
-        from decidewise.problems import ProblemFile  # noqa: PLC0415
-
-        kind = _output(out, new, problem, model)
-        fitted = _load(model, trust)
-        rows = NewRows(fitted, new, text, ProblemFile.read(problem))
-    what = f"Deciding {new}", "Decisions for"
-    _write_new(DecideBlock(fitted), rows, out, kind, what=what, stream=stream, cluster=cluster, json=json, quiet=quiet)
+    _write_new(given, new, problem, out)
 
 
-def evaluate(
-    model: ModelFile,
-    data: opt.Data,
-    problem: opt.Problem,
-    trust: Trust = None,
-    stream: opt.Stream = None,
-    cluster: opt.Cluster = None,
-    separator: opt.Separator = None,
-    decimal: opt.Decimal = ".",
-    encoding: opt.Encoding = "utf-8",
-    json: opt.Json = False,
-    quiet: opt.Quiet = False,
-    debug: opt.Debug = False,
-) -> None:
+@opt.sharing
+def evaluate(given: opt.ModelOptions, data: opt.Data, problem: opt.Problem) -> None:
     """Measure the regret of a model on a table with costs that it was not trained on.
 
     \b
     decidewise evaluate model.dw later.csv --problem problem.toml
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
-    text = {"separator": separator, "decimal": decimal, "encoding": encoding}
-    with opt.working(f"Loading {model}", quiet=quiet or json):
+    with opt.working(f"Loading {given.model}", quiet=given.is_silent):
         from decidewise.app.tables.new_rows import NewRows  # noqa: PLC0415
         from decidewise.kit.progress import silenced  # noqa: PLC0415
         from decidewise.problems import ProblemFile  # noqa: PLC0415
 
-        fitted = _load(model, trust)
-        rows = NewRows(fitted, data, text, ProblemFile.read(problem), costs=True)
-    with as_input_errors(), silenced(quiet or json), opt.parallel(None, cluster) as (_, spread):
-        in_blocks = opt.in_blocks(rows.blocks, stream, quiet=quiet or json)
+        fitted = _load(given)
+        rows = NewRows(fitted, data, given.text, ProblemFile.read(problem), costs=True)
+    with as_input_errors(), silenced(given.is_silent), opt.parallel(None, given.cluster) as (_, spread):
+        in_blocks = opt.in_blocks(rows.blocks, given.stream, quiet=given.is_silent)
         found, title = rows.evaluate(in_blocks=in_blocks, spread=spread)
-    if json:
+    if given.json:
         described = [
             {
                 "name": row.name,
@@ -148,12 +79,16 @@ def evaluate(
         print_json({"rows": found.n_samples, "models": described, **how})
         return
     typer.echo(str(found))
-    if not quiet:
+    if not given.quiet:
         unit = fitted.options.get("unit") or ""
         typer.echo(found.in_units(f"regret per {title}{', ' * bool(unit)}{unit}"))
 
 
-def inspect(model: ModelFile, json: opt.Json = False, debug: opt.Debug = False) -> None:
+def inspect(
+    model: Annotated[Path, typer.Argument(help="A file that `decidewise fit` wrote.")],
+    json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
     """Show what a model file holds, without building the model.
 
     \b
@@ -190,13 +125,14 @@ def _in_words(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _load(path: Path, trust: list[str] | None) -> TableModel:
+def _load(given: opt.ModelOptions) -> TableModel:
     from decidewise.app.tables.table_model import TableModel  # noqa: PLC0415
     from decidewise.model_file import load_model  # noqa: PLC0415
     from decidewise.model_file.foreign import UntrustedTypesError  # noqa: PLC0415
 
+    path = given.model
     try:
-        model = load_model(path, trusted=trust or None)
+        model = load_model(path, trusted=given.trust or None)
     except UntrustedTypesError as error:
         raise InputError(
             f"{path} needs types that you must trust first: {', '.join(error.types)}. If you know where the file comes "
@@ -210,68 +146,55 @@ def _load(path: Path, trust: list[str] | None) -> TableModel:
     return model
 
 
-def _output(out: Path | None, new: str, problem: Path | None, model: Path) -> str:
-    from decidewise.rows.write_table import kind_of_output  # noqa: PLC0415
-
-    if out is None:
-        return ".csv"
-    kind = kind_of_output(out)
-    opt.check_output(out, new, problem, model)
-    return kind
-
-
-def _write_new(
-    work: PredictBlock | DecideBlock,
-    new: NewRows,
-    out: Path | None,
-    kind: str,
-    *,
-    what: tuple[str, str],
-    stream: bool | None,
-    cluster: str | None,
-    json: bool,
-    quiet: bool,
-) -> None:
+def _write_new(given: opt.RowsOptions, table: str, problem: Path | None, out: Path | None) -> None:
     """Write what becomes of new rows, and say on standard error what they had that training rows had not."""
-    from decidewise.app.tables.unfamiliar import Unfamiliar  # noqa: PLC0415
-    from decidewise.kit.progress import silenced  # noqa: PLC0415
-    from decidewise.rows.write_table import write_blocks, write_table  # noqa: PLC0415
+    with opt.working(f"Loading {given.model}", quiet=given.is_silent):
+        from decidewise.app.tables.new_rows import NewRows, Unfamiliar, decided, predicted  # noqa: PLC0415
+        from decidewise.kit.progress import silenced  # noqa: PLC0415
+        from decidewise.problems import ProblemFile  # noqa: PLC0415
+        from decidewise.rows.write_table import kind_of_output, write_blocks, write_table  # noqa: PLC0415
 
-    doing, done = what
+        if out is not None:
+            kind_of_output(out)
+            opt.check_output(out, table, problem, given.model)
+        model = _load(given)
+        file = None if problem is None else ProblemFile.read(problem)
+        new = NewRows(model, table, given.text, file, costs=False if file is None else None)
+    work, doing, done = (
+        (predicted, "Predicting", "Predictions of") if file is None else (decided, "Deciding", "Decisions for")
+    )
     unfamiliar = Unfamiliar()
     n_rows = 0
 
     def blocks() -> Generator[dict[str, Any], None, None]:
         nonlocal n_rows
-        with closing(new.results(work, doing, in_blocks=in_blocks, spread=spread)) as results:
+        with closing(new.results(work, f"{doing} {table}", in_blocks=in_blocks, spread=spread)) as results:
             for block in results:
                 n_rows += block.n_rows
                 unfamiliar.add(block.unfamiliar)
                 yield block.columns
 
     on_screen = out is None and sys.stdout.isatty()  # where a bar would be among the rows
-    with as_input_errors(), silenced(quiet or json or on_screen), opt.parallel(None, cluster) as (_, spread):
-        in_blocks = opt.in_blocks(new.blocks, stream, quiet=quiet or json)
+    with as_input_errors(), silenced(given.is_silent or on_screen), opt.parallel(None, given.cluster) as (_, spread):
+        in_blocks = opt.in_blocks(new.blocks, given.stream, quiet=given.is_silent)
         with closing(blocks()) as columns:
             if out is not None:
                 write_table(columns, out)
-            elif json:
+            elif given.json:
                 _print_json(columns)
             else:
-                write_blocks(columns, _Screen(), kind)
+                write_blocks(columns, _Screen(), ".csv")
                 sys.stdout.flush()
-    notes = unfamiliar.sentences(new.model.features)
-    if getattr(new.model.estimator, "predicts_directions", False):
+    notes = unfamiliar.sentences(model.features)
+    if getattr(model.estimator, "predicts_directions", False):
         notes.append("This model predicts directions: decisions are meant, not the sizes of predicted costs.")
-    if json and out is not None:
+    if given.json and out is not None:
         print_json({"file": out, "rows": n_rows, "notes": notes})
-        return
-    if quiet:
-        return
-    for note in notes:
-        typer.echo(note, err=True)
-    if out is not None:
-        typer.echo(f"{done} {n_rows:,} rows: {out}", err=True)
+    elif not given.quiet:
+        for note in notes:
+            typer.echo(note, err=True)
+        if out is not None:
+            typer.echo(f"{done} {n_rows:,} rows: {out}", err=True)
 
 
 def _print_json(blocks: Generator[dict[str, Any], None, None]) -> None:

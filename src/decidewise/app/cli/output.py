@@ -1,13 +1,92 @@
-"""What commands print for programs."""
+"""What commands print: results for programs as JSON, and errors as one line on stderr, with an exit code.
+
+The exit code is 2 if an argument, a plan, a file or the machine is at fault, 130 after Ctrl-C and 143 after SIGTERM.
+Any other error is a bug, and keeps its traceback. With `--debug`, every error does.
+"""
 
 from __future__ import annotations
 
+import io
 import json
 import math
-from collections.abc import Mapping
-from typing import Any
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
+
+from decidewise.kit.errors import InputError, SolverError
+from decidewise.kit.interrupts import Terminated, interruptible, is_interrupt
+
+#: The entry of a context's `meta` that says whether errors show their traceback.
+DEBUG = "decidewise.debug"
+#: The commands of the distribution decidewise-bench.
+BENCH = ("paper", "real", "field", "bench")
+
+
+@contextmanager
+def as_input_errors() -> Iterator[None]:
+    """Turn errors about arguments and solvers into an `InputError`: what is passed on comes from a user's files."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (ValueError, TypeError, ArithmeticError, SolverError) as error:
+        raise InputError(str(error) or type(error).__name__) from error
+
+
+class Commands(TyperGroup):
+    """All commands, with one place that handles their errors."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command; one of decidewise-bench that is not installed is an error that says so."""
+        if args and args[0] in BENCH and self.get_command(ctx, args[0]) is None:
+            where = "`pip install ./bench` in a checkout of decidewise"
+            fail(f"`decidewise {args[0]}` is part of decidewise-bench: {where}.")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; turn an error that is not a bug into one line and an exit code."""
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")  # show ? for a character that the terminal lacks
+        try:
+            with interruptible():
+                return super().invoke(ctx)
+        except (typer.Exit, typer.Abort, BrokenPipeError):
+            raise
+        except BaseException as error:
+            if is_interrupt(error):
+                advice = str(error) if isinstance(error, KeyboardInterrupt) else ""
+                fail(f"stopped. {advice}", code=143 if isinstance(error, Terminated) else 130)
+            message = _sentence(error)
+            if message is None or ctx.meta.get(DEBUG):
+                raise
+            fail(message)
+
+
+def _sentence(error: BaseException) -> str | None:
+    """Return the message if the error is due to the input or the machine; None if it is a bug."""
+    from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415
+
+    if isinstance(error, BrokenProcessPool):
+        return (
+            f"a worker died, perhaps because it ran out of memory ({error}). The same command continues; try fewer "
+            "--jobs, or workers with more memory."
+        )
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+    if isinstance(error, MemoryError):
+        return f"not enough memory. {error}"
+    return str(error) if isinstance(error, (InputError, OSError, ImportError)) else None
+
+
+def fail(message: str, *, code: int = 2) -> NoReturn:
+    """Print the message as one line on stderr, and exit with the code."""
+    typer.echo(f"Error: {' '.join(message.split())}", err=True)
+    raise typer.Exit(code)
 
 
 def print_json(found: Any) -> None:

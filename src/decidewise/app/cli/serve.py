@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from decidewise.app.cli import table_options as opt
-from decidewise.app.cli.errors import as_input_errors
+from decidewise.app.cli.output import as_input_errors
 from decidewise.kit.errors import InputError
 
 

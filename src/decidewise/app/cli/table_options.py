@@ -5,26 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, replace
-from functools import wraps
+from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from decidewise.app.cli.errors import DEBUG, as_input_errors
+from decidewise.app.cli.output import DEBUG, as_input_errors
 from decidewise.kit.errors import InputError
 
 if TYPE_CHECKING:
-    from decidewise.app.tables.blocks import RandomPart, TableBlocks
+    from decidewise.app.tables.blocks import Spread, TableBlocks
     from decidewise.app.tables.options import TableOptions
     from decidewise.app.tables.samples import TableSamples
-    from decidewise.app.tables.streamed import Spread
     from decidewise.problems import ProblemFile
 
-_TABLE = "What the columns are (also in the section table of the problem file)"
-_TEXT = "Text files"
-WORK = "How much work"
+_table = partial(typer.Option, rich_help_panel="What the columns are (also in the section table of the problem file)")
+_text = partial(typer.Option, rich_help_panel="Text files")
+work = partial(typer.Option, rich_help_panel="How much work")
 #: Rows of the random part of a table that does not fit into memory.
 N_SAMPLED = 20_000
 #: How often the numbers of a table are in memory at once: as read, as features, and in the fits.
@@ -40,140 +39,43 @@ Data = Annotated[
     str, typer.Argument(help="A table: .csv, .tsv, .parquet or .arrow; a folder of such files; or a pattern in quotes.")
 ]
 Problem = Annotated[Path, typer.Option("--problem", "-p", help="The problem, a problem.toml (`decidewise problems`).")]
-Separator = Annotated[
-    str | None, typer.Option(help="Column separator; by default read from the first line.", rich_help_panel=_TEXT)
-]
-Decimal = Annotated[str, typer.Option(help="Decimal point.", rich_help_panel=_TEXT)]
-Encoding = Annotated[str, typer.Option(help="File encoding, such as latin-1.", rich_help_panel=_TEXT)]
 Average = Annotated[
     bool,
-    typer.Option(
+    work(
         "--average",
         help="Average models, weighted by how they decide and predict; by default take the simplest of the best.",
-        rich_help_panel=WORK,
     ),
 ]
 Sample = Annotated[
     int | None,
-    typer.Option(
-        min=100,
-        help="Number of random rows to use; by default all, or 20,000 if the table does not fit into memory.",
-        rich_help_panel=WORK,
+    work(
+        min=100, help="Number of random rows to use; by default all, or 20,000 if the table does not fit into memory."
     ),
 ]
 Stream = Annotated[
     bool | None,
-    typer.Option(
+    work(
         "--stream/--no-stream",
         help="Read the table block by block, in constant memory; by default if it would not fit.",
-        rich_help_panel=WORK,
     ),
 ]
 Cluster = Annotated[
-    str | None,
-    typer.Option(
-        help="Address of a Dask scheduler whose workers to use, such as tcp://10.0.0.5:8786.", rich_help_panel=WORK
-    ),
+    str | None, work(help="Address of a Dask scheduler whose workers to use, such as tcp://10.0.0.5:8786.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result, and show no progress.")]
 Debug = Annotated[bool, typer.Option("--debug", callback=_debug, help="Show the traceback of an error.")]
 
 
 @dataclass(frozen=True)
-class SharedOptions:
-    """The options of a command that reads a table with a problem: `compare`, `diagnose` and `fit`.
+class TextOptions:
+    """How text files are read, and what is printed."""
 
-    Each field is an option, with its type, its help and its default; `on_a_table` gives them to a command.
-    """
-
-    data: Data
-    problem: Problem
-    costs: Annotated[
-        list[str] | None, typer.Option(help="Cost columns; by default cost_*.", rich_help_panel=_TABLE)
-    ] = None
-    features: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Feature columns, such as 'x_*'; by default all others. NAME=PATTERN is a feature of each item.",
-            rich_help_panel=_TABLE,
-        ),
-    ] = None
-    rows: Annotated[
-        str | None, typer.Option(help="Key column that identifies each sample.", rich_help_panel=_TABLE)
-    ] = None
-    items: Annotated[
-        str | None, typer.Option(help="Key column that identifies each item, for a long table.", rich_help_panel=_TABLE)
-    ] = None
-    item_order: Annotated[
-        str | None,
-        typer.Option(
-            help="The items in the order of the problem, as FIRST,SECOND,...; by default numbers and dates in their "
-            "own.",
-            rich_help_panel=_TABLE,
-        ),
-    ] = None
-    forecast: Annotated[
-        list[str] | None, typer.Option(help="Columns with your own forecast of the costs.", rich_help_panel=_TABLE)
-    ] = None
-    known: Annotated[
-        list[str] | None,
-        typer.Option(help="Columns with known costs, added to the predicted ones.", rich_help_panel=_TABLE),
-    ] = None
-    time: Annotated[
-        str | None,
-        typer.Option(
-            help="Time column: train on the past, test on what follows; by default --rows if it has dates.",
-            rich_help_panel=_TABLE,
-        ),
-    ] = None
-    shuffle: Annotated[
-        bool,
-        typer.Option(
-            "--shuffle", help="Ignore the order of the rows, although they have dates.", rich_help_panel=_TABLE
-        ),
-    ] = False
-    groups: Annotated[
-        str | None, typer.Option(help="Group column; each group is held out as a whole.", rich_help_panel=_TABLE)
-    ] = None
-    categories: Annotated[
-        list[str] | None, typer.Option(help="Numeric columns to treat as categories.", rich_help_panel=_TABLE)
-    ] = None
-    unit: Annotated[str | None, typer.Option(help="The unit of the costs, such as EUR.", rich_help_panel=_TABLE)] = None
-    gap: Annotated[
-        str | None,
-        typer.Option(
-            help="Delay between the last known costs and the decision: 2 (days, or units of --time), 36h.",
-            rich_help_panel=WORK,
-        ),
-    ] = None
-    max_solves: Annotated[
-        int | None, typer.Option(min=1, help="Limit on the number of solver calls.", rich_help_panel=WORK)
-    ] = None
-    max_seconds: Annotated[
-        float | None,
-        typer.Option(
-            min=0.001,
-            help="Approximate time limit in seconds: models that take longer are left out.",
-            rich_help_panel=WORK,
-        ),
-    ] = None
-    jobs: Annotated[
-        int | None, typer.Option(help="Models to fit in parallel; -1 means one per core.", rich_help_panel=WORK)
-    ] = None
-    cluster: Cluster = None
-    seed: Annotated[int, typer.Option(min=0, help="Random seed.", rich_help_panel=WORK)] = 0
-    separator: Separator = None
-    decimal: Decimal = "."
-    encoding: Encoding = "utf-8"
+    separator: Annotated[str | None, _text(help="Column separator; by default read from the first line.")] = None
+    decimal: Annotated[str, _text(help="Decimal point.")] = "."
+    encoding: Annotated[str, _text(help="File encoding, such as latin-1.")] = "utf-8"
     json: Json = False
-    quiet: Quiet = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result, and show no progress.")] = False
     debug: Debug = False
-
-    @property
-    def roles(self) -> dict[str, Any]:
-        """What the columns are, by the names of `TableOptions`."""
-        return {name: getattr(self, name) for name in _ROLES}
 
     @property
     def text(self) -> dict[str, Any]:
@@ -186,25 +88,101 @@ class SharedOptions:
         return self.quiet or self.json
 
 
-_ROLES = (
-    "costs", "features", "rows", "items", "item_order", "forecast", "known", "time", "shuffle", "groups", "categories",
-    "unit",
-)  # fmt: skip
+@dataclass(frozen=True)
+class _OfModel:
+    model: Annotated[Path, typer.Argument(help="A file that `decidewise fit` wrote.")]
+    trust: Annotated[
+        list[str] | None,
+        typer.Option(help="A type the file may load; `inspect` lists those it needs. Only for files you trust."),
+    ] = None
+    stream: Stream = None
+    cluster: Cluster = None
 
 
-def on_a_table(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command, `command(table, ...)`, the options of `SharedOptions` beside its own."""
-    own = dict(list(signature(command).parameters.items())[1:])
-    hints = get_type_hints(SharedOptions, include_extras=True) | get_type_hints(command, include_extras=True)
-    shared = {
-        field.name: Parameter.empty if field.default is MISSING else field.default for field in fields(SharedOptions)
-    }
-    defaults = {name: shared[name] for name in ("data", "problem")}  # in the help, before the options of the command
+@dataclass(frozen=True)
+class ModelOptions(TextOptions, _OfModel):
+    """The options of a command that applies a model to a table."""
+
+
+@dataclass(frozen=True)
+class RowsOptions(ModelOptions):
+    """Those of a command that writes rows."""
+
+    json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, for programs: the rows, or with --out what was written.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class _OfTable:
+    data: Data
+    problem: Problem
+    costs: Annotated[list[str] | None, _table(help="Cost columns; by default cost_*.")] = None
+    features: Annotated[
+        list[str] | None,
+        _table(help="Feature columns, such as 'x_*'; by default all others. NAME=PATTERN is a feature of each item."),
+    ] = None
+    rows: Annotated[str | None, _table(help="Key column that identifies each sample.")] = None
+    items: Annotated[str | None, _table(help="Key column that identifies each item, for a long table.")] = None
+    item_order: Annotated[
+        str | None,
+        _table(
+            help="The items in the order of the problem, as FIRST,SECOND,...; by default numbers and dates in their "
+            "own."
+        ),
+    ] = None
+    forecast: Annotated[list[str] | None, _table(help="Columns with your own forecast of the costs.")] = None
+    known: Annotated[list[str] | None, _table(help="Columns with known costs, added to the predicted ones.")] = None
+    time: Annotated[
+        str | None,
+        _table(help="Time column: train on the past, test on what follows; by default --rows if it has dates."),
+    ] = None
+    shuffle: Annotated[bool, _table("--shuffle", help="Ignore the order of the rows, although they have dates.")] = (
+        False
+    )
+    groups: Annotated[str | None, _table(help="Group column; each group is held out as a whole.")] = None
+    categories: Annotated[list[str] | None, _table(help="Numeric columns to treat as categories.")] = None
+    unit: Annotated[str | None, _table(help="The unit of the costs, such as EUR.")] = None
+    gap: Annotated[
+        str | None, work(help="Delay between the last known costs and the decision: 2 (days, or units of --time), 36h.")
+    ] = None
+    max_solves: Annotated[int | None, work(min=1, help="Limit on the number of solver calls.")] = None
+    max_seconds: Annotated[
+        float | None, work(min=0.001, help="Approximate time limit in seconds: models that take longer are left out.")
+    ] = None
+    jobs: Annotated[int | None, work(help="Models to fit in parallel; -1 means one per core.")] = None
+    cluster: Cluster = None
+    seed: Annotated[int, work(min=0, help="Random seed.")] = 0
+
+
+@dataclass(frozen=True)
+class SharedOptions(TextOptions, _OfTable):
+    """The options of a command that reads a table with a problem: `compare`, `diagnose` and `fit`."""
+
+    @property
+    def roles(self) -> dict[str, Any]:
+        """What the columns are, by the names of `TableOptions`."""
+        from decidewise.app.tables.options import TableOptions  # noqa: PLC0415
+
+        return {field.name: getattr(self, field.name) for field in fields(TableOptions)}
+
+
+def sharing(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that are the fields of its first parameter, each with its type, help and default.
+
+    Arguments come first in the help, then the options of the command, then the others.
+    """
+    (first, *_), own = signature(command).parameters, dict(list(signature(command).parameters.items())[1:])
+    hints = get_type_hints(command, include_extras=True)
+    options = hints[first]
+    hints |= get_type_hints(options, include_extras=True)
+    shared = {field.name: Parameter.empty if field.default is MISSING else field.default for field in fields(options)}
+    defaults = {name: default for name, default in shared.items() if default is Parameter.empty}
     defaults |= {name: parameter.default for name, parameter in own.items()} | shared
 
     @wraps(command)
     def run(**given: Any) -> None:
-        command(SharedOptions(**{name: given.pop(name) for name in shared}), **given)
+        command(options(**{name: given.pop(name) for name in shared}), **given)
 
     run.__annotations__ = {name: hints[name] for name in defaults}
     run.__signature__ = Signature(  # type: ignore[attr-defined]  # what Typer reads
@@ -237,35 +215,23 @@ def read(table: SharedOptions, sample: int | None) -> tuple[TableSamples, TableO
 
     The last entry is whether the table would not fit, so that a model would be fitted block by block.
     """
+    import numpy as np  # noqa: PLC0415
+
+    from decidewise.app.tables.blocks import TableBlocks, random_part  # noqa: PLC0415
+    from decidewise.app.tables.options import Reading  # noqa: PLC0415
     from decidewise.app.tables.read import columns_of, read_samples  # noqa: PLC0415
 
     options, file = options_of(table)
     with as_input_errors():
-        blocks = blocks_of(table.data, options, table.text)
+        blocks = TableBlocks.of(table.data, options, table.text)
         why = too_large(blocks)
         if not sample and not why:
-            return read_samples(columns_of(table.data, table.text), options, file), options, False
-        samples, part = read_part(blocks, file, sample, table.seed)
+            return read_samples(columns_of(table.data, table.text), Reading(options, file)), options, False
+        part = random_part(blocks, sample or N_SAMPLED, np.random.default_rng(table.seed))
+        samples = part.read(options, file, as_listed=blocks.items())
         note = f"A random part of {part.n_samples:,} of {part.n_all:,} rows is used (--sample)."
         note = f"{why} {note}" if why and not sample else note
         return replace(samples, notes=(note, *samples.notes)), options, why is not None
-
-
-def read_part(blocks: TableBlocks, file: ProblemFile, sample: int | None, seed: int) -> tuple[TableSamples, RandomPart]:
-    """Read a random part of a table."""
-    import numpy as np  # noqa: PLC0415
-
-    from decidewise.app.tables.blocks import random_part  # noqa: PLC0415
-
-    part = random_part(blocks, sample or N_SAMPLED, np.random.default_rng(seed))
-    return part.read(blocks.options, file, as_listed=blocks.items()), part
-
-
-def blocks_of(data: str, options: TableOptions, text: dict[str, Any]) -> TableBlocks:
-    """Return the table as blocks; nothing but its columns is read yet."""
-    from decidewise.app.tables.blocks import TableBlocks  # noqa: PLC0415
-
-    return TableBlocks.of(data, options, text)
 
 
 def too_large(blocks: TableBlocks) -> str | None:

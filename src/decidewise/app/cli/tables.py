@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from decidewise.app.cli import table_options as opt
-from decidewise.app.cli.errors import as_input_errors
-from decidewise.app.cli.output import print_json
+from decidewise.app.cli.output import as_input_errors, print_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -36,15 +35,12 @@ def init(
     typer.echo(f"Next: decidewise compare {folder / 'history.csv'} --problem {folder / 'problem.toml'}")
 
 
-@opt.on_a_table
+@opt.sharing
 def compare(
     table: opt.SharedOptions,
     out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path("compare.html"),
     test: Annotated[
-        float,
-        typer.Option(
-            help="Share of the rows held out to measure the regret; no choice sees them.", rich_help_panel=opt.WORK
-        ),
+        float, opt.work(help="Share of the rows held out to measure the regret; no choice sees them.")
     ] = 0.25,
     average: opt.Average = False,
     sample: opt.Sample = None,
@@ -97,7 +93,7 @@ def compare(
         typer.echo(f"Page: {out}\nNext: {fit_command(result, command)}")
 
 
-@opt.on_a_table
+@opt.sharing
 def diagnose(
     table: opt.SharedOptions,
     sample: opt.Sample = None,
@@ -158,24 +154,17 @@ def _table(result: TableComparison) -> Table:
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    from decidewise.app.tables.headline import half_width, in_unit, number  # noqa: PLC0415
+    from decidewise.app.tables.headline import in_unit, row_in_words  # noqa: PLC0415
 
     shown = Table("model")
     per_row = f"saves per {result.samples.noun}{in_unit(result) and ',' + in_unit(result)}"
     for heading in ("regret %", "95 % interval", per_row, "fit"):
         shown.add_column(Text(heading), justify="right")
     for row in result.table:
-        saved = row.mean_difference
-        words = "" if saved is None else f"{number(-saved.estimate)} ± {number(half_width(saved))}"
-        name = row.name + (" (chosen)" if row.name == result.chosen else "")
-        shown.add_row(
-            Text(name),
-            f"{row.regret.estimate:.2f}",
-            f"{row.regret.low:.2f} – {row.regret.high:.2f}",
-            words or "compared with",
-            f"{1e3 * result.fit_seconds[row.name]:,.0f} ms",
-            style="bold" if row.name == result.chosen else None,
-        )
+        words = row_in_words(result, row)
+        label = Text(row.name + " (chosen)" * words["chosen"])
+        cells = (words[key] for key in ("regret", "interval", "saved", "fit"))
+        shown.add_row(label, *cells, style="bold" if words["chosen"] else None)
     for name in result.failures:
         shown.add_row(Text(name), "failed", style="dim")
     return shown

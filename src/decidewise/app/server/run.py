@@ -1,23 +1,27 @@
-"""Run the server."""
+"""Run the server, with little patience for connections that ask for nothing."""
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import os
 import socket
 import sys
 from collections.abc import Callable, Collection
+from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from decidewise.app.server.app import create_app
-from decidewise.app.server.connections import patient_for
 from decidewise.app.server.limits import Limits
 from decidewise.model_file import load_model, read_model_summary
 from decidewise.problems import ProblemFile
 
 # Beyond this many open connections, further ones are told that the server is busy.
 _CONNECTIONS = 512
+#: Seconds for a whole header, and how many connections may wait for theirs at a time.
+_SECONDS, _MOST = 5.0, 256
 
 
 def serve(
@@ -37,7 +41,7 @@ def serve(
     ----------
     model, problem : paths of a model file and of a problem file
     host, port : str, int
-        Where to listen; only this machine can reach the default. Port Port to listen on; 0 picks a free one.
+        Where to listen; only this machine can reach the default. Port 0 picks a free one.
     limits : Limits, optional
     token : str, optional
         What requests must show, as `Authorization: Bearer TOKEN`.
@@ -71,3 +75,52 @@ def serve(
             limit_concurrency=_CONNECTIONS,
         )
         uvicorn.Server(settings).run(sockets=[listening])
+
+
+def patient_for(seconds: float = _SECONDS, most: int = _MOST) -> type[asyncio.Protocol]:
+    """Return uvicorn's protocol with limits on connections that have no request: of one server each.
+
+    It waits for ever for the rest of a header, so a few hundred clients that send half of one would keep out all
+    others.
+
+    Parameters
+    ----------
+    seconds : float
+        After which such a connection is closed, whatever arrives of its header.
+    most : int
+        How many there may be; a further one closes the oldest.
+    """
+    idle: dict[Any, asyncio.TimerHandle] = {}  # from the oldest on
+
+    class Protocol(AutoHTTPProtocol):
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._note()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._note()
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            self._note()
+
+        def connection_lost(self, error: Exception | None) -> None:
+            self._forget()
+            super().connection_lost(error)
+
+        def _note(self) -> None:
+            if self.cycle is not None and not self.cycle.response_complete:
+                self._forget()
+            elif self not in idle and not self.transport.is_closing():
+                if len(idle) >= most:
+                    oldest = next(iter(idle))
+                    oldest._forget()
+                    oldest.transport.abort()
+                idle[self] = self.loop.call_later(seconds, self.transport.abort)
+
+        def _forget(self) -> None:
+            if self in idle:
+                idle.pop(self).cancel()
+
+    return Protocol

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from decidewise.evaluate import check_in_units
 from decidewise.kit.checks import FloatArray, as_matrix, nearest_names
 from decidewise.kit.errors import InputError
 from decidewise.model_file import ModelSummary
-from decidewise.problems import Problem, ProblemFile
+from decidewise.problems import ProblemFile
 from decidewise.problems.views import lift
 
 #: What the columns of an example hold, by the kind of feature.
@@ -45,25 +44,6 @@ class Answer:
     warnings: list[str] | None = None
 
 
-@dataclass(frozen=True)
-class BuiltProblem:
-    """A problem file that is built once, and again only if it takes columns of the rows."""
-
-    path: Path
-    columns: tuple[str, ...]
-    problem: Problem | None
-    file: ProblemFile
-
-    @classmethod
-    def of(cls, file: ProblemFile) -> BuiltProblem:
-        """Build the problem, unless it differs by row."""
-        return cls(file.path, file.columns, None if file.columns else file.build(), file)
-
-    def build(self, table: Mapping[str, Any] | None = None) -> Problem:
-        """Return the problem of the rows of a table."""
-        return self.file.build(table) if self.problem is None else self.problem
-
-
 class Service:
     """A model and a problem, applied to bodies.
 
@@ -78,20 +58,20 @@ class Service:
     """
 
     def __init__(self, model: Any, summary: ModelSummary, problem: ProblemFile | None = None) -> None:
-        self.model, self.summary = model, summary
-        self.problem = None if problem is None else BuiltProblem.of(problem)
+        self.model, self.summary, self.problem = model, summary, problem
         self.reads_tables = hasattr(model, "read") and hasattr(model, "predict_samples")
         self.per_item = summary.n_items is not None and not self.reads_tables
+        #: What a model of tables needs: the kinds of its features by name, and the columns of the keys of long tables.
+        self.needed: Mapping[str, str] = model.features.needed if self.reads_tables else {}
+        keys = {name: model.options.get(name) for name in ("rows", "items")} if self.reads_tables else {}
+        self.keys = keys if all(keys.values()) else {}
         self._check()
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
         """The names that rows must have for the model; None if features have no names."""
         if self.reads_tables:
-            options = getattr(self.model, "options", {})
-            keys = [options["rows"], options["items"]] if options.get("items") and options.get("rows") else []
-            needed = getattr(getattr(self.model, "features", None), "needed", ())
-            return tuple(dict.fromkeys([*keys, *needed]))
+            return tuple(dict.fromkeys([*self.keys.values(), *self.needed]))
         return self.summary.feature_names
 
     @property
@@ -107,13 +87,10 @@ class Service:
         if not names or self.per_item:
             row: list[Any] = [1.0] * (summary.n_features or 1)
             return {"X": [[row] * (summary.n_items or 1) if self.per_item else row]}
-        kinds = getattr(getattr(self.model, "features", None), "needed", ())
-        kinds = kinds if isinstance(kinds, Mapping) else {}
-        line: dict[str, Any] = {name: _VALUES[kinds.get(name, "numbers")] for name in names}
+        line: dict[str, Any] = {name: _VALUES[self.needed.get(name, "numbers")] for name in names}
         if self.problem is not None:
             line |= {name: 1 for name in self.problem.columns if not set("*?") & set(name)}
-        items = getattr(self.model, "options", {}).get("items") if self.reads_tables else None
-        return {"rows": [line] if items is None else [line | {items: item} for item in self.cost_names]}
+        return {"rows": [line | {self.keys["items"]: item} for item in self.cost_names] if self.keys else [line]}
 
     def predict(self, body: Body) -> Answer:
         """Return the predicted costs of each row; raise a `ValueError` or `TypeError` if the rows do not fit."""
@@ -142,12 +119,14 @@ class Service:
 
     def _check(self) -> None:
         """Raise if the model and the problem do not fit together, before the first request does."""
-        problem = None if self.problem is None else self.problem.problem
-        if problem is None or not self.cost_names:
+        if self.problem is None or self.problem.columns:
+            return
+        problem = self.problem.build()
+        if not self.cost_names:
             return
         if problem.n_costs != len(self.cost_names):
             raise InputError(
-                f"the model predicts {len(self.cost_names)} costs, and the problem of {self.problem.path} has "  # type: ignore[union-attr]
+                f"the model predicts {len(self.cost_names)} costs, and the problem of {self.problem.path} has "
                 f"{problem.n_costs}."
             )
         try:
@@ -192,11 +171,7 @@ def _finite(objective: FloatArray) -> FloatArray:
     return objective
 
 
-def _keys(samples: Any) -> list[Any] | None:
-    keys = getattr(samples, "keys", None)
-    if keys is None or callable(keys):
-        return None
-    keys = np.asarray(keys)
+def _keys(samples: Any) -> list[Any]:
     # Dates as text themselves: a list has those to the nanosecond as numbers.
-    entries = keys if keys.dtype.kind == "M" else keys.tolist()
+    entries = samples.keys if samples.keys.dtype.kind == "M" else samples.keys.tolist()
     return [entry if isinstance(entry, int | float | str) else str(entry) for entry in entries]

@@ -1,7 +1,8 @@
 """From a table and a problem to decisions: what the commands `compare`, `fit`, `predict` and `decide` do.
 
 - `features`: columns with categories, dates and gaps as numeric features
-- `options`, `samples`, `read`: which columns are what; a `wide` or a `long` table as samples, with their problem
+- `options`, `columns`, `samples`, `read`: which columns are what; a `wide` or a `long` table as samples, with their
+  problem; `oddities` and `unfamiliar` say what looks wrong
 - `table_model`: a fitted model with the preparation of its features, which predicts from a table
 - `comparison`, `savings`, `health`: which model decides best, where the savings come from, and the state of the data
 - `headline`, `page`: the result in words, and as one page

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from decidewise.app.tables.date_parts import with_date_parts
-from decidewise.app.tables.options import TableOptions
+from decidewise.app.tables.columns import with_date_parts
+from decidewise.app.tables.options import Reading, TableOptions
 from decidewise.app.tables.raw_values import InRowError
 from decidewise.app.tables.read import read_samples
 from decidewise.app.tables.samples import TableSamples
-from decidewise.kit.checks import BoolArray, IndexArray, IntArray
+from decidewise.kit.checks import BoolArray, FloatArray, IndexArray, IntArray
 from decidewise.kit.errors import InputError
 from decidewise.kit.progress import ByteBar
+from decidewise.kit.spread import map_in_order
 from decidewise.problems import ProblemFile
 from decidewise.rows.columns import NamedColumns
 from decidewise.rows.file_blocks import FileBlock, FileBlocks
 from decidewise.rows.long_tables import items_of_first
+
+#: Called as `spread(work, items)`, it yields the items with the results of the work on each, in order.
+Spread = Callable[[Callable[[Any], Any], Generator[Any, None, None]], Generator[tuple[Any, Any], None, None]]
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,19 @@ class TableBlocks:
     @classmethod
     def of(cls, source: Any, options: TableOptions, text: Mapping[str, Any]) -> TableBlocks:
         """Return the blocks of a path; `text` are options of text files."""
-        keys = [options.rows, options.items, options.time, options.groups]
-        return cls(FileBlocks(source, **text, exact=[name for name in keys if name]), options)
+        return cls(FileBlocks(source, **text, exact=options.keys), options)
+
+    def map(
+        self, work: Callable[[FileBlock], Any], description: str, spread: Spread = map_in_order, n_lines: int = 0
+    ) -> Generator[tuple[FileBlock, Any], None, None]:
+        """Yield the blocks with the results of some work on each, in order; close it, also after an error."""
+        with (
+            ByteBar(description, self.files.n_bytes) as bar,
+            closing(spread(work, self.after(n_lines))) as results,
+        ):
+            for block, result in results:
+                bar.advance(block.n_bytes, block.table.num_rows)
+                yield block, result
 
     def after(self, n_lines: int = 0) -> Generator[FileBlock, None, None]:
         """Yield the blocks, without the first lines of the table."""
@@ -81,42 +95,20 @@ class TableBlocks:
         return np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
 
 
-@dataclass(frozen=True)
-class BlockReader:
-    """Reads the samples of a block; the arguments are those of `read_samples`."""
-
-    options: TableOptions
-    file: ProblemFile | None = None
-    like: Sequence[str] | None = None
-    needed: Mapping[str, str] | None = None
-    costs: bool | None = None
-    in_order: bool = False
-
-    def __call__(self, block: FileBlock) -> TableSamples:
-        """Return the samples of a block; errors name the file, and the row in it."""
-        try:
-            table = replace(NamedColumns.of(block.table), first_row=block.first)
-            return read_samples(
-                table,
-                self.options,
-                self.file,
-                like=self.like,
-                needed=self.needed,
-                costs=self.costs,
-                in_order=self.in_order,
-                whole=False,
+def read_block(reading: Reading, block: FileBlock) -> TableSamples:
+    """Return the samples of a block; errors name the file, and the row in it."""
+    try:
+        return read_samples(replace(NamedColumns.of(block.table), first_row=block.first), replace(reading, whole=False))
+    except InRowError as error:
+        raise InputError(f"{block.origin}: {error.at(block.line + 1 + np.arange(block.table.num_rows))}") from error
+    except (ValueError, TypeError) as error:
+        first, last, hint = block.line + 1, block.line + block.table.num_rows, ""
+        if reading.options.items is not None:
+            hint = (
+                f" A long table that is read in blocks must have the lines of each {reading.options.rows!r} next to "
+                "each other, in one file."
             )
-        except InRowError as error:
-            raise InputError(f"{block.origin}: {error.at(block.line + 1 + np.arange(block.table.num_rows))}") from error
-        except (ValueError, TypeError) as error:
-            first, last = block.line + 1, block.line + block.table.num_rows
-            hint = ""
-            if self.options.items is not None:
-                hint = (
-                    f" A long table that is read in blocks must have the lines of each {self.options.rows!r} next to "
-                    "each other, in one file."
-                )
-            raise InputError(f"{block.origin}, rows {first:,} to {last:,}: {error}{hint}") from error
+        raise InputError(f"{block.origin}, rows {first:,} to {last:,}: {error}{hint}") from error
 
 
 @dataclass(frozen=True)
@@ -138,9 +130,9 @@ class RandomPart:
     n_all: int
 
     def read(self, options: TableOptions, file: ProblemFile | None, **reading: Any) -> TableSamples:
-        """Return the samples; see `read_samples`. Errors name the row of the whole table."""
+        """Return the samples; see `Reading`. Errors name the row of the whole table."""
         try:
-            return read_samples(NamedColumns.of(self.table), options, file, **reading)
+            return read_samples(NamedColumns.of(self.table), Reading(options, file, **reading))
         except InRowError as error:
             raise error.at(self.numbers) from error
 
@@ -152,37 +144,44 @@ def random_part(blocks: TableBlocks, n_samples: int, rng: np.random.Generator) -
     """
     import pyarrow as pa  # noqa: PLC0415
 
-    kept: list[tuple[Any, npt.NDArray[np.float64], BoolArray, IntArray]] = []
-    bound, n_kept, n_all = 1.0, 0, 0
+    kept: list[_Drawn] = []
+    bound, n_all = 1.0, 0
     with ByteBar(f"Reading {_shown(blocks)}", blocks.files.n_bytes) as bar:
         for block in blocks.after():
             bar.advance(block.n_bytes, block.table.num_rows)
             begins = blocks.samples(block.table)
             is_first = np.zeros(block.table.num_rows, dtype=bool)
             is_first[begins] = True
-            draws = np.repeat(rng.random(len(begins)), np.diff(np.append(begins, block.table.num_rows)))
+            draws = rng.random(len(begins))[np.cumsum(is_first) - 1]
             numbers = block.first + 1 + np.arange(block.table.num_rows)
-            kept.append(_below(bound, block.table, draws, is_first, numbers))
+            kept.append(_Drawn(block.table, draws, is_first, numbers).below(bound))
             n_all += len(begins)
-            n_kept += int(kept[-1][2].sum())
-            while n_kept > n_samples:
+            while (n_kept := sum(int(part.is_first.sum()) for part in kept)) > n_samples:
                 bound /= 2
-                kept = [_below(bound, *part) for part in kept]
-                n_kept = sum(int(part[2].sum()) for part in kept)
+                kept = [part.below(bound) for part in kept]
     if not n_all:
         raise InputError(f"the table is empty: it has 0 rows and {len(blocks.files.names)} columns.")
     try:
-        table = pa.concat_tables([part[0] for part in kept], promote_options="permissive")
+        table = pa.concat_tables([part.table for part in kept], promote_options="permissive")
     except (pa.ArrowException, TypeError) as reason:
         raise InputError(f"the files cannot be joined: {reason}") from reason
-    return RandomPart(table, np.concatenate([part[3] for part in kept]), n_kept, n_all)
+    return RandomPart(table, np.concatenate([part.numbers for part in kept]), n_kept, n_all)
 
 
-def _below(bound: float, table: Any, draws: Any, is_first: Any, numbers: Any) -> tuple[Any, Any, Any, Any]:
-    chosen = draws < bound
-    if chosen.all() and bound == 1.0:
-        return table, draws, is_first, numbers
-    return table.filter(chosen), draws[chosen], is_first[chosen], numbers[chosen]
+class _Drawn(NamedTuple):
+    """Lines of a block: the number that the sample of each has drawn, where samples begin, and the number of each."""
+
+    table: Any
+    draws: FloatArray
+    is_first: BoolArray
+    numbers: IntArray
+
+    def below(self, bound: float) -> _Drawn:
+        """Return the lines of the samples whose numbers are below a bound."""
+        chosen = self.draws < bound
+        if chosen.all():
+            return self
+        return _Drawn(self.table.filter(chosen), self.draws[chosen], self.is_first[chosen], self.numbers[chosen])
 
 
 def _joined(first: FileBlock, second: FileBlock) -> FileBlock:

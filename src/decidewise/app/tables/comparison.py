@@ -13,8 +13,8 @@ from sklearn.base import clone
 
 from decidewise.app.tables.features import TableFeatures
 from decidewise.app.tables.held_out import hold_out
-from decidewise.app.tables.leaks import leaks
 from decidewise.app.tables.measured import Measured
+from decidewise.app.tables.oddities import leaks
 from decidewise.app.tables.samples import TableSamples
 from decidewise.evaluate import Comparison, Hindsight, Interval, compare_regrets
 from decidewise.evaluate.intervals import Bootstrap

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from decidewise.app.tables.date_parts import in_words
+from decidewise.app.tables.columns import in_words
 from decidewise.app.tables.samples import TableSamples
 from decidewise.kit.checks import FloatArray
 
@@ -41,37 +41,32 @@ class TableDecisions:
 
     def columns(self) -> dict[str, Any]:
         """Return a table of the shape of the input: wide with a column per item, or long with a line per item."""
-        samples, d = self.samples, len(self.samples.cost_names)
         by_row = {"predicted_objective": self.objective}
         if self.regret is not None and self.realised is not None and self.best is not None:
             by_row |= {"objective": self.realised, "best_objective": self.best, "regret": self.regret}
         if self.items is None:
-            named = {
-                f"decision_{name}": column for name, column in zip(samples.cost_names, self.decisions.T, strict=True)
-            }
-            return {samples.title: samples.keys, **named, **by_row}
-        return {
-            samples.title: np.repeat(samples.keys, d),
-            in_words(self.items): np.tile(_item_keys(samples.cost_names), len(samples)),
-            "prediction": self.predictions.ravel(),
-            "decision": self.decisions.ravel(),
-            **{name: np.repeat(column, d) for name, column in by_row.items()},
-        }
+            return columns_like(self.samples, None, {"decision": self.decisions}, by_row)
+        by_item = {"prediction": self.predictions, "decision": self.decisions}
+        return columns_like(self.samples, self.items, by_item, by_row)
 
 
-def prediction_columns(samples: TableSamples, predictions: FloatArray, items: str | None) -> dict[str, Any]:
-    """Return predictions (n, d) as a table of the shape of the input."""
+def columns_like(
+    samples: TableSamples, items: str | None, by_item: Mapping[str, FloatArray], by_row: Mapping[str, FloatArray] = {}
+) -> dict[str, Any]:
+    """Return numbers (n, d) and (n,) by name as a table of the shape of the input, long if it has a column of items."""
+    names = samples.cost_names
     if items is None:
-        named = {f"prediction_{name}": column for name, column in zip(samples.cost_names, predictions.T, strict=True)}
-        return {samples.title: samples.keys, **named}
+        wide = {f"{what}_{name}": values[:, j] for what, values in by_item.items() for j, name in enumerate(names)}
+        return {samples.title: samples.keys, **wide, **by_row}
     return {
-        samples.title: np.repeat(samples.keys, len(samples.cost_names)),
-        in_words(items): np.tile(_item_keys(samples.cost_names), len(samples)),
-        "prediction": predictions.ravel(),
+        samples.title: np.repeat(samples.keys, len(names)),
+        in_words(items): np.tile(_item_keys(names), len(samples)),
+        **{what: values.ravel() for what, values in by_item.items()},
+        **{what: np.repeat(values, len(names)) for what, values in by_row.items()},
     }
 
 
 def _item_keys(names: Sequence[str]) -> Any:
     """Return names of items as they were in the table: whole numbers if all are."""
-    whole = all(name == str(int(name)) for name in names if name.lstrip("-").isdigit())
-    return np.array(names, dtype=np.int64) if whole and all(name.lstrip("-").isdigit() for name in names) else names
+    whole = all(name.lstrip("-").isdigit() and name == str(int(name)) for name in names)
+    return np.array(names, dtype=np.int64) if whole else names

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from decidewise.app.tables.raw_values import Raw, as_dates, as_numbers, as_texts, kind_of
-from decidewise.kit.checks import FloatArray, nearest_names
+from decidewise.kit.checks import BoolArray, FloatArray, nearest_names
 from decidewise.kit.errors import InputError
 
 #: Parts of the calendar are used only if the training rows span at least so many days.
@@ -187,13 +186,9 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         return plan, f"names, as {features} of 0 and 1 (the other rows have {str(levels[0])!r}{also}){missing}"
 
 
-@dataclass(frozen=True)
-class _Share:
-    part: int
-    whole: int
-
-    def __str__(self) -> str:
-        return f"{self.part:,} of {self.whole:,} values missing ({100 * self.part / self.whole:.2g} %)"
+def _missing(gaps: BoolArray) -> str:
+    n, n_all = int(gaps.sum()), len(gaps)
+    return f"{n:,} of {n_all:,} values missing ({100 * n / n_all:.2g} %)"
 
 
 def _left_out(name: str, reason: str) -> tuple[dict[str, Any], str]:
@@ -213,8 +208,7 @@ def _plan_numbers(name: str, values: Raw, *, kept: bool = False) -> tuple[dict[s
     plan = {"name": name, "kind": "numbers", "fill": fill, "gaps": bool(gaps.any()), **seen}
     if not gaps.any():
         return plan, ""
-    missing = _Share(int(gaps.sum()), len(gaps))
-    return plan, f"{missing}, filled with the median {fill:.6g}, and a feature says where"
+    return plan, f"{_missing(gaps)}, filled with the median {fill:.6g}, and a feature says where"
 
 
 def _plan_dates(name: str, values: Raw) -> tuple[dict[str, Any], str]:
@@ -224,20 +218,17 @@ def _plan_dates(name: str, values: Raw) -> tuple[dict[str, Any], str]:
         return _left_out(name, "it has no value at all")
     known = dates[~gaps]
     days = (known.max() - known.min()) / np.timedelta64(1, "D")
-    parts = [
-        part
-        for part, used in (
-            ("weekday", days >= _DAYS_FOR_WEEKDAYS),
-            ("year", days >= _DAYS_FOR_YEAR),
-            ("day", len(np.unique(known - known.astype("datetime64[D]"))) > 1),
-        )
-        if used
-    ]
+    is_shown = {
+        "weekday": days >= _DAYS_FOR_WEEKDAYS,
+        "year": days >= _DAYS_FOR_YEAR,
+        "day": len(np.unique(known - known.astype("datetime64[D]"))) > 1,
+    }
+    parts = [part for part, shown in is_shown.items() if shown]
     if not parts:
         return _left_out(name, f"its {days:.0f} days are too few for weekdays or seasons to show")
     plan = {"name": name, "kind": "dates", "parts": parts, "gaps": bool(gaps.any())}
     words = {"weekday": "the day of the week", "year": "the time of the year", "day": "the time of the day"}
-    missing = f"; {_Share(int(gaps.sum()), len(gaps))}, and a feature says where" if gaps.any() else ""
+    missing = f"; {_missing(gaps)}, and a feature says where" if gaps.any() else ""
     *first, last = (words[part] for part in parts)
     return plan, f"a date, as {', '.join(first)}{' and ' * bool(first)}{last}{missing}"
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from decidewise.app.tables.advice import Advice
-from decidewise.app.tables.blocks import TableBlocks, random_part
+from decidewise.app.tables.blocks import Spread, TableBlocks, random_part
 from decidewise.app.tables.comparison import Choice, choose
 from decidewise.app.tables.held_out import as_gap
 from decidewise.app.tables.kept_choice import KeptChoice, identity
 from decidewise.app.tables.options import TableOptions
-from decidewise.app.tables.reader import NO_COSTS
+from decidewise.app.tables.read import NO_COSTS
 from decidewise.app.tables.samples import TableSamples
 from decidewise.app.tables.savings import shown_key
-from decidewise.app.tables.streamed import Spread, fit_table
+from decidewise.app.tables.streamed import fit_table
 from decidewise.app.tables.table_model import TableModel
 from decidewise.evaluate import Interval
 from decidewise.kit.errors import InputError

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from decidewise.app.tables.comparison import AVERAGE, FORECAST, MEAN, TableComparison
-from decidewise.evaluate import Interval
+from decidewise.evaluate import ComparisonRow, Interval
 from decidewise.kit.checks import listed
 
 #: What the name of a candidate begins with or contains, and what such a model is called; the first that fits counts.
@@ -41,7 +41,7 @@ def _doubt(leaks: Sequence[str]) -> str:
 
 
 def _verdict(result: TableComparison) -> str:
-    baseline = baseline_in_words(result)
+    baseline = model_in_words(result.baseline)
     kind = model_in_words(result.challenger)
     kind = kind[0].upper() + kind[1:]
     saves = "saves" if not kind.startswith("Boosted") else "save"
@@ -103,6 +103,20 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
+def row_in_words(result: TableComparison, row: ComparisonRow) -> dict[str, Any]:
+    """Return the figures of a model, as the terminal and the page show them."""
+    saved = row.mean_difference
+    return {
+        "name": row.name,
+        "chosen": row.name == result.chosen,
+        "regret": f"{row.regret.estimate:.2f}",
+        "interval": f"{row.regret.low:.2f} – {row.regret.high:.2f}",
+        "mean": f"{number(row.mean_regret.estimate)} ± {number(half_width(row.mean_regret))}",
+        "saved": f"{number(-saved.estimate)} ± {number(half_width(saved))}" if saved else "compared with",
+        "fit": f"{1e3 * result.fit_seconds[row.name]:,.0f} ms",
+    }
+
+
 def model_in_words(name: str) -> str:
     """Return what a candidate is, for readers who do not know the names.
 
@@ -116,11 +130,6 @@ def model_in_words(name: str) -> str:
     if name == FORECAST:
         return "your forecast"
     return next((words for key, words in _KINDS if key in name), f"the model {name!r}")
-
-
-def baseline_in_words(result: TableComparison) -> str:
-    """Return what the challenger is compared with."""
-    return model_in_words(result.baseline)
 
 
 def fit_command(result: TableComparison, command: Mapping[str, Any]) -> str:

@@ -2,50 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from decidewise.app.tables.options import Names
-from decidewise.app.tables.raw_values import as_numbers, is_gap
-from decidewise.app.tables.reader import TableReader
-from decidewise.app.tables.samples import Raw
+from decidewise.app.tables.columns import TableColumns
+from decidewise.app.tables.options import Names, Reading
+from decidewise.app.tables.raw_values import Raw, as_numbers, as_texts
 from decidewise.data.tables import check_items_in_time
 from decidewise.kit.checks import FloatArray, listed
 from decidewise.kit.errors import InputError
 from decidewise.problems import Problem
+from decidewise.rows.columns import NamedColumns
 from decidewise.rows.keys import own_order
 from decidewise.rows.long_tables import LongLayout
 
 
-class LongReader(TableReader):
+class LongTable(TableColumns):
     """One line per sample and item."""
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, table: NamedColumns, reading: Reading) -> None:
+        super().__init__(table, reading)
         options = self.options
         if options.rows is None:
             raise InputError("--items makes the table long, which needs the column of the sample keys as well: --rows.")
         rows, items = self.one(options.rows, "rows"), self.one(str(options.items), "items")
-        order = self.like if self.like is not None else list(options.item_order) or None
-        self.layout = LongLayout.of(self.table, rows, items, order, self.as_listed, trained=self.like is not None)
+        order = list(options.item_order if self.like is None else self.like) or None
+        trained = self.like is not None
+        self.layout = LongLayout.of(self.table, rows, items, order, reading.as_listed, trained=trained)
         self.order = np.argsort(self.layout.place)
         self.cost_names = self.layout.items
-        self.cost = self.one(options.costs[0] if options.costs else "cost", "costs") if self.like is None else None
+        self.wanted = options.costs[0] if options.costs else "cost"
+        self.cost = None if trained else self.one(self.wanted, "costs")
 
     def features(self) -> tuple[dict[str, Raw], bool, Names]:
         """Return the columns of the features, whether they are those of items, and which of them are a forecast."""
         forecast = tuple(self.select(self.options.forecast, "forecast"))
         if len(forecast) > 1:
             raise InputError(f"--forecast must be one column of a long table; got {listed(forecast)}.")
-        if self.needed is not None:
-            names = self.needed_columns(self.needed)
-        elif self.options.features:
-            if any("=" in entry for entry in self.options.features):
-                raise InputError("--features of a long table are columns; name=pattern is for wide tables.")
-            names = self.select(self.options.features, "features")
-        else:
-            names = self.others([self.cost] if self.cost else [])
+        if self.reading.needed is None and any("=" in entry for entry in self.options.features):
+            raise InputError("--features of a long table are columns; name=pattern is for wide tables.")
+        names = self.of_features([self.cost] if self.cost else [])
         if self.cost in names:
             raise InputError(f"--features: {self.cost!r} is the cost, which is not known in advance. Leave it out.")
         names += [name for name in forecast if name not in names]
@@ -53,16 +48,11 @@ class LongReader(TableReader):
 
     def read_costs(self) -> FloatArray:
         """Return the costs (n, d), with NaN for gaps."""
-        name = self.cost or self.one(self._cost_name, "costs")
-        return as_numbers(self.raw(name), name)[self.order].reshape(-1, len(self.cost_names))
-
-    @property
-    def _cost_name(self) -> str:
-        return self.options.costs[0] if self.options.costs else "cost"
+        return self.matrix((self.cost or self.wanted,), "costs")
 
     def has_costs(self) -> bool:
         """Whether the table has the columns of the costs."""
-        return self._cost_name in self.table.names
+        return self.wanted in self.table.names
 
     def keys(self) -> tuple[Raw, str]:
         """Return the keys of the samples, and what a sample is called."""
@@ -73,33 +63,31 @@ class LongReader(TableReader):
         order = own_order(keys)
         return np.argsort(keys.astype(str), kind="stable") if order is None else order
 
-    def problem(self) -> Problem | None:
-        """Return the problem of the samples; raise if its costs must be in an order that is not known."""
-        problem = super().problem()
-        if not self.layout.is_ordered:
-            title = self.layout.titles[1]
-            if problem is not None:
-                how = "Name them in the order of time: --item-order first,second,..."
-                check_items_in_time(problem, title, self.cost_names, how)
-            self.notes.append(
-                f"The costs are in the order in which the table lists {title!r} first: {listed(self.cost_names)}. "
-                "--item-order names another."
-            )
-        return problem
+    def check_order(self, problem: Problem | None) -> None:
+        """Note that the order of the costs is not known; raise if the problem needs it."""
+        if self.layout.is_ordered:
+            return
+        title = self.layout.titles[1]
+        if problem is not None:
+            how = "Name them in the order of time: --item-order first,second,..."
+            check_items_in_time(problem, title, self.cost_names, how)
+        self.notes.append(
+            f"The costs are in the order in which the table lists {title!r} first: {listed(self.cost_names)}. "
+            "--item-order names another."
+        )
 
     def by_row(self, name: str) -> Raw:
         """Return a column with one entry per sample."""
-        values = self.raw(name)[self.order].reshape(-1, len(self.cost_names))
-        comparable = values
-        if values.dtype.kind not in "biuM":  # a gap is not equal to itself
-            comparable = np.array([["" if is_gap(value) else str(value) for value in row] for row in values.tolist()])
-        differing = np.flatnonzero((comparable != comparable[:, :1]).any(axis=1))
+        values = self.raw(name)[self.order]
+        texts = as_texts(values)[0] if values.dtype.kind == "O" else values
+        same = np.unique(texts, return_inverse=True)[1].reshape(-1, len(self.cost_names))  # gaps are equal here
+        differing = np.flatnonzero((same != same[:, :1]).any(axis=1))
         if len(differing):
             raise InputError(
                 f"column {name!r} must have one value per {self.layout.titles[0]}; {self.layout.titles[0]} "
                 f"{self.layout.rows[differing[0]]} has several."
             )
-        return values[:, 0]
+        return values[:: len(self.cost_names)]
 
     def matrix(self, names: Names, argument: str) -> FloatArray:
         """Return numbers (n, d) of each sample and item."""

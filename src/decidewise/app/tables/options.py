@@ -1,4 +1,4 @@
-"""Which columns of a table are what."""
+"""Which columns of a table are what, and what of them is read."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from decidewise.kit.checks import nearest_names, shown
 from decidewise.kit.errors import InputError
+from decidewise.problems import ProblemFile
 
 Names = tuple[str, ...]
 
@@ -103,3 +104,43 @@ class TableOptions:
         """Return the options that are not empty, as text and lists of text."""
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
         return {name: value for name, value in plain.items() if value}
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns by which samples are told apart, ordered and grouped."""
+        return [name for name in (self.rows, self.items, self.time, self.groups) if name]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is read from a table.
+
+    Attributes
+    ----------
+    options : TableOptions
+    file : ProblemFile, optional
+        The problem; without it, samples have none.
+    like : sequence of str, optional
+        The names of the costs that a model was trained with, for a table that need not have costs.
+    needed : mapping of str to str, optional
+        The features that a model needs, with their kinds (`TableFeatures.needed`); by default those that the options
+        select.
+    as_listed : sequence of str, optional
+        The items of a long table in the order in which the whole table lists them, if this is a part of it.
+    costs : bool or None
+        Whether costs are read; None if they are there.
+    in_order : bool
+        Whether samples without costs are left out and the others sorted by time; otherwise they stay as they are, and
+        times and groups are not read.
+    whole : bool
+        Whether this is the whole table; in a part of one, no sample need have costs.
+    """
+
+    options: TableOptions
+    file: ProblemFile | None = None
+    like: Sequence[str] | None = None
+    needed: Mapping[str, str] | None = None
+    as_listed: Sequence[str] | None = None
+    costs: bool | None = True
+    in_order: bool = True
+    whole: bool = True

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from decidewise.app.tables.samples import Raw
+from decidewise.app.tables.raw_values import Raw
 from decidewise.evaluate import Comparison, compare_sums
+from decidewise.evaluate.intervals import Blocks
 from decidewise.kit.checks import FloatArray
 
 #: The most rows that are kept one by one: with two models, 20 MB.
@@ -24,6 +25,8 @@ class OrderedRegrets:
     Attributes
     ----------
     most : int
+    blocks : None, "auto" or int
+        As for `decidewise.evaluate.regret_interval`.
     each : int
         The number of consecutive rows that are added up.
     in_order : bool
@@ -43,6 +46,7 @@ class OrderedRegrets:
     """
 
     most: int = _MOST
+    blocks: Blocks = "auto"
     each: int = 1
     in_order: bool = True
     n_rows: int = 0
@@ -82,7 +86,7 @@ class OrderedRegrets:
         if not self.in_order:
             sums = sums[np.argsort(sums[:, 0], kind="stable")]
         regrets = dict(zip(self._names, sums[:, 3:].T, strict=True))
-        return compare_sums(regrets, sums[:, 2], sums[:, 1], rows_each=self.each)
+        return compare_sums(regrets, sums[:, 2], sums[:, 1], rows_each=self.each, blocks=self.blocks)
 
     def _keep_names(self, regrets: dict[str, FloatArray]) -> None:
         """Leave out the models that these rows do not have, such as a forecast with a gap."""

@@ -14,7 +14,7 @@ from decidewise.app.pages.page import chart_data, render_template, source_of
 from decidewise.app.pages.style import DARK, LIGHT, styles
 from decidewise.app.tables.charts import charts_of_comparison
 from decidewise.app.tables.comparison import FORECAST, LEAST_SQUARES, MEAN, WISE, TableComparison
-from decidewise.app.tables.headline import fit_command, half_width, headline, how_measured, in_unit, number
+from decidewise.app.tables.headline import fit_command, headline, how_measured, in_unit, number, row_in_words
 from decidewise.app.tables.health import health
 from decidewise.app.tables.savings import Part, by_item, by_kind_of_row, extreme_rows
 
@@ -32,7 +32,8 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> st
     """
     charts = charts_of_comparison(result)
     looks = styles(result.regrets, first=(LEAST_SQUARES, WISE, FORECAST, MEAN))
-    sense = result.truth.problem.sense
+    differs = result.verdict.outcome != "same"
+    gains = result.truth.problem.sense == "max"
     return render_template(
         "compare.html.j2",
         package="decidewise.app.tables",
@@ -40,22 +41,18 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> st
         verdict=result.verdict.outcome,
         verdict_words=_VERDICTS[result.verdict.outcome],
         measured=how_measured(result),
-        regret_words="what decisions cost above the best ones in hindsight"
-        if sense == "min"
-        else "what decisions gain less than the best ones in hindsight",
+        regret_words=f"what decisions {'gain less than' if gains else 'cost above'} the best ones in hindsight",
         title=result.samples.noun,
         unit=in_unit(result),
         baseline=result.baseline,
         challenger=result.challenger,
         failures=result.failures,
-        models=[_model(result, row) for row in result.table],
+        models=[row_in_words(result, row) for row in result.table],
         facts=_facts(result, command),
         over_time=next((chart for chart in charts if chart.name == "over_time"), None),
         predicted=charts[-1],
-        items=_bars(by_item(result)) if result.verdict.outcome != "same" else [],
-        kinds={kind: _bars(parts) for kind, parts in by_kind_of_row(result).items()}
-        if result.verdict.outcome != "same"
-        else {},
+        items=_bars(by_item(result)) if differs else [],
+        kinds={kind: _bars(parts) for kind, parts in by_kind_of_row(result).items()} if differs else {},
         extremes=[(key, number(saved), f"{share:.1f}") for key, saved, share in extreme_rows(result)],
         findings=health(result),
         cost_words=_cost_words(result),
@@ -71,19 +68,6 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> st
         js=source_of("page.js"),
         data=chart_data(looks, charts),
     )
-
-
-def _model(result: TableComparison, row: Any) -> dict[str, Any]:
-    saved = row.mean_difference
-    return {
-        "name": row.name,
-        "chosen": row.name == result.chosen,
-        "regret": f"{row.regret.estimate:.2f}",
-        "interval": f"{row.regret.low:.2f} – {row.regret.high:.2f}",
-        "mean": f"{number(row.mean_regret.estimate)} ± {number(half_width(row.mean_regret))}",
-        "saved": f"{number(-saved.estimate)} ± {number(half_width(saved))}" if saved else "compared with",
-        "fit": f"{1e3 * result.fit_seconds[row.name]:,.0f} ms",
-    }
 
 
 def _facts(result: TableComparison, command: Mapping[str, Any]) -> dict[str, str]:

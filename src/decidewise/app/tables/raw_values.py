@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Mapping
 from decimal import Decimal
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.kit.checks import BoolArray, FloatArray
+from decidewise.kit.checks import BoolArray, FloatArray, IndexArray
 from decidewise.kit.errors import InputError
 from decidewise.rows.keys import as_moment
 
@@ -42,6 +41,40 @@ class InRowError(InputError):
         return InRowError(self.message, *(int(numbers[row - 1]) for row in self.rows))
 
 
+class Cells(NamedTuple):
+    """The distinct values of a column, in the order in which they first occur, and which of them each row has.
+
+    A column of text repeats few values, and only these are looked at one by one.
+    """
+
+    values: list[Any]
+    of_row: IndexArray
+
+    @classmethod
+    def of(cls, values: Raw) -> Cells:
+        """Find the distinct values; 1, 1.0 and True are different ones."""
+        cells = values.tolist()
+        typed = list(zip(map(type, cells), cells, strict=True))
+        try:
+            places = {cell: place for place, cell in enumerate(dict.fromkeys(typed))}
+        except TypeError:  # such as lists, which have no hash
+            return cls(cells, np.arange(len(cells)))
+        return cls([value for _, value in places], np.fromiter(map(places.__getitem__, typed), np.intp, len(cells)))
+
+    @property
+    def known(self) -> dict[int, Any]:
+        """The values that are no gaps, by their places."""
+        return {place: value for place, value in enumerate(self.values) if not is_gap(value)}
+
+    def row(self, place: int) -> int:
+        """Return the first row that has a value, counted from 1."""
+        return int((self.of_row == place).argmax()) + 1
+
+    def n_rows(self, places: Any) -> int:
+        """Return how many rows have one of some values."""
+        return int(np.isin(self.of_row, list(places)).sum())
+
+
 def as_numbers(values: Raw, name: str) -> FloatArray:
     """Return a column of numbers as float64, with NaN for gaps; raise with the row and the value if one is none.
 
@@ -50,7 +83,8 @@ def as_numbers(values: Raw, name: str) -> FloatArray:
     if values.dtype.kind in "biuf":
         numbers = values.astype(np.float64)
     elif values.dtype.kind in "OUS":
-        numbers = np.array([_number(value, name, row) for row, value in enumerate(values.tolist(), start=1)])
+        cells = Cells.of(values)
+        numbers = np.array([_number(cells, place, name) for place in range(len(cells.values))])[cells.of_row]
     else:
         raise InputError(f"column {name!r} must be numbers; it has {_described(values)}.")
     infinite = np.flatnonzero(np.isinf(numbers))
@@ -75,12 +109,16 @@ def as_dates(values: Raw, name: str) -> npt.NDArray[np.datetime64]:
     """
     if values.dtype.kind == "M":
         return values.astype("datetime64[us]")
-    dates: list[Any] = [None if is_gap(value) else value for value in values.tolist()]
-    for row, date in enumerate(dates, start=1):
-        if date is not None and not isinstance(date, str | datetime.date | np.datetime64):
-            raise InRowError(f"column {name!r} must be dates like 2026-01-31; row {_ROW} has {str(date)[:60]!r}.", row)
+    cells = Cells.of(values)
+    known = cells.known
+    for place, date in known.items():
+        if not isinstance(date, str | datetime.date | np.datetime64):
+            raise InRowError(
+                f"column {name!r} must be dates like 2026-01-31; row {_ROW} has {str(date)[:60]!r}.", cells.row(place)
+            )
     try:
-        return np.array([_without_zone(date) for date in dates], dtype="datetime64[us]")
+        dates = [_without_zone(known.get(place)) for place in range(len(cells.values))]
+        return np.array(dates, dtype="datetime64[us]")[cells.of_row]
     except ValueError as reason:
         raise InputError(f"column {name!r} must be dates like 2026-01-31 ({reason}).") from reason
 
@@ -100,7 +138,7 @@ def are_dates(values: Raw) -> bool:
     """
     if values.dtype.kind not in "OU":
         return values.dtype.kind == "M"
-    known = [value for value in values.tolist() if not is_gap(value)]
+    known = Cells.of(values).known.values()
     return bool(known) and all(isinstance(value, str) and as_moment(value) is not None for value in known)
 
 
@@ -109,17 +147,16 @@ def is_gap(value: Any) -> bool:
     return value is None or str(value) in ("nan", "NaN", "<NA>", "NaT")
 
 
-def _number(value: Any, name: str, row: int) -> float:
-    if is_gap(value):
+def _number(cells: Cells, place: int, name: str) -> float:
+    value = cells.values[place]
+    if is_gap(value) or value == "":
         return float("nan")
     if isinstance(value, Real | Decimal | np.bool_):
         return float(value)
-    if value == "":
-        return float("nan")
     if isinstance(value, str) and _is_number(value):  # in a column of numbers, as a spreadsheet writes some of them
         return float(value)
     how = f" {_HOW}" if isinstance(value, str) and _WRITTEN.fullmatch(value.strip()) else ""
-    raise InRowError(f"column {name!r} must be numbers; row {_ROW} has {str(value)[:60]!r}.{how}", row)
+    raise InRowError(f"column {name!r} must be numbers; row {_ROW} has {str(value)[:60]!r}.{how}", cells.row(place))
 
 
 def _described(values: Raw) -> str:
@@ -134,8 +171,9 @@ def as_texts(values: Raw) -> tuple[Raw, BoolArray]:
         shown = np.where(gaps, 0, values)
         texts = shown.astype(np.int64).astype(str) if whole.all() else shown.astype(str)
     elif values.dtype.kind == "O":
-        gaps = np.array([is_gap(value) or value == "" for value in values.tolist()], dtype=bool)
-        texts = np.array([_plain(value) for value in values.tolist()], dtype=str)
+        cells = Cells.of(values)
+        gaps = np.array([is_gap(value) or value == "" for value in cells.values], dtype=bool)[cells.of_row]
+        texts = np.array([_plain(value) for value in cells.values], dtype=str)[cells.of_row]
     else:
         gaps, texts = np.zeros(len(values), dtype=bool), values.astype(str)
     return np.where(gaps, "", texts), gaps
@@ -153,55 +191,50 @@ def kind_of(name: str, values: Raw) -> str:
         return "dates"
     if values.dtype.kind not in "OU":
         raise InputError(f"column {name!r} has {_described(values)}, which are no features. Leave it out.")
-    found: dict[str, int] = {}
-    n_known = 0
-    texts = 0
-    for row, value in enumerate(values.tolist(), start=1):
-        if is_gap(value):
-            continue
-        n_known += 1
+    cells, found = Cells.of(values), dict[str, int]()
+    for place, value in cells.known.items():
         if isinstance(value, str):
-            kind = "names" if not _is_number(value) else "digits"
-            texts += 1
+            kind = "digits" if _is_number(value) else "names"
         elif isinstance(value, Real | Decimal | np.bool_):
             kind = "numbers"
         elif isinstance(value, datetime.date | np.datetime64):
             kind = "dates"
         else:
-            what = _TYPES.get(type(value), type(value).__name__)
+            what, row = _TYPES.get(type(value), type(value).__name__), cells.row(place)
             raise InRowError(f"column {name!r} has {what} in row {_ROW}; a feature is a number, a date or text.", row)
-        found.setdefault(kind, row)
-    if texts == n_known and set(found) <= {"names", "digits"}:
-        return _text_or_digits(name, values, found)
+        found.setdefault(kind, place)
+    if set(found) <= {"names", "digits"}:
+        return "dates" if are_dates(values) else _text_or_digits(name, cells)
     if len(found) > 1:
-        (one, row), (other, other_row) = list(found.items())[:2]
+        (one, place), (other, other_place) = list(found.items())[:2]
+        rows = cells.row(place), cells.row(other_place)
         kinds = f"{one} (row {_ROW}) and {other} (row {_ROW})"
-        raise InRowError(f"column {name!r} has values of different kinds, {kinds}. Make them one kind.", row, other_row)
-    return next(iter(found), "numbers")
+        raise InRowError(f"column {name!r} has values of different kinds, {kinds}. Make them one kind.", *rows)
+    return next(iter(found))
 
 
-def _text_or_digits(name: str, values: Raw, found: Mapping[str, int]) -> str:
+def _text_or_digits(name: str, cells: Cells) -> str:
     """Return what a column of text holds; text among numbers is most likely an error of the table."""
-    if are_dates(values):
-        return "dates"
-    known = [(row, value) for row, value in enumerate(values.tolist(), start=1) if not is_gap(value)]
-    words = [(row, value) for row, value in known if not _is_number(value)]
-    if "digits" in found and not words:
+    known = cells.known
+    words = {place: value for place, value in known.items() if not _is_number(value)}
+    if known and not words:
         return "numbers"
-    written = [(row, value) for row, value in words if _WRITTEN.fullmatch(value.strip())]
-    if written and len(words) - len(written) < _MOSTLY * len(known):
-        row, value = written[0]
+    n_known, n_words = cells.n_rows(known), cells.n_rows(words)
+    written = {place: value for place, value in words.items() if _WRITTEN.fullmatch(value.strip())}
+    n_written = cells.n_rows(written)
+    if written and n_words - n_written < _MOSTLY * n_known:
+        place, value = next(iter(written.items()))
         raise InRowError(
-            f"column {name!r} has numbers as text, such as {value[:60]!r} in row {_ROW} ({len(written):,} such rows). "
+            f"column {name!r} has numbers as text, such as {value[:60]!r} in row {_ROW} ({n_written:,} such rows). "
             f"{_HOW} If they are names, pass --categories {name!r}.",
-            row,
+            cells.row(place),
         )
-    if len(words) < _MOSTLY * len(known):
-        row, value = words[0]
+    if n_words < _MOSTLY * n_known:
+        place, value = next(iter(words.items()))
         raise InRowError(
-            f"column {name!r} is numbers, but row {_ROW} has {value[:60]!r} ({len(words)} such rows). Correct them, or "
+            f"column {name!r} is numbers, but row {_ROW} has {value[:60]!r} ({n_words} such rows). Correct them, or "
             f"pass --categories {name!r} if they are names.",
-            row,
+            cells.row(place),
         )
     return "names"
 

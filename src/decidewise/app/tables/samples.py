@@ -87,14 +87,12 @@ class TableSamples:
         if self.per_item:
             d = len(self.cost_names)
             lines = (rows[:, np.newaxis] * d + np.arange(d)).ravel()
+        by_row = {name: getattr(self, name) for name in ("keys", "costs", "times", "groups")}
         return replace(
             self,
             lines={name: column[lines] for name, column in self.lines.items()},
-            keys=self.keys[rows],
-            costs=None if self.costs is None else self.costs[rows],
-            times=None if self.times is None else self.times[rows],
-            groups=None if self.groups is None else self.groups[rows],
             problem=None if self.problem is None else self.problem.take(rows),
+            **{name: column[rows] for name, column in by_row.items() if column is not None},
         )
 
     def features(self, prepared: TableFeatures) -> FloatArray:

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 
 from decidewise.app.tables.decisions import TableDecisions
 from decidewise.app.tables.features import TableFeatures
-from decidewise.app.tables.options import TableOptions
+from decidewise.app.tables.options import Reading, TableOptions
 from decidewise.app.tables.raw_values import as_numbers
 from decidewise.app.tables.read import columns_of, read_samples
 from decidewise.app.tables.samples import TableSamples
@@ -97,17 +97,22 @@ class TableModel(BaseEstimator):
         file = problem if isinstance(problem, ProblemFile) else ProblemFile.read(problem)
         return self.decide_samples(self.read(table, file))
 
-    def read(self, table: Any, problem: ProblemFile | None = None, **reading: Any) -> TableSamples:
-        """Read the samples of a table, with costs if it has them; `reading` are options of text files."""
-        options = {"in_order": reading.pop("in_order", False), "costs": reading.pop("costs", None)}
-        return read_samples(
-            columns_of(table, reading),
-            TableOptions.of(self.options),
-            problem,
-            like=list(self.cost_names),
-            needed=self.features.needed,
-            **options,
-        )
+    def read(
+        self,
+        table: Any,
+        problem: ProblemFile | None = None,
+        *,
+        costs: bool | None = None,
+        in_order: bool = False,
+        **text: Any,
+    ) -> TableSamples:
+        """Read the samples of a table, with costs if it has them; `text` are options of text files."""
+        return read_samples(columns_of(table, text), self.reading(problem, costs=costs, in_order=in_order))
+
+    def reading(self, problem: ProblemFile | None = None, *, costs: bool | None, in_order: bool = False) -> Reading:
+        """Return what is read from a table."""
+        options, needed = TableOptions.of(self.options), self.features.needed
+        return Reading(options, problem, list(self.cost_names), needed, costs=costs, in_order=in_order)
 
     def predict_samples(self, samples: TableSamples) -> FloatArray:
         """Return the predicted costs (n, d) of samples."""

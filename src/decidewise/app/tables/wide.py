@@ -5,30 +5,30 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from decidewise.app.tables.options import Names
-from decidewise.app.tables.raw_values import as_numbers
-from decidewise.app.tables.reader import ONE_LINE_PER_ITEM, TableReader
-from decidewise.app.tables.samples import Raw
+from decidewise.app.tables.columns import TableColumns
+from decidewise.app.tables.options import Names, Reading
+from decidewise.app.tables.raw_values import Raw, as_numbers
 from decidewise.data.tables import check_columns_in_time
 from decidewise.kit.checks import FloatArray, listed, nearest_names
 from decidewise.kit.errors import InputError
 from decidewise.problems import Problem
-from decidewise.rows.columns import pattern_parts
+from decidewise.rows.columns import NamedColumns, pattern_parts
+
+ONE_LINE_PER_ITEM = "If the table has one line per item, name the keys of both: --rows and --items."
 
 
-class WideReader(TableReader):
+class WideTable(TableColumns):
     """One line per sample, and one column per cost."""
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, table: NamedColumns, reading: Reading) -> None:
+        super().__init__(table, reading)
         self.pattern = self.options.costs or ("cost_*",)
         if self.like is None and not self.options.costs and not fnmatch.filter(self.table.names, "cost_*"):
             raise InputError(self._no_costs())
-        self.columns = self.select(self.pattern, "costs") if self.like is None else self._like()
+        self.columns = self.select(self.pattern, "costs") if self.like is None else self._trained(self.like)
         self.mapped = [entry.partition("=") for entry in self.options.features if "=" in entry]
         if self.mapped and len(self.mapped) < len(self.options.features):
             raise InputError("--features: either all are name=pattern, for features of each item, or none is.")
@@ -50,26 +50,20 @@ class WideReader(TableReader):
         )
         return f"the table has no column 'cost_*'. {how}"
 
-    def _like(self) -> list[str]:
+    def _trained(self, like: Sequence[str]) -> list[str]:
         """Return the columns of the costs that a model was trained with, as far as the new table has them."""
-        assert self.like is not None
         if len(self.pattern) == 1 and self.pattern[0].count("*") == 1 and self.pattern[0] not in self.table.names:
-            return [self.pattern[0].replace("*", name) for name in self.like]
-        return self.like
+            return [self.pattern[0].replace("*", name) for name in like]
+        return list(like)
 
     def features(self) -> tuple[dict[str, Raw], bool, Names]:
         """Return the columns of the features, whether they are those of items, and which of them are a forecast."""
         forecast = self.options.forecast
         if self.mapped:
             return self._of_items(forecast)
-        needed = None if self.needed is None else self.needed_columns(self.needed)
+        names = [] if self.reading.needed is None else self.of_features(())
         columns = self._ordered(forecast, "forecast") if forecast else []
-        if needed is not None:
-            names = needed
-        elif self.options.features:
-            names = self.select(self.options.features, "features")
-        else:
-            names = self.others(self.columns)
+        names = names or self.of_features(self.columns)
         self._check_leaks(names)
         names += [name for name in columns if name not in names]
         return {name: self.feature(name) for name in names}, False, tuple(columns)
@@ -84,7 +78,7 @@ class WideReader(TableReader):
                 found["forecast"] = forecast[0]
         lines: dict[str, Raw] = {}
         for name, pattern in found.items():
-            if self.needed is not None and name not in self.needed:
+            if self.reading.needed is not None and name not in self.reading.needed:
                 continue
             if pattern in self.table.names:
                 lines[name] = np.repeat(self.feature(pattern, name), len(self.cost_names))
@@ -142,12 +136,14 @@ class WideReader(TableReader):
                 )
         return keys, name
 
-    def problem(self) -> Problem | None:
-        """Return the problem of the samples; raise if a pattern selects costs in another order than time's."""
-        problem = super().problem()
+    def key_order(self, keys: Raw) -> Raw:
+        """Return the order of the samples before they are sorted by time: that of the table."""
+        return np.arange(len(keys))
+
+    def check_order(self, problem: Problem | None) -> None:
+        """Raise if a pattern selects costs in another order than time's."""
         if problem is not None and self.like is None:
             check_columns_in_time(problem, self.columns, self.pattern[0] if len(self.pattern) == 1 else self.pattern)
-        return problem
 
     def by_row(self, name: str) -> Raw:
         """Return a column with one entry per sample."""

@@ -29,6 +29,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -147,13 +148,20 @@ class ProblemFile:
         return tuple(name for value in values if isinstance(value, Columns) for name in value.names)
 
     def build(self, table: Any = None) -> Problem:
-        """Build the problem.
+        """Build the problem; one that takes no columns is built once.
 
         Parameters
         ----------
         table : frame, table or mapping of arrays, optional
             Has the columns, if the file names any: one row per sample.
         """
+        return self._built(table) if self.columns else self._same_for_all
+
+    @cached_property
+    def _same_for_all(self) -> Problem:
+        return self._built(None)
+
+    def _built(self, table: Any) -> Problem:
         if self.columns and table is None:
             raise InputError(
                 f"{self.path} takes the columns {', '.join(map(repr, self.columns))} from a table, one row per "
