@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from decidewise import load_model, model_file
 from decidewise.app.cli import app
-from decidewise.app.tables import comparison, fitting, ordered_regrets, streamed
+from decidewise.app.tables import choice, fitting, ordered_regrets, streamed
 from decidewise.app.tables.advice import Advice
 from decidewise.app.tables.ordered_regrets import OrderedRegrets
 from decidewise.kit.errors import InputError
@@ -156,7 +156,7 @@ def test_the_choice_is_made_on_a_part_and_said(folder, tmp_path, small_blocks):
     call = ("fit", folder / "long.csv", "-p", folder / "long.toml", "--sample", 200)
     said = run(*call, "--out", tmp_path / "m.dw").stdout
     assert "Features prepared and model chosen on " in said
-    assert f"of {N} rows, by which features are prepared as well; fitted on all." in said
+    assert f" random rows of {N}; fitted on all rows." in said
     model = load_model(tmp_path / "m.dw")
     assert set(model.decide(folder / "long.csv", folder / "long.toml").decisions.sum(axis=1)) == {1.0}
     summary = json.loads(run(*call, "--out", tmp_path / "again.dw", "--json").stdout)
@@ -213,7 +213,7 @@ def test_a_killed_fit_continues_from_its_checkpoint_bit_for_bit(folder, tmp_path
     assert (tmp_path / "m.dw").read_bytes() == (tmp_path / "whole.dw").read_bytes()
 
 
-@pytest.mark.parametrize("how", [(), ("--average",)])
+@pytest.mark.parametrize("how", [(), ("--one-model",), ("--model", "choice")])
 def test_a_continued_fit_repeats_neither_the_random_part_nor_the_choice(folder, tmp_path, monkeypatch, how):
     call = ("fit", folder / "wide.csv", "-p", folder / "problem.toml", *how, "-q", "--max-solves", 20_000)
     run(*call, "--stream", "--out", tmp_path / "whole.dw")
@@ -229,7 +229,7 @@ def test_a_continued_fit_repeats_neither_the_random_part_nor_the_choice(folder, 
         patched.setattr(streamed, "_as_rows", killed)
         run(*call, code=130)
     monkeypatch.setattr(fitting, "random_part", refused)
-    monkeypatch.setattr(comparison, "WiseRegressorCV", refused)
+    monkeypatch.setattr(choice, "WiseRegressorCV", refused)
     assert "belongs to another fit" in run(*call, "--seed", 3, code=2).stderr
     with monkeypatch.context() as patched:  # the disk is full when the model is written
         patched.setattr(model_file, "save_model", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "No space left")))

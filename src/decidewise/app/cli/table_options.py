@@ -45,11 +45,11 @@ Separator = Annotated[
 ]
 Decimal = Annotated[str, typer.Option(help="Decimal point.", rich_help_panel=_TEXT)]
 Encoding = Annotated[str, typer.Option(help="File encoding, such as latin-1.", rich_help_panel=_TEXT)]
-Average = Annotated[
+OneModel = Annotated[
     bool,
     typer.Option(
-        "--average",
-        help="Average models, weighted by how they decide and predict; by default take the simplest of the best.",
+        "--one-model",
+        help="Choose the one model with the lowest held-out regret, to read it; by default average the best.",
         rich_help_panel=WORK,
     ),
 ]
@@ -147,6 +147,15 @@ class SharedOptions:
             rich_help_panel=WORK,
         ),
     ] = None
+    train_solves: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|auto",
+            help="Also train models with the solver (SPO+), with at most N solver calls; auto: as long as the "
+            "rest takes.",
+            rich_help_panel=WORK,
+        ),
+    ] = None
     max_solves: Annotated[
         int | None, typer.Option(min=1, help="Limit on the number of solver calls.", rich_help_panel=WORK)
     ] = None
@@ -179,6 +188,15 @@ class SharedOptions:
     def text(self) -> dict[str, Any]:
         """How to read text files."""
         return {"separator": self.separator, "decimal": self.decimal, "encoding": self.encoding}
+
+    @property
+    def training(self) -> dict[str, int | str]:
+        """What `--train-solves` says, or nothing."""
+        if self.train_solves is None or self.train_solves == "auto":
+            return {} if self.train_solves is None else {"train_solves": "auto"}
+        if not self.train_solves.isascii() or not self.train_solves.isdigit():
+            raise InputError(f"--train-solves must be a number of solver calls, or auto; got {self.train_solves!r}.")
+        return {"train_solves": int(self.train_solves)}
 
     @property
     def is_silent(self) -> bool:
