@@ -48,7 +48,7 @@ def regrets(data: tuple[Dataset, Dataset]) -> tuple[list[float], str]:
     choice = WiseRegressorCV(train.problem, random_state=0).fit(train.X, train.costs)
     # The candidates are in the order from the simplest to the most complex, so one fit gives all rules.
     candidates, results = default_candidates(train.X, train.costs), choice.cv_results_
-    drawn = average_weights(results, constant=["training mean"])
+    drawn = average_weights(results, null=["training mean"])
     close = list(average_weights(results))
     members = [(name, candidates[name]) for name in {**dict.fromkeys(close), **drawn}]
     average = AveragedRegressor(members).fit(train.X, train.costs)

@@ -142,7 +142,7 @@ def regrets(train: Dataset, test: Dataset) -> list[float]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TrainingWarning)
         choice = fitted(methods.choice)
-        equal = average_weights(choice.cv_results_, constant=["training mean"])
+        equal = average_weights(choice.cv_results_, null=["training mean"])
         models = [
             choice,
             reweighted(choice, equal),

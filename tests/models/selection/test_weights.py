@@ -10,8 +10,8 @@ from decidewise.models.selection.scores import CandidateScores
 from decidewise.models.selection.weights import (
     average_weights,
     comparable,
-    constant_share,
     fitted_weights,
+    null_share,
     places_to_fit,
     weighted_products,
 )
@@ -118,7 +118,7 @@ def test_half_of_the_weight_is_equal_and_half_is_fitted():
     found = average_weights(results, {"model 0": 0.2, "model 2": 0.8})
     assert found == pytest.approx({"model 0": 0.35, "model 1": 0.25, "model 2": 0.4})
     # What ignores the features draws both halves to it.
-    name, share = constant_share(results, ["model 2"])
+    name, share = null_share(results, ["model 2"])
     assert name == "model 2"
     assert 0 < share < 1
     drawn_to_it = average_weights(results, {"model 0": 1.0}, ["model 2"])
@@ -145,12 +145,12 @@ def test_what_ignores_the_features_has_a_share_until_two_standard_errors_prove_a
     signs = np.resize([1.0, -1.0], n)
     error = 1 / np.sqrt(n - 1)  # of the mean of the signs
     results = scored(np.vstack([5 + signs + standard_errors * error, np.full(n, 5.0)])).results
-    found = average_weights(results, constant=constant)
+    found = average_weights(results, null=constant)
     assert found == pytest.approx(expected)
 
 
 def test_of_several_that_ignore_the_features_the_best_has_the_share():
     signs = np.resize([1.0, -1.0], 400)
     results = scored(np.vstack([9 + signs, 5.05 + signs, np.full(400, 5.0)])).results
-    found = average_weights(results, constant=["model 0", "model 1"])
+    found = average_weights(results, null=["model 0", "model 1"])
     assert list(found) == ["model 1", "model 2"]

@@ -152,6 +152,15 @@ class CandidateScores:
             self.predictions + other.predictions,
         )
 
+    def beside(self, baselines: Iterable[str]) -> CandidateScores:
+        """Return the scores with some candidates as baselines: scored for comparison, and not to be chosen."""
+        known = set(baselines)
+        statuses = [
+            "baseline" if name in known and was == "scored" else was
+            for name, was in zip(self.names, self.statuses, strict=True)
+        ]
+        return replace(self, statuses=tuple(statuses))
+
     def without(self, failed: Mapping[str, str]) -> CandidateScores:
         """Return the scores with some candidates as failed, by name, with the reasons."""
         gone = np.array([name in failed for name in self.names])

@@ -13,7 +13,7 @@ from decidewise.kit.checks import FloatArray
 from decidewise.kit.scaling import norms, unit_rows
 from decidewise.models.selection.scores import choose, close
 
-# A candidate is proven to decide better than the mean if the difference is this many standard errors.
+# A candidate is proven to decide better than the null model if the difference is this many standard errors.
 _PROVEN = 2.0
 # The part of the average that has fitted weights. The rest has equal ones, which no noise can mislead.
 _FITTED = 0.5
@@ -87,12 +87,12 @@ def places_to_fit(results: Mapping[str, Any], constant: Iterable[str]) -> list[i
 
 
 def average_weights(
-    results: Mapping[str, Any], fitted: Mapping[str, float] | None = None, constant: Iterable[str] = ()
+    results: Mapping[str, Any], fitted: Mapping[str, float] | None = None, null: Iterable[str] = ()
 ) -> dict[str, float]:
     """Return the weights of an average of candidates, by name, from their results; they sum to one.
 
-    Half of the weight is shared equally by all candidates that are close, and half is fitted. Both are drawn to a
-    candidate without features by its `constant_share`.
+    Half of the weight is shared equally by all candidates that are close, and half is fitted. Both are drawn to the
+    null model by its `null_share`.
 
     Parameters
     ----------
@@ -100,8 +100,8 @@ def average_weights(
         Of `CandidateScores`.
     fitted : mapping of str to float, optional
         Fitted weights, which sum to one. Without them, all of the weight is shared equally.
-    constant : iterable of str
-        Candidates that predict the same for every row.
+    null : iterable of str
+        Candidates that take nothing to have; the best of them is the null model.
     """
     names, places = [str(name) for name in results["candidate"]], close(results)
     own = np.array([(fitted or {}).get(name, 0.0) for name in names])
@@ -109,22 +109,22 @@ def average_weights(
     weights[places] = 1 / len(places)
     if own.any():
         weights = (1 - _FITTED) * weights + _FITTED * own
-    simple, share = constant_share(results, constant)
+    simple, share = null_share(results, null)
     weights *= 1 - share
     if share > 0:
         weights[names.index(simple)] += share
     return {name: float(weight) for name, weight in zip(names, weights, strict=True) if weight > 0}
 
 
-def constant_share(results: Mapping[str, Any], constant: Iterable[str]) -> tuple[str, float]:
-    """Return the best of the candidates that predict the same for every row, and its share in an average.
+def null_share(results: Mapping[str, Any], null: Iterable[str]) -> tuple[str, float]:
+    """Return the null model, the best of the candidates that take nothing to have, and its share in an average.
 
-    It is what the others would be without their features. So it gets a share as far as these are not proven to decide
-    better: all if it has the lowest regret of all candidates, nothing if the lowest regret is lower by two standard
-    errors of the difference, and in proportion in between.
+    It gets a share as far as the others are not proven to decide better: all if it has the lowest regret of all
+    candidates, nothing if the lowest regret is lower by two standard errors of the difference, and in proportion in
+    between.
     """
     ranked = [i for i in np.argsort(results["rank"]) if results["status"][i] == "scored"]
-    simple = [i for i in ranked if results["candidate"][i] in set(constant)][:1]
+    simple = [i for i in ranked if results["candidate"][i] in set(null)][:1]
     if not simple:
         return "", 0.0
     place = simple[0]
