@@ -190,7 +190,7 @@ class SharedOptions:
         return {"separator": self.separator, "decimal": self.decimal, "encoding": self.encoding}
 
     @property
-    def training(self) -> dict[str, int | str]:
+    def training(self) -> dict[str, Any]:
         """What `--train-solves` says, or nothing."""
         if self.train_solves is None or self.train_solves == "auto":
             return {} if self.train_solves is None else {"train_solves": "auto"}

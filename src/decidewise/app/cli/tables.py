@@ -136,6 +136,7 @@ def diagnose(
                 max_seconds=table.max_seconds,
                 n_jobs=n_jobs,
                 random_state=table.seed,
+                **table.training,
             )
     if table.json:
         print_json(asdict(found))

@@ -16,12 +16,12 @@ from decidewise.kit.checks import FloatArray, listed, nearest_names
 from decidewise.kit.errors import InputError
 from decidewise.models import BlockFolds, WiseRegressorCV, default_candidates
 from decidewise.models.learners.averaged import AveragedRegressor
+from decidewise.models.selection.null_models import DO_NOTHING, with_nothing
 from decidewise.models.selection.out_of_fold import problems_by_row
 from decidewise.models.selection.sums import is_sum_over_rows
 from decidewise.problems import Problem
 
 MEAN, LEAST_SQUARES, WISE, FORECAST = "training mean", "least squares", "wise", "forecast"
-DO_NOTHING = "do nothing"
 #: The name of what `WiseRegressorCV` chooses, an average or one model: where it is fitted anew, it is chosen anew.
 CHOICE = "choice"
 
@@ -38,6 +38,8 @@ class Choice:
         The candidates that it averages, with their weights; one alone if it is a single model.
     candidates : dict of str to estimator
         Not fitted, from the simplest to the most complex.
+    trained_by_solver : tuple of str
+        Those of them that only a search has, with `train_solves`.
     prepared : TableFeatures
     directions : bool
         Whether an average is one of directions, not of costs.
@@ -49,6 +51,7 @@ class Choice:
     name: str
     weights: dict[str, float]
     candidates: dict[str, Any]
+    trained_by_solver: tuple[str, ...]
     prepared: TableFeatures
     directions: bool
     search: WiseRegressorCV | None
@@ -61,7 +64,7 @@ class Choice:
             return (self.name,)
         found = self.search.cv_results_
         scored = [found["candidate"][i] for i in np.argsort(found["rank"]) if found["status"][i] == "scored"]
-        return (self.name, *(str(name) for name in scored if name in self.candidates))
+        return (self.name, *(str(name) for name in scored if name not in self.trained_by_solver))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -73,11 +76,6 @@ class Choice:
             *self.prepared.notes_,
             f"Not tried, for lack of time or calls: {n_untried} of {len(statuses)} models.",
         )
-
-    @property
-    def trained_by_solver(self) -> list[str]:
-        """The members that no menu has: only a search trains them, with `train_solves`."""
-        return [name for name in self.weights if name not in self.candidates]
 
     def model(
         self,
@@ -93,20 +91,13 @@ class Choice:
         `problem` is that of these rows.
         """
         members = self.weights if name == CHOICE else {name: 1.0}
-        models = {member: clone((menu or {}).get(member, self._known(member))) for member in members}
+        models = {member: clone({**self.candidates, **(menu or {})}[member]) for member in members}
         for model in models.values() if problem is not None else ():
             model.set_params(**dict.fromkeys(problems_by_row(model), problem))
         if len(models) == 1:
             return models.popitem()[1]
         shares = list(members.values())
         return AveragedRegressor(list(models.items()), directions=self.directions, weights=shares, n_jobs=jobs)
-
-    def _known(self, member: str) -> Any:
-        """Return a candidate, or a member of the choice that no menu has: one that was trained with the solver."""
-        if member in self.candidates or self.search is None:
-            return self.candidates[member]
-        best = self.search.best_estimator_
-        return best if len(self.weights) == 1 else dict(best.estimators)[member]
 
 
 def choose(
@@ -139,7 +130,7 @@ def choose(
     train_solves, max_solves, max_seconds, jobs, seed
         As for `WiseRegressorCV`.
     name : str
-        "choice", or that of a candidate.
+        "choice", or that of a candidate, which is then not searched for.
     weights : mapping of str to float, optional
         Those of a choice that was made before.
     in_blocks : bool
@@ -153,15 +144,20 @@ def choose(
     X = samples.features(prepared)
     forecast = samples.forecast_columns(prepared)
     menu = default_candidates(X, costs, lifted=problem.has_known, forecast=forecast, every=name != CHOICE)
-    candidates = menu.renewed(_sums(menu, per_item=samples.per_item)) if in_blocks else menu
-    search = None
+    if DO_NOTHING in (name, *(weights or ())):
+        menu, _ = with_nothing(menu, problem, costs)
+    if in_blocks:
+        _check_name(name, menu)
+        menu = menu.renewed({key: own for key, own in menu.items() if is_sum_over_rows(own, per_item=samples.per_item)})
+    search, trained = None, tuple[str, ...]()
+    candidates: dict[str, Any] = menu
     if name != CHOICE:
-        _check_name(name, menu, candidates)
+        _check_name(name, menu, in_blocks=in_blocks)
         weights = {name: 1.0}
     elif weights is None:
         search = WiseRegressorCV(
             problem,
-            **({"candidates": candidates} if in_blocks else {"forecast": forecast}),
+            **({"candidates": menu} if in_blocks else {"forecast": forecast}),
             cv=_folds(samples, gap),
             rule="minimum" if one_model else "average",
             train_solves=train_solves,
@@ -170,9 +166,10 @@ def choose(
             n_jobs=jobs,
             random_state=seed,
         ).fit(X, costs, groups=samples.groups if samples.times is None else None, times=samples.times)
-        weights = search.weights_
+        weights, candidates = search.weights_, search.candidates_
+        trained = tuple(name for name in candidates if name not in menu and name != DO_NOTHING)
     directions, seconds = not problem.has_known, perf_counter() - begin
-    return Choice(name, dict(weights), dict(candidates), prepared, directions, search, seconds)
+    return Choice(name, dict(weights), dict(candidates), trained, prepared, directions, search, seconds)
 
 
 def complete(samples: TableSamples) -> tuple[FloatArray, Problem]:
@@ -189,15 +186,13 @@ def _folds(samples: TableSamples, gap: Any) -> Any:
     return min(5, len(samples) - 1 if samples.groups is None else len(np.unique(samples.groups)))
 
 
-def _sums(candidates: Mapping[str, Any], *, per_item: bool) -> dict[str, Any]:
-    return {name: model for name, model in candidates.items() if is_sum_over_rows(model, per_item=per_item)}
-
-
-def _check_name(name: str, menu: Mapping[str, Any], candidates: Mapping[str, Any]) -> None:
-    if name not in menu:
+def _check_name(name: str, menu: Mapping[str, Any], *, in_blocks: bool = False) -> None:
+    """Raise if there is no such candidate; `in_blocks` if the menu has only those for a table read block by block."""
+    if name in (*menu, CHOICE):
+        return
+    if not in_blocks:
         raise InputError(f"--model: there is no candidate {name!r}{nearest_names(name, [*menu, CHOICE])}")
-    if name not in candidates:
-        raise InputError(
-            f"--model: {name!r} needs all rows in memory, and the table is read block by block. Take one of "
-            f"{listed(list(candidates), most=20)}; or, if it fits into memory, pass --no-stream."
-        )
+    raise InputError(
+        f"--model: {name!r} needs all rows in memory, and the table is read block by block. Take one of "
+        f"{listed(list(menu), most=20)}; or, if it fits into memory, pass --no-stream."
+    )

@@ -12,7 +12,6 @@ import numpy as np
 
 from decidewise.app.tables.choice import (
     CHOICE,
-    DO_NOTHING,
     FORECAST,
     LEAST_SQUARES,
     MEAN,
@@ -32,6 +31,7 @@ from decidewise.kit.doubts import said_once
 from decidewise.kit.errors import InputError
 from decidewise.kit.progress import Line
 from decidewise.models.selection.folds import Splits
+from decidewise.models.selection.null_models import DO_NOTHING
 from decidewise.models.selection.scores import none_scored, reasons
 from decidewise.models.selection.time_folds import Rows
 

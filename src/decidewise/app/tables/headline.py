@@ -6,10 +6,11 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from decidewise.app.tables.choice import CHOICE, DO_NOTHING, FORECAST, MEAN, Choice
+from decidewise.app.tables.choice import CHOICE, FORECAST, MEAN, Choice
 from decidewise.app.tables.comparison import TableComparison
 from decidewise.evaluate import Interval
 from decidewise.kit.checks import listed
+from decidewise.models.selection.null_models import DO_NOTHING
 
 #: What the name of a candidate begins with or contains, what such a model is called, and several of them; the first
 #: that fits counts.

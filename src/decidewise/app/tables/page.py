@@ -135,7 +135,8 @@ def _cost_words(result: TableComparison) -> str:
     search = result.choice.search
     if search is None:
         return f"The model was named, not chosen; measuring took {result.n_solves:,} solver calls."
-    measuring, by_solver = result.n_solves - search.n_solves_, result.choice.trained_by_solver
+    measuring, choice = result.n_solves - search.n_solves_, result.choice
+    by_solver = [name for name in choice.weights if name in choice.trained_by_solver]
     training = "Training the choice itself calls no solver"
     if by_solver:
         training = (
