@@ -100,7 +100,7 @@ class TestForecast:
         model = self.fit(*self.data(2.0))
         assert model.null_model_ == "good"
         assert "good" not in model.members_
-        assert "proven to decide better than" in model.notes_["null model"]
+        assert "proven to be beaten" in model.notes_["null model"]
 
     @pytest.mark.parametrize("rule", ["average", "minimum"])
     def test_the_mean_is_not_chosen_even_if_it_is_the_best_on_an_easy_season(self, rule):

@@ -77,6 +77,11 @@ class ChoiceOnRows:
         """The candidates that were scored."""
         return [name for name, note in self.notes.items() if not note]
 
+    def _status(self, name: str) -> str:
+        if self.notes[name]:
+            return "not tried" if name in self.untried else "failed"
+        return "baseline" if name in self.baselines else "scored"
+
     def without(self, failed: Mapping[str, str]) -> ChoiceOnRows:
         """Return the scores with some candidates as failed, by name, with the reasons."""
         notes, kept = self.notes | dict(failed), [place for place, name in enumerate(self.scored) if name not in failed]
@@ -98,16 +103,7 @@ class ChoiceOnRows:
             return entries
 
         regret = spread(sums.percent)
-        status = [
-            "not tried"
-            if name in self.untried
-            else "failed"
-            if self.notes[name]
-            else "baseline"
-            if name in self.baselines
-            else "scored"
-            for name in names
-        ]
+        status = [self._status(name) for name in names]
         return {
             "candidate": np.array(names, dtype=object),
             "regret": regret,

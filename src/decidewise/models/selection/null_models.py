@@ -67,6 +67,7 @@ def with_nothing(menu: Candidates, problem: Problem, costs: FloatArray) -> tuple
     null = NullModels.of(menu)
     first = {name: menu[name] for name in menu if name in (*null.names, *null.beaten)}
     served = menu.renewed(first | {DO_NOTHING: idle} | menu)
+    served.families[DO_NOTHING] = DO_NOTHING
     served.notes[DO_NOTHING] = "the decision zero is possible, and another must be proven better than it"
     return served, n_solves
 
