@@ -114,8 +114,6 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
     best_name_, best_index_ : str, int
         The name and the position of the chosen candidate; among several that are averaged, of that with the lowest
         regret.
-    candidates_ : dict of str to estimator
-        The candidates by name, not fitted, and those that were trained with the solver.
     members_ : list of str
         The candidates that are averaged, or the chosen one alone.
     weights_ : dict of str to float

@@ -105,7 +105,7 @@ def table_of(n, *, forecast=None, noise=0.1, below=0.0):
     [
         (table_of(60), [], None),
         (table_of(90, forecast=1.5), ["--forecast", "f*"], "better"),
-        (table_of(60, forecast=0.01), ["--forecast", "f*"], "same"),
+        (table_of(60, forecast=0.01), ["--forecast", "f*"], "unproven"),
         (table_of(9, noise=2.0), [], None),
         (table_of(60, below=1.5), ["--test", 0.5], None),
         (table_of(90, forecast=1.5), ["--forecast", "f*", "--one-model"], "better"),

@@ -16,6 +16,7 @@ from decidewise.kit.checks import FloatArray, listed, nearest_names
 from decidewise.kit.errors import InputError
 from decidewise.models import BlockFolds, WiseRegressorCV, default_candidates
 from decidewise.models.learners.averaged import AveragedRegressor
+from decidewise.models.selection.families import SPO_PLUS
 from decidewise.models.selection.null_models import DO_NOTHING, with_nothing
 from decidewise.models.selection.out_of_fold import problems_by_row
 from decidewise.models.selection.sums import is_sum_over_rows
@@ -167,7 +168,7 @@ def choose(
             random_state=seed,
         ).fit(X, costs, groups=samples.groups if samples.times is None else None, times=samples.times)
         weights, candidates = search.weights_, search.candidates_
-        trained = tuple(name for name in candidates if name not in menu and name != DO_NOTHING)
+        trained = tuple(name for name in candidates if search.families_.get(name) == SPO_PLUS)
     directions, seconds = not problem.has_known, perf_counter() - begin
     return Choice(name, dict(weights), dict(candidates), trained, prepared, directions, search, seconds)
 

@@ -30,7 +30,7 @@ class Diagnosis:
         paired differences. None also for what is not there: a forecast, or a problem in which nothing can be done.
     spo_plus_gain : Interval or None
         `best` minus the regret of a linear or log-linear model trained with SPO+, from paired differences. None also if
-        `max_solves` is too small to train one.
+        `train_solves` or `max_solves` is too small to train one.
     gain_of_sharing : Interval or None
         With features of each item: the regret of least squares with coefficients of each item's own minus that of one
         model shared by all items. None without features of each item.

@@ -62,6 +62,7 @@ def diagnose(
     cv: Any = 5,
     groups: Any = None,
     times: Any = None,
+    train_solves: int | Literal["auto"] = "auto",
     max_solves: int | None = None,
     max_seconds: float | None = None,
     n_jobs: int | None = None,
@@ -80,6 +81,8 @@ def diagnose(
         Forecasts that you already have; as for `WiseRegressorCV`.
     cv, groups, times
         As for `WiseRegressorCV` and its `fit`.
+    train_solves : int or "auto"
+        The largest number of solver calls for training SPO+, which is left out if it takes more. "auto" trains it.
     max_solves : int, optional
         The largest number of solver calls. If it is too small to score all rows, a random part of them is scored.
         SPO+ is left out if training it would take more than half of the calls.
@@ -122,7 +125,7 @@ def diagnose(
     menu = default_candidates(X, costs, lifted=problem.has_known, forecast=forecast)
     candidates, n_asked = with_nothing(menu, problem, costs)
     n_training = _N_PASSES * sum(len(train) for train, _ in splits)
-    trains = max_solves is None or n_training <= max_solves / 2
+    trains = n_training <= _allowed(train_solves, max_solves)
     budget = None if max_solves is None else max_solves - n_asked - trains * n_training
     # Models scored: the candidates, the best with each half of the rows, on all rows and on the resamples, and SPO+.
     n_others = 2 + (1 + _N_RESAMPLES) + trains
@@ -179,6 +182,12 @@ def diagnose(
         failures=(*steps.failures, *filter(None, [compared.caution])),
         **gains,
     )
+
+
+def _allowed(train_solves: int | Literal["auto"], max_solves: int | None) -> float:
+    """Return the largest number of solver calls for training."""
+    half = np.inf if max_solves is None else max_solves / 2
+    return half if train_solves == "auto" else min(half, as_integer(train_solves, name="train_solves", minimum=0))
 
 
 def _checked(problem: Problem, X: Any, costs: Any, max_solves: int | None) -> tuple[FloatArray, FloatArray]:
