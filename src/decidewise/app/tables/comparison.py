@@ -267,7 +267,7 @@ def choose(
         weights = list(search.weights_.values())
         in_units = problem.has_known
         estimators[AVERAGE] = AveragedRegressor(members, directions=not in_units, weights=weights, n_jobs=jobs)
-    simplest = found["candidate"][scores.choose(found, "one standard error")]
+    simplest = found["candidate"][scores.close(found)[0]]
     ranked = [found["candidate"][place] for place in np.argsort(found["rank"]) if found["status"][place] == "scored"]
     order = dict.fromkeys([*[AVERAGE] * averaged, simplest, *ranked])
     return Choice(tuple(map(str, order)), search, estimators, prepared, perf_counter() - begin)

@@ -37,7 +37,7 @@ def fit_all(
     deadline : float
         A time of `time.time`.
     """
-    if len(models) == 1:
+    if len(models) <= 1:
         return [_fit(model, X, costs) for model in models.values()]
     quick_first = sorted(models, key=lambda name: seconds[name])
     limits = [np.inf, *[deadline] * (len(models) - 1)]
