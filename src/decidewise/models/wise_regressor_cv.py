@@ -152,6 +152,9 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
     (1000, 40)
     """
 
+    weights_: dict[str, float]
+    members_: list[str]
+
     def __init__(
         self,
         problem: Problem,

@@ -6,6 +6,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.model_selection import PredefinedSplit
 
 from decidewise import GeneralizedLinear, WiseRegressor, WiseRegressorCV, normalized_regret
+from decidewise.evaluate import decision_regret
 from decidewise.models import Candidates, GivenForecast
 from decidewise.models.selection.null_models import DO_NOTHING, NullModels, doing_nothing, with_nothing
 from decidewise.problems import Knapsack, LinearProgram, Storage, TopK
@@ -127,6 +128,35 @@ class TestForecast:
         X, prices, _ = days(200, 0, swing=0.0)
         found = WiseRegressorCV(BATTERY, Candidates(FEW), random_state=0).fit_rows(ArrayRows(X, prices, block_rows=50))
         assert (BATTERY.solve(found.predict(X)) * prices).sum() >= 0
+
+
+class TestSeasons:
+    """Rows that come later are of another kind; the choice is not worse than its null model by a standard error."""
+
+    @pytest.mark.parametrize("seed", range(3))
+    @pytest.mark.parametrize("problem", [BATTERY, TopK(HOURS, 2, sense="min")], ids=["battery", "cheapest hours"])
+    @pytest.mark.parametrize("kind", ["easy, then hard", "a forecast that degrades", "features that say nothing"])
+    def test_the_null_model_is_kept_or_beaten(self, kind, problem, seed):
+        rng, n, n_train = np.random.default_rng(seed), 360, 90
+        later = np.arange(n)[:, None] >= n_train
+        swing, error = np.full((n, 1), 1.5), np.full((n, 1), 0.6)
+        if kind == "easy, then hard":  # on the easy season the mean decides about as well as the forecast
+            swing, error = np.where(later, 1.5, 0.3), np.where(later, 0.6, 0.12)
+        elif kind == "a forecast that degrades":
+            error = np.where(later, 1.2, 0.6)
+        wave = np.sin(2 * np.pi * np.arange(HOURS) / HOURS)
+        known = 5 + wave + swing * rng.normal(size=(n, 1)) * np.roll(wave, 1)
+        prices = known + 0.5 * rng.normal(size=(n, HOURS))
+        X, forecast = known + error * rng.normal(size=(n, HOURS)), range(HOURS)
+        if kind == "features that say nothing":
+            X, forecast = rng.normal(size=(n, HOURS)), None
+        model = WiseRegressorCV(problem, Candidates(FEW), forecast=forecast, random_state=0)
+        model.fit(X[:n_train], prices[:n_train], times=np.arange(n_train))
+        new, truth = X[n_train:], prices[n_train:]
+        null = model.candidates_[model.null_model_].fit(X[:n_train], prices[:n_train]).predict(new)
+        own, least = (decision_regret(problem, prediction, truth) for prediction in (model.predict(new), null))
+        more = own - least
+        assert more.mean() <= more.std(ddof=1) / np.sqrt(len(more))
 
 
 def test_without_a_forecast_the_mean_is_the_null_model():

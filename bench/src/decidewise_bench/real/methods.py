@@ -85,9 +85,9 @@ def choice(problem: Problem, *, random_state: int, forecasts: bool = True, **set
 class ChoiceInTime(WiseRegressorCV):
     """The choice for rows in the order of time, whose numbers are their times."""
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, times: Any = None) -> Self:
         """Choose and fit."""
-        return super().fit(X, y, times=np.arange(len(X)))
+        return super().fit(X, y, groups, np.arange(len(X)) if times is None else times)
 
     @property
     def chosen_(self) -> str:
