@@ -104,7 +104,7 @@ class TestAdvice:
 
 
 def test_where_nothing_is_proven_better_than_nothing_that_is_the_advice(rng):
-    prices = 5 + 0.1 * rng.normal(size=(60, 6))
+    prices = 5 + 0.4 * rng.normal(size=(60, 6))
     found = diagnose(Storage(6, 1.0, 2.0, efficiency=0.9), rng.normal(size=(60, 2)), prices)
     assert found.gain_on_nothing.low <= 0
     assert found.advice.startswith("Do nothing")
