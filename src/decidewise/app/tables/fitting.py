@@ -23,6 +23,7 @@ from decidewise.app.tables.table_model import TableModel
 from decidewise.evaluate import Interval
 from decidewise.kit.errors import InputError
 from decidewise.kit.interrupts import attempt
+from decidewise.models import AveragedRegressor
 from decidewise.problems import ProblemFile
 from decidewise.rows.ahead import map_in_order
 from decidewise.rows.checkpoint import Checkpoint
@@ -117,7 +118,10 @@ def fit_in_memory(
 def _fitted(choice: Choice, samples: TableSamples) -> Any:
     """Return the model of a choice on all samples; that of a search is fitted already."""
     if choice.search is not None:
-        return choice.search.best_estimator_
+        best = choice.search.best_estimator_
+        if isinstance(best, AveragedRegressor):
+            best.n_jobs = None  # that of this machine, or of its cluster: no part of the model
+        return best
     return choice.model(choice.name).fit(samples.features(choice.prepared), samples.costs)
 
 
@@ -162,7 +166,7 @@ def fit_in_blocks(
         choice = kept.choice(advice.order[0], samples, {"jobs": jobs, **choosing})
         found = attempt(
             lambda choice=choice: fit_table(  # type: ignore[misc]
-                choice.model(choice.name, jobs=jobs),
+                choice.model(choice.name),
                 choice.prepared,
                 blocks,
                 samples.cost_names,

@@ -59,13 +59,14 @@ class Measured:
 
     def _measure(self, name: str) -> MeasuredModel:
         costs, problem = complete(self.samples)
+        jobs = None if self.choice.search is None else self.choice.search.n_jobs
         predictions, seconds = np.empty((len(self.rows), costs.shape[1])), 0.0
         for (train, test), menu in zip(self.splits, self._menus, strict=True):
             held = np.isin(self.rows, test)
             if not held.any():
                 continue
             begin = perf_counter()
-            model = self.choice.model(name, menu=menu, problem=problem.take(train))
+            model = self.choice.model(name, menu=menu, problem=problem.take(train), jobs=jobs)
             model.fit(self._features[train], costs[train])
             seconds = perf_counter() - begin
             predictions[held] = np.reshape(model.predict(self._features[self.rows[held]]), (held.sum(), -1))
