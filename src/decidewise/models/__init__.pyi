@@ -9,6 +9,7 @@ from decidewise.models.learners.corrected import CorrectedRegressor
 from decidewise.models.learners.floored import FlooredRegressor
 from decidewise.models.learners.given_forecast import GivenForecast
 from decidewise.models.learners.smooth_features import SmoothFeatures
+from decidewise.models.selection.families import family_shares
 from decidewise.models.selection.time_folds import BlockFolds, TimeFolds
 from decidewise.models.training.loop import Epoch
 from decidewise.models.trees.decision_boosting import DecisionBoostingRegressor
@@ -36,4 +37,5 @@ __all__ = [
     "WiseRegressor",
     "WiseRegressorCV",
     "default_candidates",
+    "family_shares",
 ]

@@ -13,6 +13,8 @@ class Candidates(dict[str, Any]):
     ----------
     notes : dict of str to str
         For each family of models, why it is among the candidates or why not.
+    families : dict of str to str
+        The family of each candidate.
     leads : dict of str to str
         Candidates that are costly or rarely best, each with the lead of its family. They are first tried on one fold:
         the lead, and the others if the lead is not clearly worse than the best so far.
@@ -32,6 +34,7 @@ class Candidates(dict[str, Any]):
     def __init__(self, candidates: Mapping[str, Any] | None = None) -> None:
         super().__init__(candidates or {})
         self.notes: dict[str, str] = {}
+        self.families: dict[str, str] = {}
         self.leads: dict[str, str] = {}
         self.previews: dict[str, Any] = {}
 
@@ -49,11 +52,13 @@ class Candidates(dict[str, Any]):
         self.previews |= previews or {}
         for group in groups:
             self |= group
+            self.families |= dict.fromkeys(group, family)
             if on_trial:
                 self.leads |= dict.fromkeys(group, next(iter(group)))
 
     def renewed(self, candidates: Mapping[str, Any]) -> Candidates:
         """Return other candidates with the same notes, and the same candidates on trial as far as they are there."""
         menu = Candidates(candidates)
-        menu.notes, menu.leads, menu.previews = dict(self.notes), dict(self.leads), dict(self.previews)
+        menu.notes, menu.families = dict(self.notes), dict(self.families)
+        menu.leads, menu.previews = dict(self.leads), dict(self.previews)
         return menu

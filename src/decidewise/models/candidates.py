@@ -156,15 +156,6 @@ def given_forecasts(forecast: Any) -> dict[str, GivenForecast]:
     return {str(name): GivenForecast(columns, name=str(name)) for name, columns in forecast.items()}
 
 
-def constant_names(candidates: Mapping[str, Any]) -> list[str]:
-    """Return the names of the candidates that predict the same for every row, such as the training mean.
-
-    >>> constant_names({"training mean": DummyRegressor(), "wise": WiseRegressor()})
-    ['training mean']
-    """
-    return [name for name, candidate in candidates.items() if isinstance(candidate, DummyRegressor)]
-
-
 class _Size(NamedTuple):
     n_rows: int
     n_features: int

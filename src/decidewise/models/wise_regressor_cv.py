@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from time import time
 from typing import Any, Literal, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from rich.console import Console
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils import Tags, check_random_state
@@ -26,24 +26,26 @@ from decidewise.kit.checks import (
     is_per_item,
 )
 from decidewise.kit.doubts import said_once
-from decidewise.kit.interrupts import attempt, reason_of
+from decidewise.kit.interrupts import reason_of
 from decidewise.models.candidate_menu import Candidates
-from decidewise.models.candidates import constant_names, default_candidates, given_forecasts
+from decidewise.models.candidates import default_candidates, given_forecasts
 from decidewise.models.estimator.features import read_features
 from decidewise.models.estimator.from_rows import FitsRows, describe
 from decidewise.models.estimator.traits import all_or_nothing, read_cost_names
 from decidewise.models.learners.averaged import AveragedRegressor
-from decidewise.models.linear.blocks import one_library_thread
 from decidewise.models.selection.choice_on_rows import ChoiceOnRows, choose_on_rows
+from decidewise.models.selection.families import SPO_PLUS, explained, family_shares
 from decidewise.models.selection.folds import affordable, folds
 from decidewise.models.selection.lags import lagged
+from decidewise.models.selection.last_fits import fit_all
+from decidewise.models.selection.null_models import NullModels, with_nothing
 from decidewise.models.selection.out_of_fold import OutOfFold
-from decidewise.models.selection.polish import polished
+from decidewise.models.selection.polish import gain_of, polished, solves_within
 from decidewise.models.selection.race import n_models_to_score, race
 from decidewise.models.selection.row_folds import RowFolds
-from decidewise.models.selection.scores import CandidateScores, choose, named, reasons, table
+from decidewise.models.selection.scores import CandidateScores, lowest, named, reasons, table
 from decidewise.models.selection.sums import passes_of
-from decidewise.models.selection.weights import FittedWeights, average_weights, constant_share
+from decidewise.models.selection.weights import FittedWeights, average_weights, null_share
 from decidewise.problems.contract import Problem, as_problem, check_rows
 from decidewise.rows.passes import Passes, run, together
 from decidewise.rows.source import RowSource
@@ -56,9 +58,10 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
     regret is compared with each of the others row by row. Those whose regret exceeds the lowest by at most one standard
     error of this difference cannot be told apart. The choice is a weighted average of predicted directions: half of the
     weight is shared by these candidates alike, and half is fitted, so that the average of all candidates within four
-    standard errors has the lowest WISE loss on held-out rows, unless it then decides clearly worse. If it is not proven
-    that they decide better than the training mean, this has a share in the average. `docs/model_choice.md` shows what
-    each of these gains over choosing one of the candidates.
+    standard errors has the lowest WISE loss on held-out rows, unless it then decides clearly worse. As far as it is not
+    proven that they decide better than the null model, this has a share in the average. The null model is the best of
+    the given forecasts, or without any the training mean; or doing nothing, where that is possible and better.
+    `docs/model_choice.md` shows what each of these gains over choosing one of the candidates.
 
     `fit_files`, and `decidewise.operate.distributed.fit`, choose by the same rule on rows that are not in memory, among
     the candidates that are sums over rows: the training mean, forecasts, and linear models with any exponent, deviance
@@ -71,11 +74,13 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         The feasible set and its sense. If it differs by row, row `i` belongs to row `i` of the data of `fit`.
     candidates : mapping of str to estimator, or list of estimators, optional
         Regressors of many outputs, such as `WiseRegressor(learner)`, from the simplest to the most complex. The default
-        is `decidewise.models.default_candidates(X, y)`, a dictionary that can be changed and passed here. If the
-        problem has known costs, candidates must predict in the units of the costs, and the default ones do.
+        is `decidewise.models.default_candidates(X, y)`, a dictionary that can be changed and passed here, and "do
+        nothing" where the decision zero is possible. If the problem has known costs, candidates must predict in the
+        units of the costs, and the default ones do.
     forecast : list of columns of X, callable, or mapping of str to these, optional
         Forecasts of the costs that the features already contain, one column per cost, or functions of `X` that return
-        (n, d). Each is a candidate as it is; see `decidewise.models.GivenForecast`.
+        (n, d). Each is a candidate as it is; see `decidewise.models.GivenForecast`. With a forecast the training mean
+        is a baseline, which is never chosen.
     lags : sequence of int
         For rows in the order of time: `lags=(1, 7)` also scores the costs of one and of seven rows before as
         predictions. They are baselines and are never chosen, because `predict` does not know the costs of the rows
@@ -85,19 +90,20 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         blocks (`BlockFolds`) if `fit` gets times. `TimeFolds(5, gap=1, window=365)` holds out only what comes later,
         with a gap and a rolling window: it measures the future more strictly, and chooses worse, since its first models
         see few rows. Rows that are never held out are not scored.
-    rule : {"average", "one standard error", "minimum"}
-        Average the candidates as above, or take a single one: the first (the simplest) within one standard error of the
-        lowest regret, or that with the lowest regret. The average is drawn to the training mean, if this is among the
-        candidates, as far as the lowest regret is less than two standard errors below that of the mean.
-    train_solves : int
+    rule : {"average", "minimum"}
+        Average the candidates as above, or take the one with the lowest regret. The average is drawn to the null model
+        as far as the lowest regret is less than two standard errors below that of the null model.
+    train_solves : int or "auto"
         The largest number of solver calls for training: with enough of them, SPO+ is trained too, from the best linear
-        candidate and from plain WISE. By default none.
+        candidate and from plain WISE. By default none. With "auto" a batch of calls is timed, and SPO+ may train about
+        as long as the rest of the search took, for 30 epochs at most; the choice then depends on the machine.
     max_solves : int, optional
         The largest number of solver calls for scoring. If scoring all held-out rows would take more, a random subset
         of them is scored, the same for all candidates. Every model is still fitted on all training rows of its folds.
     max_seconds : float, optional
         The largest time of a fit, about: candidates that are not scored in time are not tried, or stopped between two
-        steps of their fits. A part of the time is kept for the fit on all rows. The choice then depends on the machine.
+        steps of their fits. A part of the time is kept for the fit on all rows; members of the average for which it
+        does not suffice are left out, and `notes_` says so. The choice then depends on the machine.
     n_jobs : int, optional
         How many candidates are scored at a time, as in scikit-learn. It does not change the result.
     random_state : int, RandomState instance or None
@@ -112,6 +118,12 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         The candidates that are averaged, or the chosen one alone.
     weights_ : dict of str to float
         The weights of the members in the average, which sum to one.
+    null_model_ : str or None
+        The name of the null model; None if there is none among your own candidates.
+    candidates_ : dict of str to estimator
+        All candidates, not fitted, with those that SPO+ has trained.
+    families_ : dict of str to str
+        The family of each candidate; see `family_shares`.
     best_estimator_
         The model fitted on all rows: the chosen candidate, or an `AveragedRegressor`.
     cv_results_ : dict of arrays
@@ -120,8 +132,8 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         "rank", "seconds", "n_solves", "status" ("scored", "baseline", "dropped" after a trial on one fold, "failed" or
         "not tried"), the reason if it was not scored ("note"), and this reason again if it failed ("error").
     notes_ : dict of str to str
-        For each family of the default candidates, why it was tried or why not; and if the training mean has a share in
-        the average, by its name, why it has.
+        For each family of the default candidates, why it was tried or why not; and for the "null model", which one it
+        is, and its share in the average.
     n_solves_ : int
         The number of solver calls for scoring.
     n_features_in_ : int
@@ -140,6 +152,9 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
     (1000, 40)
     """
 
+    weights_: dict[str, float]
+    members_: list[str]
+
     def __init__(
         self,
         problem: Problem,
@@ -148,8 +163,8 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         forecast: Any = None,
         lags: Sequence[int] = (),
         cv: Any = 5,
-        rule: Literal["average", "one standard error", "minimum"] = "average",
-        train_solves: int = 0,
+        rule: Literal["average", "minimum"] = "average",
+        train_solves: int | Literal["auto"] = 0,
         max_solves: int | None = None,
         max_seconds: float | None = None,
         n_jobs: int | None = None,
@@ -193,41 +208,42 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
             check_same_rows(X=X, costs=costs)
             check_items(X, costs.shape[1])
             check_rows(self.problem, len(costs))
-            candidates = self._candidates(X, costs)
+            candidates, n_asked = self._candidates(X, costs)
+            null = NullModels.of(candidates)
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
             splits = folds(self.cv, X, costs, groups, rng, times=times)
             baselines = lagged(costs, self.lags, splits)
             n_models = n_models_to_score(candidates, len(splits)) + len(baselines)
             # After the race SPO+ from two starts is scored, and the averages with equal and with fitted weights.
-            n_trained, n_averages = 2 * (self.train_solves > 0), 2 * self._averages
-            rows = affordable(splits, n_models + n_trained + n_averages, self.max_solves, rng)
+            n_trained, n_averages = 2 * bool(self.train_solves), 2 * self._averages
+            allowed = None if self.max_solves is None else max(0, self.max_solves - n_asked)
+            rows = affordable(splits, n_models + n_trained + n_averages, allowed, rng)
             held_out = OutOfFold.of(self.problem, X, costs, splits, rows)
-            settings: dict[str, Any] = {"n_jobs": self.n_jobs}
-            if self.max_seconds is not None:
-                # A fit on all rows takes about as long as that of one fold.
-                settings["deadline"] = begin + self.max_seconds * len(splits) / (len(splits) + 1)
+            seconds = np.inf if self.max_seconds is None else self.max_seconds
+            # A fit on all rows takes about as long as that of one fold.
+            end = begin + seconds * len(splits) / (len(splits) + 1)
+            settings: dict[str, Any] = {"n_jobs": self.n_jobs, "deadline": end}
             n_later = n_trained * held_out.n_solves + n_averages * len(held_out.sample)
-            max_solves = None if self.max_solves is None else self.max_solves - n_later
+            max_solves = None if allowed is None else allowed - n_later
             scores = race(held_out, candidates, max_solves=max_solves, baselines=baselines, **settings)
+            scores = scores.beside(null.beaten)
+            n_solves: Any = self.train_solves
+            if n_solves == "auto":  # as long as the search has taken, if so much time is left
+                n_solves = solves_within(self.problem, costs, min(time() - begin, end - time()))
             ranked = {name: candidates[name] for name in scores.ranked}
-            trained, note = polished(
-                self.problem, ranked, splits, len(costs), self.train_solves, with_steps=not is_per_item(X)
-            )
+            trained, note = polished(self.problem, ranked, splits, len(costs), n_solves, with_steps=not is_per_item(X))
             if trained:
                 scores = scores.plus(race(held_out, trained, at_least_one=False, **settings))
+                note = f"{note}: {gain_of(scores.results, trained)}"
             fitted = FittedWeights({}, 0)
             if self._averages:
-                fitted = held_out.fitted_weights(scores, constant_names(candidates))
-            self.n_solves_ = scores.n_solves + fitted.n_solves
-            self.notes_ = {**candidates.notes, "SPO+": note}
-
-            def fit_all(models: Mapping[str, Any]) -> list[Any]:
-                if len(models) == 1:
-                    return [_fit(model, X, costs) for model in models.values()]
-                with one_library_thread():
-                    return list(Parallel(n_jobs=self.n_jobs)(delayed(_fit)(each, X, costs) for each in models.values()))
-
-            self._settle(scores, {**candidates, **trained}, fitted.weights, fit_all)
+                fitted = held_out.fitted_weights(scores, null.constant)
+            self.n_solves_ = n_asked + scores.n_solves + fitted.n_solves
+            self.notes_ = {**candidates.notes, SPO_PLUS: note}
+            self.families_ = candidates.families | dict.fromkeys(trained, SPO_PLUS)
+            took = dict(zip(scores.names, scores.seconds, strict=True))
+            last = partial(fit_all, X=X, costs=costs, seconds=took, n_jobs=self.n_jobs, deadline=begin + seconds)
+            self._settle(scores, {**candidates, **trained}, null, fitted.weights, last)
         return self
 
     @said_once()
@@ -258,7 +274,8 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         if first.costs is None:
             raise ValueError(f"{first.origin} has no costs, and a choice needs them.")
         as_matrix(first.costs, n_columns=self.problem.n_costs, owner=type(self.problem).__name__)
-        candidates = self._candidates(first.X, first.costs)
+        candidates, n_asked = self._candidates(first.X, first.costs)
+        null = NullModels.of(candidates)
         seed = check_random_state(self.random_state).randint(2**31)
         folds_of_rows = RowFolds(as_integer(self.cv, name="cv", minimum=2))
         choice = choose_on_rows(
@@ -266,18 +283,19 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
             source,
             candidates,
             folds=folds_of_rows,
-            max_solves=self.max_solves,
+            max_solves=None if self.max_solves is None else max(0, self.max_solves - n_asked),
             seed=seed,
             averages=self._averages,
-            constant=constant_names(candidates),
+            null=null,
         )
-        self.notes_, self.n_solves_ = dict(candidates.notes), choice.n_solves
+        self.notes_, self.n_solves_ = dict(candidates.notes), n_asked + choice.n_solves
+        self.families_ = dict(candidates.families)
 
-        def fit_all(models: Mapping[str, Any]) -> list[Any]:
+        def fit_together(models: Mapping[str, Any]) -> list[Any]:
             found = run(together([passes_of(model, source) for model in models.values()]), source)
             return [reason_of(each) if isinstance(each, Exception) else each for each in found]
 
-        self._settle(choice, candidates, choice.fitted, fit_all)
+        self._settle(choice, candidates, null, choice.fitted, fit_together)
 
     @property
     def _averages(self) -> bool:
@@ -287,20 +305,26 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         self,
         scores: CandidateScores | ChoiceOnRows,
         models: Mapping[str, Any],
+        null: NullModels,
         fitted: Mapping[str, float],
-        fit_all: Callable[[Mapping[str, Any]], list[Any]],
+        last_fits: Callable[[Mapping[str, Any]], list[Any]],
     ) -> None:
         """Choose, and fit the choice on all rows. A member that fails there has failed, and the others are chosen from.
 
-        `fit_all` fits models and returns them, or for one that fails the reason.
+        `last_fits` fits models and returns them, for one that fails the reason, and None for one that is late.
         """
-        notes, done = self.notes_, dict[str, Any]()
+        notes, done, self.candidates_ = self.notes_, dict[str, Any](), dict(models)
         while True:
             self.cv_results_, self.notes_ = scores.results, dict(notes)
-            self._decide(models, fitted)
-            new = {name: clone(models[name]) for name in self.members_ if name not in done}
-            done |= zip(new, fit_all(new), strict=True)
-            failed = {name: f"on all rows: {done[name]}" for name in new if isinstance(done[name], str)}
+            self._decide(null, fitted)
+            new = {name: clone(models[name]) for name in self.members_ if done.get(name) is None}
+            done |= zip(new, last_fits(new), strict=True)
+            if late := [name for name in new if done[name] is None]:
+                left = {name: weight for name, weight in self.weights_.items() if name not in late}
+                self.weights_ = {name: weight / sum(left.values()) for name, weight in left.items()}
+                self.members_ = list(left)
+                self.notes_["time"] = f"no longer fitted on all rows when max_seconds was reached: {', '.join(late)}"
+            failed = {name: f"on all rows: {done[name]}" for name in self.members_ if isinstance(done[name], str)}
             if not failed:
                 break
             scores = scores.without(failed)
@@ -308,19 +332,20 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
             fitted = {name: weight / sum(left.values()) for name, weight in left.items()}
         self.best_estimator_ = self._combined(models, [done[name] for name in self.members_])
 
-    def _decide(self, candidates: Mapping[str, Any], fitted: Mapping[str, float]) -> None:
-        """Set what is chosen, from the results and from the fitted weights of the candidates."""
-        self.best_index_ = choose(self.cv_results_, self.rule)
+    def _decide(self, null: NullModels, fitted: Mapping[str, float]) -> None:
+        """Set what is chosen, from the results, the null models and the fitted weights of the candidates."""
+        self.best_index_ = lowest(self.cv_results_)
         self.best_name_ = str(self.cv_results_["candidate"][self.best_index_])
         self.weights_ = {self.best_name_: 1.0}
+        name, share = null_share(self.cv_results_, null)
+        self.null_model_ = name or None
         if self._averages:
-            constant = constant_names(candidates)
-            self.weights_ = average_weights(self.cv_results_, fitted, constant)
-            simple, share = constant_share(self.cv_results_, constant)
-            if share > 0:
-                whole = f"{100 * self.weights_[simple]:.1f} % of the average"
-                self.notes_[simple] = f"{whole}, since no candidate is proven to decide better"
+            self.weights_ = average_weights(self.cv_results_, fitted, null)
         self.members_ = list(self.weights_)
+        if name:
+            whole = f"{100 * self.weights_.get(name, 0.0):.1f} % of the average"
+            why = f"{whole}, since no candidate is proven to decide better" if share > 0 else "proven to be beaten"
+            self.notes_["null model"] = f"{name!r}, {why}"
 
     def predict(self, X: Any) -> FloatArray:
         """Return the costs (n, d) that the chosen model predicts."""
@@ -345,6 +370,7 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         if len(self.members_) > 1:
             chosen = f"the average of {len(self.members_)} candidates with the weights in the table"
         lines = [f"Chosen: {chosen}, after {self.n_solves_:,} solver calls."]
+        lines += [f"- {100 * share:.0f} % {meaning}" for share, meaning in explained(family_shares(self))]
         lines += [f"{family}: {note}." for family, note in self.notes_.items()]
         lines += reasons(results["candidate"], results["note"])
         console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
@@ -361,11 +387,16 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
             as_integer(self.max_solves, name="max_solves", minimum=0)
         if self.max_seconds is not None:
             as_positive(self.max_seconds, name="max_seconds")
-        as_choice(self.rule, name="rule", choices=("average", "one standard error", "minimum"))
-        as_integer(self.train_solves, name="train_solves", minimum=0)
+        as_choice(self.rule, name="rule", choices=("average", "minimum"))
+        if self.train_solves != "auto":
+            as_integer(self.train_solves, name='train_solves, if it is not "auto",', minimum=0)
 
-    def _candidates(self, X: Any, costs: FloatArray) -> Candidates:
-        """Return the candidates; raise if a forecast or a candidate cannot be used with the problem."""
+    def _candidates(self, X: Any, costs: FloatArray) -> tuple[Candidates, int]:
+        """Return the candidates, and the solver calls that it took to know whether doing nothing is one of them.
+
+        Raise if a forecast or a candidate cannot be used with the problem.
+        """
+        n_asked = 0
         forecasts = given_forecasts(self.forecast)
         for forecast in forecasts.values():
             forecast.fit(X, costs)  # a bad forecast is an error now, not a candidate that fails
@@ -375,9 +406,11 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         else:
             menu = self.candidates if isinstance(self.candidates, Candidates) else Candidates()
             candidates = menu.renewed(forecasts | named(self.candidates))
+        if self.candidates is None or isinstance(self.candidates, Candidates):
+            candidates, n_asked = with_nothing(candidates, self.problem, costs)
         for candidate in candidates.values():
             check_in_units(candidate, self.problem)
-        return candidates
+        return candidates, n_asked
 
     def _combined(self, models: Mapping[str, Any], fitted: list[Any]) -> Any:
         """Return the model of the fitted members: one of the candidates, or their average."""
@@ -396,9 +429,3 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
     def _read(self, X: Any, *, reset: bool) -> Any:
         # The candidates check what a frame may contain, and whether numbers must be finite.
         return read_features(self, X, reset=reset, skip_check_array=hasattr(X, "columns"), ensure_all_finite=False)
-
-
-def _fit(model: Any, X: Any, costs: FloatArray) -> Any:
-    """Return the fitted model, or why it failed: as text, since not every exception can leave a process."""
-    found = attempt(lambda: model.fit(X, costs))
-    return reason_of(found) if isinstance(found, Exception) else found

@@ -103,12 +103,13 @@ def table_of(n, *, forecast=None, noise=0.1, below=0.0):
 @pytest.mark.parametrize(
     ("table", "more", "outcome"),
     [
-        (table_of(60), [], "unproven"),
+        (table_of(60), [], None),
         (table_of(90, forecast=1.5), ["--forecast", "f*"], "better"),
-        (table_of(60, forecast=0.01), ["--forecast", "f*"], "same"),
+        (table_of(60, forecast=0.01), ["--forecast", "f*"], "unproven"),
         (table_of(9, noise=2.0), [], None),
         (table_of(60, below=1.5), ["--test", 0.5], None),
-        (table_of(90, forecast=1.5), ["--forecast", "f*", "--average"], "better"),
+        (table_of(90, forecast=1.5), ["--forecast", "f*", "--one-model"], "better"),
+        (table_of(90, forecast=1.5), ["--forecast", "f*", "--train-solves", "20000"], "better"),
     ],
 )
 def test_headline_table_json_command_and_file_name_one_model(tmp_path, monkeypatch, table, more, outcome):
@@ -118,25 +119,34 @@ def test_headline_table_json_command_and_file_name_one_model(tmp_path, monkeypat
     Path("p.toml").write_text('kind = "top_k"\nn = 3\nk = 1\nsense = "min"\n')
     found = json.loads(run("compare", "t.csv", "-p", "p.toml", "--time", "day", *more, "--json").stdout)
     assert found["verdict"] == (outcome or found["verdict"])
-    named = found["challenger"] if found["verdict"] == "better" else found["baseline"]
-    words = model_in_words(named)
+    named, weights = found["chosen"], found["choice"]
+    words = model_in_words(next(iter(weights)) if named == "choice" and len(weights) == 1 else named)
     said = re.sub("^Possible leak: .* wrong. ", "", found["headline"])  # a forecast that is nearly a cost
-    assert (found["chosen"], said.removeprefix("Keep ").lower().startswith(words.lower())) == (named, True)
+    assert re.sub("^(Keep|Use) ", "", said).lower().startswith(words.lower())
     assert said.startswith("Keep ") == (named == found["baseline"])
+    assert (
+        named == found["challenger"] if found["verdict"] == "better" else named != "choice" or "--forecast" not in more
+    )
     shown = run("compare", "t.csv", "-p", "p.toml", "--time", "day", *more).stdout
-    assert [line.split("│")[1].strip() for line in shown.splitlines() if "(chosen)" in line] == [f"{named} (chosen)"]
+    assert [line.split("│")[1].strip() for line in shown.splitlines() if "(advised)" in line] == [f"{named} (advised)"]
     assert f"Next: {found['command']}" in shown.splitlines()
     page = unescape(Path("compare.html").read_text(encoding="utf-8"))
-    assert re.findall(r'<tr class="chosen"><th scope="row">(.*?) \(chosen\)', page) == [named]
+    assert re.findall(r'<tr class="chosen"><th scope="row">(.*?) \(advised\)', page) == [named]
     assert f"<code>{found['command']}\n" in page
     run(*shlex.split(found["command"])[1:])
-    assert json.loads(run("inspect", "model.dw", "--json").stdout)["training"]["candidate"] == named
+    written = json.loads(run("inspect", "model.dw", "--json").stdout)["training"]["candidate"]
+    assert written == named if named != "choice" else written.startswith("average of ") == ("--one-model" not in more)
     if "--test" not in more:  # fit holds out as many rows as compare does by default
         own = json.loads(
             run("fit", "t.csv", "-p", "p.toml", "--time", "day", *more, "--out", "own.dw", "--json").stdout
         )
-        assert own["candidate"] == named
+        assert own["candidate"] == written
         assert found["headline"] in own["notes"]
+        new = pa.table({name: ["2027-01-01"] if name == "day" else [1.0] for name in table.column_names})
+        csv.write_csv(new, "new.csv")
+        np.testing.assert_array_equal(
+            load_model("own.dw").predict("new.csv"), load_model("model.dw").predict("new.csv")
+        )
 
 
 @pytest.mark.parametrize("name", ["wide.tsv", "wide.parquet", "wide.arrow", "parts", "parts/*.parquet"])
@@ -269,12 +279,18 @@ def test_what_there_is_no_time_for_is_left_out_and_said(folder, tmp_path):
     call = (folder / "wide.csv", "-p", folder / "problem.toml", "--max-seconds", 0.001)
     for command in ("compare", "fit"):
         assert "Not tried, for lack of time or calls: " in run(command, *call, "--out", tmp_path / command).stdout
-    assert "--max-seconds 0.001" not in (tmp_path / "compare").read_text()  # a named model is not searched for
-    averaged = run("compare", *call, "--average", "--out", tmp_path / "page").stdout
-    assert ("--max-seconds 0.001" in averaged) == ("--model average" in averaged)
+    said = run("compare", *call, "--out", tmp_path / "page").stdout
+    assert ("--max-seconds 0.001" in said) == ("--model choice" in said)  # a named model is not searched for
     shown = run("diagnose", *call).stdout
     assert "Not tried: 'least squares'" in shown
     assert "SPO+ could not be trained: max_seconds was reached." in shown
+
+
+def test_solver_calls_for_training_are_a_number_or_auto(folder, tmp_path):
+    call = (folder / "wide.csv", "-p", folder / "problem.toml", "--train-solves")
+    for command in (["compare"], ["diagnose"], ["fit", "--out", tmp_path / "m.dw"]):
+        said = run(command[0], *call, "many", *command[1:], code=2).stderr
+        assert said == "Error: --train-solves must be a number of solver calls, or auto; got 'many'.\n"
 
 
 def test_init_writes_an_example_that_is_read(tmp_path):

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
-from decidewise.app.tables import comparison, measured
+from decidewise.app.tables import choice, measured
 from decidewise.app.tables.advice import Advice
-from decidewise.app.tables.comparison import choose, compare_table, share_saved
+from decidewise.app.tables.choice import choose
+from decidewise.app.tables.comparison import TableVerdict, compare_table, share_saved
 from decidewise.app.tables.fitting import fit_in_memory
-from decidewise.app.tables.headline import headline
+from decidewise.app.tables.headline import explanation, headline
 from decidewise.app.tables.health import alarms, health
 from decidewise.app.tables.held_out import as_gap, hold_out
 from decidewise.app.tables.options import TableOptions
@@ -18,7 +19,7 @@ from decidewise.app.tables.samples import TableSamples
 from decidewise.app.tables.savings import by_item, by_kind_of_row, extreme_rows
 from decidewise.evaluate import Interval
 from decidewise.kit.errors import InputError
-from decidewise.models import GeneralizedLinear, WiseRegressor, default_candidates, wise_regressor_cv
+from decidewise.models import GeneralizedLinear, WiseRegressor, WiseRegressorCV, default_candidates, wise_regressor_cv
 from decidewise.problems import KnownCosts, ShortestPath, TopK
 
 N, D = 48, 3
@@ -72,9 +73,9 @@ def test_groups_are_held_out_whole():
 def test_the_choice_and_the_preparation_see_no_held_out_row(monkeypatch):
     """Other costs and features in the held-out rows change neither what is chosen nor how features are prepared."""
     seen = []
-    real = comparison.WiseRegressorCV.fit
+    real = choice.WiseRegressorCV.fit
     monkeypatch.setattr(
-        comparison.WiseRegressorCV, "fit", lambda self, X, y, **more: seen.append((X, y)) or real(self, X, y, **more)
+        choice.WiseRegressorCV, "fit", lambda self, X, y, **more: seen.append((X, y)) or real(self, X, y, **more)
     )
     samples = make_samples()
     changed = make_samples()
@@ -148,13 +149,90 @@ def test_too_small_a_budget():
 
 
 def test_a_named_model_is_taken_without_a_search():
-    choice = choose(make_samples(), name="wise")
-    assert (choice.order, choice.search) == (("wise",), None)
+    found = choose(make_samples(), name="wise")
+    assert (found.order, found.search) == (("wise",), None)
 
 
-def test_the_average_if_asked_for():
-    assert compare_table(make_samples(), average=True).challenger == "average"
-    assert choose(make_samples(), name="average").name == "average"
+@pytest.mark.parametrize(
+    "settings", [{}, {"one_model": True}, {"train_solves": 20_000}, {"known": True}, {"times": False, "seed": 7}]
+)
+def test_what_is_chosen_and_fitted_is_what_wise_regressor_cv_chooses(settings):
+    """The same arrays and the same seed give the same members and weights, and the same predictions."""
+    made = {name: settings.pop(name) for name in ("known", "times") if name in settings}
+    samples = make_samples(120, forecast=True, **made)
+    seed = settings.pop("seed", 0)
+    own = fit_in_memory(samples, TableOptions.of({}), gap=None, name="choice", seed=seed, **settings)
+    X = samples.features(own.choice.prepared)
+    one = {"rule": "minimum"} if settings.pop("one_model", False) else {}
+    model = WiseRegressorCV(
+        samples.problem, forecast=samples.forecast_columns(own.choice.prepared), random_state=seed, **one, **settings
+    ).fit(X, samples.costs, times=samples.times)
+    assert own.choice.weights == model.weights_
+    assert (len(model.weights_) > 1) == (not one)
+    np.testing.assert_array_equal(own.model.estimator.predict(X), model.predict(X))
+    again = own.choice.model("choice", problem=samples.problem).fit(X, samples.costs)
+    np.testing.assert_allclose(again.predict(X), model.predict(X))
+    compared = compare_table(samples, seed=seed, one_model=bool(one), **settings)
+    known = samples.take(compared.splits[0][0])
+    assert compared.choice.weights == choose(known, seed=seed, one_model=bool(one), **settings).weights
+
+
+def test_models_trained_with_the_solver_are_measured_and_fitted_anew():
+    """Also where the problem differs by row; on the training rows of each window."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(90, 2))
+    costs = (x @ rng.normal(size=(2, D))) ** 3 + rng.normal(0, 0.5, (90, D))
+    samples = replace(make_samples(90), lines={"x": x[:, 0], "y": x[:, 1]}, costs=costs)
+    samples = replace(samples, problem=KnownCosts(TopK(D, 1), rng.uniform(0, 0.1, (90, D))))
+    found = compare_table(samples, train_solves=100_000)
+    assert found.choice.trained_by_solver[0].startswith("spo+ from ")
+    assert "choice" in found.regrets
+    assert not found.failures
+    with pytest.raises(InputError, match="SPO\\+ needs all rows in memory"):
+        choose(samples, train_solves=10, in_blocks=True)
+
+
+@pytest.mark.parametrize(
+    ("challenger", "baseline", "saving", "regrets", "expected"),
+    [
+        ("choice", "forecast", (1, 0.5, 2), {"choice": 1, "forecast": 2}, ("choice", "better")),
+        ("choice", "forecast", (1, -1, 2), {"choice": 1, "forecast": 2}, ("forecast", "unproven")),
+        ("choice", "forecast", (-1, -2, -1), {"choice": 3, "forecast": 2}, ("forecast", "worse")),
+        ("choice", "forecast", (1, -1, 2), {"choice": 1, "forecast": 2, "do nothing": 1.5}, ("do nothing", "no gain")),
+        ("forecast", "forecast", (0, 0, 0), {"forecast": 2, "training mean": 1}, ("forecast", "same")),
+        (
+            "choice",
+            "least squares",
+            (1, -1, 2),
+            {"choice": 1, "least squares": 2, "training mean": 1},
+            ("choice", "unproven"),
+        ),
+        (
+            "choice",
+            "least squares",
+            (-1, -2, 1),
+            {"choice": 3, "least squares": 2, "training mean": 2.5},
+            ("least squares", "unproven"),
+        ),
+        (
+            "choice",
+            "least squares",
+            (1, 0.5, 2),
+            {"choice": 2, "least squares": 3, "training mean": 1},
+            ("training mean", "no gain"),
+        ),
+        (
+            "choice",
+            "least squares",
+            (-1, -2, -1),
+            {"choice": 3, "least squares": 2, "training mean": 4},
+            ("least squares", "worse"),
+        ),
+    ],
+)
+def test_no_model_is_advised_that_the_null_model_beats(challenger, baseline, saving, regrets, expected):
+    verdict = TableVerdict.of(challenger, baseline, Interval(*saving), regrets)
+    assert (verdict.name, verdict.outcome) == expected
 
 
 def test_headlines(result):
@@ -164,7 +242,30 @@ def test_headlines(result):
     assert "EUR ± " in said
     assert said.endswith("per day.")
     useless = compare_table(make_samples(noise=3.0, seed=1))
-    assert headline(useless).startswith("Keep least squares")
+    assert headline(useless).startswith(
+        "Use an average of the best models: that it decides better than least squares is not proven with 12 held-out "
+        "rows (it saved about "
+    )
+    useless.regrets["training mean"][:] = 0.0
+    assert headline(useless) == (
+        "Use the mean of past costs: on 12 held-out rows, neither least squares nor an average of the best models is "
+        "proven to decide better."
+    )
+    idle = replace(result, regrets=result.regrets | {"do nothing": np.zeros(N // 2)})
+    assert headline(idle).startswith("Do nothing: on 24 held-out rows, neither your forecast nor an average of ")
+
+
+def test_an_average_is_explained_by_its_families(result):
+    weights = {
+        "gamma": 0.3, "wise poisson": 0.2, "forecast": 0.2, "trees": 0.1, "wise": 0.1, "forest": 0.06,
+        "spo+ from gamma": 0.04,
+    }  # fmt: skip
+    assert explanation(replace(result.choice, weights=weights)) == (
+        "The choice averages 7 models: 50 % log-linear models, 20 % your forecast, 10 % boosted trees, 10 % linear "
+        "models with decision weights and 10 % others. The training rows cannot tell which of them decides best."
+    )
+    assert explanation(replace(result.choice, weights={"gamma": 1.0})) == "The choice is 'gamma': a log-linear model."
+    assert explanation(choose(make_samples(), name="wise")) == ""
     lost = replace(result, saving=Interval(-2.0, -5.0, 1.0))
     assert headline(lost).endswith("held-out rows (it lost about 2 EUR ± 3 per day).")
     assert headline(replace(result, saving=Interval(-2.0, -3.0, -1.0))).endswith("decides worse on the held-out ones.")
@@ -179,7 +280,7 @@ class Fails(BaseEstimator):
     def fit(self, X, y):
         if len(X) > self.rows:
             raise self.error
-        self.model_ = WiseRegressor(GeneralizedLinear("poisson"), exponent=0.0).fit(X, y)
+        self.model_ = WiseRegressor(GeneralizedLinear("gamma"), exponent=0.75).fit(X, y)
         return self
 
     def predict(self, X):
@@ -192,28 +293,29 @@ def replace_candidate(monkeypatch, name, model):
         found[name] = model
         return found
 
-    for module in (comparison, measured, wise_regressor_cv):
+    for module in (choice, measured, wise_regressor_cv):
         monkeypatch.setattr(module, "default_candidates", menu)
 
 
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (Fails(0, RuntimeError("odd")), "Not fitted: 'poisson': RuntimeError: odd."),
-        (Fails(23, MemoryError()), "Not fitted: 'poisson': on all rows: MemoryError."),
-        (Fails(30, np.linalg.LinAlgError("singular")), "Not measured: 'poisson': LinAlgError: singular."),
-        (Fails(99, OSError(), predicts=False), "Not fitted: 'poisson': ValueError: prediction "),
+        (Fails(0, RuntimeError("odd")), "Not fitted: 'wise 0.75 gamma': RuntimeError: odd."),
+        (Fails(23, MemoryError()), "Not fitted: 'wise 0.75 gamma': on all rows: MemoryError."),
+        (Fails(30, np.linalg.LinAlgError("singular")), "Not measured: 'choice': LinAlgError: singular."),
+        (Fails(99, OSError(), predicts=False), "Not fitted: 'wise 0.75 gamma': ValueError: prediction "),
     ],
     ids=["in a fold", "in the last fit of the choice", "in a later window", "in prediction"],
 )
 def test_a_candidate_that_fails_is_said_and_the_next_best_is_taken(monkeypatch, result, model, reason):
-    assert result.challenger == "poisson"
-    replace_candidate(monkeypatch, "poisson", model)
+    assert "wise 0.75 gamma" in result.choice.weights
+    replace_candidate(monkeypatch, "wise 0.75 gamma", model)
     other = compare_table(make_samples(forecast=True, seed=3), test=0.5)
-    assert other.challenger not in ("poisson", "forecast")
     assert [note for note in other.notes if note.startswith(reason)]
-    assert ("poisson" in other.failures) == reason.startswith("Not measured")
-    assert "poisson" not in other.regrets
+    late = reason.startswith("Not measured")
+    assert ("wise 0.75 gamma" in other.choice.weights) == ("choice" in other.failures) == late
+    assert (other.challenger == other.choice.order[1]) == late != (other.challenger == "choice")
+    assert other.challenger in other.regrets
 
 
 def test_a_first_negative_cost_in_a_late_row_gets_a_floor():
@@ -221,9 +323,9 @@ def test_a_first_negative_cost_in_a_late_row_gets_a_floor():
     samples = make_samples(seed=3)
     samples.costs[40, 0] = -0.5
     result = compare_table(samples, test=0.5)
-    assert result.challenger == "gamma, ridge 1"
+    assert "gamma, quadratic, ridge 0.1" in result.choice.weights
     assert not result.failures
-    assert np.isfinite(result.predictions["gamma, ridge 1"]).all()
+    assert np.isfinite(result.predictions["choice"]).all()
 
 
 def test_a_prediction_that_cannot_be_decided_is_a_row():

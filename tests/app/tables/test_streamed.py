@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from decidewise import load_model, model_file
 from decidewise.app.cli import app
-from decidewise.app.tables import comparison, fitting, new_rows, ordered_regrets, streamed
+from decidewise.app.tables import choice, fitting, new_rows, ordered_regrets, streamed
 from decidewise.app.tables.advice import Advice
 from decidewise.app.tables.ordered_regrets import OrderedRegrets
 from decidewise.kit.errors import InputError
@@ -213,7 +213,7 @@ def test_a_killed_fit_continues_from_its_checkpoint_bit_for_bit(folder, tmp_path
     assert (tmp_path / "m.dw").read_bytes() == (tmp_path / "whole.dw").read_bytes()
 
 
-@pytest.mark.parametrize("how", [(), ("--average",)])
+@pytest.mark.parametrize("how", [(), ("--one-model",), ("--model", "choice")])
 def test_a_continued_fit_repeats_neither_the_random_part_nor_the_choice(folder, tmp_path, monkeypatch, how):
     call = ("fit", folder / "wide.csv", "-p", folder / "problem.toml", *how, "-q", "--max-solves", 20_000)
     run(*call, "--stream", "--out", tmp_path / "whole.dw")
@@ -229,7 +229,7 @@ def test_a_continued_fit_repeats_neither_the_random_part_nor_the_choice(folder, 
         patched.setattr(streamed, "_as_rows", killed)
         run(*call, code=130)
     monkeypatch.setattr(fitting, "random_part", refused)
-    monkeypatch.setattr(comparison, "WiseRegressorCV", refused)
+    monkeypatch.setattr(choice, "WiseRegressorCV", refused)
     assert "belongs to another fit" in run(*call, "--seed", 3, code=2).stderr
     with monkeypatch.context() as patched:  # the disk is full when the model is written
         patched.setattr(model_file, "save_model", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "No space left")))

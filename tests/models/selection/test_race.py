@@ -1,6 +1,8 @@
 """Costly candidates are tried on one fold first, jobs do not change the result, and failures are rows."""
 
+import re
 from itertools import count
+from time import sleep
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from decidewise.data import make_shortest_path
 from decidewise.kit import batches
 from decidewise.kit.errors import TimeLimitReached
 from decidewise.models import Candidates, ClippedWise, GeneralizedLinear, TimeFolds, default_candidates
-from decidewise.models.selection.polish import polished
+from decidewise.models.selection.polish import polished, solves_within
 from decidewise.models.selection.ridge_path import fit_path, ridge_paths
 from decidewise.problems import Ball, CountedProblem, TopK
 
@@ -64,14 +66,14 @@ class TestTrial:
         assert "where the best so far had 0.00 %" in results["note"][1]
         assert results["note"][2] == "not tried, since 'bad' was not good enough on one fold"
         assert results["n_solves"].tolist() == [100, 20, 0]
-        assert model.n_solves_ == 220
+        assert model.n_solves_ == 222  # two to find that something is always decided
 
     def test_those_that_hold_their_own_are_scored_on_all_folds(self):
         menu = on_trial({"bad": Upside(60)}, good={"good": Upside(1), "also bad": Upside(90), "also good": Upside(2)})
         model = self.fit(menu, rule="minimum")
         assert model.best_name_ == "good"
         assert model.cv_results_["status"].tolist() == ["scored", "scored", "dropped", "scored"]
-        assert model.n_solves_ == 100 + 100 + 3 * 20 + 2 * 80  # the fold of the trial is not scored again
+        assert model.n_solves_ == 2 + 100 + 100 + 3 * 20 + 2 * 80  # the fold of the trial is not scored again
         alone = self.fit({"bad": Upside(60), "good": Upside(1), "also good": Upside(2)}).cv_results_["regret"]
         np.testing.assert_allclose(model.cv_results_["regret"][[0, 1, 3]], alone)
 
@@ -150,6 +152,12 @@ class TestRidgePath:
         assert len(calls) == 5 + 1
 
 
+class SlowTopK(TopK):
+    def minimize(self, costs):
+        sleep(1e-3 * len(costs))
+        return super().minimize(costs)
+
+
 class TestPolish:
     def test_a_linear_model_that_decides_well_is_found_with_solver_calls(self):
         # Cubes keep the order of their bases: a linear model can decide well, but not one fitted to the cubes.
@@ -203,7 +211,7 @@ class TestPolish:
         own = WiseRegressor(GeneralizedLinear(per_item="coefficients"))
         trained, note = polished(TopK(50, 1), {"own": own}, [(np.arange(9), np.arange(9))], 9, 10**6)
         assert list(trained) == ["spo+ from own", "spo+ from wise"]
-        assert note == "30 epochs of SPO+ from own and wise"
+        assert note == "30 epochs from own and wise, with up to 1,260 solver calls for training"
         # Whoever names it like plain WISE does not lose it.
         trained, _ = polished(TopK(50, 1), {"wise": own}, [(np.arange(9), np.arange(9))], 9, 10**6)
         assert trained["spo+ from wise"].per_item == "coefficients"
@@ -216,7 +224,24 @@ class TestPolish:
         assert (type(start), start.scale, start.clip) == (ClippedWise, "iterated", 0.3)
         trained, note = polished(TopK(5, 1), candidates, splits, 9, 18 * (3 + 5))
         assert list(trained) == ["spo+ from clipped"]
-        assert note == "3 epochs of SPO+ from clipped"
+        assert note == "3 epochs from clipped, with up to 144 solver calls for training"
+
+    def test_auto_trains_about_as_long_as_the_search_and_says_what_it_took_and_gained(self):
+        rng = np.random.default_rng(0)
+        features = rng.normal(size=(100, 4))
+        costs = (features @ rng.normal(size=(4, 8))) ** 3 + rng.normal(size=(100, 8))
+        few = [WiseRegressor(exponent=0), WiseRegressor()]
+        model = WiseRegressorCV(TopK(8, 2), few, train_solves="auto", random_state=0).fit(features, costs)
+        note = (
+            r"\d+ epochs from .* with up to [\d,]+ solver calls for training: \d.* seconds; the lowest regret is .* %"
+        )
+        assert re.match(note, model.notes_["SPO+"])
+        assert [name for name in model.cv_results_["candidate"] if name.startswith("spo+ from")]
+        assert solves_within(SlowTopK(8, 2), costs, seconds=0.1) <= 100  # of a millisecond each
+        model.set_params(problem=SlowTopK(8, 2), max_seconds=1e-9).fit(features, costs)
+        assert "no solver calls are allowed" in model.notes_["SPO+"]
+        with pytest.raises(ValueError, match="auto"):
+            model.set_params(train_solves="much").fit(features, costs)
 
     def test_a_budget_that_is_too_small_is_said(self, data):
         model = WiseRegressorCV(data.problem, [WiseRegressor()], train_solves=100).fit(data.X, data.costs)

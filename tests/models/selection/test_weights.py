@@ -6,12 +6,13 @@ from scipy.optimize import lsq_linear, minimize
 
 from decidewise.evaluate import Hindsight
 from decidewise.kit.scaling import unit_rows
+from decidewise.models.selection.null_models import NullModels
 from decidewise.models.selection.scores import CandidateScores
 from decidewise.models.selection.weights import (
     average_weights,
     comparable,
-    constant_share,
     fitted_weights,
+    null_share,
     places_to_fit,
     weighted_products,
 )
@@ -31,6 +32,10 @@ def drawn(seed, n=60, d=5, k=4):
     costs = rng.normal(1, 1, (n, d)) * np.exp(rng.normal(size=(n, 1)))
     noise = rng.normal(size=(k, n, d)) * np.arange(1, k + 1)[:, None, None]
     return costs, [costs + 0.5 * np.linalg.norm(costs, axis=1, keepdims=True) * own for own in noise]
+
+
+def null_model(*names):
+    return NullModels(names, names)
 
 
 def weights_of(predictions, costs, *, in_units=False):
@@ -118,10 +123,10 @@ def test_half_of_the_weight_is_equal_and_half_is_fitted():
     found = average_weights(results, {"model 0": 0.2, "model 2": 0.8})
     assert found == pytest.approx({"model 0": 0.35, "model 1": 0.25, "model 2": 0.4})
     # What ignores the features draws both halves to it.
-    name, share = constant_share(results, ["model 2"])
+    name, share = null_share(results, null_model("model 2"))
     assert name == "model 2"
     assert 0 < share < 1
-    drawn_to_it = average_weights(results, {"model 0": 1.0}, ["model 2"])
+    drawn_to_it = average_weights(results, {"model 0": 1.0}, null_model("model 2"))
     assert drawn_to_it == pytest.approx(
         {"model 0": 0.75 * (1 - share), "model 1": 0.25 * (1 - share), "model 2": share}
     )
@@ -145,12 +150,20 @@ def test_what_ignores_the_features_has_a_share_until_two_standard_errors_prove_a
     signs = np.resize([1.0, -1.0], n)
     error = 1 / np.sqrt(n - 1)  # of the mean of the signs
     results = scored(np.vstack([5 + signs + standard_errors * error, np.full(n, 5.0)])).results
-    found = average_weights(results, constant=constant)
+    found = average_weights(results, null=null_model(*constant))
     assert found == pytest.approx(expected)
 
 
 def test_of_several_that_ignore_the_features_the_best_has_the_share():
     signs = np.resize([1.0, -1.0], 400)
     results = scored(np.vstack([9 + signs, 5.05 + signs, np.full(400, 5.0)])).results
-    found = average_weights(results, constant=["model 0", "model 1"])
+    found = average_weights(results, null=null_model("model 0", "model 1"))
     assert list(found) == ["model 1", "model 2"]
+
+
+@pytest.mark.parametrize(("standard_errors", "share"), [(-3.0, 0.5), (0.5, 0.5), (1.5, 0.25), (2.5, 0.0)])
+def test_a_forecast_has_at_most_half_by_being_there(standard_errors, share):
+    signs = np.resize([1.0, -1.0], 400)
+    worse = 5 + signs + standard_errors / np.sqrt(399)
+    results = scored(np.vstack([worse, np.full(400, 5.0)])).results
+    assert null_share(results, NullModels(("model 0",))) == ("model 0", pytest.approx(share))

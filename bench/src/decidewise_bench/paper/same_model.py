@@ -12,6 +12,7 @@ from decidewise.kit.checks import FloatArray
 from decidewise.losses import Loss
 from decidewise.models import DecisionRegressor, GeneralizedLinear, WiseRegressorCV, default_candidates
 from decidewise.models.selection.polish import linear_parts
+from decidewise.models.selection.scores import close
 from decidewise.problems.contract import Problem
 
 
@@ -82,12 +83,13 @@ class SameModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
         choice = WiseRegressorCV(
             self.problem,
             candidates.renewed(linear),
-            rule="one standard error",
+            rule="minimum",
             max_solves=self.max_solves,
             random_state=self.random_state,
         )
         self.choice_ = choice.fit(X, y)
-        learner = self.choice_.best_estimator_.estimator_
+        simplest = str(self.choice_.cv_results_["candidate"][close(self.choice_.cv_results_)[0]])
+        learner = clone(linear[simplest]).fit(X, y).estimator_
         steps, last = (
             (clone(learner[:-1]), learner[-1]) if isinstance(learner, Pipeline) else (FunctionTransformer(), learner)
         )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Self
 
+import numpy as np
 from sklearn.dummy import DummyRegressor
 
 from decidewise.models import (
@@ -13,9 +14,9 @@ from decidewise.models import (
     FlooredRegressor,
     GeneralizedLinear,
     GivenForecast,
-    TimeFolds,
     WiseRegressor,
     WiseRegressorCV,
+    family_shares,
 )
 from decidewise.problems.contract import Problem
 
@@ -75,15 +76,23 @@ def spo_plus(problem: Problem, *, random_state: int) -> Any:
     )
 
 
-def choice(problem: Problem, *, random_state: int, forecasts: bool = True) -> Any:
-    """Choose by the decisions on four later stretches of the training rows; forecasts are candidates as they are."""
-    return WiseRegressorCV(
-        problem,
-        forecast={"given forecast": GIVEN, "yesterday": YESTERDAY} if forecasts else None,
-        cv=TimeFolds(4),
-        train_solves=500_000,
-        random_state=random_state,
-    )
+def choice(problem: Problem, *, random_state: int, forecasts: bool = True, **settings: Any) -> Any:
+    """Choose by the decisions on held-out blocks of the training rows, as anybody gets it who names the forecasts."""
+    forecast = {"given forecast": GIVEN, "yesterday": YESTERDAY} if forecasts else None
+    return ChoiceInTime(problem, forecast=forecast, random_state=random_state, **settings)
+
+
+class ChoiceInTime(WiseRegressorCV):
+    """The choice for rows in the order of time, whose numbers are their times."""
+
+    def fit(self, X: Any, y: Any, groups: Any = None, times: Any = None) -> Self:
+        """Choose and fit."""
+        return super().fit(X, y, groups, np.arange(len(X)) if times is None else times)
+
+    @property
+    def chosen_(self) -> str:
+        """What was chosen: the share of each family, for the rows of the experiment."""
+        return ", ".join(f"{100 * share:.0f} % {family}" for family, share in family_shares(self).items())
 
 
 def _boosted_trees() -> Any:

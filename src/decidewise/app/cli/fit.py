@@ -21,10 +21,10 @@ def fit(
     model: Annotated[
         str | None,
         typer.Option(
-            help="Name of a candidate, such as 'least squares'; by default the one that `compare` recommends."
+            help="Name of a candidate, such as 'least squares', or 'choice'; by default what `compare` recommends."
         ),
     ] = None,
-    average: opt.Average = False,
+    one_model: opt.OneModel = False,
     stream: opt.Stream = None,
     sample: Annotated[
         int | None,
@@ -45,8 +45,8 @@ def fit(
     decidewise fit 'years/*.parquet' --problem problem.toml --stream --checkpoint fit.npz --out model.dw
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
     settings: dict[str, Any] = {
-        "gap": table.gap, "average": average, "max_solves": table.max_solves, "max_seconds": table.max_seconds,
-        "seed": table.seed, "name": model,
+        "gap": table.gap, "one_model": one_model, "max_solves": table.max_solves, "max_seconds": table.max_seconds,
+        "seed": table.seed, "name": model, **table.training,
     }  # fmt: skip
     with opt.working(f"Fitting a model to {table.data}", quiet=table.is_silent), as_input_errors():
         from decidewise.app.tables.blocks import TableBlocks  # noqa: PLC0415
@@ -89,7 +89,7 @@ def fit(
         for note in found.notes:
             typer.echo(note)
     measured = f", {found.regret} % regret on held-out rows" if found.regret else ""
-    typer.echo(f"{found.choice.name}, fitted on {found.n_rows:,} rows{measured}: {out}")
+    typer.echo(f"{found.name}, fitted on {found.n_rows:,} rows{measured}: {out}")
     if trusted:
         typer.echo(f"To read this file, a reader must trust: {' '.join(f'--trust {name}' for name in trusted)}")
 

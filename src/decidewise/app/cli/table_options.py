@@ -39,11 +39,11 @@ Data = Annotated[
     str, typer.Argument(help="A table: .csv, .tsv, .parquet or .arrow; a folder of such files; or a pattern in quotes.")
 ]
 Problem = Annotated[Path, typer.Option("--problem", "-p", help="The problem, a problem.toml (`decidewise problems`).")]
-Average = Annotated[
+OneModel = Annotated[
     bool,
     work(
-        "--average",
-        help="Average models, weighted by how they decide and predict; by default take the simplest of the best.",
+        "--one-model",
+        help="Choose the one model with the lowest held-out regret, to read it; by default average the best.",
     ),
 ]
 Sample = Annotated[
@@ -146,6 +146,13 @@ class _OfTable:
     gap: Annotated[
         str | None, work(help="Delay between the last known costs and the decision: 2 (days, or units of --time), 36h.")
     ] = None
+    train_solves: Annotated[
+        str | None,
+        work(
+            metavar="N|auto",
+            help="Also train models with the solver (SPO+), with at most N solver calls; auto: for as long as the rest.",
+        ),
+    ] = None
     max_solves: Annotated[int | None, work(min=1, help="Limit on the number of solver calls.")] = None
     max_seconds: Annotated[
         float | None, work(min=0.001, help="Approximate time limit in seconds: models that take longer are left out.")
@@ -165,6 +172,15 @@ class SharedOptions(TextOptions, _OfTable):
         from decidewise.app.tables.options import TableOptions  # noqa: PLC0415
 
         return {field.name: getattr(self, field.name) for field in fields(TableOptions)}
+
+    @property
+    def training(self) -> dict[str, Any]:
+        """What `--train-solves` says, or nothing."""
+        if self.train_solves is None or self.train_solves == "auto":
+            return {} if self.train_solves is None else {"train_solves": "auto"}
+        if not self.train_solves.isascii() or not self.train_solves.isdigit():
+            raise InputError(f"--train-solves must be a number of solver calls, or auto; got {self.train_solves!r}.")
+        return {"train_solves": int(self.train_solves)}
 
 
 def sharing(command: Callable[..., None]) -> Callable[..., None]:

@@ -42,7 +42,7 @@ def compare(
     test: Annotated[
         float, opt.work(help="Share of the rows held out to measure the regret; no choice sees them.")
     ] = 0.25,
-    average: opt.Average = False,
+    one_model: opt.OneModel = False,
     sample: opt.Sample = None,
 ) -> None:
     """Find out which model decides best on a table, and by how much; print a table and write a page.
@@ -53,7 +53,8 @@ def compare(
     decidewise compare long.csv -p problem.toml --rows day --items hour --costs price --json
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
     with opt.working(f"Comparing models on {table.data}", quiet=table.is_silent):
-        from decidewise.app.tables.comparison import AVERAGE, compare_table  # noqa: PLC0415
+        from decidewise.app.tables.choice import CHOICE  # noqa: PLC0415
+        from decidewise.app.tables.comparison import compare_table  # noqa: PLC0415
         from decidewise.app.tables.headline import fit_command  # noqa: PLC0415
         from decidewise.app.tables.held_out import as_gap  # noqa: PLC0415
         from decidewise.app.tables.page import render_comparison  # noqa: PLC0415
@@ -67,20 +68,26 @@ def compare(
                 test=test,
                 gap=as_gap(table.gap, samples.times),
                 categories=options.categories,
-                average=average,
+                one_model=one_model,
                 max_solves=table.max_solves,
                 max_seconds=table.max_seconds,
                 jobs=n_jobs,
                 seed=table.seed,
                 in_blocks=in_blocks,
+                **table.training,
             )
-    numbers: dict[str, Any] = {"seed": table.seed, "sample": sample if in_blocks else None}
-    if result.chosen == AVERAGE:  # any other model is fitted without a search
-        numbers |= {"max-solves": table.max_solves, "max-seconds": table.max_seconds and f"{table.max_seconds:g}"}
+    searching: dict[str, Any] = {}
+    if result.chosen == CHOICE:  # any other model is fitted without a search
+        seconds = table.max_seconds and f"{table.max_seconds:g}"
+        searching = {"one-model": one_model, "train-solves": table.train_solves}
+        searching |= {"max-solves": table.max_solves, "max-seconds": seconds}
+    searching |= {"seed": table.seed, "sample": sample if in_blocks else None}
     command = {
         "data": table.data,
         "problem": str(table.problem),
-        "given": table.roles | {"gap": table.gap} | {name: str(number) for name, number in numbers.items() if number},
+        "given": table.roles
+        | {"gap": table.gap}
+        | {name: value if value is True else str(value) for name, value in searching.items() if value},
         "text": {name: value for name, value in table.text.items() if value not in (None, ".", "utf-8")},
     }
     if not table.json:
@@ -125,6 +132,7 @@ def diagnose(
                 max_seconds=table.max_seconds,
                 n_jobs=n_jobs,
                 random_state=table.seed,
+                **table.training,
             )
     if table.json:
         print_json(asdict(found))
@@ -137,7 +145,7 @@ def diagnose(
 def _show(result: TableComparison, *, quiet: bool) -> None:
     from rich.console import Console  # noqa: PLC0415
 
-    from decidewise.app.tables.headline import headline, how_measured  # noqa: PLC0415
+    from decidewise.app.tables.headline import explanation, headline, how_measured  # noqa: PLC0415
     from decidewise.app.tables.health import alarms  # noqa: PLC0415
 
     if not quiet:
@@ -145,7 +153,7 @@ def _show(result: TableComparison, *, quiet: bool) -> None:
             typer.echo(note)
     Console().print(_table(result))
     if not quiet:
-        for line in (how_measured(result), *alarms(result)):
+        for line in (how_measured(result), *alarms(result), *filter(None, [explanation(result.choice)])):
             typer.echo(line)
     typer.secho(headline(result), bold=True)
 
@@ -162,7 +170,7 @@ def _table(result: TableComparison) -> Table:
         shown.add_column(Text(heading), justify="right")
     for row in result.table:
         words = row_in_words(result, row)
-        label = Text(row.name + " (chosen)" * words["chosen"])
+        label = Text(row.name + " (advised)" * words["chosen"])
         cells = (words[key] for key in ("regret", "interval", "saved", "fit"))
         shown.add_row(label, *cells, style="bold" if words["chosen"] else None)
     for name in result.failures:
@@ -171,7 +179,7 @@ def _table(result: TableComparison) -> Table:
 
 
 def _as_dict(result: TableComparison, command: dict[str, Any]) -> dict[str, Any]:
-    from decidewise.app.tables.headline import fit_command, headline, how_measured  # noqa: PLC0415
+    from decidewise.app.tables.headline import explanation, fit_command, headline, how_measured  # noqa: PLC0415
     from decidewise.app.tables.health import health  # noqa: PLC0415
 
     def interval(found: Any, factor: float = 1.0) -> Any:
@@ -186,6 +194,8 @@ def _as_dict(result: TableComparison, command: dict[str, Any]) -> dict[str, Any]
         "chosen": result.chosen,
         "command": fit_command(result, command),
         "challenger": result.challenger,
+        "choice": result.choice.weights,
+        "explanation": explanation(result.choice),
         "baseline": result.baseline,
         "saved percent": interval(result.share),
         "saved per row": interval(result.saving),

@@ -9,108 +9,74 @@ from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import clone
 
-from decidewise.app.tables.features import TableFeatures
+from decidewise.app.tables.choice import (
+    CHOICE,
+    FORECAST,
+    LEAST_SQUARES,
+    MEAN,
+    WISE,
+    Choice,
+    choose,
+    complete,
+)
 from decidewise.app.tables.held_out import hold_out
 from decidewise.app.tables.measured import Measured
 from decidewise.app.tables.oddities import leaks
 from decidewise.app.tables.samples import TableSamples
 from decidewise.evaluate import Comparison, Hindsight, Interval, compare_regrets
 from decidewise.evaluate.intervals import Bootstrap
-from decidewise.kit.checks import FloatArray, listed, nearest_names
+from decidewise.kit.checks import FloatArray
 from decidewise.kit.doubts import said_once
 from decidewise.kit.errors import InputError
 from decidewise.kit.progress import Line
-from decidewise.models import BlockFolds, WiseRegressorCV, default_candidates
-from decidewise.models.learners.averaged import AveragedRegressor
-from decidewise.models.selection import scores
 from decidewise.models.selection.folds import Splits
+from decidewise.models.selection.null_models import DO_NOTHING
 from decidewise.models.selection.scores import none_scored, reasons
-from decidewise.models.selection.sums import is_sum_over_rows
 from decidewise.models.selection.time_folds import Rows
-from decidewise.problems import Problem
 
-MEAN, LEAST_SQUARES, WISE, FORECAST, AVERAGE = "training mean", "least squares", "wise", "forecast", "average"
-#: The most models whose decisions are measured on the held-out rows: those above and the chosen one.
+#: The most models whose decisions are measured on the held-out rows: the five usual ones and the choice.
 _N_MEASURED = 6
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A model chosen on training rows.
-
-    Attributes
-    ----------
-    order : tuple of str
-        The candidate that is chosen, or "average", and those to take if it fails, the best first.
-    search : WiseRegressorCV or None
-        What was tried; None if the model was named.
-    estimators : dict of str to estimator
-        All candidates, not fitted, and the average of the best if there are several.
-    prepared : TableFeatures
-    seconds : float
-    """
-
-    order: tuple[str, ...]
-    search: WiseRegressorCV | None
-    estimators: dict[str, Any]
-    prepared: TableFeatures
-    seconds: float
-
-    @property
-    def name(self) -> str:
-        """The chosen candidate, or "average"."""
-        return self.order[0]
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What was done to the features, and how many candidates there was no time for."""
-        statuses = [] if self.search is None else self.search.cv_results_["status"].tolist()
-        if not (n_untried := statuses.count("not tried")):
-            return tuple(self.prepared.notes_)
-        return (
-            *self.prepared.notes_,
-            f"Not tried, for lack of time or calls: {n_untried} of {len(statuses)} models.",
-        )
-
-    @property
-    def estimator(self) -> Any:
-        """The chosen model, not fitted."""
-        return clone(self.estimators[self.name])
-
-    def model(self, name: str, menu: Mapping[str, Any]) -> Any:
-        """Return a model as the rows of another menu need it, such as with a floor where costs are negative."""
-        if name != AVERAGE:
-            return clone(menu[name])
-        members = [(member, menu[member]) for member, _ in self.estimators[AVERAGE].estimators]
-        return clone(self.estimators[AVERAGE]).set_params(estimators=members)
 
 
 @dataclass(frozen=True)
 class TableVerdict:
     """What a comparison recommends: the headline, the table, the page, the JSON and the command of `fit` all say this.
 
+    A forecast is replaced only by what is proven to decide better. Where there is none, the challenger is taken unless
+    least squares are proven to decide better. What then decides worse than the null model on the held-out rows is not
+    recommended: that is the forecast, or without one the training mean, or doing nothing where it decides better.
+
     Attributes
     ----------
     name : str
-        The model to use, as `decidewise fit --model` takes it: the challenger if it is proven to decide better than the
-        baseline, otherwise the baseline.
-    outcome : {"better", "unproven", "worse", "same"}
-        How the challenger decides against the baseline; "same" if it is the baseline.
+        The model to use, as `decidewise fit --model` takes it.
+    outcome : {"better", "unproven", "worse", "same", "no gain"}
+        How the challenger decides against the baseline; "same" if it is the baseline. "no gain" if the null model is to
+        be used instead of both.
     """
 
     name: str
-    outcome: Literal["better", "unproven", "worse", "same"]
+    outcome: Literal["better", "unproven", "worse", "same", "no gain"]
 
     @classmethod
-    def of(cls, challenger: str, baseline: str, saving: Interval) -> TableVerdict:
-        """Judge by the interval of what the challenger saves."""
+    def of(cls, challenger: str, baseline: str, saving: Interval, regrets: Mapping[str, float]) -> TableVerdict:
+        """Judge by the interval of what the challenger saves, and by the mean regret of each model."""
+        outcome: Literal["better", "unproven", "worse", "same"] = "unproven"
         if challenger == baseline:
-            return cls(baseline, "same")
-        if saving.low > 0:
-            return cls(challenger, "better")
-        return cls(baseline, "worse" if saving.high < 0 else "unproven")
+            outcome = "same"
+        elif saving.low > 0:
+            outcome = "better"
+        elif saving.high < 0:
+            outcome = "worse"
+        takes = outcome == "better" or (outcome == "unproven" and baseline != FORECAST)
+        usable = [challenger, baseline] if takes else [baseline]
+        nulls = [FORECAST if FORECAST in regrets else MEAN, DO_NOTHING]
+        null = min((name for name in nulls if name in regrets), key=lambda name: regrets[name], default=baseline)
+        for name in usable:
+            if regrets[name] <= regrets[null]:
+                return cls(name, outcome)
+        return cls(null, "no gain")
 
 
 @dataclass(frozen=True)
@@ -121,8 +87,9 @@ class TableComparison:
     ----------
     samples : TableSamples
     choice : Choice
+        Made on the rows before the held-out ones.
     challenger : str
-        The best on the training rows of the models that could be measured.
+        "choice", or if it could not be measured the best candidate that could; the baseline if that was chosen.
     baseline : str
         The model that the others are compared with: the forecast, or least squares if there is none.
     splits : list of (training rows, held-out rows)
@@ -173,7 +140,8 @@ class TableComparison:
     @property
     def verdict(self) -> TableVerdict:
         """Which model to use, and why."""
-        return TableVerdict.of(self.challenger, self.baseline, self.saving)
+        regrets = {name: float(own.mean()) for name, own in self.regrets.items()}
+        return TableVerdict.of(self.challenger, self.baseline, self.saving, regrets)
 
     @property
     def chosen(self) -> str:
@@ -198,94 +166,16 @@ class TableComparison:
         )
 
 
-def choose(
-    samples: TableSamples,
-    *,
-    categories: tuple[str, ...] = (),
-    gap: Any = None,
-    average: bool = False,
-    max_solves: int | None = None,
-    max_seconds: float | None = None,
-    jobs: int | None = None,
-    seed: int = 0,
-    name: str | None = None,
-    in_blocks: bool = False,
-) -> Choice:
-    """Choose a model by its regret on held-out folds of the samples.
-
-    Parameters
-    ----------
-    samples : TableSamples
-        With costs and a problem.
-    categories : tuple of str
-        Numeric columns to treat as categories.
-    gap : number or timedelta, optional
-        Between training rows and held-out ones; see `BlockFolds`.
-    average : bool
-        Average models as `WiseRegressorCV` does; by default take the simplest within one standard error of the best.
-    max_solves, max_seconds, jobs, seed
-        As for `WiseRegressorCV`.
-    name : str, optional
-        A candidate to take, without any search, or "average".
-    in_blocks : bool
-        Whether the choice is to be fitted on a table that is read block by block: only sums over rows are tried.
-    """
-    begin = perf_counter()
-    costs, problem = _complete(samples)
-    prepared = TableFeatures(list(samples.lines), categories=categories, kept=samples.forecast).fit(samples.lines)
-    X = samples.features(prepared)
-    forecast = samples.forecast_columns(prepared)
-    named = name not in (None, AVERAGE)
-    candidates = default_candidates(X, costs, lifted=problem.has_known, forecast=forecast, every=named)
-    if named and name not in candidates:
-        raise InputError(f"--model: there is no candidate {name!r}{nearest_names(str(name), [*candidates, AVERAGE])}")
-    if in_blocks:
-        candidates = candidates.renewed(_sums(candidates, per_item=samples.per_item))
-        if named and name not in candidates:
-            raise InputError(
-                f"--model: {name!r} needs all rows in memory, and the table is read block by block. Take one of "
-                f"{listed(list(candidates), most=20)}; or, if it fits into memory, pass --no-stream."
-            )
-    if name is not None and named:
-        return Choice((name,), None, dict(candidates), prepared, perf_counter() - begin)
-    n_folds = min(5, len(samples) - 1)
-    folds: Any = n_folds
-    if samples.times is not None:
-        n_times = len(np.unique(samples.times))
-        folds = BlockFolds(max(2, min(5, n_times)), gap=0 if gap is None else gap)
-    elif samples.groups is not None:
-        folds = min(5, len(np.unique(samples.groups)))
-    menu = {"candidates": candidates} if in_blocks else {"forecast": forecast}
-    limits: dict[str, Any] = {"max_solves": max_solves, "max_seconds": max_seconds}
-    search = WiseRegressorCV(problem, **menu, cv=folds, **limits, n_jobs=jobs, random_state=seed).fit(
-        X, costs, groups=samples.groups if samples.times is None else None, times=samples.times
-    )
-    found = search.cv_results_
-    estimators, averaged = dict(candidates), average or name == AVERAGE
-    if averaged or len(search.members_) > 1:
-        members = [(member, candidates[member]) for member in search.members_]
-        weights = list(search.weights_.values())
-        in_units = problem.has_known
-        estimators[AVERAGE] = AveragedRegressor(members, directions=not in_units, weights=weights, n_jobs=jobs)
-    simplest = found["candidate"][scores.choose(found, "one standard error")]
-    ranked = [found["candidate"][place] for place in np.argsort(found["rank"]) if found["status"][place] == "scored"]
-    order = dict.fromkeys([*[AVERAGE] * averaged, simplest, *ranked])
-    return Choice(tuple(map(str, order)), search, estimators, prepared, perf_counter() - begin)
-
-
 @said_once()
 def compare_table(
     samples: TableSamples,
     *,
     test: float = 0.25,
     gap: Any = None,
-    categories: tuple[str, ...] = (),
-    average: bool = False,
     max_solves: int | None = None,
     max_seconds: float | None = None,
-    jobs: int | None = None,
     seed: int = 0,
-    in_blocks: bool = False,
+    **settings: Any,
 ) -> TableComparison:
     """Choose a model on most rows of a table, and measure on the others what it saves.
 
@@ -300,15 +190,15 @@ def compare_table(
     test : float
         The share of the rows to hold out.
     max_solves : int, optional
-        The largest number of solver calls in all; at most half of them measure. If it is too small to score all
-        held-out rows, a random part of them is scored.
+        The largest number of solver calls in all, but for training; at most half of them measure. If it is too small to
+        score all held-out rows, a random part of them is scored.
     max_seconds : float, optional
         The largest time, about: half of it is for the choice, after which at most six models are fitted again.
-    gap, categories, average, jobs, seed, in_blocks
+    gap, seed, settings
         As for `choose`.
     """
     begin = perf_counter()
-    costs, problem = _complete(samples)
+    costs, problem = complete(samples)
     rng = np.random.default_rng(seed)
     splits = hold_out(len(samples), test, rng, times=samples.times, groups=samples.groups, gap=gap)
     rows = np.sort(np.concatenate([test for _, test in splits]))
@@ -318,32 +208,23 @@ def compare_table(
             raise InputError(f"--max-solves must be at least {4 * (1 + _N_MEASURED)}, to score two rows.")
         rows = np.sort(rng.permutation(rows)[:n_rows])
         max_solves -= (1 + _N_MEASURED) * n_rows
-    known = splits[0][0]
-    choice = choose(
-        samples.take(known),
-        categories=categories,
-        gap=gap,
-        average=average,
-        max_solves=max_solves,
-        max_seconds=None if max_seconds is None else max_seconds / 2,
-        jobs=jobs,
-        seed=seed,
-        in_blocks=in_blocks,
-    )
+    seconds = None if max_seconds is None else max_seconds / 2
+    known = samples.take(splits[0][0])
+    choice = choose(known, gap=gap, max_solves=max_solves, max_seconds=seconds, seed=seed, **settings)
     truth = Hindsight.of(problem.take(rows), costs[rows])
-    usual = [name for name in (MEAN, FORECAST, LEAST_SQUARES, WISE) if name in choice.estimators]
-    averages = [AVERAGE] * (AVERAGE in choice.estimators)
-    most = None if max_solves is None else _N_MEASURED
-    measured = Measured(samples, costs, choice, splits, rows, truth, most)
-    with Line("Fitting models", len({*usual, choice.name, *averages})) as line:
+    usual = [name for name in (MEAN, FORECAST, DO_NOTHING, LEAST_SQUARES, WISE) if name in choice.candidates]
+    measured = Measured(samples, choice, splits, rows, truth, None if max_solves is None else _N_MEASURED)
+    with Line("Fitting models", len(usual) + 1) as line:
         challenger = next((name for name in choice.order if measured.add(name, line)), None)
-        for name in (*usual, *averages):
+        for name in usual:
             measured.add(name, line)
     if challenger is None:
         raise none_scored(measured.failures)
-    names = [name for name in dict.fromkeys([*usual, challenger, *averages]) if name in measured.found]
+    baseline = next(name for name in (FORECAST, LEAST_SQUARES, MEAN, challenger) if name in measured.found)
+    if challenger == CHOICE and list(choice.weights) == [baseline]:
+        challenger = baseline
+    names = [name for name in dict.fromkeys([*usual, challenger]) if name in measured.found]
     regrets = {name: measured.found[name].regrets for name in names}
-    baseline = next(name for name in (FORECAST, LEAST_SQUARES, MEAN, challenger) if name in regrets)
     blocks: Literal["auto"] | None = None if samples.times is None else "auto"
     table = compare_regrets(truth, regrets, baseline=baseline, rng=np.random.default_rng(seed), blocks=blocks)
     saving = next(row.mean_difference for row in table if row.name == challenger)
@@ -386,13 +267,3 @@ def share_saved(before: FloatArray, after: FloatArray, *, blocks: int = 1, seed:
     except ValueError:  # too few rows have any regret for every resample to have some
         return None
     return share.scaled(100)
-
-
-def _sums(candidates: Mapping[str, Any], *, per_item: bool) -> dict[str, Any]:
-    return {name: model for name, model in candidates.items() if is_sum_over_rows(model, per_item=per_item)}
-
-
-def _complete(samples: TableSamples) -> tuple[FloatArray, Problem]:
-    if samples.costs is None or samples.problem is None:
-        raise ValueError("samples must have costs and a problem.")
-    return samples.costs, samples.problem

@@ -10,7 +10,8 @@ import numpy as np
 
 from decidewise.app.tables.advice import Advice
 from decidewise.app.tables.blocks import Spread, TableBlocks, random_part
-from decidewise.app.tables.comparison import Choice, choose
+from decidewise.app.tables.choice import Choice, choose
+from decidewise.app.tables.headline import explanation
 from decidewise.app.tables.held_out import as_gap
 from decidewise.app.tables.kept_choice import KeptChoice, identity
 from decidewise.app.tables.options import TableOptions
@@ -23,6 +24,7 @@ from decidewise.evaluate import Interval
 from decidewise.kit.errors import InputError
 from decidewise.kit.interrupts import attempt
 from decidewise.kit.spread import map_in_order
+from decidewise.models import AveragedRegressor
 from decidewise.problems import ProblemFile
 from decidewise.rows.checkpoint import Checkpoint
 
@@ -55,6 +57,12 @@ class FittedTable:
     regret: Interval | None = None
     checkpoint: Checkpoint | None = None
 
+    @property
+    def name(self) -> str:
+        """The candidate that was fitted, or how many are averaged."""
+        weights = self.choice.weights
+        return f"average of {len(weights)} models" if len(weights) > 1 else next(iter(weights))
+
     def written(self) -> None:
         """Delete the checkpoint, since the model is in its file."""
         if self.checkpoint is not None:
@@ -64,7 +72,7 @@ class FittedTable:
         """Return what a model file says of its training; `problem` is the name of the problem file."""
         samples, choice = self.samples, self.choice
         summary: dict[str, Any] = {
-            "candidate": choice.name,
+            "candidate": self.name,
             "feature_names": list(choice.prepared.feature_names_),
             "cost_names": list(samples.cost_names),
             "rows": self.n_rows,
@@ -72,6 +80,8 @@ class FittedTable:
             "table": self.model.options,
             "notes": list(self.notes),
         }
+        if len(choice.weights) > 1:
+            summary["weights"] = choice.weights
         if len(samples) == self.n_rows:
             summary |= {"first": shown_key(samples.keys[0]), "last": shown_key(samples.keys[-1])}
         else:
@@ -94,14 +104,25 @@ def fit_in_memory(
     advice = Advice.on(samples, name=name, **settings)
     while True:
         choice = choose(samples, name=advice.order[0], **settings)
-        model = attempt(partial(TableModel.fitted, choice.estimator, choice.prepared, options, samples))
+        model = attempt(partial(_fitted, choice, samples))
         if not isinstance(model, Exception):
             break
         if isinstance(model, MemoryError):
             raise model  # the machine is at fault, not the model
         advice = advice.after(model)
-    notes = (*samples.notes, *choice.prepared.notes_, *advice.notes)
-    return FittedTable(model, choice, samples, len(samples), notes, advice.regrets.get(choice.name))
+    notes = (*samples.notes, *choice.prepared.notes_, *advice.notes, *filter(None, [explanation(choice)]))
+    table = TableModel(model, choice.prepared, samples.timed(options).as_dict(), list(samples.cost_names))
+    return FittedTable(table, choice, samples, len(samples), notes, advice.regrets.get(choice.name))
+
+
+def _fitted(choice: Choice, samples: TableSamples) -> Any:
+    """Return the model of a choice on all samples; that of a search is fitted already."""
+    if choice.search is not None:
+        best = choice.search.best_estimator_
+        if isinstance(best, AveragedRegressor):
+            best.n_jobs = None  # that of this machine, or of its cluster: no part of the model
+        return best
+    return choice.model(choice.name).fit(samples.features(choice.prepared), samples.costs)
 
 
 def fit_in_blocks(
@@ -145,7 +166,12 @@ def fit_in_blocks(
         choice = kept.choice(advice.order[0], samples, {"jobs": jobs, **choosing})
         found = attempt(
             lambda choice=choice: fit_table(  # type: ignore[misc]
-                choice.estimator, choice.prepared, blocks, samples.cost_names, checkpoint=kept.checkpoint, spread=spread
+                choice.model(choice.name),
+                choice.prepared,
+                blocks,
+                samples.cost_names,
+                checkpoint=kept.checkpoint,
+                spread=spread,
             )
         )
         if not isinstance(found, Exception):
@@ -159,6 +185,7 @@ def fit_in_blocks(
         *samples.notes,
         *choice.prepared.notes_,
         *advice.notes,
+        *filter(None, [explanation(choice)]),
     )
     n_rows = rows.n_counted or part.n_all  # a forecast is not fitted, so no pass has counted the rows
     if n_rows < part.n_all:

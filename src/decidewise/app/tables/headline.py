@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from decidewise.app.tables.comparison import AVERAGE, FORECAST, MEAN, TableComparison
+from decidewise.app.tables.choice import CHOICE, FORECAST, MEAN, Choice
+from decidewise.app.tables.comparison import TableComparison
 from decidewise.evaluate import ComparisonRow, Interval
 from decidewise.kit.checks import listed
+from decidewise.models.selection.null_models import DO_NOTHING
 
-#: What the name of a candidate begins with or contains, and what such a model is called; the first that fits counts.
+#: What the name of a candidate begins with or contains, what such a model is called, and several of them; the first
+#: that fits counts.
 _KINDS = (
-    ("trees", "boosted trees"),
-    ("forest", "a random forest"),
-    ("gamma", "a log-linear model"),
-    ("poisson", "a log-linear model"),
-    ("log squared", "a log-linear model"),
-    ("logarithms", "a linear model of logarithms"),
-    ("wise", "a linear model with decision weights"),
-    ("directions", "a linear model of directions"),
-    ("ridge", "a linear model with a ridge"),
-    ("least squares", "least squares"),
+    (CHOICE, "an average of the best models", "averages"),
+    (MEAN, "the mean of past costs", "the mean of past costs"),
+    (FORECAST, "your forecast", "your forecast"),
+    (DO_NOTHING, "doing nothing", "doing nothing"),
+    ("spo+", "a linear model trained with the solver", "linear models trained with the solver"),
+    ("trees", "boosted trees", "boosted trees"),
+    ("forest", "a random forest", "random forests"),
+    ("gamma", "a log-linear model", "log-linear models"),
+    ("poisson", "a log-linear model", "log-linear models"),
+    ("log squared", "a log-linear model", "log-linear models"),
+    ("logarithms", "a linear model of logarithms", "linear models of logarithms"),
+    ("quadratic", "a quadratic model", "quadratic models"),
+    ("smooth", "a smooth model", "smooth models"),
+    ("wise", "a linear model with decision weights", "linear models with decision weights"),
+    ("directions", "a linear model of directions", "linear models of directions"),
+    ("ridge", "a linear model with a ridge", "linear models with a ridge"),
+    ("least squares", "least squares", "least squares"),
 )
+#: So many families of an average are named.
+_N_FAMILIES = 4
 
 
 def headline(result: TableComparison) -> str:
@@ -41,31 +53,62 @@ def _doubt(leaks: Sequence[str]) -> str:
 
 
 def _verdict(result: TableComparison) -> str:
-    baseline = model_in_words(result.baseline)
-    kind = model_in_words(result.challenger)
-    kind = kind[0].upper() + kind[1:]
-    saves = "saves" if not kind.startswith("Boosted") else "save"
-    if result.verdict.outcome == "same":
+    baseline, challenger, verdict = model_in_words(result.baseline), challenger_in_words(result), result.verdict
+    n_rows = f"{len(result.rows):,} held-out rows"
+    if verdict.outcome == "no gain":
+        return _no_gain(verdict.name, dict.fromkeys([baseline, challenger]), n_rows)
+    if verdict.outcome == "same":
         return (
             f"Keep {baseline}: on the training rows, none of {_n_tried(result) - 1} other models decides better by "
             "more than chance."
         )
-    if result.verdict.outcome == "unproven":
+    if verdict.outcome == "unproven":
+        use = f"Keep {baseline}: that {challenger}" if verdict.name == result.baseline else f"Use {challenger}: that it"
+        than = "" if verdict.name == result.baseline else f" than {baseline}"
+        return f"{use} decides better{than} is not proven with {n_rows} (it {_saved_or_lost(result)})."
+    if verdict.outcome == "worse":
         return (
-            f"Keep {baseline}: that {kind[0].lower() + kind[1:]} decides better is not proven with "
-            f"{len(result.rows):,} held-out rows (it {_saved_or_lost(result)})."
+            f"Keep {baseline}: {challenger}, which was chosen on the training rows, decides worse on the held-out ones."
         )
-    if result.verdict.outcome == "worse":
-        return (
-            f"Keep {baseline}: {kind[0].lower() + kind[1:]}, which was chosen on the training rows, decides worse "
-            f"on the held-out ones."
-        )
+    kind = challenger[0].upper() + challenger[1:]
+    saves = "saves" if not kind.startswith("Boosted") else "save"
     what = "avoidable cost" if result.truth.problem.sense == "min" else "missed gain"
     if result.share is None:
         return f"{kind} decides better than {baseline}: {amount(result, result.saving)}."
     return (
         f"{kind} {saves} {result.share.estimate:.1f} % ± {half_width(result.share):.1f} of the {what} against "
         f"{baseline}: {amount(result, result.saving)}."
+    )
+
+
+def _no_gain(null: str, models: Iterable[str], n_rows: str) -> str:
+    models = list(models)
+    neither = f"neither {' nor '.join(models)} is" if len(models) > 1 else f"{models[0]} is not"
+    if null == DO_NOTHING:
+        return f"Do nothing: on {n_rows}, {neither} proven to pay."
+    return f"Use {model_in_words(null)}: on {n_rows}, {neither} proven to decide better."
+
+
+def explanation(choice: Choice) -> str:
+    """Return what the choice is, in one or two sentences: the families of an average, with their shares, and why."""
+    if choice.name != CHOICE:
+        return ""
+    if len(choice.weights) == 1:
+        [name] = choice.weights
+        return f"The choice is {name!r}: {model_in_words(name)}."
+    shares: dict[str, float] = {}
+    for name, weight in choice.weights.items():
+        family = _kind(name)[1]
+        shares[family] = shares.get(family, 0.0) + weight
+    families = sorted(shares, key=lambda family: -shares[family])
+    if len(families) > _N_FAMILIES + 1:
+        shares["others"] = sum(shares[family] for family in families[_N_FAMILIES:])
+        families = [*families[:_N_FAMILIES], "others"]
+    parts = [f"{100 * shares[family]:.0f} % {family}" for family in families]
+    listed_families = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return (
+        f"The choice averages {len(choice.weights)} models: {listed_families}. The training rows cannot tell which of "
+        "them decides best."
     )
 
 
@@ -123,13 +166,17 @@ def model_in_words(name: str) -> str:
     >>> model_in_words("wise 0.75 gamma, ridge 0.1"), model_in_words("trees")
     ('a log-linear model', 'boosted trees')
     """
-    if name == MEAN:
-        return "the mean of past costs"
-    if name == AVERAGE:
-        return "an average of the best models"
-    if name == FORECAST:
-        return "your forecast"
-    return next((words for key, words in _KINDS if key in name), f"the model {name!r}")
+    return _kind(name)[0]
+
+
+def _kind(name: str) -> tuple[str, str]:
+    return next(((one, several) for key, one, several in _KINDS if key in name), (f"the model {name!r}", repr(name)))
+
+
+def challenger_in_words(result: TableComparison) -> str:
+    """Return what was chosen: of a choice that is one model, its kind."""
+    alone = result.challenger == CHOICE and len(result.choice.weights) == 1
+    return model_in_words(next(iter(result.choice.weights)) if alone else result.challenger)
 
 
 def fit_command(result: TableComparison, command: Mapping[str, Any]) -> str:

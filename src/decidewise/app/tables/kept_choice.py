@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,9 @@ import numpy as np
 
 from decidewise.app.tables.advice import Advice
 from decidewise.app.tables.blocks import RandomPart, TableBlocks
-from decidewise.app.tables.comparison import AVERAGE, Choice, choose
+from decidewise.app.tables.choice import CHOICE, Choice, choose
 from decidewise.app.tables.samples import TableSamples
 from decidewise.evaluate import Interval
-from decidewise.models.learners.averaged import AveragedRegressor
 from decidewise.problems import ProblemFile
 from decidewise.rows.checkpoint import Checkpoint
 
@@ -77,19 +76,14 @@ class KeptChoice:
         return advice
 
     def choice(self, name: str, samples: TableSamples, choosing: Mapping[str, Any]) -> Choice:
-        """Return a model by its name; `choosing` are options of `choose`. The members of an average are kept."""
-        if self.checkpoint is None or name != AVERAGE:
+        """Return a model by its name; `choosing` are options of `choose`. The weights of the choice are kept."""
+        if self.checkpoint is None or name != CHOICE:
             return choose(samples, name=name, **choosing)
-        if "average" not in self.checkpoint.found:
-            choice = choose(samples, name=name, **choosing)
-            parameters = choice.estimators[AVERAGE].get_params(deep=False)
-            parameters["estimators"] = [member for member, _ in parameters["estimators"]]
-            self.checkpoint.keep(average=np.array(json.dumps(parameters)))
+        if "weights" not in self.checkpoint.found:
+            choice = choose(samples, **choosing)
+            self.checkpoint.keep(weights=np.array(json.dumps(choice.weights)))
             return choice
-        parameters = json.loads(str(self.checkpoint.found["average"]))
-        choice = choose(samples, name=parameters["estimators"][0], **choosing)
-        members = [(member, choice.estimators[member]) for member in parameters.pop("estimators")]
-        return replace(choice, order=(AVERAGE,), estimators={AVERAGE: AveragedRegressor(members, **parameters)})
+        return choose(samples, weights=json.loads(str(self.checkpoint.found["weights"])), **choosing)
 
     def _keep_advice(self, advice: Advice) -> None:
         assert self.checkpoint is not None

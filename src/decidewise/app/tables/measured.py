@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from decidewise.app.tables.choice import Choice, complete
 from decidewise.app.tables.samples import TableSamples
 from decidewise.evaluate import Hindsight
 from decidewise.kit.checks import FloatArray, as_matrix
@@ -19,9 +20,6 @@ from decidewise.models import default_candidates
 from decidewise.models.selection.folds import Splits
 from decidewise.models.selection.time_folds import Rows
 from decidewise.problems.views import lift
-
-if TYPE_CHECKING:
-    from decidewise.app.tables.comparison import Choice
 
 
 class MeasuredModel(NamedTuple):
@@ -38,7 +36,6 @@ class Measured:
     """Models by what they decide for held-out rows, fitted on the training rows of each; and why others failed."""
 
     samples: TableSamples
-    costs: FloatArray
     choice: Choice
     splits: Splits
     rows: Rows
@@ -61,13 +58,16 @@ class Measured:
         return name in self.found
 
     def _measure(self, name: str) -> MeasuredModel:
-        predictions, seconds = np.empty((len(self.rows), self.costs.shape[1])), 0.0
+        costs, problem = complete(self.samples)
+        jobs = None if self.choice.search is None else self.choice.search.n_jobs
+        predictions, seconds = np.empty((len(self.rows), costs.shape[1])), 0.0
         for (train, test), menu in zip(self.splits, self._menus, strict=True):
             held = np.isin(self.rows, test)
             if not held.any():
                 continue
             begin = perf_counter()
-            model = self.choice.model(name, menu).fit(self._features[train], self.costs[train])
+            model = self.choice.model(name, menu=menu, problem=problem.take(train), jobs=jobs)
+            model.fit(self._features[train], costs[train])
             seconds = perf_counter() - begin
             predictions[held] = np.reshape(model.predict(self._features[self.rows[held]]), (held.sum(), -1))
         lifted = self.truth.problem.lifted
@@ -84,7 +84,8 @@ class Measured:
     def _menus(self) -> list[Mapping[str, Any]]:
         """The candidates as the training rows of each split need them: a first negative cost may come late."""
         forecast, lifted = self.samples.forecast_columns(self.choice.prepared), self.truth.problem.has_known
+        costs, _ = complete(self.samples)
         return [
-            default_candidates(self._features[train], self.costs[train], lifted=lifted, forecast=forecast, every=True)
+            default_candidates(self._features[train], costs[train], lifted=lifted, forecast=forecast, every=True)
             for train, _ in self.splits
         ]

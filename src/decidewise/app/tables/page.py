@@ -13,12 +13,28 @@ import decidewise
 from decidewise.app.pages.page import chart_data, render_template, source_of
 from decidewise.app.pages.style import DARK, LIGHT, styles
 from decidewise.app.tables.charts import charts_of_comparison
-from decidewise.app.tables.comparison import FORECAST, LEAST_SQUARES, MEAN, WISE, TableComparison
-from decidewise.app.tables.headline import fit_command, headline, how_measured, in_unit, number, row_in_words
+from decidewise.app.tables.choice import FORECAST, LEAST_SQUARES, MEAN, WISE
+from decidewise.app.tables.comparison import TableComparison
+from decidewise.app.tables.headline import (
+    explanation,
+    fit_command,
+    headline,
+    how_measured,
+    in_unit,
+    number,
+    row_in_words,
+)
 from decidewise.app.tables.health import health
 from decidewise.app.tables.savings import Part, by_item, by_kind_of_row, extreme_rows
+from decidewise.kit.checks import listed
 
-_VERDICTS = {"better": "Worth changing", "unproven": "Not proven", "worse": "Keep it", "same": "Keep it"}
+_VERDICTS = {
+    "better": "Worth changing",
+    "unproven": "Not proven",
+    "worse": "Keep it",
+    "same": "Keep it",
+    "no gain": "Not worth it",
+}
 
 
 def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> str:
@@ -40,6 +56,7 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> st
         headline=headline(result),
         verdict=result.verdict.outcome,
         verdict_words=_VERDICTS[result.verdict.outcome],
+        explanation=explanation(result.choice),
         measured=how_measured(result),
         regret_words=f"what decisions {'gain less than' if gains else 'cost above'} the best ones in hindsight",
         title=result.samples.noun,
@@ -110,11 +127,17 @@ def _cost_words(result: TableComparison) -> str:
     search = result.choice.search
     if search is None:
         return f"The model was named, not chosen; measuring took {result.n_solves:,} solver calls."
-    measuring = result.n_solves - search.n_solves_
+    measuring, choice = result.n_solves - search.n_solves_, result.choice
+    by_solver = [name for name in choice.weights if name in choice.trained_by_solver]
+    training = "Training the choice itself calls no solver"
+    if by_solver:
+        training = (
+            f"Of the choice, {listed(by_solver)} {'is' if len(by_solver) == 1 else 'are'} trained with the solver"
+        )
     return (
         f"Choosing took {search.n_solves_:,} solver calls and {result.choice.seconds:.1f} seconds; measuring the "
         f"models of the first table took {measuring:,} more. The whole comparison took {result.seconds:.1f} seconds. "
-        "Training the chosen model itself calls no solver; each decision is one call."
+        f"{training}; each decision is one call."
     )
 
 

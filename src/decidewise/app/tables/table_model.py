@@ -65,12 +65,6 @@ class TableModel(BaseEstimator):
         self.options = options
         self.cost_names = cost_names
 
-    @classmethod
-    def fitted(cls, estimator: Any, features: TableFeatures, options: TableOptions, samples: TableSamples) -> Self:
-        """Fit a model on prepared samples."""
-        fitted = estimator.fit(samples.features(features), samples.costs)
-        return cls(fitted, features, samples.timed(options).as_dict(), list(samples.cost_names))
-
     def fit(self, table: Any, y: Any = None) -> Self:
         """Fit the same model anew on another table with costs; it must have the same items."""
         samples = self.read(table, costs=True, in_order=True)

@@ -7,7 +7,7 @@ errors of their differences follow.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from time import perf_counter
@@ -21,6 +21,7 @@ from decidewise.kit.checks import FloatArray
 from decidewise.kit.interrupts import attempt, reason_of
 from decidewise.models.learners.averaged import AveragedRegressor
 from decidewise.models.linear.units import cost_unit
+from decidewise.models.selection.null_models import NullModels
 from decidewise.models.selection.row_folds import RowFolds, TrainingRows
 from decidewise.models.selection.scores import none_scored
 from decidewise.models.selection.sums import is_sum_over_rows, passes_of
@@ -39,6 +40,7 @@ from decidewise.rows.tree import Sums, add
 
 # The predictions of all candidates are held at once, for so many costs.
 _COSTS_IN_A_PIECE = 100_000
+_NONE = NullModels()
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class ChoiceOnRows:
         Why each candidate was not scored; empty if it was.
     untried : frozenset of str
         Those of the others that were not tried.
+    baselines : frozenset of str
+        Those that were scored for comparison, and are not to be chosen.
     sums : RegretsOnRows
         Of the candidates that were scored, in their order.
     seconds : float
@@ -62,6 +66,7 @@ class ChoiceOnRows:
 
     notes: dict[str, str]
     untried: frozenset[str]
+    baselines: frozenset[str]
     sums: RegretsOnRows
     seconds: float
     n_solves: int
@@ -72,11 +77,16 @@ class ChoiceOnRows:
         """The candidates that were scored."""
         return [name for name, note in self.notes.items() if not note]
 
+    def _status(self, name: str) -> str:
+        if self.notes[name]:
+            return "not tried" if name in self.untried else "failed"
+        return "baseline" if name in self.baselines else "scored"
+
     def without(self, failed: Mapping[str, str]) -> ChoiceOnRows:
         """Return the scores with some candidates as failed, by name, with the reasons."""
         notes, kept = self.notes | dict(failed), [place for place, name in enumerate(self.scored) if name not in failed]
-        if not kept:
-            raise none_scored(notes)
+        if self.baselines.issuperset(self.scored[place] for place in kept):
+            raise none_scored({name: note for name, note in notes.items() if name not in self.baselines})
         return replace(self, notes=notes, sums=self.sums.of_some(kept))
 
     @cached_property
@@ -84,7 +94,8 @@ class ChoiceOnRows:
         """Arrays with one entry per candidate, as `WiseRegressorCV.cv_results_`."""
         names, sums = list(self.notes), self.sums
         places = np.array([names.index(name) for name in self.scored])
-        lowest = int(np.argmin(sums.percent))
+        chosen_from = [name not in self.baselines for name in self.scored]
+        lowest = int(np.argmin(np.where(chosen_from, sums.percent, np.inf)))
 
         def spread(values: Any) -> FloatArray:
             entries = np.full(len(names), np.nan)
@@ -92,7 +103,7 @@ class ChoiceOnRows:
             return entries
 
         regret = spread(sums.percent)
-        status = ["not tried" if name in self.untried else "failed" if self.notes[name] else "scored" for name in names]
+        status = [self._status(name) for name in names]
         return {
             "candidate": np.array(names, dtype=object),
             "regret": regret,
@@ -120,7 +131,7 @@ def choose_on_rows(
     max_solves: int | None,
     seed: int,
     averages: bool,
-    constant: Sequence[str] = (),
+    null: NullModels = _NONE,
 ) -> ChoiceOnRows:
     """Score candidates by their out-of-fold regret; those that are no sums over rows are not tried, and some may fail.
 
@@ -139,8 +150,8 @@ def choose_on_rows(
         Draws the rows to score.
     averages : bool
         Whether candidates will be averaged, and so need weights.
-    constant : sequence of str
-        Candidates that predict the same for every row, and get no fitted weight.
+    null : NullModels
+        Those among the candidates: constant ones get no fitted weight, and beaten ones none at all.
     """
     first = source.first()
     per_item = first.X.ndim == 3
@@ -176,12 +187,12 @@ def choose_on_rows(
     products, compared, why = source.reduce(work, added)
     sums = RegretsOnRows.of(products)
     seconds = (perf_counter() - begin) / max(1, len(models))
-    choice = ChoiceOnRows(notes, untried, sums, seconds, n_models * sums.n_rows)
+    choice = ChoiceOnRows(notes, untried, frozenset(null.beaten), sums, seconds, n_models * sums.n_rows)
     choice = choice.without({name: str(reason) for name, reason in zip(models, why, strict=True) if reason})
     if not averages:
         return choice
     results = choice.results
-    fitting = [str(results["candidate"][place]) for place in places_to_fit(results, constant)]
+    fitting = [str(results["candidate"][place]) for place in places_to_fit(results, null.constant)]
     among = [*(list(models).index(name) for name in fitting), -1]
     weights = fitted_weights(compared[np.ix_(among, among)], in_units=problem.has_known)
     fitted = dict(zip(fitting, weights, strict=True))

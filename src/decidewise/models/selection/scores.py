@@ -118,14 +118,14 @@ class CandidateScores:
             raise none_scored({name: note for name, note, status in rows if status != "baseline"})
         regret = 100 * self.regrets.sum(axis=1) / self.truth.scale
         status = np.array(self.statuses, dtype=object)
-        lowest = int(np.nanargmin(np.where(status == "scored", regret, np.nan)))
+        best = lowest({"status": status, "regret": regret})
         return {
             "candidate": np.array(self.names, dtype=object),
             "regret": regret,
             "standard_error": ratio_errors(self.regrets, self.truth),
-            "difference": regret - regret[lowest],
+            "difference": regret - regret[best],
             # Far smaller than the standard error of either regret: rows that are hard for all models cancel.
-            "difference_standard_error": ratio_errors(self.regrets - self.regrets[lowest], self.truth),
+            "difference_standard_error": ratio_errors(self.regrets - self.regrets[best], self.truth),
             "rank": np.argsort(np.argsort(regret, kind="stable")) + 1,  # candidates without a score come last
             "seconds": np.array(self.seconds),
             "n_solves": np.array(self.solves),
@@ -152,6 +152,15 @@ class CandidateScores:
             self.predictions + other.predictions,
         )
 
+    def beside(self, baselines: Iterable[str]) -> CandidateScores:
+        """Return the scores with some candidates as baselines: scored for comparison, and not to be chosen."""
+        known = set(baselines)
+        statuses = [
+            "baseline" if name in known and was == "scored" else was
+            for name, was in zip(self.names, self.statuses, strict=True)
+        ]
+        return replace(self, statuses=tuple(statuses))
+
     def without(self, failed: Mapping[str, str]) -> CandidateScores:
         """Return the scores with some candidates as failed, by name, with the reasons."""
         gone = np.array([name in failed for name in self.names])
@@ -162,11 +171,7 @@ class CandidateScores:
             notes=tuple(failed.get(name, was) for name, was in zip(self.names, self.notes, strict=True)),
         )
 
-    def choose(self, rule: str) -> int:
-        """Return the index of the candidate that a rule chooses: see `WiseRegressorCV`."""
-        return choose(self.results, rule)
-
-    def regret_of_choosing(self, n_parts: int, rng: np.random.Generator, *, rule: str = "minimum") -> FloatArray:
+    def regret_of_choosing(self, n_parts: int, rng: np.random.Generator) -> FloatArray:
         """Return the regrets (n,) of choosing: the rows of each of some random parts get the choice on the other parts.
 
         The regret of the chosen candidate itself is biased downwards: it was chosen for a low regret on these rows.
@@ -176,7 +181,7 @@ class CandidateScores:
         for part in np.array_split(order, n_parts):
             others = np.delete(np.arange(len(regrets)), part)
             truth = self.truth.take(others)
-            chosen = replace(self, truth=truth, regrets=self.regrets[:, others]).choose(rule)
+            chosen = lowest(replace(self, truth=truth, regrets=self.regrets[:, others]).results)
             regrets[part] = self.regrets[chosen, part]
         return regrets
 
@@ -187,10 +192,9 @@ def close(results: Mapping[str, Any], *, standard_errors: float = 1.0) -> npt.ND
     return np.flatnonzero(within & (results["status"] == "scored"))
 
 
-def choose(results: Mapping[str, Any], rule: str) -> int:
-    """Return the place of the candidate that a rule chooses: see `WiseRegressorCV`."""
-    places = close(results)
-    return int(places[0 if rule == "one standard error" else np.argmin(results["regret"][places])])
+def lowest(results: Mapping[str, Any]) -> int:
+    """Return the place of the candidate with the lowest regret of those that can be chosen."""
+    return int(np.nanargmin(np.where(results["status"] == "scored", results["regret"], np.nan)))
 
 
 def is_clearly_higher(more: FloatArray, truth: Hindsight, *, standard_errors: float) -> bool:

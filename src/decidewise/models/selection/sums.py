@@ -31,11 +31,15 @@ def is_sum_over_rows(model: Any, *, per_item: bool = False) -> bool:
         linear = model.estimator is None or isinstance(model.estimator, GeneralizedLinear)
         lifted_items = bool(model.lifted and model.exponent > 0 and per_item)
         return linear and isinstance(model.scale, str) and not lifted_items
-    return isinstance(model, GeneralizedLinear | GivenForecast) or _is_mean(model)
+    return isinstance(model, GeneralizedLinear) or _is_mean(model) or _needs_no_rows(model)
 
 
 def _is_mean(model: Any) -> bool:
     return type(model) is DummyRegressor and model.strategy == "mean"
+
+
+def _needs_no_rows(model: Any) -> bool:
+    return isinstance(model, GivenForecast) or (type(model) is DummyRegressor and model.strategy == "constant")
 
 
 def fit_on_rows(model: Any, source: RowSource) -> Any:
@@ -58,7 +62,7 @@ def passes_of(model: Any, source: RowSource) -> Passes[Any]:
                     raise member
             fitted.estimators_ = found
         return fitted
-    if isinstance(fitted, GivenForecast):
+    if _needs_no_rows(fitted):
         return fitted.fit(first.X, first.costs)
     if _is_mean(fitted):
         weight, total = yield Pass(_weighted_sum)

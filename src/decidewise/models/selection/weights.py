@@ -11,10 +11,13 @@ from scipy.optimize import nnls
 
 from decidewise.kit.checks import FloatArray
 from decidewise.kit.scaling import norms, unit_rows
-from decidewise.models.selection.scores import choose, close
+from decidewise.models.selection.null_models import NullModels
+from decidewise.models.selection.scores import close, lowest
 
-# A candidate is proven to decide better than the mean if the difference is this many standard errors.
+# A candidate is proven to decide better than the null model if the difference is this many standard errors.
 _PROVEN = 2.0
+# The largest share that a forecast has as the null model; in the rest it takes part like others.
+_MOST_OF_A_FORECAST = 0.5
 # The part of the average that has fitted weights. The rest has equal ones, which no noise can mislead.
 _FITTED = 0.5
 # Candidates get a fitted weight if their regret exceeds the lowest by at most this many standard errors.
@@ -25,6 +28,7 @@ _LEAST_WEIGHT = 0.02
 _RIDGE = 1e-5
 # Relative to the square of the costs: a smaller squared error cannot be told from rounding.
 _LEAST_ERROR = 1e-12
+_NONE = NullModels()
 
 
 class FittedWeights(NamedTuple):
@@ -87,12 +91,12 @@ def places_to_fit(results: Mapping[str, Any], constant: Iterable[str]) -> list[i
 
 
 def average_weights(
-    results: Mapping[str, Any], fitted: Mapping[str, float] | None = None, constant: Iterable[str] = ()
+    results: Mapping[str, Any], fitted: Mapping[str, float] | None = None, null: NullModels = _NONE
 ) -> dict[str, float]:
     """Return the weights of an average of candidates, by name, from their results; they sum to one.
 
-    Half of the weight is shared equally by all candidates that are close, and half is fitted. Both are drawn to a
-    candidate without features by its `constant_share`.
+    Half of the weight is shared equally by all candidates that are close, and half is fitted. Both are drawn to the
+    null model by its `null_share`.
 
     Parameters
     ----------
@@ -100,8 +104,8 @@ def average_weights(
         Of `CandidateScores`.
     fitted : mapping of str to float, optional
         Fitted weights, which sum to one. Without them, all of the weight is shared equally.
-    constant : iterable of str
-        Candidates that predict the same for every row.
+    null : NullModels
+        Candidates that take nothing to have; the best of them is the null model.
     """
     names, places = [str(name) for name in results["candidate"]], close(results)
     own = np.array([(fitted or {}).get(name, 0.0) for name in names])
@@ -109,28 +113,29 @@ def average_weights(
     weights[places] = 1 / len(places)
     if own.any():
         weights = (1 - _FITTED) * weights + _FITTED * own
-    simple, share = constant_share(results, constant)
+    simple, share = null_share(results, null)
     weights *= 1 - share
     if share > 0:
         weights[names.index(simple)] += share
     return {name: float(weight) for name, weight in zip(names, weights, strict=True) if weight > 0}
 
 
-def constant_share(results: Mapping[str, Any], constant: Iterable[str]) -> tuple[str, float]:
-    """Return the best of the candidates that predict the same for every row, and its share in an average.
+def null_share(results: Mapping[str, Any], null: NullModels) -> tuple[str, float]:
+    """Return the null model, the best of the candidates that take nothing to have, and its share in an average.
 
-    It is what the others would be without their features. So it gets a share as far as these are not proven to decide
-    better: all if it has the lowest regret of all candidates, nothing if the lowest regret is lower by two standard
-    errors of the difference, and in proportion in between.
+    It gets a share as far as the others are not proven to decide better: all if it has the lowest regret of all
+    candidates, nothing if the lowest regret is lower by two standard errors of the difference, and in proportion in
+    between. A forecast gets at most half: the others know it too, and an average with them is rarely worse.
     """
     ranked = [i for i in np.argsort(results["rank"]) if results["status"][i] == "scored"]
-    simple = [i for i in ranked if results["candidate"][i] in set(constant)][:1]
+    simple = [i for i in ranked if results["candidate"][i] in set(null.names)][:1]
     if not simple:
         return "", 0.0
     place = simple[0]
     difference, error = results["difference"][place], results["difference_standard_error"][place]
-    if place == choose(results, "minimum"):
+    if place == lowest(results):
         share = 1.0
     else:
         share = float(max(0.0, 1 - difference / (_PROVEN * error))) if error > 0 else float(difference <= 0)
-    return str(results["candidate"][place]), share
+    name = str(results["candidate"][place])
+    return name, share if name in null.constant else min(share, _MOST_OF_A_FORECAST)

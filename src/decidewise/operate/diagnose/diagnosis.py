@@ -7,6 +7,7 @@ from html import escape
 
 from decidewise.evaluate import Interval
 from decidewise.models import DecisionRegressor
+from decidewise.models.selection.null_models import DO_NOTHING
 
 
 @dataclass(frozen=True)
@@ -21,14 +22,15 @@ class Diagnosis:
     forecast : Interval or None
         The regret of the best of the given forecasts; None also if there are none.
     best_name : str
-        The simplest candidate within one standard error of the lowest regret.
+        The candidate with the lowest regret.
     best : Interval
         The regret of choosing among the candidates; see `diagnose`.
-    gain, gain_on_mean, gain_on_forecast : Interval or None
-        The regret of least squares, of the training mean and of the forecast minus `best`, from paired differences.
+    gain, gain_on_mean, gain_on_forecast, gain_on_nothing : Interval or None
+        The regret of least squares, of the training mean, of the forecast and of doing nothing minus `best`, from
+        paired differences. None also for what is not there: a forecast, or a problem in which nothing can be done.
     spo_plus_gain : Interval or None
         `best` minus the regret of a linear or log-linear model trained with SPO+, from paired differences. None also if
-        `max_solves` is too small to train one.
+        `train_solves` or `max_solves` is too small to train one.
     gain_of_sharing : Interval or None
         With features of each item: the regret of least squares with coefficients of each item's own minus that of one
         model shared by all items. None without features of each item.
@@ -56,6 +58,7 @@ class Diagnosis:
     gain: Interval | None
     gain_on_mean: Interval | None
     gain_on_forecast: Interval | None
+    gain_on_nothing: Interval | None
     spo_plus_gain: Interval | None
     gain_of_sharing: Interval | None
     floor: Interval | None
@@ -115,6 +118,7 @@ class Grounds:
     gain: Interval | None
     gain_on_mean: Interval | None
     gain_on_forecast: Interval | None
+    gain_on_nothing: Interval | None
     spo_plus_gain: Interval | None
     gain_of_sharing: Interval | None
     log_link: bool
@@ -132,6 +136,11 @@ class Grounds:
         """Return the advice of the first rule that applies, and the name of the model that it advises."""
         if self.spo_plus_gain is not None and self.spo_plus_gain.low > 0:
             return f"Train with the solver: SPO+ pays, and takes up to {self.n_training:,} solver calls.", "spo+"
+        if _unproven(self.gain_on_nothing):
+            return (
+                "Do nothing: that any model decides better than no decision at all is not proven with these rows.",
+                DO_NOTHING,
+            )
         if _unproven(self.gain_on_forecast):
             return (
                 "The forecast you have is good enough: that a model decides better is not proven with these rows.",
@@ -163,6 +172,8 @@ def _unproven(gain: Interval | None) -> bool:
 
 def call_of(chosen: str, spo_plus: DecisionRegressor, *, lifted: bool, forecast: bool) -> str:
     """Return the call that fits the model that was measured."""
+    if chosen == DO_NOTHING:
+        return "np.zeros_like(costs)"
     if chosen == "forecast":
         return "decide(GivenForecast(forecast).fit(X, costs), problem, X)"
     if chosen == "spo+":

@@ -23,9 +23,10 @@ from decidewise.models import DecisionRegressor, FlooredRegressor, GeneralizedLi
 from decidewise.models.candidates import given_forecasts
 from decidewise.models.linear.units import cost_unit
 from decidewise.models.selection.folds import affordable, folds
+from decidewise.models.selection.null_models import DO_NOTHING, NullModels, with_nothing
 from decidewise.models.selection.out_of_fold import OutOfFold
 from decidewise.models.selection.race import n_models_to_score, race
-from decidewise.models.selection.scores import reasons
+from decidewise.models.selection.scores import lowest, reasons
 from decidewise.models.selection.time_folds import Rows
 from decidewise.operate.diagnose.diagnosis import Diagnosis, Grounds, call_of
 from decidewise.problems.contract import Problem, as_problem, check_rows
@@ -36,8 +37,6 @@ _EPOCHS = 10
 # between the start and the end.
 _N_PASSES = 1 + 1 + _EPOCHS + 1 + 2
 _N_PARTS = 10
-# One model that can be read, and whose regret is less flattered by having been chosen than the lowest.
-_RULE = "one standard error"
 # Two decisions count as the same if their entries differ by at most this fraction of the largest entry.
 _SAME_DECISION = 0.01
 #: The candidate with features of each item in which no item learns from another.
@@ -47,6 +46,7 @@ _GAINS = {
     "gain": "gain on least squares",
     "gain_on_mean": "gain on training mean",
     "gain_on_forecast": "gain on forecast",
+    "gain_on_nothing": f"gain on {DO_NOTHING}",
     "spo_plus_gain": "spo+ gain",
     "gain_of_sharing": "gain of sharing",
 }
@@ -62,6 +62,7 @@ def diagnose(
     cv: Any = 5,
     groups: Any = None,
     times: Any = None,
+    train_solves: int | Literal["auto"] = "auto",
     max_solves: int | None = None,
     max_seconds: float | None = None,
     n_jobs: int | None = None,
@@ -80,6 +81,8 @@ def diagnose(
         Forecasts that you already have; as for `WiseRegressorCV`.
     cv, groups, times
         As for `WiseRegressorCV` and its `fit`.
+    train_solves : int or "auto"
+        The largest number of solver calls for training SPO+, which is left out if it takes more. "auto" trains it.
     max_solves : int, optional
         The largest number of solver calls. If it is too small to score all rows, a random part of them is scored.
         SPO+ is left out if training it would take more than half of the calls.
@@ -102,8 +105,7 @@ def diagnose(
     express the mean, this is about right, but noisy. If not, it is too high by what a better model would save.
 
     `best` is the regret of choosing a candidate: each tenth of the rows is decided by the candidate that the other
-    rows choose, the simplest within one standard error of the lowest regret. On the rows by which it was chosen, a
-    candidate looks better than it is.
+    rows choose, that with the lowest regret. On the rows by which it was chosen, a candidate looks better than it is.
 
     Examples
     --------
@@ -120,20 +122,20 @@ def diagnose(
     forecasts = given_forecasts(forecast)
     for given in forecasts.values():
         given.fit(X, costs)
-    candidates = default_candidates(X, costs, lifted=problem.has_known, forecast=forecast)
+    menu = default_candidates(X, costs, lifted=problem.has_known, forecast=forecast)
+    candidates, n_asked = with_nothing(menu, problem, costs)
     n_training = _N_PASSES * sum(len(train) for train, _ in splits)
-    trains = max_solves is None or n_training <= max_solves / 2
-    budget = None if max_solves is None else max_solves - trains * n_training
+    trains = n_training <= _allowed(train_solves, max_solves)
+    budget = None if max_solves is None else max_solves - n_asked - trains * n_training
     # Models scored: the candidates, the best with each half of the rows, on all rows and on the resamples, and SPO+.
     n_others = 2 + (1 + _N_RESAMPLES) + trains
     rows = affordable(splits, n_models_to_score(candidates, len(splits)) + n_others, budget, rng)
     held_out = OutOfFold.of(problem, X, costs, splits, rows)
-    others = n_others * held_out.n_solves
-    left = None if budget is None else budget - others
-    scores = race(held_out, candidates, n_jobs=n_jobs, max_solves=left, deadline=begin + seconds / 2)
+    left = None if budget is None else budget - n_others * held_out.n_solves
+    raced = race(held_out, candidates, n_jobs=n_jobs, max_solves=left, deadline=begin + seconds / 2)
+    scores = raced.beside(NullModels.of(candidates).beaten)
     measured = dict(zip(scores.names, scores.regrets, strict=True))
-    best_index = scores.choose(_RULE)
-    best_name = scores.names[best_index]
+    best_name = scores.names[best_index := lowest(scores.results)]
     best = candidates[best_name]
     log_link = _has_log_link(best)
     halved = held_out.halved(rng)
@@ -143,10 +145,10 @@ def diagnose(
     failures = [f"Not fitted: {reason}" for reason in reasons(scores.names, scores.errors)]
     failures += [f"Not tried: {reason}" for reason in reasons(scores.names, missing)]
     steps = _Steps(failures, perf_counter() + begin + seconds - time())
-    regrets = _compared(scores.regret_of_choosing(_N_PARTS, rng, rule=_RULE), measured, forecasts)
+    regrets = _compared(scores.regret_of_choosing(_N_PARTS, rng), measured, forecasts)
     with steps.trying("The regret with unlimited rows could not be measured"):
         regrets["floor"] = 2 * scores.regrets[best_index] - halved.regret(best)
-    n_solves = scores.n_solves + halved.n_solves + (1 + _N_RESAMPLES) * len(held_out.rows)
+    n_solves = n_asked + scores.n_solves + halved.n_solves + (1 + _N_RESAMPLES) * len(held_out.rows)
     spo_plus = _spo_plus(problem, log_link=log_link and costs.min() > 0)
     if trains:
         taken: list[int] = []
@@ -182,6 +184,12 @@ def diagnose(
     )
 
 
+def _allowed(train_solves: int | Literal["auto"], max_solves: int | None) -> float:
+    """Return the largest number of solver calls for training."""
+    half = np.inf if max_solves is None else max_solves / 2
+    return half if train_solves == "auto" else min(half, as_integer(train_solves, name="train_solves", minimum=0))
+
+
 def _checked(problem: Problem, X: Any, costs: Any, max_solves: int | None) -> tuple[FloatArray, FloatArray]:
     """Return features and costs as arrays; raise if anything does not fit together."""
     as_problem(problem)
@@ -199,8 +207,8 @@ def _compared(
 ) -> dict[str, FloatArray]:
     """Return the regrets (n,) to compare, by name: of the best candidate, of the others, and what it gains on them."""
     regrets = {"best": best}
-    for name in ("least squares", "training mean"):
-        if np.isfinite(measured[name]).all():
+    for name in ("least squares", "training mean", DO_NOTHING):
+        if name in measured and np.isfinite(measured[name]).all():
             regrets[name] = measured[name]
     if given := [measured[name] for name in forecasts if np.isfinite(measured[name]).all()]:
         regrets["forecast"] = min(given, key=np.sum)

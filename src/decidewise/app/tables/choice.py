@@ -1,0 +1,199 @@
+"""The model for a table: what `WiseRegressorCV` chooses on prepared features, or a candidate by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import clone
+
+from decidewise.app.tables.features import TableFeatures
+from decidewise.app.tables.samples import TableSamples
+from decidewise.kit.checks import FloatArray, listed, nearest_names
+from decidewise.kit.errors import InputError
+from decidewise.models import BlockFolds, WiseRegressorCV, default_candidates
+from decidewise.models.learners.averaged import AveragedRegressor
+from decidewise.models.selection.families import SPO_PLUS
+from decidewise.models.selection.null_models import DO_NOTHING, with_nothing
+from decidewise.models.selection.out_of_fold import problems_by_row
+from decidewise.models.selection.sums import is_sum_over_rows
+from decidewise.problems import Problem
+
+MEAN, LEAST_SQUARES, WISE, FORECAST = "training mean", "least squares", "wise", "forecast"
+#: The name of what `WiseRegressorCV` chooses, an average or one model: where it is fitted anew, it is chosen anew.
+CHOICE = "choice"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A model for a table.
+
+    Attributes
+    ----------
+    name : str
+        "choice", or the name of the candidate that was asked for.
+    weights : dict of str to float
+        The candidates that it averages, with their weights; one alone if it is a single model.
+    candidates : dict of str to estimator
+        Not fitted, from the simplest to the most complex.
+    trained_by_solver : tuple of str
+        Those of them that only a search has, with `train_solves`.
+    prepared : TableFeatures
+    directions : bool
+        Whether an average is one of directions, not of costs.
+    search : WiseRegressorCV or None
+        What was tried, fitted on the samples; None if nothing was.
+    seconds : float
+    """
+
+    name: str
+    weights: dict[str, float]
+    candidates: dict[str, Any]
+    trained_by_solver: tuple[str, ...]
+    prepared: TableFeatures
+    directions: bool
+    search: WiseRegressorCV | None
+    seconds: float
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The name, and the candidates to take if the model fails, the best first."""
+        if self.search is None:
+            return (self.name,)
+        found = self.search.cv_results_
+        scored = [found["candidate"][i] for i in np.argsort(found["rank"]) if found["status"][i] == "scored"]
+        return (self.name, *(str(name) for name in scored if name not in self.trained_by_solver))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was done to the features, and how many candidates there was no time for."""
+        statuses = [] if self.search is None else self.search.cv_results_["status"].tolist()
+        if not (n_untried := statuses.count("not tried")):
+            return tuple(self.prepared.notes_)
+        return (
+            *self.prepared.notes_,
+            f"Not tried, for lack of time or calls: {n_untried} of {len(statuses)} models.",
+        )
+
+    def model(
+        self,
+        name: str,
+        *,
+        menu: Mapping[str, Any] | None = None,
+        problem: Problem | None = None,
+        jobs: int | None = None,
+    ) -> Any:
+        """Return the choice or a candidate, not fitted.
+
+        For other rows, `menu` has the candidates as these need them, such as with a floor where costs are negative, and
+        `problem` is that of these rows.
+        """
+        members = self.weights if name == CHOICE else {name: 1.0}
+        models = {member: clone({**self.candidates, **(menu or {})}[member]) for member in members}
+        for model in models.values() if problem is not None else ():
+            model.set_params(**dict.fromkeys(problems_by_row(model), problem))
+        if len(models) == 1:
+            return models.popitem()[1]
+        shares = list(members.values())
+        return AveragedRegressor(list(models.items()), directions=self.directions, weights=shares, n_jobs=jobs)
+
+
+def choose(
+    samples: TableSamples,
+    *,
+    categories: tuple[str, ...] = (),
+    gap: Any = None,
+    one_model: bool = False,
+    train_solves: int | Literal["auto"] = 0,
+    max_solves: int | None = None,
+    max_seconds: float | None = None,
+    jobs: int | None = None,
+    seed: int = 0,
+    name: str = CHOICE,
+    weights: Mapping[str, float] | None = None,
+    in_blocks: bool = False,
+) -> Choice:
+    """Return what `WiseRegressorCV` chooses on samples, fitted on them; or a candidate by its name, without a search.
+
+    Parameters
+    ----------
+    samples : TableSamples
+        With costs and a problem.
+    categories : tuple of str
+        Numeric columns to treat as categories.
+    gap : number or timedelta, optional
+        Between training rows and held-out ones; see `BlockFolds`.
+    one_model : bool
+        Take the candidate with the lowest regret instead of an average.
+    train_solves, max_solves, max_seconds, jobs, seed
+        As for `WiseRegressorCV`.
+    name : str
+        "choice", or that of a candidate, which is then not searched for.
+    weights : mapping of str to float, optional
+        Those of a choice that was made before.
+    in_blocks : bool
+        Whether the model is to be fitted on a table that is read block by block: only sums over rows are tried.
+    """
+    begin = perf_counter()
+    costs, problem = complete(samples)
+    if in_blocks and train_solves:
+        raise InputError("--train-solves: SPO+ needs all rows in memory, and the table is read block by block.")
+    prepared = TableFeatures(list(samples.lines), categories=categories, kept=samples.forecast).fit(samples.lines)
+    X = samples.features(prepared)
+    forecast = samples.forecast_columns(prepared)
+    menu = default_candidates(X, costs, lifted=problem.has_known, forecast=forecast, every=name != CHOICE)
+    if DO_NOTHING in (name, *(weights or ())):
+        menu, _ = with_nothing(menu, problem, costs)
+    if in_blocks:
+        _check_name(name, menu)
+        menu = menu.renewed({key: own for key, own in menu.items() if is_sum_over_rows(own, per_item=samples.per_item)})
+    search, trained = None, tuple[str, ...]()
+    candidates: dict[str, Any] = menu
+    if name != CHOICE:
+        _check_name(name, menu, in_blocks=in_blocks)
+        weights = {name: 1.0}
+    elif weights is None:
+        search = WiseRegressorCV(
+            problem,
+            **({"candidates": menu} if in_blocks else {"forecast": forecast}),
+            cv=_folds(samples, gap),
+            rule="minimum" if one_model else "average",
+            train_solves=train_solves,
+            max_solves=max_solves,
+            max_seconds=max_seconds,
+            n_jobs=jobs,
+            random_state=seed,
+        ).fit(X, costs, groups=samples.groups if samples.times is None else None, times=samples.times)
+        weights, candidates = search.weights_, search.candidates_
+        trained = tuple(name for name in candidates if search.families_.get(name) == SPO_PLUS)
+    directions, seconds = not problem.has_known, perf_counter() - begin
+    return Choice(name, dict(weights), dict(candidates), trained, prepared, directions, search, seconds)
+
+
+def complete(samples: TableSamples) -> tuple[FloatArray, Problem]:
+    """Return the costs and the problem of samples that have both."""
+    if samples.costs is None or samples.problem is None:
+        raise ValueError("samples must have costs and a problem.")
+    return samples.costs, samples.problem
+
+
+def _folds(samples: TableSamples, gap: Any) -> Any:
+    """Return five folds, or fewer where there are not enough rows, times or groups."""
+    if samples.times is not None:
+        return BlockFolds(max(2, min(5, len(np.unique(samples.times)))), gap=0 if gap is None else gap)
+    return min(5, len(samples) - 1 if samples.groups is None else len(np.unique(samples.groups)))
+
+
+def _check_name(name: str, menu: Mapping[str, Any], *, in_blocks: bool = False) -> None:
+    """Raise if there is no such candidate; `in_blocks` if the menu has only those for a table read block by block."""
+    if name in (*menu, CHOICE):
+        return
+    if not in_blocks:
+        raise InputError(f"--model: there is no candidate {name!r}{nearest_names(name, [*menu, CHOICE])}")
+    raise InputError(
+        f"--model: {name!r} needs all rows in memory, and the table is read block by block. Take one of "
+        f"{listed(list(menu), most=20)}; or, if it fits into memory, pass --no-stream."
+    )
