@@ -261,6 +261,7 @@ def choose(
         X, costs, groups=samples.groups if samples.times is None else None, times=samples.times
     )
     found = search.cv_results_
+    candidates |= search.candidates_  # with doing nothing, which no menu has
     estimators, averaged = dict(candidates), average or name == AVERAGE
     if averaged or len(search.members_) > 1:
         members = [(member, candidates[member]) for member in search.members_]
