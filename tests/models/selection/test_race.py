@@ -16,6 +16,7 @@ from decidewise.data import make_shortest_path
 from decidewise.kit import batches
 from decidewise.kit.errors import TimeLimitReached
 from decidewise.models import Candidates, ClippedWise, GeneralizedLinear, TimeFolds, default_candidates
+from decidewise.models.selection.last_fits import fit_all
 from decidewise.models.selection.polish import polished, solves_within
 from decidewise.models.selection.ridge_path import fit_path, ridge_paths
 from decidewise.problems import Ball, CountedProblem, TopK
@@ -276,6 +277,13 @@ class TestDeadline:
         assert set(results.values()) == {"not tried"}
         assert model.members_ == ["first"]
         assert set(model.cv_results_["note"][1:]) == {"max_seconds was reached"}
+
+    def test_of_the_last_fits_the_quickest_is_spared_and_the_others_are_left_out(self, data):
+        models = {"slow": WiseRegressor(), "quick": DummyRegressor()}
+        found = fit_all(models, data.X, data.costs, seconds={"slow": 2.0, "quick": 1.0}, deadline=0.0)
+        assert found[0] is None
+        assert found[1].predict(data.X).shape == data.costs.shape
+        assert fit_all({}, data.X, data.costs, seconds={}) == []
 
     @pytest.fixture
     def slow(self, monkeypatch):
