@@ -11,8 +11,8 @@ import numpy.typing as npt
 from decidewise.data.dataset import Dataset
 from decidewise.kit.checks import FloatArray, listed
 from decidewise.problems.contract import Problem, as_problem
-from decidewise.rows.columns import ColumnRoles, NamedColumns, pattern_parts
-from decidewise.rows.keys import own_order
+from decidewise.problems.time_order import check_columns_in_time, check_items_in_time
+from decidewise.rows.columns import ColumnRoles, NamedColumns
 from decidewise.rows.long_tables import LongLayout
 
 
@@ -208,24 +208,4 @@ def _check_finite(values: FloatArray, names: Sequence[str], where: Callable[...,
         raise ValueError(
             f"{where(*place)}, column {names[column]!r} has {what} ({len(bad)} such entries in all). Fill them, or "
             "drop their rows."
-        )
-
-
-def check_items_in_time(problem: Problem, title: str, items: Sequence[str], how: str) -> None:
-    """Raise if items have no order of their own, and the problem takes theirs for that of time."""
-    if problem.in_time and own_order(np.array(items)) is None:
-        raise ValueError(
-            f"{problem!r} takes the order of its costs for that of time, and {title!r} has names, {listed(items)}, "
-            f"which have no order of their own. {how}"
-        )
-
-
-def check_columns_in_time(problem: Problem, columns: Sequence[str], pattern: Any) -> None:
-    """Raise if a pattern selects columns in another order than their own, and the problem takes it for that of time."""
-    parts = pattern_parts(columns, pattern)
-    order = own_order(np.array(parts)) if problem.in_time and parts != tuple(columns) else None
-    if order is not None and (order != np.arange(len(order))).any():
-        raise ValueError(
-            f"{problem!r} takes the order of its costs for that of time, and the table has {listed(columns)} in "
-            "another order. Name each of these columns, in the order of time."
         )

@@ -12,7 +12,7 @@ from decidewise import GeneralizedLinear, WiseRegressor, WiseRegressorCV
 from decidewise.data import make_shortest_path
 from decidewise.models import TimeFolds, default_candidates
 from decidewise.models.selection.sums import is_sum_over_rows
-from decidewise.problems import Knapsack, ShortestPath, TopK
+from decidewise.problems import Knapsack, ShortestPath, Storage, TopK
 from decidewise.rows import ArrayRows
 
 N = 300
@@ -145,3 +145,11 @@ def test_what_needs_the_rows_in_memory_is_refused(data):
     for problem, options in ((by_row, {}), (data.problem, {"cv": TimeFolds(3)}), (data.problem, {"lags": (1,)})):
         with pytest.raises(ValueError, match="the problem must be the same for every row, cv a number of folds"):
             WiseRegressorCV(problem, **options).fit_rows(rows)
+
+
+def test_costs_of_files_that_may_not_be_in_the_order_of_time_are_refused(tmp_path):
+    path = tmp_path / "days.csv"
+    path.write_text("x,c_1,c_10,c_2\n" + "1,2,3,4\n2,3,5,1\n" * 10)
+    model = WiseRegressorCV(Storage(3, power=1, energy=1))
+    with pytest.raises(ValueError, match=r"takes the order of its costs for that of time.*'c_10', 'c_2'"):
+        model.fit_files(path, features="x", costs="c_*")

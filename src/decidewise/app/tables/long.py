@@ -7,10 +7,10 @@ import numpy as np
 from decidewise.app.tables.columns import TableColumns
 from decidewise.app.tables.options import Names, Reading
 from decidewise.app.tables.raw_values import Raw, as_numbers, as_texts
-from decidewise.data.tables import check_items_in_time
 from decidewise.kit.checks import FloatArray, listed
 from decidewise.kit.errors import InputError
 from decidewise.problems import Problem
+from decidewise.problems.time_order import check_items_in_time
 from decidewise.rows.columns import NamedColumns
 from decidewise.rows.keys import own_order
 from decidewise.rows.long_tables import LongLayout

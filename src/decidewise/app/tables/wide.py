@@ -11,10 +11,10 @@ import numpy as np
 from decidewise.app.tables.columns import TableColumns
 from decidewise.app.tables.options import Names, Reading
 from decidewise.app.tables.raw_values import Raw, as_numbers
-from decidewise.data.tables import check_columns_in_time
 from decidewise.kit.checks import FloatArray, listed, nearest_names
 from decidewise.kit.errors import InputError
 from decidewise.problems import Problem
+from decidewise.problems.time_order import check_columns_in_time
 from decidewise.rows.columns import NamedColumns, pattern_parts
 
 ONE_LINE_PER_ITEM = "If the table has one line per item, name the keys of both: --rows and --items."

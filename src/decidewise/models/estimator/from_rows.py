@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from decidewise.models.estimator.traits import all_or_nothing
+from decidewise.problems.time_order import check_in_time
 from decidewise.rows.passes import Passes, run
 from decidewise.rows.source import RowSource
 
@@ -91,6 +92,8 @@ class FitsRows(ABC):
             block_bytes=FIT_BYTES,
             description=f"{type(self).__name__}.fit_files",
         )
+        if (problem := getattr(self, "problem", None)) is not None:
+            check_in_time(problem, source.columns, costs)
         if checkpoint is not None:
             source.keep(checkpoint, self, checkpoint_every)
         return self.fit_rows(source)
