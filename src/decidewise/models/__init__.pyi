@@ -10,6 +10,7 @@ from decidewise.models.learners.floored import FlooredRegressor
 from decidewise.models.learners.given_forecast import GivenForecast
 from decidewise.models.learners.smooth_features import SmoothFeatures
 from decidewise.models.selection.families import family_shares
+from decidewise.models.selection.row_folds import RowFolds
 from decidewise.models.selection.time_folds import BlockFolds, TimeFolds
 from decidewise.models.training.loop import Epoch
 from decidewise.models.trees.decision_boosting import DecisionBoostingRegressor
@@ -30,6 +31,7 @@ __all__ = [
     "FlooredRegressor",
     "GeneralizedLinear",
     "GivenForecast",
+    "RowFolds",
     "SmoothFeatures",
     "SpoForestRegressor",
     "SpoTreeRegressor",

@@ -89,7 +89,8 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         As in scikit-learn. A number makes folds of shuffled rows; of whole groups if `fit` gets groups; of consecutive
         blocks (`BlockFolds`) if `fit` gets times. `TimeFolds(5, gap=1, window=365)` holds out only what comes later,
         with a gap and a rolling window: it measures the future more strictly, and chooses worse, since its first models
-        see few rows. Rows that are never held out are not scored.
+        see few rows. `RowFolds(5, rows_together=30)`
+        holds out runs of rows that are not in memory. Rows that are never held out are not scored.
     rule : {"average", "minimum"}
         Average the candidates as above, or take the one with the lowest regret. The average is drawn to the null model
         as far as the lowest regret is less than two standard errors below that of the null model.
@@ -264,10 +265,10 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         """
         self._check_parameters()
         limited = self.lags or self.train_solves or self.max_seconds is not None
-        if self.problem.n_rows is not None or not isinstance(self.cv, int) or limited:
+        if self.problem.n_rows is not None or not isinstance(self.cv, int | RowFolds) or limited:
             raise ValueError(
-                "on rows that are not in memory, the problem must be the same for every row, cv a number of folds, and "
-                "there are no lags, no train_solves and no max_seconds. Use fit on a part of the rows."
+                "on rows that are not in memory, the problem must be the same for every row, cv a number of folds or "
+                "RowFolds, and there are no lags, no train_solves and no max_seconds. Use fit on a part of the rows."
             )
         describe(self, source)
         first = source.first()
@@ -277,12 +278,11 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         candidates, n_asked = self._candidates(first.X, first.costs)
         null = NullModels.of(candidates)
         seed = check_random_state(self.random_state).randint(2**31)
-        folds_of_rows = RowFolds(as_integer(self.cv, name="cv", minimum=2))
         choice = choose_on_rows(
             self.problem,
             source,
             candidates,
-            folds=folds_of_rows,
+            folds=self.cv if isinstance(self.cv, RowFolds) else RowFolds(self.cv),
             max_solves=None if self.max_solves is None else max(0, self.max_solves - n_asked),
             seed=seed,
             averages=self._averages,

@@ -4,13 +4,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold, PredefinedSplit
 
 from decidewise import GeneralizedLinear, WiseRegressor, WiseRegressorCV
 from decidewise.data import make_shortest_path
-from decidewise.models import TimeFolds, default_candidates
+from decidewise.models import RowFolds, TimeFolds, default_candidates
 from decidewise.models.selection.sums import is_sum_over_rows
 from decidewise.problems import Knapsack, ShortestPath, Storage, TopK
 from decidewise.rows import ArrayRows
@@ -96,6 +97,20 @@ def test_an_average_is_drawn_to_the_mean_as_in_memory(data):
     assert 0 < found.weights_["training mean"] < 1
     assert found.weights_ == pytest.approx(expected.weights_)
     np.testing.assert_allclose(found.predict(data.X), expected.predict(data.X), rtol=1e-9)
+
+
+def test_runs_of_rows_are_held_out_as_in_memory(data):
+    candidates = {"wise": WiseRegressor(), "least squares": GeneralizedLinear()}
+    model = WiseRegressorCV(data.problem, candidates, cv=RowFolds(3, rows_together=20), random_state=0)
+    found = clone(model).fit_rows(ArrayRows(data.X, data.costs, block_rows=100))
+    expected = clone(model).fit(data.X, data.costs)
+    np.testing.assert_allclose(found.cv_results_["regret"], expected.cv_results_["regret"], rtol=1e-9)
+    assert (
+        found.cv_results_["regret"][0]
+        != WiseRegressorCV(data.problem, candidates, cv=3, random_state=0)
+        .fit_rows(ArrayRows(data.X, data.costs))
+        .cv_results_["regret"][0]
+    )
 
 
 def test_blocks_do_not_matter_and_a_budget_bounds_the_solver_calls(data):

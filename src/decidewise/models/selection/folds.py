@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import GroupKFold, KFold, check_cv
+from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, check_cv
 
 from decidewise.kit.checks import FloatArray, as_integer
+from decidewise.models.selection.row_folds import RowFolds
 from decidewise.models.selection.time_folds import BlockFolds, Rows, TimeFolds, as_times
 
 Splits = list[tuple[Rows, Rows]]
@@ -38,6 +39,8 @@ def folds(cv: Any, X: Any, costs: FloatArray, groups: Any, rng: np.random.Genera
             cv = GroupKFold(n_splits)
         else:
             cv = KFold(n_splits, shuffle=True, random_state=seed)
+    if isinstance(cv, RowFolds):
+        cv = PredefinedSplit(cv.of(np.arange(len(costs))))
     if isinstance(cv, BlockFolds | TimeFolds):
         splits = list(cv.split(X, costs, times))
     elif isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from decidewise.kit.checks import as_integer
 from decidewise.rows.passes import Pass, Passes, changed
 from decidewise.rows.source import Rows, RowSource
 from decidewise.rows.tree import Combine, Sums, add
@@ -16,25 +17,34 @@ from decidewise.rows.tree import Combine, Sums, add
 
 @dataclass(frozen=True)
 class RowFolds:
-    """Which fold each row belongs to, by its number in its file or partition.
+    """Hold out rows by their number in their file or partition, for rows that are not in memory.
 
-    Attributes
+    Parameters
     ----------
     n_folds : int
     rows_together : int
-        So many consecutive rows are in the same fold.
+        So many consecutive rows are held out together: for rows in the order of time, whose neighbours are alike.
+
+    Examples
+    --------
+    >>> RowFolds(2, rows_together=3).of(np.arange(8))
+    array([0, 0, 0, 1, 1, 1, 0, 0])
     """
 
-    n_folds: int
+    n_folds: int = 5
     rows_together: int = 1
 
-    def of(self, rows: Rows) -> npt.NDArray[np.intp]:
-        """Return the fold of each row (b,)."""
-        return (rows.first + np.arange(len(rows))) // self.rows_together % self.n_folds
+    def __post_init__(self) -> None:
+        as_integer(self.n_folds, name="n_folds", minimum=2)
+        as_integer(self.rows_together, name="rows_together", minimum=1)
+
+    def of(self, numbers: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        """Return the folds of rows, from their numbers."""
+        return numbers // self.rows_together % self.n_folds
 
     def split(self, rows: Rows) -> list[tuple[npt.NDArray[np.intp], Rows]]:
         """Return for each fold the numbers of its rows within the block, and the rows."""
-        fold = self.of(rows)
+        fold = self.of(rows.first + np.arange(len(rows)))
         places = [np.flatnonzero(fold == number) for number in range(self.n_folds)]
         return [(place, take_rows(rows, place)) for place in places]
 
@@ -50,7 +60,8 @@ class WithoutFold:
     def __call__(self, rows: Rows) -> Sums:
         """Return the sums over the other rows."""
         weights = np.ones(len(rows)) if rows.weights is None else rows.weights
-        return self.function(replace(rows, weights=np.where(self.folds.of(rows) == self.fold, 0.0, weights)))
+        held_out = self.folds.of(rows.first + np.arange(len(rows))) == self.fold
+        return self.function(replace(rows, weights=np.where(held_out, 0.0, weights)))
 
 
 @dataclass
