@@ -38,7 +38,9 @@ print(table.round(1))
 # %%
 figure, axes = plt.subplots(layout="constrained", figsize=(7, 3.6))
 for name in table:
-    axes.plot(table.index.astype(str), table[name], marker="o", label=name)
+    axes.plot(table.index, table[name], marker="o", label=name)
+axes.set(xscale="log", xticks=table.index, xticklabels=table.index)
+axes.minorticks_off()
 axes.set(xlabel="training rows", ylabel="regret, %", ylim=(0, None), title="Sharing saves rows")
 axes.legend()
 plt.show()

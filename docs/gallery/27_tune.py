@@ -36,9 +36,10 @@ print(table.round(1))
 # %%
 figure, panels = plt.subplots(1, 2, layout="constrained", figsize=(7, 3.2))
 for axes, name in zip(panels, table, strict=True):
-    axes.plot(table.index.astype(str), table[name], marker="o")
-    axes.plot(str(table[name].idxmin()), table[name].min(), "o", markersize=12, fillstyle="none")
-    axes.set(xlabel="neighbours", title=name)
+    axes.plot(table.index, table[name], marker="o")
+    axes.plot(table[name].idxmin(), table[name].min(), "o", markersize=12, fillstyle="none")
+    axes.set(xscale="log", xticks=table.index, xticklabels=table.index, xlabel="neighbours", title=name)
+    axes.minorticks_off()
 plt.show()
 
 # %%

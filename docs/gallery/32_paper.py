@@ -31,7 +31,9 @@ for name, values in regrets.items():
 figure, axes = plt.subplots(layout="constrained", figsize=(7, 3.6))
 for name, values in regrets.items():
     error = values.std(axis=1) / trials**0.5
-    axes.errorbar([f"{n:,}" for n in sizes], values.mean(axis=1), yerr=error, marker="o", capsize=3, label=name)
+    axes.errorbar(sizes, values.mean(axis=1), yerr=error, marker="o", capsize=3, label=name)
+axes.set(xscale="log", xticks=sizes, xticklabels=sizes)
+axes.minorticks_off()
 axes.set(xlabel="training samples", ylabel="regret, %", ylim=(0, None), title="Shortest paths of degree 4")
 axes.legend()
 plt.show()
