@@ -5,8 +5,10 @@ import importlib.util
 import inspect
 import os
 import re
+import runpy
 import subprocess
 import sys
+import tempfile
 from importlib import import_module
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from decidewise.problems.readers.kinds import built_in
 
 ROOT = Path(__file__).parents[1]
 GALLERY = sorted((ROOT / "docs" / "gallery").glob("*.py"))
+EXTRAS = {"cvxpy", "dask", "distributed", "lightgbm", "pandas", "pyarrow", "pyomo", "pyomo.environ", "torch"}
 
 
 @pytest.fixture(scope="module")
@@ -132,3 +135,23 @@ def test_a_script_of_the_gallery_has_a_title_and_a_figure(script):
     title, line = (ast.get_docstring(ast.parse(text)) or "\n").splitlines()[:2]
     assert line == "=" * len(title)
     assert "plt.show()" in text
+
+
+@pytest.mark.filterwarnings("ignore:Sending large graph")  # of the cluster; in practice it reads files
+@pytest.mark.parametrize("script", GALLERY, ids=lambda script: script.stem)
+def test_a_script_of_the_gallery_runs(script, capsys, tmp_path, monkeypatch):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
+    shown = []
+    monkeypatch.setattr(pyplot, "show", lambda: shown.append(pyplot.gcf().canvas.draw()))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    try:
+        runpy.run_path(str(script))
+    except ModuleNotFoundError as missing:
+        if missing.name not in EXTRAS:
+            raise
+        pytest.skip(f"needs {missing.name}")
+    finally:
+        pyplot.close("all")
+    assert shown
+    assert capsys.readouterr().out

@@ -1,9 +1,9 @@
 """
-Your own model, from an MPS file
-================================
+My model is an MPS file
+=======================
 
-Any tool can write its model as MPS or LP. ``read_problem`` reads it, once you say which variables have predicted costs;
-whole numbers, other costs and the sense stay as they are in the file.
+Any tool can write its model as MPS or LP. ``read_problem`` reads it, once you say which variables have predicted costs.
+Whole numbers, other costs and the sense stay as they are in the file.
 """
 
 import tempfile
@@ -29,24 +29,26 @@ general
  start
 end
 """
-path = Path(tempfile.mkdtemp()) / "shifts.lp"
+path = Path(tempfile.mkdtemp()) / "shifts.lp"  # an .mps file is read in the same way
 path.write_text(MODEL)
 problem = read_problem(path, costs="run_*")
 print(problem, problem.names)
 
 # %%
-# From here on it is a problem like any other.
 rng = np.random.default_rng(0)
-X = rng.normal(size=(800, 4))
-prices = np.exp(0.3 * X @ rng.normal(size=(4, 6)) + 0.2 * rng.normal(size=(800, 6)))
-model = WiseRegressor(lifted=True).fit(X[:200], prices[:200])  # costs, since starting a crew has a known one
+X = rng.normal(size=(400, 4))
+prices = np.exp(0.3 * X @ rng.normal(size=(4, 6)) + 0.2 * rng.normal(size=(400, 6)))
+model = WiseRegressor(lifted=True).fit(X[:200], prices[:200])  # costs in EUR, since starting a crew has a price in EUR
 print(f"regret {normalized_regret(problem, model.predict(X[200:]), prices[200:]):.2f} %")
 solution = problem.solution(model.predict(X[200:201])[0])
 print({name: float(value) for name, value in solution.items() if value})
 
 # %%
 shifts = decide(model, problem, X[200:])
-plt.figure(figsize=(7, 3), layout="constrained")
-plt.bar(problem.names[:6], shifts.mean(axis=0))
-plt.ylabel("share of days")
+figure, axes = plt.subplots(layout="constrained", figsize=(7, 3))
+axes.bar(problem.names[:6], shifts.mean(axis=0))
+axes.set(ylabel="share of days", title="How often each shift runs")
 plt.show()
+
+# %%
+# *"The planners keep their tool. They export the model, and I read the file."*

@@ -1,6 +1,6 @@
 """
-A torch network with any of the losses
-======================================
+My model is a torch network
+===========================
 
 Every loss is a torch module: labels are prepared once, then it takes a batch of predictions.
 """
@@ -46,3 +46,6 @@ for name, regrets in curves.items():
 axes.set(xlabel="epoch", ylabel="regret on test rows, %", ylim=(0, None))
 axes.legend()
 plt.show()
+
+# %%
+# *"I kept my network and my loop, and changed the loss."*

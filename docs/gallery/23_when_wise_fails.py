@@ -1,10 +1,10 @@
 """
-When WISE fails, and why
-========================
+When does WISE fail?
+====================
 
-WISE is least squares after a change of measure. Where the model class cannot describe the costs, both fit the wrong
-thing: here the value of an item is a cubic of its only feature, and a line through it has the wrong slope where it
-counts. A richer model, or a loss that sees decisions, does not have this problem.
+WISE is least squares with weights. If the model cannot describe the costs, both fit the wrong thing. Here the value of
+an item is a cubic of its one feature, and a line through it has the wrong slope where it counts. A richer model, or a
+loss that sees decisions, does not fail.
 """
 
 import matplotlib.pyplot as plt
@@ -41,10 +41,13 @@ for name, model in models.items():
 
 # %%
 grid = np.linspace(-1, 1, 50)
-figure, axes = plt.subplots(layout="constrained")
-axes.plot(grid, 10 * (grid**3 - 0.65 * grid), color="tab:gray", label="value of an item")
+figure, axes = plt.subplots(layout="constrained", figsize=(7, 3.6))
+axes.plot(grid, 10 * (grid**3 - 0.65 * grid), color="gray", label="value of an item")
 line = models["least squares"].predict(np.tile(grid[None, :, None], (1, 1, 1)))[0]
-axes.plot(grid, line, color="tab:orange", label="least squares")
-axes.set(xlabel="the feature", ylabel="value")
+axes.plot(grid, line, color="C1", label="least squares")
+axes.set(xlabel="the feature", ylabel="value", title="The line slopes the wrong way where the best item is")
 axes.legend()
 plt.show()
+
+# %%
+# *"WISE is no better than its features. With a cubic it finds the best item."*

@@ -1,9 +1,9 @@
 """
-A portfolio: nothing wins
-=========================
+Does it always pay?
+===================
 
-Not every problem leaves room for a better loss. Here the truth is linear and the region is round: all three models have
-about the same regret, and least squares, which uses the rows best, is ahead by a fiftieth of a point.
+No. In this portfolio the returns are linear in the features and the set of decisions is round. All three models have
+about the same regret, and least squares is ahead by a fiftieth of a point.
 """
 
 import matplotlib.pyplot as plt
@@ -24,8 +24,11 @@ print(comparison)
 # %%
 figure, axes = plt.subplots(layout="constrained", figsize=(7, 3))
 for place, row in enumerate(comparison.rows):
-    axes.plot([row.regret.low, row.regret.high], [place, place], color="tab:blue")
-    axes.plot(row.regret.estimate, place, "o", color="tab:blue")
+    axes.plot([row.regret.low, row.regret.high], [place, place], color="C0")
+    axes.plot(row.regret.estimate, place, "o", color="C0")
 axes.set(yticks=range(len(comparison.rows)), yticklabels=[row.name for row in comparison.rows])
-axes.set(xlabel="regret, %, with 95 % intervals")
+axes.set(xlabel="regret, %, with 95 % intervals", title="Three models that decide alike")
 plt.show()
+
+# %%
+# *"Here nothing wins, so we keep least squares."*

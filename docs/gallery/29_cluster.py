@@ -1,6 +1,6 @@
 """
-A cluster on one machine
-========================
+Can a cluster fit it?
+=====================
 
 The exact fit is a sum over rows, so partitions can be summed wherever they are. Here the workers of a small Dask
 cluster are threads; with the address of a real one, nothing else changes.
@@ -34,3 +34,6 @@ plt.plot(in_memory.predict(data.X[some]).ravel(), model.predict(data.X[some]).ra
 plt.xlabel("predicted, fitted in memory")
 plt.ylabel("predicted, fitted on the cluster")
 plt.show()
+
+# %%
+# *"The cluster gives the same model as one machine."*

@@ -1,8 +1,8 @@
 """
-LightGBM with WISE
-==================
+Can I keep my LightGBM?
+=======================
 
-``WiseRegressor`` wraps the learner that you have. Here costs follow rules, which trees find and lines do not.
+Yes: ``WiseRegressor`` wraps the learner that you have. Here costs follow rules, which trees find and lines do not.
 """
 
 import matplotlib.pyplot as plt
@@ -26,11 +26,15 @@ models = {
     "LightGBM with WISE": WiseRegressor(LGBMRegressor(**trees)),
 }
 predictions = {name: model.fit(X[:600], costs[:600]).predict(X[600:]) for name, model in models.items()}
-comparison = compare(problem, predictions, costs[600:])
+comparison = compare(problem, predictions, costs[600:], baseline="LightGBM")
 print(comparison)
 
 # %%
 figure, axes = plt.subplots(layout="constrained", figsize=(7, 3))
 axes.barh([row.name for row in comparison.rows], [row.regret.estimate for row in comparison.rows])
-axes.set(xlabel="regret, %")
+axes.invert_yaxis()
+axes.set(xlabel="regret, %", title="Trees find rules, and WISE weighs the rows")
 plt.show()
+
+# %%
+# *"We kept our LightGBM. One line around it made its decisions better."*

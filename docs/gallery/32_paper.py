@@ -1,6 +1,6 @@
 """
-Reproducing the paper
-=====================
+Can I repeat the paper?
+=======================
 
 ``make paper`` repeats all 264 published cells. This page repeats a few of one row: shortest paths of degree 4, by exact
 fits, for growing numbers of samples.
@@ -28,10 +28,15 @@ for name, values in regrets.items():
                          zip(values.mean(axis=1), values.std(axis=1) / trials**0.5, strict=True)))  # fmt: skip
 
 # %%
-figure, axes = plt.subplots(layout="constrained")
+figure, axes = plt.subplots(layout="constrained", figsize=(7, 3.6))
 for name, values in regrets.items():
     error = values.std(axis=1) / trials**0.5
     axes.errorbar(sizes, values.mean(axis=1), yerr=error, marker="o", capsize=3, label=name)
-axes.set(xscale="log", xlabel="training samples", ylabel="regret, %", ylim=(0, None))
+axes.set(xscale="log", xticks=sizes, xticklabels=sizes)
+axes.minorticks_off()
+axes.set(xlabel="training samples", ylabel="regret, %", ylim=(0, None), title="Shortest paths of degree 4")
 axes.legend()
 plt.show()
+
+# %%
+# *"The published order holds on our own machine: WISE is below MSE at every size."*
