@@ -150,7 +150,7 @@ class _OfTable:
         str | None,
         work(
             metavar="N|auto",
-            help="Also train models with the solver (SPO+), with at most N solver calls; auto: for as long as the rest.",
+            help="Also train models with the solver (SPO+): at most N solver calls, or auto, for as long as the rest.",
         ),
     ] = None
     max_solves: Annotated[int | None, work(min=1, help="Limit on the number of solver calls.")] = None
