@@ -247,7 +247,8 @@ def read(table: SharedOptions, sample: int | None) -> tuple[TableSamples, TableO
         samples = part.read(options, file, as_listed=blocks.items())
         note = f"A random part of {part.n_samples:,} of {part.n_all:,} rows is used (--sample)."
         note = f"{why} {note}" if why and not sample else note
-        return replace(samples, notes=(note, *samples.notes)), options, why is not None
+        samples = replace(samples, notes=(note, *samples.notes), share=part.n_samples / part.n_all)
+        return samples, options, why is not None
 
 
 def too_large(blocks: TableBlocks) -> str | None:

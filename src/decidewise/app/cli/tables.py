@@ -97,7 +97,7 @@ def compare(
     if table.json:
         print_json(_as_dict(result, command) | {"page": str(out)})
     else:
-        typer.echo(f"Page: {out}\nNext: {fit_command(result, command)}")
+        typer.echo(f"Page: {out}\nNext: {fit_command(result.chosen, command)}")
 
 
 @opt.sharing
@@ -145,17 +145,18 @@ def diagnose(
 def _show(result: TableComparison, *, quiet: bool) -> None:
     from rich.console import Console  # noqa: PLC0415
 
-    from decidewise.app.tables.headline import explanation, headline, how_measured  # noqa: PLC0415
-    from decidewise.app.tables.health import alarms  # noqa: PLC0415
+    from decidewise.app.tables.headline import explanation, headline, how_measured, verdict_in_words  # noqa: PLC0415
+    from decidewise.app.tables.health import alarms, doubts, health  # noqa: PLC0415
 
     if not quiet:
         for note in result.notes:
             typer.echo(note)
     Console().print(_table(result))
+    findings = health(result)
     if not quiet:
-        for line in (how_measured(result), *alarms(result), *filter(None, [explanation(result.choice)])):
+        for line in (how_measured(result), *alarms(findings), *filter(None, [explanation(result.choice)])):
             typer.echo(line)
-    typer.secho(headline(result), bold=True)
+    typer.secho(f"{verdict_in_words(result, doubts(findings))}. {headline(result)}", bold=True)
 
 
 def _table(result: TableComparison) -> Table:
@@ -180,7 +181,9 @@ def _table(result: TableComparison) -> Table:
 
 def _as_dict(result: TableComparison, command: dict[str, Any]) -> dict[str, Any]:
     from decidewise.app.tables.headline import explanation, fit_command, headline, how_measured  # noqa: PLC0415
-    from decidewise.app.tables.health import health  # noqa: PLC0415
+    from decidewise.app.tables.health import doubts, health  # noqa: PLC0415
+
+    findings = health(result)
 
     def interval(found: Any, factor: float = 1.0) -> Any:
         if found is None:
@@ -191,8 +194,9 @@ def _as_dict(result: TableComparison, command: dict[str, Any]) -> dict[str, Any]
     return {
         "headline": headline(result),
         "verdict": result.verdict.outcome,
+        "doubts": doubts(findings),
         "chosen": result.chosen,
-        "command": fit_command(result, command),
+        "command": fit_command(result.chosen, command),
         "challenger": result.challenger,
         "choice": result.choice.weights,
         "explanation": explanation(result.choice),
@@ -215,7 +219,7 @@ def _as_dict(result: TableComparison, command: dict[str, Any]) -> dict[str, Any]
         "features": list(result.choice.prepared.feature_names_),
         "notes": list(result.notes),
         "leaks": result.leaks,
-        "health": [asdict(finding) for finding in health(result)],
+        "health": [asdict(finding) for finding in findings],
         "solver calls": result.n_solves,
         "seconds": result.seconds,
     }
