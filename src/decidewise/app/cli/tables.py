@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -82,14 +82,7 @@ def compare(
         searching = {"one-model": one_model, "train-solves": table.train_solves}
         searching |= {"max-solves": table.max_solves, "max-seconds": seconds}
     searching |= {"seed": table.seed, "sample": sample if in_blocks else None}
-    command = {
-        "data": table.data,
-        "problem": str(table.problem),
-        "given": table.roles
-        | {"gap": table.gap}
-        | {name: value if value is True else str(value) for name, value in searching.items() if value},
-        "text": {name: value for name, value in table.text.items() if value not in (None, ".", "utf-8")},
-    }
+    command = _command(table, searching)
     if not table.json:
         _show(result, quiet=table.quiet)  # before the page, so that a full disk does not lose it
     with opt.working(f"Writing {out}", quiet=table.is_silent):
@@ -111,7 +104,9 @@ def diagnose(
     decidewise diagnose history.csv --problem problem.toml
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
     with opt.working(f"Diagnosing {table.data}", quiet=table.is_silent):
+        from decidewise.app.tables.choice import CHOICE  # noqa: PLC0415
         from decidewise.app.tables.features import TableFeatures  # noqa: PLC0415
+        from decidewise.app.tables.headline import fit_command  # noqa: PLC0415
         from decidewise.app.tables.held_out import as_gap  # noqa: PLC0415
         from decidewise.models import BlockFolds  # noqa: PLC0415
         from decidewise.operate.diagnose import diagnose as measure  # noqa: PLC0415
@@ -134,12 +129,27 @@ def diagnose(
                 random_state=table.seed,
                 **table.training,
             )
+    searching = {"train-solves": table.train_solves or "auto"} if found.chosen == "spo+" else {}
+    model = CHOICE if found.chosen == "spo+" else found.chosen
+    next_command = fit_command(model, _command(table, searching | {"seed": table.seed}))
     if table.json:
-        print_json(asdict(found))
+        print_json(asdict(found) | {"command": next_command})
         return
     for note in () if table.quiet else (*samples.notes, *prepared.notes_):
         typer.echo(note)
-    typer.echo(str(found))
+    typer.echo(str(replace(found, call=f"Next: {next_command}")))
+
+
+def _command(table: opt.SharedOptions, searching: dict[str, Any]) -> dict[str, Any]:
+    """Return what `fit_command` repeats of a command, with the options of its search."""
+    return {
+        "data": opt.as_typed(table.data),
+        "problem": str(table.problem),
+        "given": table.roles
+        | {"gap": table.gap}
+        | {name: value if value is True else str(value) for name, value in searching.items() if value},
+        "text": {name: value for name, value in table.text.items() if value not in (None, ".", "utf-8")},
+    }
 
 
 def _show(result: TableComparison, *, quiet: bool) -> None:

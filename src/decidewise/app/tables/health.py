@@ -183,7 +183,7 @@ def _drift(before: FloatArray, after: FloatArray, names: Sequence[str], what: st
         found += f"; {len(drifted)} of {len(names)} moved by more than {_DRIFT:g}: {listed(drifted)}"
     meaning = "What was learned may no longer hold." if drifted else ""
     most_moved = unusual or 2 * len(drifted) > len(names)
-    doubt = f"{len(drifted)} of {len(names)} {what} have drifted" if most_moved else ""
+    doubt = f"{len(drifted)} of {len(names)} {what} drifted" if most_moved else ""
     yield Finding(f"drift in the {what}", found, bool(drifted), meaning, unusual, doubt)
 
 
