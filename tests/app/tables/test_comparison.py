@@ -273,6 +273,8 @@ def test_headlines(result):
         "avoidable cost.",
         said,
     )
+    gained = compare_table(make_samples(forecast=True, seed=3, sense="max"), test=0.5)
+    assert " gain" in headline(gained)
     useless = compare_table(make_samples(noise=3.0, seed=1))
     assert headline(useless).startswith("Use an average of the best models: it saved about ")
     assert headline(useless).endswith(" against least squares on 12 held-out days, a difference that may be chance.")

@@ -43,8 +43,9 @@ _TAKEN = {"int": "N", "float": "NUMBER", "str": "TEXT", "Path": "FILE"}
 
 def _in_words(params: list[Any]) -> list[Any]:
     for param in params:
-        annotation = getattr(getattr(param, "type_descriptor", None), "annotation", str)
-        kind = next((word for name, word in _TAKEN.items() if name in str(annotation)), "")
+        if not hasattr(param, "type_descriptor"):  # an older Typer, which has words of its own
+            continue
+        kind = next((word for name, word in _TAKEN.items() if name in str(param.type_descriptor.annotation)), "")
         if isinstance(param, TyperOption):
             param.metavar = param.metavar or ("" if param.is_flag else kind)
         else:
@@ -60,12 +61,16 @@ class Command(TyperCommand):
         return _in_words(super().get_params(ctx))
 
 
-class Commands(TyperGroup):
-    """All commands, with one place that handles their errors."""
+class Group(TyperGroup):
+    """A group of such commands."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, as the help shows them."""
         return _in_words(super().get_params(ctx))
+
+
+class Commands(Group):
+    """All commands, with one place that handles their errors."""
 
     def main(self, *arguments: Any, **options: Any) -> Any:
         """Run the program; a reader that goes away, such as `| head`, has all it wants."""

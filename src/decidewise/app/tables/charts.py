@@ -8,7 +8,7 @@ import numpy as np
 
 from decidewise.app.pages.chart import DEFAULT_MODE, FLOOR, Axis, Chart, Decision, Lane, Lanes, Mark, Panel, Series
 from decidewise.app.tables.comparison import TableComparison
-from decidewise.app.tables.headline import in_unit, number
+from decidewise.app.tables.headline import in_unit, number, saves_word
 from decidewise.app.tables.savings import FORESIGHT, saved_per_row, shown_key
 from decidewise.kit.checks import FloatArray, listed
 from decidewise.kit.scaling import spread
@@ -48,7 +48,7 @@ def best_and_worst_row(result: TableComparison) -> Lanes:
             label = f"{name} {pays} {number(float(value))}{in_unit(result)}"
             lanes.append(Lane(name if name in names else "", label, tuple(own[i, items].tolist())))
         what = f"{number(abs(float(saved[row])))}{in_unit(result)}"
-        word = ("saves" if saved[row] >= 0 else "loses") if len(names) > 1 else "has a regret of"
+        word = (f"{saves_word(result)}s" if saved[row] >= 0 else "loses") if len(names) > 1 else "has a regret of"
         title = f"{shown_key(result.samples.keys[result.rows][row])}: {result.challenger} {word} {what}"
         panels.append(Decision(title, tuple(costs[i, items].tolist()), tuple(lanes)))
     shown = f" Of {d:,} items, the {len(items)} with most at stake." if len(items) < d else ""

@@ -86,7 +86,7 @@ def _verdict(result: TableComparison) -> str:
             f"Keep {baseline}: {challenger}, which was chosen on the training rows, {_saved_or_lost(result)} {on_rows}."
         )
     kind = challenger[0].upper() + challenger[1:]
-    saves = "saves" if not kind.startswith("Boosted") else "save"
+    saves = f"{saves_word(result)}{'' if kind.startswith('Boosted') else 's'}"
     what = "avoidable cost" if result.truth.problem.sense == "min" else "missed gain"
     share = "" if result.share is None else f": {plus_minus(result.share, ' %')} of the {what}"
     return f"{kind} {saves} {_amount(result, result.saving)} against {baseline}{share}."
@@ -129,8 +129,13 @@ def _amount(result: TableComparison, saving: Interval) -> str:
 
 def _saved_or_lost(result: TableComparison) -> str:
     saving = result.saving
-    word = "saved" if saving.estimate >= 0 else "lost"
+    word = saves_word(result).rstrip("e") + "ed" if saving.estimate >= 0 else "lost"
     return f"{word} {_amount(result, saving if saving.estimate >= 0 else saving.scaled(-1))}"
+
+
+def saves_word(result: TableComparison) -> str:
+    """Return what a better model does: it saves costs, or gains more."""
+    return "save" if result.truth.problem.sense == "min" else "gain"
 
 
 def in_unit(result: TableComparison) -> str:

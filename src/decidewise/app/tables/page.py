@@ -27,6 +27,7 @@ from decidewise.app.tables.headline import (
     number,
     plus_minus,
     row_in_words,
+    saves_word,
     verdict_in_words,
 )
 from decidewise.app.tables.health import doubts, health
@@ -102,7 +103,8 @@ def _bills(result: TableComparison) -> list[dict[str, Any]]:
         amounts = [f"{abs(bill.saving):,.{decimals}f} per {result.samples.noun}"]
         if per_year:
             amounts.append(f"{number(abs(bill.saving) * per_year)} per year")
-        saves = "could save" if bill.name == FORESIGHT else "saves" if bill.saving >= 0 else "loses"
+        better = saves_word(result)
+        saves = f"could {better}" if bill.name == FORESIGHT else f"{better}s" if bill.saving >= 0 else "loses"
         tiles.append(
             {
                 "name": ("now, " if bill.name == FORECAST else "") + f"with {words}" + " (advised)" * advised,
@@ -117,7 +119,9 @@ def _bills(result: TableComparison) -> list[dict[str, Any]]:
 
 def _per_year(result: TableComparison) -> str:
     noun, per_year, keys = result.samples.noun, result.samples.rows_per_year, result.samples.keys[result.rows]
-    mean = f"Means of the {len(keys):,} test {noun}s, {shown_key(keys.min())} to {shown_key(keys.max())}"
+    mean = f"Means of the {len(keys):,} test {noun}s"
+    if result.samples.times is not None:
+        mean += f", {shown_key(keys[0])} to {shown_key(keys[-1])}"
     return f"{mean}; a year has {per_year:,.0f} {noun}s like them." if per_year else f"{mean}."
 
 
