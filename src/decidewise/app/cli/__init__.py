@@ -43,6 +43,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the example and the page.")] = Path("out"),
 ) -> None:
     """Write the example of `init` and compare models on it: a table and a page, under a minute."""
+    out.mkdir(parents=True, exist_ok=True)  # first, so that an error names the folder
     example = out / "example"
     init(example, force=True)
     compare(data=str(example / "history.csv"), problem=example / "problem.toml", out=out / "compare.html")
