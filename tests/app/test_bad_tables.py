@@ -443,7 +443,7 @@ class _Full(io.BytesIO):
 
 def test_ctrl_c_leaves_nothing(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("decidewise.app.tables.comparison.WiseRegressorCV.fit", _interrupted)
+    monkeypatch.setattr("decidewise.app.tables.choice.WiseRegressorCV.fit", _interrupted)
     out = tmp_path / "compare.html"
     result = CliRunner().invoke(app, ["compare", "good.csv", "-p", "good.toml", "--out", str(out)])
     assert result.exit_code == 130
