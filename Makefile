@@ -17,8 +17,7 @@ help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/'
 
 demo: $(VENV)/.core  ## From a table and a problem to an answer: which model decides best, as one page (under a minute)
-	$(BIN)/decidewise init out/example --force
-	$(BIN)/decidewise compare out/example/history.csv --problem out/example/problem.toml --out out/compare.html
+	$(BIN)/decidewise demo
 
 paper: $(VENV)/.bench  ## Repeat the experiments of the paper and write the report to out/paper (stop and continue at any time)
 	$(BIN)/decidewise paper run

@@ -41,8 +41,6 @@ def main(wheel: Path, bench: Path) -> None:
         install(f"{wheel.resolve()}[cli]")
         run("decidewise", "--version")
         run("python", "-m", "decidewise", "demo")
-        run("decidewise", "init", "example")
-        run("decidewise", "compare", "example/history.csv", "--problem", "example/problem.toml")
         if "decidewise-bench" not in (said := run("decidewise", "paper", "run", "quick", expected=2)):
             raise SystemExit(f"Without its bench the command should name it, but it said: {said}")
         install(str(bench.resolve()))

@@ -8,11 +8,11 @@ from typer.testing import CliRunner
 import decidewise
 from decidewise.__main__ import main
 from decidewise.app.cli import app
-from decidewise.app.demo import run_demo
 
 
-def test_version():
-    result = CliRunner().invoke(app, ["--version"])
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_version(option):
+    result = CliRunner().invoke(app, [option])
     assert result.exit_code == 0
     assert result.stdout.strip() == f"decidewise {decidewise.__version__}"
 
@@ -33,18 +33,32 @@ main()
     )
 
 
-def test_demo_prints_one_table_and_writes_one_figure(tmp_path, capsys):
-    results = run_demo(tmp_path / "new")
-    shown = capsys.readouterr().out
-    assert shown.count("┏") == 1
-    assert "least squares" in shown
-    assert [path.name for path in (tmp_path / "new").iterdir()] == ["demo.png"]
-    assert (tmp_path / "new" / "demo.png").read_bytes().startswith(b"\x89PNG")
-    for result in results:
-        assert result.floor < result.regret.low < result.regret.estimate < result.regret.high
-    for degree in (4, 8):
-        blind, wise = (r.regret.estimate for r in results if r.degree == degree)
-        assert wise < blind
+def test_demo_is_a_comparison_of_the_example(tmp_path):
+    result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "new")])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("┏") == 1
+    assert "Next: decidewise fit " in result.stdout
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["compare.html", "example"]
+
+
+def test_the_help_groups_commands_and_names_no_types_of_python():
+    panels = ["Decide on tables", "Models and files", "Learn and check", "Evidence"]
+    shown = CliRunner().invoke(app, ["-h"]).stdout
+    assert [panel for panel in panels if panel in shown] == panels
+    for arguments in (["-h"], *([name, "-h"] for name in ("compare", "fit", "decide", "problems", "serve", "paper"))):
+        shown = CliRunner().invoke(app, arguments).stdout
+        assert "--help" in shown
+        assert not [word for word in ("<bool>", "<str>", "<int", "<float", "<path>") if word in shown], arguments
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="another kind of pipe")
+@pytest.mark.parametrize("arguments", [["problems"], ["-h"]])
+def test_a_reader_that_goes_away_is_no_error(arguments):
+    command = [sys.executable, "-m", "decidewise", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.close()
+        complaint = process.stderr.read()
+    assert (process.returncode, complaint) == (0, "")
 
 
 def test_ctrl_c_while_modules_are_imported(monkeypatch, capsys):

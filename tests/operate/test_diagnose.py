@@ -215,6 +215,7 @@ def test_text_and_html_say_the_same_and_html_is_escaped():
         n_rows=1_200,
         n_solves=34_000,
         advice="Mind < and >.",
+        chosen="odd",
         call="fit(<X>)",
     )
     html = found._repr_html_()
@@ -269,7 +270,8 @@ def test_candidates_that_fail_are_a_line_least_squares_included(monkeypatch):
     monkeypatch.setattr(sys.modules[diagnose.__module__], "default_candidates", some)
     data = make_shortest_path(100, degree=4, seed=0)
     found = diagnose(data.problem, data.X, data.costs, max_solves=2_000)
-    (line,) = found.failures
+    line, untrained = found.failures
+    assert untrained == "SPO+ was not trained: 6,000 solver calls are more than half of max_solves."
     assert line.startswith(
         "Not fitted: 'least squares', 'another': InvalidParameterError: The 'alpha' parameter of Ridge"
     )

@@ -132,7 +132,7 @@ def test_headline_table_json_command_and_file_name_one_model(tmp_path, monkeypat
     assert f"Next: {found['command']}" in shown.splitlines()
     page = unescape(Path("compare.html").read_text(encoding="utf-8"))
     assert re.findall(r'<tr class="chosen"><th scope="row">(.*?) \(advised\)', page) == [named]
-    assert f"<code>{found['command']}\n" in page
+    assert f"<code>{found['command']}</code>" in page
     run(*shlex.split(found["command"])[1:])
     written = json.loads(run("inspect", "model.dw", "--json").stdout)["training"]["candidate"]
     assert written == named if named != "choice" else written.startswith("average of ") == ("--one-model" not in more)
@@ -268,11 +268,30 @@ def test_inspect(model):
     assert json.loads(run("inspect", model, "--json").stdout)["cost_names"] == list(ITEMS)
 
 
-def test_diagnose(folder):
+def test_diagnose(folder, tmp_path):
     problem = ("-p", folder / "problem.toml")
     found = json.loads(run("diagnose", folder / "wide.csv", *problem, "--max-solves", 3000, "--json").stdout)
     assert found["n_rows"] <= N
     assert found["advice"]
+    assert found["command"].startswith(f"decidewise fit {folder / 'wide.csv'} --problem ")
+    shown = run("diagnose", folder / "wide.csv", *problem, "--max-solves", 3000).stdout
+    assert shown.endswith(f"{found['advice']}\nNext: {found['command']}\n")
+    run(*shlex.split(found["command"])[1:-1], tmp_path / "model.dw")
+    assert (
+        json.loads(run("inspect", tmp_path / "model.dw", "--json").stdout)["training"]["candidate"] == found["chosen"]
+    )
+
+
+def test_a_table_comes_by_standard_input(folder, tmp_path):
+    table, problem = (folder / "wide.csv").read_bytes(), ["-p", str(folder / "problem.toml")]
+    for source, name in ((str(folder / "wide.csv"), "file.dw"), ("-", "piped.dw")):
+        call = ["fit", source, *problem, "--model", "gamma", "--out", str(tmp_path / name)]
+        assert CliRunner().invoke(app, call, input=table).exit_code == 0
+    new = (folder / "new.csv").read_bytes()
+    decided = CliRunner().invoke(app, ["decide", str(tmp_path / "piped.dw"), "-", *problem], input=new).stdout
+    assert decided == run("decide", tmp_path / "file.dw", folder / "new.csv", *problem).stdout
+    said = CliRunner().invoke(app, ["compare", "-", *problem, "--out", str(tmp_path / "page.html")], input=table)
+    assert "Next: decidewise fit - --problem " in said.stdout
 
 
 def test_what_there_is_no_time_for_is_left_out_and_said(folder, tmp_path):

@@ -1,5 +1,6 @@
 """The comparison: what is chosen never sees what it is measured on, and the figures are right."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,12 +12,12 @@ from decidewise.app.tables.advice import Advice
 from decidewise.app.tables.choice import choose
 from decidewise.app.tables.comparison import TableVerdict, compare_table, share_saved
 from decidewise.app.tables.fitting import fit_in_memory
-from decidewise.app.tables.headline import explanation, headline
-from decidewise.app.tables.health import alarms, health
+from decidewise.app.tables.headline import explanation, headline, verdict_in_words
+from decidewise.app.tables.health import alarms, doubts, health
 from decidewise.app.tables.held_out import as_gap, hold_out
 from decidewise.app.tables.options import TableOptions
 from decidewise.app.tables.samples import TableSamples
-from decidewise.app.tables.savings import by_item, by_kind_of_row, extreme_rows
+from decidewise.app.tables.savings import bills, by_item, by_kind_of_row, extreme_rows
 from decidewise.evaluate import Interval
 from decidewise.kit.errors import InputError
 from decidewise.models import GeneralizedLinear, WiseRegressor, WiseRegressorCV, default_candidates, wise_regressor_cv
@@ -106,8 +107,8 @@ def test_savings_of_all_parts_add_up(sense, known):
     total = (result.regrets[result.baseline] - result.regrets[result.challenger]).mean()
     assert result.challenger != result.baseline
     np.testing.assert_allclose(sum(part.saving for part in by_item(result)), total)
-    for parts in by_kind_of_row(result).values():
-        np.testing.assert_allclose(sum(part.saving for part in parts), total)
+    for parts in by_kind_of_row(result).values():  # each has its own mean
+        np.testing.assert_allclose(np.average([p.saving for p in parts], weights=[p.n_rows for p in parts]), total)
         assert sum(part.n_rows for part in parts) == len(result.rows)
     np.testing.assert_allclose(result.saving.estimate, total)
 
@@ -117,6 +118,35 @@ def test_the_share_is_the_ratio_of_sums(result):
     assert result.baseline == "forecast"
     np.testing.assert_allclose(result.share.estimate, 100 * (before - after).sum() / before.sum())
     assert result.share.low < result.share.estimate < result.share.high
+
+
+@pytest.mark.parametrize(("sense", "known"), [("min", False), ("max", False), ("min", True)])
+def test_the_bill_is_what_the_decisions_pay_or_earn(sense, known):
+    result = compare_table(make_samples(forecast=True, sense=sense, known=known))
+    problem = result.truth.problem
+    for bill in bills(result):
+        ideal = bill.name == "perfect foresight"
+        decided = problem.lifted.solve(result.truth.costs)[:, :D] if ideal else result.decisions[bill.name]
+        added = problem.known if known else 0.0
+        value = ((result.truth.costs[:, :D] + added) * decided).sum(axis=1).mean()
+        np.testing.assert_allclose(bill.value, value)
+    before, *others = bills(result)
+    assert before.saving == 0
+    for bill in others:
+        np.testing.assert_allclose(bill.saving, (before.value - bill.value) * (1 if sense == "min" else -1), atol=1e-12)
+
+
+def test_a_year_has_as_many_rows_as_the_table_had():
+    samples = make_samples(400)
+    np.testing.assert_allclose(samples.rows_per_year, 365.25)
+    sampled = replace(samples.take(np.arange(0, 400, 2)), share=0.5)
+    np.testing.assert_allclose(sampled.rows_per_year, 365.25, rtol=0.01)
+    assert samples.take(slice(0, 20)).rows_per_year is None  # too short a time to say
+    assert replace(samples, times=None).rows_per_year is None
+
+
+def test_items_are_in_their_own_order(result):
+    assert [part.name for part in by_item(result)] == ["a", "b", "c"]
 
 
 def test_no_regret_has_no_share():
@@ -238,21 +268,23 @@ def test_no_model_is_advised_that_the_null_model_beats(challenger, baseline, sav
 def test_headlines(result):
     said = headline(result)
     assert result.verdict.outcome == "better"
-    assert "of the avoidable cost against your forecast: about " in said
-    assert "EUR ± " in said
-    assert said.endswith("per day.")
-    useless = compare_table(make_samples(noise=3.0, seed=1))
-    assert headline(useless).startswith(
-        "Use an average of the best models: that it decides better than least squares is not proven with 12 held-out "
-        "rows (it saved about "
+    assert re.fullmatch(
+        r"An average .* saves about [\d.]+ ± [\d.]+ EUR per day against your forecast: [\d.]+ ± [\d.]+ % of the "
+        "avoidable cost.",
+        said,
     )
+    gained = compare_table(make_samples(forecast=True, seed=3, sense="max"), test=0.5)
+    assert " gain" in headline(gained)
+    useless = compare_table(make_samples(noise=3.0, seed=1))
+    assert headline(useless).startswith("Use an average of the best models: it saved about ")
+    assert headline(useless).endswith(" against least squares on 12 held-out days, a difference that may be chance.")
     useless.regrets["training mean"][:] = 0.0
     assert headline(useless) == (
-        "Use the mean of past costs: on 12 held-out rows, neither least squares nor an average of the best models is "
+        "Use the mean of past costs: on 12 held-out days, neither least squares nor an average of the best models is "
         "proven to decide better."
     )
     idle = replace(result, regrets=result.regrets | {"do nothing": np.zeros(N // 2)})
-    assert headline(idle).startswith("Do nothing: on 24 held-out rows, neither your forecast nor an average of ")
+    assert headline(idle).startswith("Do nothing: on 24 held-out days, neither your forecast nor an average of ")
 
 
 def test_an_average_is_explained_by_its_families(result):
@@ -267,8 +299,9 @@ def test_an_average_is_explained_by_its_families(result):
     assert explanation(replace(result.choice, weights={"gamma": 1.0})) == "The choice is 'gamma': a log-linear model."
     assert explanation(choose(make_samples(), name="wise")) == ""
     lost = replace(result, saving=Interval(-2.0, -5.0, 1.0))
-    assert headline(lost).endswith("held-out rows (it lost about 2 EUR ± 3 per day).")
-    assert headline(replace(result, saving=Interval(-2.0, -3.0, -1.0))).endswith("decides worse on the held-out ones.")
+    assert "lost about 2.0 ± 3.0 EUR per day on 24 held-out days, a difference that may be chance." in headline(lost)
+    worse = headline(replace(result, saving=Interval(-2.0, -3.0, -1.0)))
+    assert worse.endswith("chosen on the training rows, lost about 2.0 ± 1.0 EUR per day on 24 held-out days.")
 
 
 class Fails(BaseEstimator):
@@ -372,7 +405,7 @@ def findings(samples):
 
 def test_healthy_data_is_called_fine():
     found = findings(make_samples(times=False))
-    assert not any(finding.look for finding in found.values()), found
+    assert [topic for topic, finding in found.items() if finding.look] == ["test rows"]  # there are 12
 
 
 def test_a_column_is_judged_by_what_became_of_it_not_by_its_name():
@@ -411,12 +444,16 @@ def test_what_makes_a_result_doubtful_is_said_with_it():
     samples.costs[3, 0] = 1e6
     found = compare_table(samples)
     assert not headline(found).startswith("Possible leak")
-    said = " ".join(alarms(found))
+    said = " ".join(alarms(health(found)))
+    assert verdict_in_words(found, doubts(health(found))).endswith(
+        ", with doubts: only 4 blocks of test days; 1 of 3 features drifted"
+    )
     assert "Outliers: 3 costs" in said
     assert "Drift in the features: the mean of 'x' moved" in said
     samples.lines["hint"] = 3 + 1.19 * samples.costs[:, 1]
     leaked = compare_table(samples)
     assert leaked.leaks == ["hint"]
+    assert "a possible leak" in doubts(health(leaked))
     assert headline(leaked).startswith(
         "Possible leak: 'hint' is almost identical to a cost of the same row. If you do not know it when you decide, "
         "drop it (--features): the result below is then wrong. "
@@ -429,7 +466,7 @@ def test_drift_within_the_range_of_training_is_not_loud():
     found = compare_table(samples)
     [drift] = [finding for finding in health(found) if finding.topic == "drift in the features"]
     assert (drift.look, drift.loud) == (True, False)
-    assert not any("features" in said for said in alarms(found))
+    assert not any("features" in said for said in alarms(health(found)))
 
 
 def test_of_the_notes_only_doubts_deserve_a_look():

@@ -1,12 +1,15 @@
 """The page of a comparison: complete, self-contained, safe, and legible in a real browser."""
 
 import re
+from datetime import date
+from html import unescape
 
 import numpy as np
 import pytest
 from markupsafe import escape
 
 from decidewise.app.tables.comparison import compare_table
+from decidewise.app.tables.headline import fit_command
 from decidewise.app.tables.page import render_comparison
 from decidewise.app.tables.samples import TableSamples
 from decidewise.problems import TopK
@@ -63,7 +66,16 @@ def opened(browser, page, tmp_path):
 def test_it_says_all_that_a_manager_asks_for(page, result):
     text = re.sub(r"\s+", " ", re.sub(r"<(script|style).*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL))
     for words in (
-        "of the avoidable cost against your forecast: about",
+        "per day against your forecast: ",
+        "of the avoidable cost.",
+        "Worth changing",
+        "What you pay per day, EUR",
+        "now, with your forecast",
+        "with perfect foresight",
+        " per year",
+        "What to do next",
+        "The best and the worst day",
+        date.today().isoformat(),
         "Which model decides best",
         "Regret over time",
         "Where the savings come from",
@@ -82,9 +94,9 @@ def test_it_says_all_that_a_manager_asks_for(page, result):
         assert words in text, words
     for name in result.choice.search.cv_results_["candidate"]:
         assert str(escape(name)) in text
-    assert len(re.findall(r"<pre[^>]*><code>.*?</code></pre>", page, flags=re.DOTALL)) == 2
-    shell = re.search(r"<pre[^>]*><code>(.*?)</code></pre>", page, flags=re.DOTALL)[1]
-    assert len(shell.splitlines()) == 3
+    commands = re.findall(r"<pre[^>]*><code>(.*?)</code></pre>", page, flags=re.DOTALL)
+    assert [len(lines.splitlines()) for lines in commands] == [1, 2, 3]
+    assert unescape(commands[0]) == fit_command(result.chosen, COMMAND)
 
 
 def test_nothing_is_fetched(page):
@@ -97,7 +109,7 @@ def test_it_can_be_read_aloud(page):
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     assert set(re.findall(r'href="#([^"]+)"', page)) <= set(ids)
-    assert page.count("<figure") == page.count("<figcaption>") == 2
+    assert page.count("<figure") == page.count("<figcaption>") == 3
     assert not re.search(r"<th(?![^>]*scope)[ >]", page)
     for region in re.findall(r'<div class="scroll"[^>]*>', page):
         assert 'tabindex="0"' in region
@@ -106,9 +118,10 @@ def test_it_can_be_read_aloud(page):
 
 def test_it_opens_without_a_complaint_and_draws_its_charts(opened):
     assert opened.complaints() == []
-    drawn = opened.run("[...document.querySelectorAll('.panel svg')].map(s => s.querySelectorAll('.mark').length)")
-    assert len(drawn) == 3  # over time, and predictions of the forecast and of the chosen model
-    assert min(drawn) > 3
+    drawn = opened.run("[...document.querySelectorAll('.panel > svg')].map(s => s.querySelectorAll('.mark').length)")
+    assert len(drawn) == 5  # two rows, over time, and predictions of the forecast and of the chosen model
+    assert drawn[:2] == [3, 3]  # one of three items each: forecast, choice and perfect foresight
+    assert min(drawn[2:]) > 3
     box = "document.querySelector('.toggles input[data-method=\"forecast\"]')"
     marks = "document.querySelectorAll('#over_time [data-method=\"forecast\"]').length"
     assert opened.run(marks) == 1

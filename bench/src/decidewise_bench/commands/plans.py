@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from decidewise.app.cli.output import fail
+from decidewise.app.cli.output import Command, Group, fail
 from decidewise.kit.errors import InputError
 from decidewise.kit.files import check_apart, check_output
 
@@ -55,9 +55,9 @@ class PlanCommands:
 
     def as_group(self, about: str) -> typer.Typer:
         """Return the commands as a group to add to an application, with what its help says."""
-        group = typer.Typer(no_args_is_help=True, help=about)
+        group = typer.Typer(cls=Group, no_args_is_help=True, help=about)
         for command in (self.run, self.status, self.report, self.export):
-            group.command()(command)
+            group.command(cls=Command)(command)
         return group
 
     def run(

@@ -11,12 +11,17 @@ import typer
 import decidewise
 from decidewise.app.cli.fit import fit
 from decidewise.app.cli.models import decide, evaluate, inspect, predict
-from decidewise.app.cli.output import Commands
+from decidewise.app.cli.output import Command, Commands
 from decidewise.app.cli.problems import problems
 from decidewise.app.cli.serve import serve
 from decidewise.app.cli.tables import compare, diagnose, init
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_show_locals=False)
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 def _print_version(requested: bool) -> None:
@@ -28,17 +33,20 @@ def _print_version(requested: bool) -> None:
 @app.callback()
 def main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+        bool, typer.Option("--version", "-V", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Train on the costs that drive your decisions, with no solver in the training loop."""
 
 
-def demo(out: Annotated[Path, typer.Option(help="Folder for the figure.")] = Path("out")) -> None:
-    """Fit least squares and WISE on synthetic shortest paths: one table, one figure, under a minute."""
-    from decidewise.app.demo import run_demo  # noqa: PLC0415
-
-    run_demo(out)
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the example and the page.")] = Path("out"),
+) -> None:
+    """Write the example of `init` and compare models on it: a table and a page, under a minute."""
+    out.mkdir(parents=True, exist_ok=True)  # first, so that an error names the folder
+    example = out / "example"
+    init(example, force=True)
+    compare(data=str(example / "history.csv"), problem=example / "problem.toml", out=out / "compare.html")
 
 
 def warmup() -> None:
@@ -49,8 +57,13 @@ def warmup() -> None:
 
 
 # In the order in which they are needed, as the help lists them.
-for command in (init, compare, fit, predict, decide, evaluate, diagnose, inspect, serve, problems, warmup, demo):
-    app.command()(command)
+for panel, commands in {
+    "Decide on tables": (init, compare, fit, decide, predict, evaluate),
+    "Models and files": (inspect, serve, problems, warmup),
+    "Learn and check": (demo, diagnose),
+}.items():
+    for command in commands:
+        app.command(cls=Command, rich_help_panel=panel)(command)
 # Of other distributions, such as decidewise-bench.
 for entry in entry_points(group="decidewise.commands"):
-    app.add_typer(entry.load(), name=entry.name)
+    app.add_typer(entry.load(), name=entry.name, rich_help_panel="Evidence")

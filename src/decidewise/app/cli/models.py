@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 New = Annotated[
     str,
-    typer.Argument(help="A table with the features of new rows: .csv, .tsv, .parquet, .arrow, a folder, a pattern."),
+    opt.table_argument(
+        help="A table with the features of new rows: .csv, .tsv, .parquet, .arrow, a folder, a pattern, or - for stdin."
+    ),
 ]
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="The table to write, .csv or .parquet; by default CSV on the screen.")

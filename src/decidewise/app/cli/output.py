@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from decidewise.kit.errors import InputError, SolverError
 from decidewise.kit.interrupts import Terminated, interruptible, is_interrupt
@@ -37,8 +37,49 @@ def as_input_errors() -> Iterator[None]:
         raise InputError(str(error) or type(error).__name__) from error
 
 
-class Commands(TyperGroup):
+#: What an option or an argument takes, in the help: words of the shell, not types of Python.
+_TAKEN = {"int": "N", "float": "NUMBER", "str": "TEXT", "Path": "FILE"}
+
+
+def _in_words(params: list[Any]) -> list[Any]:
+    for param in params:
+        if not hasattr(param, "type_descriptor"):  # an older Typer, which has words of its own
+            continue
+        kind = next((word for name, word in _TAKEN.items() if name in str(param.type_descriptor.annotation)), "")
+        if isinstance(param, TyperOption):
+            param.metavar = param.metavar or ("" if param.is_flag else kind)
+        else:
+            param.display_type_rich = lambda ctx: ""
+    return params
+
+
+class Command(TyperCommand):
+    """A command whose help says in words what options take."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, as the help shows them."""
+        return _in_words(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """A group of such commands."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, as the help shows them."""
+        return _in_words(super().get_params(ctx))
+
+
+class Commands(Group):
     """All commands, with one place that handles their errors."""
+
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        """Run the program; a reader that goes away, such as `| head`, has all it wants."""
+        try:
+            return super().main(*arguments, **options)
+        except SystemExit as end:
+            if isinstance(end.__context__, BrokenPipeError):
+                sys.exit(0)
+            raise
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command; one of decidewise-bench that is not installed is an error that says so."""
@@ -54,7 +95,9 @@ class Commands(TyperGroup):
                 stream.reconfigure(errors="replace")  # show ? for a character that the terminal lacks
         try:
             with interruptible():
-                return super().invoke(ctx)
+                result = super().invoke(ctx)
+                sys.stdout.flush()  # here, where a reader that has gone away is noticed
+                return result
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
         except BaseException as error:

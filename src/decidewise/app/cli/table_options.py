@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
@@ -21,11 +24,16 @@ if TYPE_CHECKING:
     from decidewise.app.tables.samples import TableSamples
     from decidewise.problems import ProblemFile
 
-_table = partial(typer.Option, rich_help_panel="What the columns are (also in the section table of the problem file)")
+_table = partial(
+    typer.Option,
+    metavar="COLUMN",
+    rich_help_panel="What the columns are (also in the section table of the problem file)",
+)
 _text = partial(typer.Option, rich_help_panel="Text files")
 work = partial(typer.Option, rich_help_panel="How much work")
 #: Rows of the random part of a table that does not fit into memory.
 N_SAMPLED = 20_000
+_STDIN = "standard-input.csv"
 #: How often the numbers of a table are in memory at once: as read, as features, and in the fits.
 _COPIES = 4
 
@@ -35,8 +43,29 @@ def _debug(context: typer.Context, value: bool) -> bool:
     return value
 
 
+def _from_stdin(context: typer.Context, data: str) -> str:
+    """Return the path of a table; what comes by standard input (-) is copied into a file, as it is read repeatedly."""
+    if data != "-" or context.resilient_parsing:
+        return data
+    folder = TemporaryDirectory()
+    context.call_on_close(folder.cleanup)
+    path = Path(folder.name, _STDIN)
+    with path.open("wb") as file:
+        copyfileobj(sys.stdin.buffer, file)
+    return str(path)
+
+
+def as_typed(data: str) -> str:
+    """Return the path of a table as it was typed: - for standard input."""
+    return "-" if Path(data).name == _STDIN else data
+
+
+table_argument = partial(typer.Argument, callback=_from_stdin, show_default=False)
 Data = Annotated[
-    str, typer.Argument(help="A table: .csv, .tsv, .parquet or .arrow; a folder of such files; or a pattern in quotes.")
+    str,
+    table_argument(
+        help="A table: .csv, .tsv, .parquet or .arrow; a folder of them; a pattern in quotes; or - for CSV on stdin."
+    ),
 ]
 Problem = Annotated[Path, typer.Option("--problem", "-p", help="The problem, a problem.toml (`decidewise problems`).")]
 OneModel = Annotated[
@@ -127,8 +156,9 @@ class _OfTable:
     item_order: Annotated[
         str | None,
         _table(
+            metavar="NAMES",
             help="The items in the order of the problem, as FIRST,SECOND,...; by default numbers and dates in their "
-            "own."
+            "own.",
         ),
     ] = None
     forecast: Annotated[list[str] | None, _table(help="Columns with your own forecast of the costs.")] = None
@@ -142,7 +172,7 @@ class _OfTable:
     )
     groups: Annotated[str | None, _table(help="Group column; each group is held out as a whole.")] = None
     categories: Annotated[list[str] | None, _table(help="Numeric columns to treat as categories.")] = None
-    unit: Annotated[str | None, _table(help="The unit of the costs, such as EUR.")] = None
+    unit: Annotated[str | None, _table(metavar="TEXT", help="The unit of the costs, such as EUR.")] = None
     gap: Annotated[
         str | None, work(help="Delay between the last known costs and the decision: 2 (days, or units of --time), 36h.")
     ] = None
@@ -150,7 +180,7 @@ class _OfTable:
         str | None,
         work(
             metavar="N|auto",
-            help="Also train models with the solver (SPO+), with at most N solver calls; auto: as long as the rest.",
+            help="Also train models with the solver (SPO+): at most N solver calls, or auto, for as long as the rest.",
         ),
     ] = None
     max_solves: Annotated[int | None, work(min=1, help="Limit on the number of solver calls.")] = None
@@ -198,7 +228,7 @@ def sharing(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(**given: Any) -> None:
-        command(options(**{name: given.pop(name) for name in shared}), **given)
+        command(options(**{name: given.pop(name) for name in shared if name in given}), **given)
 
     run.__annotations__ = {name: hints[name] for name in defaults}
     run.__signature__ = Signature(  # type: ignore[attr-defined]  # what Typer reads
@@ -247,7 +277,8 @@ def read(table: SharedOptions, sample: int | None) -> tuple[TableSamples, TableO
         samples = part.read(options, file, as_listed=blocks.items())
         note = f"A random part of {part.n_samples:,} of {part.n_all:,} rows is used (--sample)."
         note = f"{why} {note}" if why and not sample else note
-        return replace(samples, notes=(note, *samples.notes)), options, why is not None
+        samples = replace(samples, notes=(note, *samples.notes), share=part.n_samples / part.n_all)
+        return samples, options, why is not None
 
 
 def too_large(blocks: TableBlocks) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -82,14 +82,7 @@ def compare(
         searching = {"one-model": one_model, "train-solves": table.train_solves}
         searching |= {"max-solves": table.max_solves, "max-seconds": seconds}
     searching |= {"seed": table.seed, "sample": sample if in_blocks else None}
-    command = {
-        "data": table.data,
-        "problem": str(table.problem),
-        "given": table.roles
-        | {"gap": table.gap}
-        | {name: value if value is True else str(value) for name, value in searching.items() if value},
-        "text": {name: value for name, value in table.text.items() if value not in (None, ".", "utf-8")},
-    }
+    command = _command(table, searching)
     if not table.json:
         _show(result, quiet=table.quiet)  # before the page, so that a full disk does not lose it
     with opt.working(f"Writing {out}", quiet=table.is_silent):
@@ -97,7 +90,7 @@ def compare(
     if table.json:
         print_json(_as_dict(result, command) | {"page": str(out)})
     else:
-        typer.echo(f"Page: {out}\nNext: {fit_command(result, command)}")
+        typer.echo(f"Page: {out}\nNext: {fit_command(result.chosen, command)}")
 
 
 @opt.sharing
@@ -111,7 +104,9 @@ def diagnose(
     decidewise diagnose history.csv --problem problem.toml
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
     with opt.working(f"Diagnosing {table.data}", quiet=table.is_silent):
+        from decidewise.app.tables.choice import CHOICE  # noqa: PLC0415
         from decidewise.app.tables.features import TableFeatures  # noqa: PLC0415
+        from decidewise.app.tables.headline import fit_command  # noqa: PLC0415
         from decidewise.app.tables.held_out import as_gap  # noqa: PLC0415
         from decidewise.models import BlockFolds  # noqa: PLC0415
         from decidewise.operate.diagnose import diagnose as measure  # noqa: PLC0415
@@ -134,28 +129,44 @@ def diagnose(
                 random_state=table.seed,
                 **table.training,
             )
+    searching = {"train-solves": table.train_solves or "auto"} if found.chosen == "spo+" else {}
+    model = CHOICE if found.chosen == "spo+" else found.chosen
+    next_command = fit_command(model, _command(table, searching | {"seed": table.seed}))
     if table.json:
-        print_json(asdict(found))
+        print_json(asdict(found) | {"command": next_command})
         return
     for note in () if table.quiet else (*samples.notes, *prepared.notes_):
         typer.echo(note)
-    typer.echo(str(found))
+    typer.echo(str(replace(found, call=f"Next: {next_command}")))
+
+
+def _command(table: opt.SharedOptions, searching: dict[str, Any]) -> dict[str, Any]:
+    """Return what `fit_command` repeats of a command, with the options of its search."""
+    return {
+        "data": opt.as_typed(table.data),
+        "problem": str(table.problem),
+        "given": table.roles
+        | {"gap": table.gap}
+        | {name: value if value is True else str(value) for name, value in searching.items() if value},
+        "text": {name: value for name, value in table.text.items() if value not in (None, ".", "utf-8")},
+    }
 
 
 def _show(result: TableComparison, *, quiet: bool) -> None:
     from rich.console import Console  # noqa: PLC0415
 
-    from decidewise.app.tables.headline import explanation, headline, how_measured  # noqa: PLC0415
-    from decidewise.app.tables.health import alarms  # noqa: PLC0415
+    from decidewise.app.tables.headline import explanation, headline, how_measured, verdict_in_words  # noqa: PLC0415
+    from decidewise.app.tables.health import alarms, doubts, health  # noqa: PLC0415
 
     if not quiet:
         for note in result.notes:
             typer.echo(note)
     Console().print(_table(result))
+    findings = health(result)
     if not quiet:
-        for line in (how_measured(result), *alarms(result), *filter(None, [explanation(result.choice)])):
+        for line in (how_measured(result), *alarms(findings), *filter(None, [explanation(result.choice)])):
             typer.echo(line)
-    typer.secho(headline(result), bold=True)
+    typer.secho(f"{verdict_in_words(result, doubts(findings))}. {headline(result)}", bold=True)
 
 
 def _table(result: TableComparison) -> Table:
@@ -180,7 +191,9 @@ def _table(result: TableComparison) -> Table:
 
 def _as_dict(result: TableComparison, command: dict[str, Any]) -> dict[str, Any]:
     from decidewise.app.tables.headline import explanation, fit_command, headline, how_measured  # noqa: PLC0415
-    from decidewise.app.tables.health import health  # noqa: PLC0415
+    from decidewise.app.tables.health import doubts, health  # noqa: PLC0415
+
+    findings = health(result)
 
     def interval(found: Any, factor: float = 1.0) -> Any:
         if found is None:
@@ -191,8 +204,9 @@ def _as_dict(result: TableComparison, command: dict[str, Any]) -> dict[str, Any]
     return {
         "headline": headline(result),
         "verdict": result.verdict.outcome,
+        "doubts": doubts(findings),
         "chosen": result.chosen,
-        "command": fit_command(result, command),
+        "command": fit_command(result.chosen, command),
         "challenger": result.challenger,
         "choice": result.choice.weights,
         "explanation": explanation(result.choice),
@@ -215,7 +229,7 @@ def _as_dict(result: TableComparison, command: dict[str, Any]) -> dict[str, Any]
         "features": list(result.choice.prepared.feature_names_),
         "notes": list(result.notes),
         "leaks": result.leaks,
-        "health": [asdict(finding) for finding in health(result)],
+        "health": [asdict(finding) for finding in findings],
         "solver calls": result.n_solves,
         "seconds": result.seconds,
     }

@@ -58,7 +58,7 @@ class Panel:
 class Axis:
     """An axis; "symlog" is linear below `unit` and logarithmic above, for counts that may be zero.
 
-    If there are `names`, they label the positions 0, 1, 2, ...
+    If there are `names`, they label the positions 0, 1, 2, ... What is above `top` is cut off.
     """
 
     label: str
@@ -66,6 +66,7 @@ class Axis:
     unit: float = 1.0
     ticks: tuple[float, ...] = ()
     names: tuple[str, ...] = ()
+    top: float | None = None
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,37 @@ class Matrix:
     def methods(self) -> list[str]:
         """The methods in the matrix."""
         return list(dict.fromkeys(column.method for column in self.columns))
+
+
+@dataclass(frozen=True)
+class Lane:
+    """How much of each item a method takes; a lane without a method has no colour of its own."""
+
+    method: str
+    label: str
+    amounts: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What was decided in one row: the values of its items, and a lane for each method."""
+
+    title: str
+    values: tuple[float, ...]
+    lanes: tuple[Lane, ...]
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """Decisions side by side: the values of the items as a stepped line, and below it the lanes."""
+
+    name: str
+    title: str
+    caption: str
+    x: Axis
+    y: Axis
+    panels: tuple[Decision, ...]
+    kind: Literal["lanes"] = "lanes"
 
 
 def in_order(names: Iterable[str], first: Sequence[str]) -> list[str]:

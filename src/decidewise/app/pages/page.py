@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from decidewise.app.pages.chart import DEFAULT_MODE, Chart, Matrix
+from decidewise.app.pages.chart import DEFAULT_MODE, Chart, Lanes, Matrix
 from decidewise.app.pages.style import Style
 
 
@@ -35,17 +35,19 @@ def source_of(name: str, *, package: str = "decidewise.app.pages") -> Markup:
     return Markup((files(package) / "templates" / name).read_text(encoding="utf-8"))
 
 
-def chart_data(looks: Mapping[str, Style], charts: Sequence[Chart | Matrix]) -> dict[str, Any]:
+def chart_data(looks: Mapping[str, Style], charts: Sequence[Chart | Lanes | Matrix]) -> dict[str, Any]:
     """Return the data for the script that draws charts.
 
     Marks are short arrays, and a note shared by several charts is stored once.
     """
     notes: dict[str, int] = {}
 
-    def encode(chart: Chart | Matrix) -> dict[str, Any]:
+    def encode(chart: Chart | Lanes | Matrix) -> dict[str, Any]:
         encoded = asdict(chart)
         if isinstance(chart, Matrix):
             return encoded | {"columns": [{"method": method, "layer": mode} for method, mode in chart.columns]}
+        if isinstance(chart, Lanes):
+            return encoded
         for panel in encoded["panels"]:
             for series in panel["series"]:
                 series["marks"] = [

@@ -2,22 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from decidewise.app.pages.chart import DEFAULT_MODE, FLOOR, Axis, Chart, Mark, Panel, Series
+from decidewise.app.pages.chart import DEFAULT_MODE, FLOOR, Axis, Chart, Decision, Lane, Lanes, Mark, Panel, Series
 from decidewise.app.tables.comparison import TableComparison
-from decidewise.app.tables.headline import in_unit, number
-from decidewise.app.tables.savings import shown_key
-from decidewise.kit.checks import FloatArray
+from decidewise.app.tables.headline import in_unit, number, saves_word
+from decidewise.app.tables.savings import FORESIGHT, saved_per_row, shown_key
+from decidewise.kit.checks import FloatArray, listed
 from decidewise.kit.scaling import spread
+from decidewise.problems.contract import sign_of
 
-_MOST_STRETCHES, _MOST_BINS = 20, 12
+_MOST_STRETCHES, _MOST_BINS, _MOST_ITEMS = 20, 12, 60
+#: So much of the axis is left free above the models that matter.
+_ABOVE = 1.15
 
 
-def charts_of_comparison(result: TableComparison) -> list[Chart]:
-    """Return the charts: the regret over time, if there are times, and predictions against realised costs."""
+def charts_of_comparison(result: TableComparison) -> list[Chart | Lanes]:
+    """Return the charts: two rows, the regret over time if there are times, predictions against realised costs."""
     over_time = [] if result.samples.times is None else [regret_over_time(result)]
-    return [*over_time, predicted_against_realised(result)]
+    return [best_and_worst_row(result), *over_time, predicted_against_realised(result)]
+
+
+def best_and_worst_row(result: TableComparison) -> Lanes:
+    """Return what was decided in the row where the challenger saves most, and where it loses most.
+
+    If it is the baseline, the row with the least and with the most regret. Of many items, those with most at stake.
+    """
+    names, noun = dict.fromkeys([result.baseline, result.challenger]), result.samples.noun
+    saved = saved_per_row(result) if len(names) > 1 else -result.regrets[result.baseline]
+    rows = [int(saved.argmax()), int(saved.argmin())]
+    d = len(result.samples.cost_names)
+    costs, ideal = result.truth.costs[rows], result.truth.problem.take(rows).lifted.solve(result.truth.costs[rows])
+    decided = {name: result.decisions[name][rows] for name in names} | {FORESIGHT: ideal[:, :d]}
+    stake = np.max([np.abs(costs[:, :d] * own).sum(axis=0) for own in decided.values()], axis=0)
+    items = np.sort(np.argsort(-stake, kind="stable")[:_MOST_ITEMS])
+    sign, best = sign_of(result.truth.problem), result.truth.best[rows]
+    pays = "pays" if sign > 0 else "earns"
+    panels = []
+    for i, row in enumerate(rows):
+        lanes = []
+        for name, own in decided.items():
+            value = best[i] + (sign * result.regrets[name][row] if name in names else 0.0)
+            label = f"{name} {pays} {number(float(value))}{in_unit(result)}"
+            lanes.append(Lane(name if name in names else "", label, tuple(own[i, items].tolist())))
+        what = f"{number(abs(float(saved[row])))}{in_unit(result)}"
+        word = (f"{saves_word(result)}s" if saved[row] >= 0 else "loses") if len(names) > 1 else "has a regret of"
+        title = f"{shown_key(result.samples.keys[result.rows][row])}: {result.challenger} {word} {what}"
+        panels.append(Decision(title, tuple(costs[i, items].tolist()), tuple(lanes)))
+    shown = f" Of {d:,} items, the {len(items)} with most at stake." if len(items) < d else ""
+    return Lanes(
+        name="rows",
+        title=f"The best and the worst {noun}",
+        caption=f"The line is the realised cost of each item; the bars are how much of it each model takes.{shown}",
+        x=_names_below([result.samples.cost_names[item] for item in items], 12),
+        y=Axis(f"realised cost{result.samples.unit and ', ' + result.samples.unit}"),
+        panels=tuple(panels),
+    )
 
 
 def regret_over_time(result: TableComparison) -> Chart:
@@ -26,18 +68,18 @@ def regret_over_time(result: TableComparison) -> Chart:
     parts = np.array_split(np.arange(n), max(1, min(_MOST_STRETCHES, n // 5)))
     keys = result.samples.keys[result.rows]
     names = tuple(shown_key(keys[part[0]]) for part in parts)
-    every = max(1, len(parts) // 6)
-    ticks = sorted({*range(0, len(parts) - 1, every), len(parts) - 1} - {len(parts) - 2 if every > 1 else -1})
     unit, title = in_unit(result), result.samples.noun
+    means = {model: [float(own[part].mean()) for part in parts] for model, own in result.regrets.items()}
+    top = _ABOVE * max(max(means[model]) for model in (result.baseline, result.challenger, result.chosen))
+    cut = [model for model, own in means.items() if max(own) > top]
     series = []
-    for model, regrets in result.regrets.items():
+    for model, own in means.items():
         marks = tuple(
             Mark(
                 i,
-                float(regrets[part].mean()),
+                own[i],
                 0.0,
-                f"{model}\n{names[i]} to {shown_key(keys[part[-1]])}\n"
-                f"regret {number(float(regrets[part].mean()))}{unit} per {title}",
+                f"{model}\n{names[i]} to {shown_key(keys[part[-1]])}\nregret {number(own[i])}{unit} per {title}",
             )
             for i, part in enumerate(parts)
         )
@@ -46,10 +88,21 @@ def regret_over_time(result: TableComparison) -> Chart:
         name="over_time",
         title="Regret over time",
         caption=f"Mean regret per {title} in consecutive stretches of the held-out rows, named by their first {title}. "
-        "Lower is better.",
-        x=Axis("", ticks=tuple(float(tick) for tick in ticks), names=names),
-        y=Axis(f"regret per {title}{unit and ',' + unit}"),
+        f"Lower is better.{f' The axis ends below {listed(cut)}.' if cut else ''}",
+        x=_names_below(names, 10),
+        y=Axis(f"regret per {title}{unit and ',' + unit}", top=top if cut else None),
         panels=(Panel("", tuple(series)),),
+    )
+
+
+def _names_below(names: Sequence[str], most: int) -> Axis:
+    """Return an axis with about so many of the names, the last one among them unless it is too close to another."""
+    every, last = max(1, round(len(names) / most)), len(names) - 1
+    ticks = [float(tick) for tick in range(0, len(names), every)]
+    return Axis(
+        "",
+        ticks=tuple(ticks if last - ticks[-1] <= every / 2 else [*ticks, float(last)]),
+        names=tuple(names),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from math import floor, isfinite, log10
 from typing import Any
 
 from decidewise.app.tables.choice import CHOICE, FORECAST, MEAN, Choice
@@ -33,8 +34,21 @@ _KINDS = (
     ("ridge", "a linear model with a ridge", "linear models with a ridge"),
     ("least squares", "least squares", "least squares"),
 )
+_VERDICTS = {
+    "better": "Worth changing",
+    "unproven": "Not proven",
+    "worse": "Keep it",
+    "same": "Keep it",
+    "no gain": "Not worth it",
+}
 #: So many families of an average are named.
 _N_FAMILIES = 4
+
+
+def verdict_in_words(result: TableComparison, doubts: Sequence[str]) -> str:
+    """Return the verdict in a few words, with what makes it doubtful (`health.doubts`)."""
+    doubtful = f", with {'a doubt' if len(doubts) == 1 else 'doubts'}: {'; '.join(doubts)}" if doubts else ""
+    return _VERDICTS[result.verdict.outcome] + doubtful
 
 
 def headline(result: TableComparison) -> str:
@@ -54,39 +68,36 @@ def _doubt(leaks: Sequence[str]) -> str:
 
 def _verdict(result: TableComparison) -> str:
     baseline, challenger, verdict = model_in_words(result.baseline), challenger_in_words(result), result.verdict
-    n_rows = f"{len(result.rows):,} held-out rows"
+    on_rows = f"on {len(result.rows):,} held-out {result.samples.noun}s"
     if verdict.outcome == "no gain":
-        return _no_gain(verdict.name, dict.fromkeys([baseline, challenger]), n_rows)
+        return _no_gain(verdict.name, dict.fromkeys([baseline, challenger]), on_rows)
     if verdict.outcome == "same":
         return (
             f"Keep {baseline}: on the training rows, none of {_n_tried(result) - 1} other models decides better by "
             "more than chance."
         )
     if verdict.outcome == "unproven":
-        use = f"Keep {baseline}: that {challenger}" if verdict.name == result.baseline else f"Use {challenger}: that it"
-        than = "" if verdict.name == result.baseline else f" than {baseline}"
-        return f"{use} decides better{than} is not proven with {n_rows} (it {_saved_or_lost(result)})."
+        keeps = verdict.name == result.baseline
+        use = f"Keep {baseline}: {challenger}" if keeps else f"Use {challenger}: it"
+        against = "" if keeps else f" against {baseline}"
+        return f"{use} {_saved_or_lost(result)}{against} {on_rows}, a difference that may be chance."
     if verdict.outcome == "worse":
         return (
-            f"Keep {baseline}: {challenger}, which was chosen on the training rows, decides worse on the held-out ones."
+            f"Keep {baseline}: {challenger}, which was chosen on the training rows, {_saved_or_lost(result)} {on_rows}."
         )
     kind = challenger[0].upper() + challenger[1:]
-    saves = "saves" if not kind.startswith("Boosted") else "save"
+    saves = f"{saves_word(result)}{'' if kind.startswith('Boosted') else 's'}"
     what = "avoidable cost" if result.truth.problem.sense == "min" else "missed gain"
-    if result.share is None:
-        return f"{kind} decides better than {baseline}: {amount(result, result.saving)}."
-    return (
-        f"{kind} {saves} {result.share.estimate:.1f} % ± {half_width(result.share):.1f} of the {what} against "
-        f"{baseline}: {amount(result, result.saving)}."
-    )
+    share = "" if result.share is None else f": {plus_minus(result.share, ' %')} of the {what}"
+    return f"{kind} {saves} {_amount(result, result.saving)} against {baseline}{share}."
 
 
-def _no_gain(null: str, models: Iterable[str], n_rows: str) -> str:
+def _no_gain(null: str, models: Iterable[str], on_rows: str) -> str:
     models = list(models)
     neither = f"neither {' nor '.join(models)} is" if len(models) > 1 else f"{models[0]} is not"
     if null == DO_NOTHING:
-        return f"Do nothing: on {n_rows}, {neither} proven to pay."
-    return f"Use {model_in_words(null)}: on {n_rows}, {neither} proven to decide better."
+        return f"Do nothing: {on_rows}, {neither} proven to pay."
+    return f"Use {model_in_words(null)}: {on_rows}, {neither} proven to decide better."
 
 
 def explanation(choice: Choice) -> str:
@@ -112,16 +123,19 @@ def explanation(choice: Choice) -> str:
     )
 
 
-def amount(result: TableComparison, saving: Interval) -> str:
-    """Return a saving per row in units of the costs, such as `about 1,240 EUR per day`."""
-    width = abs(half_width(saving))
-    return f"about {number(saving.estimate)}{in_unit(result)} ± {number(width)} per {result.samples.noun}"
+def _amount(result: TableComparison, saving: Interval) -> str:
+    return f"about {plus_minus(saving, in_unit(result))} per {result.samples.noun}"
 
 
 def _saved_or_lost(result: TableComparison) -> str:
     saving = result.saving
-    word = "saved" if saving.estimate >= 0 else "lost"
-    return f"{word} {amount(result, saving if saving.estimate >= 0 else saving.scaled(-1))}"
+    word = saves_word(result).rstrip("e") + "ed" if saving.estimate >= 0 else "lost"
+    return f"{word} {_amount(result, saving if saving.estimate >= 0 else saving.scaled(-1))}"
+
+
+def saves_word(result: TableComparison) -> str:
+    """Return what a better model does: it saves costs, or gains more."""
+    return "save" if result.truth.problem.sense == "min" else "gain"
 
 
 def in_unit(result: TableComparison) -> str:
@@ -129,9 +143,17 @@ def in_unit(result: TableComparison) -> str:
     return f" {result.samples.unit}" if result.samples.unit else ""
 
 
-def half_width(interval: Interval) -> float:
-    """Return half the width of an interval, the number after ±."""
-    return (interval.high - interval.low) / 2
+def plus_minus(interval: Interval, unit: str = "") -> str:
+    """Return an estimate ± half the width of its interval: two digits of the width, and as many of the estimate.
+
+    >>> plus_minus(Interval(15.12, 7.46, 22.78), " EUR"), plus_minus(Interval(-2345.0, -3023.0, -1667.0))
+    ('15.1 ± 7.7 EUR', '-2,340 ± 680')
+    """
+    width = abs(interval.high - interval.low) / 2
+    if not isfinite(width) or not 1e-4 <= width < 1e12:
+        return f"{number(interval.estimate)} ± {number(width)}{unit}"
+    digits = 1 - floor(log10(width))
+    return " ± ".join(f"{round(x, digits):z,.{max(digits, 0)}f}" for x in (interval.estimate, width)) + unit
 
 
 def number(value: float) -> str:
@@ -154,8 +176,8 @@ def row_in_words(result: TableComparison, row: ComparisonRow) -> dict[str, Any]:
         "chosen": row.name == result.chosen,
         "regret": f"{row.regret.estimate:.2f}",
         "interval": f"{row.regret.low:.2f} – {row.regret.high:.2f}",
-        "mean": f"{number(row.mean_regret.estimate)} ± {number(half_width(row.mean_regret))}",
-        "saved": f"{number(-saved.estimate)} ± {number(half_width(saved))}" if saved else "compared with",
+        "mean": plus_minus(row.mean_regret),
+        "saved": plus_minus(saved.scaled(-1)) if saved else "baseline",
         "fit": f"{1e3 * result.fit_seconds[row.name]:,.0f} ms",
     }
 
@@ -179,8 +201,8 @@ def challenger_in_words(result: TableComparison) -> str:
     return model_in_words(next(iter(result.choice.weights)) if alone else result.challenger)
 
 
-def fit_command(result: TableComparison, command: Mapping[str, Any]) -> str:
-    """Return the command that fits the model of the verdict on all rows; `command` is that of the comparison.
+def fit_command(model: str, command: Mapping[str, Any]) -> str:
+    """Return the command that fits a model on all rows; `command` is that of the comparison.
 
     It has the "data" and the "problem" of the command, the options that were "given", and those of "text" files.
     """
@@ -194,7 +216,7 @@ def fit_command(result: TableComparison, command: Mapping[str, Any]) -> str:
                 word for entry in ([value] if isinstance(value, str) else value or []) for word in (option, entry)
             ]
     words = ["decidewise", "fit", str(command["data"]), "--problem", str(command["problem"]), *given]
-    return shlex.join([*words, "--model", result.chosen, "--out", "model.dw"])
+    return shlex.join([*words, "--model", model, "--out", "model.dw"])
 
 
 def _n_tried(result: TableComparison) -> int:

@@ -22,13 +22,14 @@ _DRIFT = 0.5
 _USUAL = (0.05, 0.95)
 _COLLINEAR = 1e5
 _FEW_ROWS = 5
+_FEW_TESTED = 20
 
 
 @dataclass(frozen=True)
 class Finding:
     """One fact about the data: what was looked at, what was found, whether it deserves a look, and what it means.
 
-    What is `loud` is printed in the terminal as well.
+    What is `loud` is printed in the terminal as well; a `doubt` is a part of the verdict.
     """
 
     topic: str
@@ -36,11 +37,17 @@ class Finding:
     look: bool = False
     meaning: str = ""
     loud: bool = False
+    doubt: str = ""
 
 
-def alarms(result: TableComparison) -> list[str]:
+def doubts(findings: Sequence[Finding]) -> list[str]:
+    """Return what makes the verdict doubtful, in a few words each."""
+    return [found.doubt for found in findings if found.doubt]
+
+
+def alarms(findings: Sequence[Finding]) -> list[str]:
     """Return the findings that belong beside the result, in sentences."""
-    loud = [found for found in health(result) if found.loud]
+    loud = [found for found in findings if found.loud]
     return [f"{found.topic[0].upper()}{found.topic[1:]}: {found.found}. {found.meaning}" for found in loud]
 
 
@@ -64,6 +71,7 @@ def health(result: TableComparison) -> list[Finding]:
         _outliers(costs[train], samples.cost_names, samples.keys[train]),
         _tails(in_unit[train]),
         _rows(len(lines), len(names)),
+        _test_rows(result),
         *_collinear(flat[lines], names),
         *_drift(flat[lines][:, steady], flat[later][:, steady], [names[i] for i in steady], "features"),
         *_drift(in_unit[train], in_unit[test], samples.cost_names, "costs"),
@@ -125,7 +133,20 @@ def _rows(n_lines: int, n_features: int) -> Finding:
     each = n_lines / n_features
     found = f"{n_lines:,} lines to train on for {n_features} features, {number(each)} for each"
     few = each < _FEW_ROWS
-    return Finding("rows", found, few, "Few: expect ridges and simple models to be chosen." if few else "")
+    meaning, doubt = ("Few: expect ridges and simple models to be chosen.", "few rows to train on")
+    return Finding("rows", found, True, meaning, doubt=doubt) if few else Finding("rows", found)
+
+
+def _test_rows(result: TableComparison) -> Finding:
+    table, noun = result.table, result.samples.noun
+    n_blocks = table.n_samples // table.block_length
+    found = f"{table.n_samples:,} {noun}s held out"
+    if table.caution:
+        found += f", in {n_blocks} blocks of {table.block_length}"
+        return Finding("test rows", found, True, table.caution, doubt=f"only {n_blocks} blocks of test {noun}s")
+    if table.n_samples < _FEW_TESTED:
+        return Finding("test rows", found, True, "Few: another test may end otherwise.", doubt=f"only {found}")
+    return Finding("test rows", found)
 
 
 def _collinear(X: FloatArray, names: tuple[str, ...]) -> Iterator[Finding]:
@@ -161,10 +182,14 @@ def _drift(before: FloatArray, after: FloatArray, names: Sequence[str], what: st
     if drifted:
         found += f"; {len(drifted)} of {len(names)} moved by more than {_DRIFT:g}: {listed(drifted)}"
     meaning = "What was learned may no longer hold." if drifted else ""
-    yield Finding(f"drift in the {what}", found, bool(drifted), meaning, unusual)
+    most_moved = unusual or 2 * len(drifted) > len(names)
+    doubt = f"{len(drifted)} of {len(names)} {what} drifted" if most_moved else ""
+    yield Finding(f"drift in the {what}", found, bool(drifted), meaning, unusual, doubt)
 
 
 def _leaks(result: TableComparison) -> Iterator[Finding]:
     if result.leaks:  # the headline says it, so it is not loud
         found = f"almost identical to a cost: {listed(result.leaks)}"
-        yield Finding("costs among the features", found, True, "Do you know them when you decide?")
+        yield Finding(
+            "costs among the features", found, True, "Do you know them when you decide?", doubt="a possible leak"
+        )

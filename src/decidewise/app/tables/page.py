@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from math import floor, log10
 from typing import Any
 
 import numpy as np
@@ -21,20 +23,17 @@ from decidewise.app.tables.headline import (
     headline,
     how_measured,
     in_unit,
+    model_in_words,
     number,
+    plus_minus,
     row_in_words,
+    saves_word,
+    verdict_in_words,
 )
-from decidewise.app.tables.health import health
-from decidewise.app.tables.savings import Part, by_item, by_kind_of_row, extreme_rows
+from decidewise.app.tables.health import doubts, health
+from decidewise.app.tables.savings import FORESIGHT, Part, bills, by_item, by_kind_of_row, extreme_rows, shown_key
+from decidewise.evaluate import Interval
 from decidewise.kit.checks import listed
-
-_VERDICTS = {
-    "better": "Worth changing",
-    "unproven": "Not proven",
-    "worse": "Keep it",
-    "same": "Keep it",
-    "no gain": "Not worth it",
-}
 
 
 def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> str:
@@ -46,7 +45,8 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> st
     command : mapping
         As for `fit_command`, to show how to go on.
     """
-    charts = charts_of_comparison(result)
+    charts, findings = charts_of_comparison(result), health(result)
+    doubtful = doubts(findings)
     looks = styles(result.regrets, first=(LEAST_SQUARES, WISE, FORECAST, MEAN))
     differs = result.verdict.outcome != "same"
     gains = result.truth.problem.sense == "max"
@@ -54,8 +54,12 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> st
         "compare.html.j2",
         package="decidewise.app.tables",
         headline=headline(result),
-        verdict=result.verdict.outcome,
-        verdict_words=_VERDICTS[result.verdict.outcome],
+        verdict="doubtful" if doubtful else result.verdict.outcome,
+        verdict_words=verdict_in_words(result, doubtful),
+        bills=_bills(result),
+        next_command=fit_command(result.chosen, command),
+        gains=gains,
+        per_year=_per_year(result),
         explanation=explanation(result.choice),
         measured=how_measured(result),
         regret_words=f"what decisions {'gain less than' if gains else 'cost above'} the best ones in hindsight",
@@ -66,16 +70,17 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> st
         failures=result.failures,
         models=[row_in_words(result, row) for row in result.table],
         facts=_facts(result, command),
+        rows=charts[0],
         over_time=next((chart for chart in charts if chart.name == "over_time"), None),
         predicted=charts[-1],
         items=_bars(by_item(result)) if differs else [],
         kinds={kind: _bars(parts) for kind, parts in by_kind_of_row(result).items()} if differs else {},
         extremes=[(key, number(saved), f"{share:.1f}") for key, saved, share in extreme_rows(result)],
-        findings=health(result),
+        findings=findings,
         cost_words=_cost_words(result),
         tried=list(_tried(result)),
         families={} if result.choice.search is None else result.choice.search.notes_,
-        shell=_shell(result, command),
+        shell=_shell(command),
         python=_python(command),
         looks=looks,
         light=LIGHT,
@@ -87,6 +92,39 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> st
     )
 
 
+def _bills(result: TableComparison) -> list[dict[str, Any]]:
+    found, per_year = bills(result), result.samples.rows_per_year
+    largest = max(abs(bill.value) for bill in found)
+    decimals = max(0, 3 - floor(log10(largest))) if largest > 0 else 0  # four digits of the largest
+    tiles = []
+    for bill in found:
+        words = bill.name if bill.name == FORESIGHT else model_in_words(bill.name)
+        advised = bill.name == result.chosen
+        amounts = [f"{abs(bill.saving):,.{decimals}f} per {result.samples.noun}"]
+        if per_year:
+            amounts.append(f"{number(abs(bill.saving) * per_year)} per year")
+        better = saves_word(result)
+        saves = f"could {better}" if bill.name == FORESIGHT else f"{better}s" if bill.saving >= 0 else "loses"
+        tiles.append(
+            {
+                "name": ("now, " if bill.name == FORECAST else "") + f"with {words}" + " (advised)" * advised,
+                "advised": advised,
+                "value": f"{bill.value:z,.{decimals}f}",
+                "per_year": number(bill.value * per_year) if per_year else "",
+                "saved": "" if bill.name == result.baseline else f"{saves} {', '.join(amounts)}",
+            }
+        )
+    return tiles
+
+
+def _per_year(result: TableComparison) -> str:
+    noun, per_year, keys = result.samples.noun, result.samples.rows_per_year, result.samples.keys[result.rows]
+    mean = f"Means of the {len(keys):,} test {noun}s"
+    if result.samples.times is not None:
+        mean += f", {shown_key(keys[0])} to {shown_key(keys[-1])}"
+    return f"{mean}; a year has {per_year:,.0f} {noun}s like them." if per_year else f"{mean}."
+
+
 def _facts(result: TableComparison, command: Mapping[str, Any]) -> dict[str, str]:
     samples = result.samples
     kind = "features of each item" if samples.per_item else "features"
@@ -95,7 +133,7 @@ def _facts(result: TableComparison, command: Mapping[str, Any]) -> dict[str, str
         "Problem": f"{command['problem']}: {result.truth.problem!r}",
         "Features": f"{len(result.choice.prepared.feature_names_)} {kind}: "
         + _shortened(result.choice.prepared.feature_names_),
-        "Made by": f"decidewise {decidewise.__version__}",
+        "Made": f"{date.today().isoformat()}, by decidewise {decidewise.__version__}",
     }
 
 
@@ -113,14 +151,17 @@ def _bars(parts: Iterable[Part]) -> list[dict[str, Any]]:
             {
                 "name": part.name,
                 "n_rows": f"{part.n_rows:,}",
-                "saved": number(part.saving),
-                "error": number(1.96 * part.error) if np.isfinite(part.error) else "",
+                "saved": _with_error(part.saving, 1.96 * part.error),
                 "loss": part.saving < 0,
                 "left": f"{50 - width if part.saving < 0 else 50:.2f}",
                 "width": f"{width:.2f}",
             }
         )
     return bars
+
+
+def _with_error(value: float, width: float) -> str:
+    return plus_minus(Interval(value, value - width, value + width)) if np.isfinite(width) else number(value)
 
 
 def _cost_words(result: TableComparison) -> str:
@@ -157,18 +198,18 @@ def _tried(result: TableComparison) -> Iterable[dict[str, str]]:
         }
 
 
-def _shell(result: TableComparison, command: Mapping[str, Any]) -> str:
+def _shell(command: Mapping[str, Any]) -> str:
     text = [word for name, value in command.get("text", {}).items() for word in (f"--{name}", value)]
     problem = str(command["problem"])
     decide = ["decidewise", "decide", "model.dw", "new.csv", "--problem", problem, *text, "--out", "decisions.csv"]
-    return "\n".join([fit_command(result, command), shlex.join(decide), "decidewise inspect model.dw"])
+    return "\n".join([shlex.join(decide), "decidewise inspect model.dw"])
 
 
 def _python(command: Mapping[str, Any]) -> str:
     return "\n".join(
         [
             "from decidewise import load_model",
-            'model = load_model("model.dw")  # what the first line of shell has written',
+            'model = load_model("model.dw")  # what `decidewise fit` has written',
             f'decisions = model.decide("new.csv", {json.dumps(str(command["problem"]))}).columns()  # or .regret',
         ]
     )

@@ -45,6 +45,8 @@ class TableSamples:
         What was done to the table, in sentences.
     doubts : tuple of str
         Those of the notes that deserve a look.
+    share : float
+        The share of the rows of the table that these are.
     """
 
     lines: dict[str, Raw]
@@ -60,6 +62,7 @@ class TableSamples:
     unit: str = ""
     notes: tuple[str, ...] = field(default_factory=tuple)
     doubts: tuple[str, ...] = ()
+    share: float = 1.0
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -74,6 +77,14 @@ class TableSamples:
             return "row"
         step = float(np.median(steps))
         return next((noun for noun, least, most in _STEPS if least <= step <= most), "row")
+
+    @property
+    def rows_per_year(self) -> float | None:
+        """How many rows the table has per year, if they have dates that span at least four weeks."""
+        if self.times is None or self.times.dtype.kind != "M":
+            return None
+        years = float((self.times.max() - self.times.min()) / np.timedelta64(1, "D")) / 365.25
+        return (len(self) - 1) / self.share / years if years >= 28 / 365.25 else None
 
     def timed(self, options: TableOptions) -> TableOptions:
         """Return the options that these samples were read with, with the time that was taken by default."""

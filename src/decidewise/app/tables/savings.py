@@ -1,9 +1,9 @@
-"""Where the savings of the challenger come from: which items, which times or groups, which rows."""
+"""What is paid or earned, and where the savings of the challenger come from: items, times, groups, rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,19 +13,39 @@ from decidewise.kit.scaling import spread
 from decidewise.problems.contract import sign_of
 
 _WEEKDAYS = np.array(["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"])
-_MOST_PARTS = 14
+_MOST_PARTS = 28
 _N_ROWS = 5
+#: The name of decisions that know the costs.
+FORESIGHT = "perfect foresight"
+
+
+class Bill(NamedTuple):
+    """What decisions cost or gain per row, and what they save on those of the baseline (0 for the baseline itself)."""
+
+    name: str
+    value: float
+    saving: float
+
+
+def bills(result: TableComparison) -> list[Bill]:
+    """Return what is paid or earned with the baseline, the challenger, the advised model and perfect foresight."""
+    sign, regrets = sign_of(result.truth.problem), {name: float(own.mean()) for name, own in result.regrets.items()}
+    names = dict.fromkeys([result.baseline, result.challenger, result.chosen])
+    best, before = float(result.truth.best.mean()), regrets[result.baseline]
+    found = [Bill(name, best + sign * regrets[name], before - regrets[name]) for name in names]
+    return [*found, Bill(FORESIGHT, best, before)]
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one part of the rows or items contributes to the mean saving per row.
+    """What is saved on one part of the rows or items.
 
     Attributes
     ----------
     name : str
     saving : float
-        The contribution; those of all parts add up to the mean saving per row.
+        Of an item: its contribution to the mean saving per row, to which those of all items add up. Of a kind of rows:
+        the mean saving of these rows.
     error : float
         Its standard error, for independent rows.
     n_rows : int
@@ -45,7 +65,8 @@ def saved_per_row(result: TableComparison) -> FloatArray:
 def by_item(result: TableComparison) -> list[Part]:
     """Return the contribution of each cost: what the baseline pays for it less what the challenger pays, per row.
 
-    The largest come first, and the rest is one part. Known costs are a part of their own.
+    Items are in their own order; of many, those that matter most, and the rest is one part. Known costs are a part of
+    their own.
     """
     d = len(result.samples.cost_names)
     sign = sign_of(result.truth.problem)
@@ -54,16 +75,14 @@ def by_item(result: TableComparison) -> list[Part]:
     named = dict(zip(result.samples.cost_names, paid.T, strict=True))
     if result.truth.problem.has_known:
         named["known costs"] = saved_per_row(result) - paid.sum(axis=1)
-    order = sorted(named, key=lambda name: -abs(float(named[name].sum())))
-    parts = [_part(name, named[name], len(paid)) for name in order[:_MOST_PARTS]]
-    if len(order) > _MOST_PARTS:
-        rest = np.sum([named[name] for name in order[_MOST_PARTS:]], axis=0)
-        parts.append(_part(f"{len(order) - _MOST_PARTS} others", rest, len(paid)))
-    return parts
+    most = set(sorted(named, key=lambda name: -abs(float(named[name].sum())))[:_MOST_PARTS])
+    parts = [_part(name, saved) for name, saved in named.items() if name in most]
+    others = [saved for name, saved in named.items() if name not in most]
+    return [*parts, _part(f"{len(others)} others", np.sum(others, axis=0))] if others else parts
 
 
 def by_kind_of_row(result: TableComparison) -> dict[str, list[Part]]:
-    """Return the contributions of days of the week, months or hours, and of groups, as far as the table has them."""
+    """Return the mean savings of days of the week, months or hours, and of groups, as far as the table has them."""
     found: dict[str, list[Part]] = {}
     for title, labels in _labels(result).items():
         names = list(dict.fromkeys(labels.tolist()))
@@ -71,12 +90,10 @@ def by_kind_of_row(result: TableComparison) -> dict[str, list[Part]]:
             names.sort(key=_WEEKDAYS.tolist().index)
         elif title != "group":
             names.sort()
-        if not 1 < len(names) <= 2 * _MOST_PARTS:
+        if not 1 < len(names) <= _MOST_PARTS:
             continue
         saved = saved_per_row(result)
-        found[title] = [
-            _part(str(name), np.where(labels == name, saved, 0.0), int((labels == name).sum())) for name in names
-        ]
+        found[title] = [_part(str(name), saved[labels == name]) for name in names]
     return found
 
 
@@ -121,7 +138,7 @@ def _labels(result: TableComparison) -> dict[str, Any]:
     return labels
 
 
-def _part(name: str, contributions: FloatArray, n_rows: int) -> Part:
-    n = len(contributions)
-    error = float(spread(contributions[:, np.newaxis], ddof=1)[0] / np.sqrt(n)) if n > 1 else float("nan")
-    return Part(name, float(contributions.mean()), error, n_rows)
+def _part(name: str, saved: FloatArray) -> Part:
+    n = len(saved)
+    error = float(spread(saved[:, np.newaxis], ddof=1)[0] / np.sqrt(n)) if n > 1 else float("nan")
+    return Part(name, float(saved.mean()), error, n)

@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 
 from decidewise.models.estimator.traits import all_or_nothing
-from decidewise.problems.time_order import check_in_time
 from decidewise.rows.passes import Passes, run
 from decidewise.rows.source import RowSource
 
@@ -93,6 +92,8 @@ class FitsRows(ABC):
             description=f"{type(self).__name__}.fit_files",
         )
         if (problem := getattr(self, "problem", None)) is not None:
+            from decidewise.problems.time_order import check_in_time  # noqa: PLC0415
+
             check_in_time(problem, source.columns, costs)
         if checkpoint is not None:
             source.keep(checkpoint, self, checkpoint_every)

@@ -44,6 +44,8 @@ class Diagnosis:
         The number of rows scored, and of solver calls, including those of steps that failed.
     advice : str
         One or two sentences that say what to do.
+    chosen : str
+        The name of the advised model, as `decidewise fit --model` takes it; "spo+" if it is trained with the solver.
     call : str
         The call, in terms of `problem`, `X` and `costs`, whose model was measured and is advised.
     failures : tuple of str
@@ -67,6 +69,7 @@ class Diagnosis:
     n_rows: int
     n_solves: int
     advice: str
+    chosen: str
     call: str
     failures: tuple[str, ...] = ()
 

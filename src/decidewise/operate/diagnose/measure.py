@@ -142,8 +142,12 @@ def diagnose(
     missing = [
         note if status == "not tried" else "" for status, note in zip(scores.statuses, scores.notes, strict=True)
     ]
-    failures = [f"Not fitted: {reason}" for reason in reasons(scores.names, scores.errors)]
-    failures += [f"Not tried: {reason}" for reason in reasons(scores.names, missing)]
+    failures = [
+        *(f"Not fitted: {reason}" for reason in reasons(scores.names, scores.errors)),
+        *(f"Not tried: {reason}" for reason in reasons(scores.names, missing)),
+    ]
+    if not trains and n_training <= _allowed(train_solves, None):
+        failures += [f"SPO+ was not trained: {n_training:,} solver calls are more than half of max_solves."]
     steps = _Steps(failures, perf_counter() + begin + seconds - time())
     regrets = _compared(scores.regret_of_choosing(_N_PARTS, rng), measured, forecasts)
     with steps.trying("The regret with unlimited rows could not be measured"):
@@ -178,6 +182,7 @@ def diagnose(
         n_rows=len(held_out.rows),
         n_solves=n_solves,
         advice=advice,
+        chosen=chosen,
         call=call_of(chosen, spo_plus, lifted=problem.has_known, forecast=bool(forecasts)),
         failures=(*steps.failures, *filter(None, [compared.caution])),
         **gains,

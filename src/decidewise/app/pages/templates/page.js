@@ -70,7 +70,7 @@
   const scaleOf = (axis, values, from, to) => {
     const transform = transformOf(axis);
     const low = transform(Math.min(...values));
-    const high = transform(Math.max(...values));
+    const high = transform(axis.top ?? Math.max(...values));
     const pad = 0.06 * (high - low || 1);
     return (value) => from + ((transform(value) - low + pad) / (high - low + 2 * pad)) * (to - from);
   };
@@ -87,8 +87,8 @@
   const ticksOf = (axis, values) => {
     if (axis.ticks.length) return axis.ticks;
     const low = Math.min(...values);
-    const high = Math.max(...values);
-    if (axis.scale === "linear" || (axis.scale === "log" && high < 6 * low)) return steps(low, high, 4);
+    const high = axis.top ?? Math.max(...values);
+    if (axis.scale === "linear" || (axis.scale === "log" && high < 6 * low)) return steps(low, high, 5);
     const first = axis.scale === "symlog" ? Math.max(axis.unit, low) : low;
     const factors = high < 200 * first ? [1, 2, 5] : [1];
     const found = axis.scale === "symlog" && low <= 0 ? [0] : [];
@@ -103,10 +103,11 @@
 
   // Names below an axis are slanted, so they need room below it and to the left of the first one.
   const shorten = (name) => (name.length > 32 ? `${name.slice(0, 31)}…` : name);
-  const bottomOf = (chart) => Math.max(MARGIN.bottom, ...chart.x.names.map((name) => 26 + 4.2 * shorten(name).length));
+  const isSlanted = (chart) => chart.x.names.some((name) => name.length > 3);
+  const bottomOf = (chart) => Math.max(MARGIN.bottom, ...chart.x.names.map((name) => isSlanted(chart) * (26 + 4.2 * shorten(name).length)));
   const leftOf = (chart) => Math.max(MARGIN.left, ...chart.x.names.slice(0, 1).map((name) => 4.2 * shorten(name).length));
 
-  const drawAxes = (svg, chart, xs, ys, x, y, width, height) => {
+  const drawAxes = (svg, chart, xs, ys, x, y, width, height, middle = height - bottomOf(chart)) => {
     const axes = create(svg, "g", { class: "axis" });
     const bottom = height - bottomOf(chart);
     for (const tick of ticksOf(chart.y, ys)) {
@@ -115,12 +116,12 @@
     }
     for (const tick of ticksOf(chart.x, xs)) {
       create(axes, "line", { x1: x(tick), x2: x(tick), y1: bottom, y2: bottom + 4 });
-      if (chart.x.names.length)
+      if (isSlanted(chart))
         create(axes, "text", { transform: `translate(${x(tick) + 4},${bottom + 14}) rotate(-40)`, "text-anchor": "end" }, shorten(chart.x.names[tick]));
-      else create(axes, "text", { x: x(tick), y: bottom + 16, "text-anchor": "middle" }, label(tick));
+      else create(axes, "text", { x: x(tick), y: bottom + 16, "text-anchor": "middle" }, chart.x.names[tick] ?? label(tick));
     }
     create(axes, "text", { x: (leftOf(chart) + width - MARGIN.right) / 2, y: height - 4, "text-anchor": "middle" }, chart.x.label);
-    create(axes, "text", { transform: `translate(${leftOf(chart) - 42},${bottom / 2}) rotate(-90)`, "text-anchor": "middle" }, chart.y.label);
+    create(axes, "text", { transform: `translate(${leftOf(chart) - 42},${middle / 2}) rotate(-90)`, "text-anchor": "middle" }, chart.y.label);
   };
 
   const whiskerOf = (chart, [, y, spread]) => [chart.y.scale === "log" ? Math.max(y - spread, y / 2) : y - spread, y + spread];
@@ -211,7 +212,46 @@
     const x = scaleOf(chart.x, xs, leftOf(chart), width - MARGIN.right);
     const y = scaleOf(chart.y, ys, height - bottomOf(chart), MARGIN.top);
     drawAxes(svg, chart, xs, ys, x, y, width, height);
-    explain(svg, shown.flatMap((series) => drawSeries(svg, chart, series, x, y)));
+    const inside = chart.y.top ? cut(svg, width, height - bottomOf(chart)) : svg;
+    const points = shown.flatMap((series) => drawSeries(inside, chart, series, x, y));
+    explain(svg, points.filter((point) => point.y > 0));
+  };
+
+  // A canvas with the same coordinates that shows nothing above its edge.
+  const cut = (svg, width, height) => create(svg, "svg", { class: "cut", width, height, viewBox: `0 0 ${width} ${height}` });
+
+  const LANE = 46;
+  const drawLanes = (svg, chart, panel) => {
+    const width = svg.parentElement.clientWidth;
+    const lanes = panel.lanes.filter((lane) => isShown("method", lane.method));
+    const below = 150; // the lanes begin here
+    const height = below + LANE * lanes.length + bottomOf(chart);
+    svg.setAttribute("width", width);
+    svg.setAttribute("height", height);
+    const x = scaleOf(chart.x, [-0.5, panel.values.length - 0.5], leftOf(chart), width - MARGIN.right);
+    const y = scaleOf(chart.y, panel.values, below - 12, MARGIN.top);
+    drawAxes(svg, chart, [], panel.values, x, y, width, height, below);
+    const path = panel.values.map((value, i) => `${i ? "L" : "M"}${x(i - 0.5)},${y(value)}H${x(i + 0.5)}`).join("");
+    create(create(svg, "g", { class: "floor" }), "path", { class: "line", style: "stroke-dasharray: none", d: path });
+    const all = panel.lanes.flatMap((lane) => lane.amounts);
+    const [low, high] = [Math.min(0, ...all), Math.max(0, ...all)];
+    const points = [];
+    lanes.forEach((lane, row) => {
+      const group = create(svg, "g", { class: lane.method ? "" : "floor", "data-method": lane.method });
+      paint(group, lane.method);
+      const top = below + row * LANE;
+      create(group, "text", { class: "lane", x: leftOf(chart), y: top + 12 }, lane.label);
+      const at = (amount) => top + 18 + ((high - amount) / (high - low || 1)) * (LANE - 22);
+      create(create(svg, "g", { class: "axis" }), "line", { x1: leftOf(chart), x2: width - MARGIN.right, y1: at(0), y2: at(0) });
+      lane.amounts.forEach((amount, i) => {
+        if (!amount) return;
+        const size = { x: x(i - 0.4), y: at(Math.max(amount, 0)), width: Math.max(0, x(i + 0.4) - x(i - 0.4)), height: Math.abs(at(amount) - at(0)) };
+        const node = create(group, "rect", { class: "mark", ...size });
+        const note = `${lane.label}\n${chart.x.names[i]}: takes ${label(amount)} at ${label(panel.values[i])}`;
+        points.push({ x: x(i), y: (at(amount) + at(0)) / 2, node, note });
+      });
+    });
+    explain(svg, points);
   };
 
   const drawMatrix = (svg, matrix) => {
@@ -256,7 +296,8 @@
       else {
         // Add all panels first, because their number determines their width.
         const canvases = chart.panels.map((panel) => addPanel(container, panel.title, chart.title));
-        canvases.forEach((svg, i) => drawPanel(svg, chart, chart.panels[i]));
+        const draw = chart.kind === "lanes" ? drawLanes : drawPanel;
+        canvases.forEach((svg, i) => draw(svg, chart, chart.panels[i]));
       }
       container.style.minHeight = "";
     }
