@@ -29,6 +29,9 @@ _SINGULAR = 1e-9
 _EXACT, _NEAR = 1e-9, 1e-6
 #: What part of the objective at the largest bound counts as small.
 _SMALL = 1e-3
+#: The damping of the proximal method, relative to `Q`; by how much of the costs a step may change them at its end, and
+#: after how many steps it gives up.
+_DAMPING, _STILL, _MOST_STEPS = 1e-5, 1e-15, 100
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,7 @@ class QuadraticSolver:
         rows = np.arange(len(costs))
         if self._curved is not None:
             # Each thread takes a worker of its own. One that was interrupted does not come back.
-            worker = self._idle.pop() if self._idle else _ActiveSet(self.program, *self._curved, self._unit)
+            worker = self._idle.pop() if self._idle else _ActiveSet(self.program, self._curved, self._unit)
             found = worker.solve(costs, bounds)
             self._idle.append(worker)
             proved = self._proved(found, costs, bounds, _EXACT)
@@ -176,24 +179,22 @@ class QuadraticSolver:
         return np.vstack([np.eye(self.program.A.shape[1]), self.program.A.toarray()])
 
     @cached_property
-    def _curved(self) -> tuple[FloatArray, BoolArray, FloatArray] | None:
-        """What `_ActiveSet` takes, or None if `Q` is singular over the region, or the program large.
-
-        A multiple of `EᵀE` adds to the objective over `E w = e` what is linear, and no more. It makes up for directions
-        in which `Q` is flat, such as those of variables that others determine.
-        """
+    def _curved(self) -> _Curved | None:
+        """The objective for DAQP, or None if the program is large."""
         m, n = self.program.A.shape
         if n > _MOST_VARIABLES or m > _MOST_ROWS_EACH * n:
             return None
         equal = np.asarray(self.program.all_lower == self.program.all_upper)  # in all rows of costs
         matrix, weighted = self.quadratic.toarray(), self._constraints[equal]
+        size = np.diag(matrix).max()
         if equal.any():
             square = weighted.T @ weighted
-            factor = np.diag(matrix).max() / np.diag(square).max()
+            factor = size / np.diag(square).max()
             matrix += factor * square
             weighted = factor * weighted
         eigenvalues = np.linalg.eigvalsh(matrix)
-        return (matrix, equal, weighted) if eigenvalues[0] > _SINGULAR * eigenvalues[-1] else None
+        damping = 0.0 if eigenvalues[0] > _SINGULAR * eigenvalues[-1] else float(_DAMPING * size)
+        return _Curved(matrix + damping * np.eye(n), damping, equal, weighted)
 
     def _by_clarabel(self, costs: FloatArray, bounds: Program | None) -> QuadraticSolutions:
         if bounds is None:
@@ -218,43 +219,57 @@ def _taken(solutions: QuadraticSolutions, rows: BoolArray) -> QuadraticSolutions
     )
 
 
+@dataclass(frozen=True)
+class _Curved:
+    """A positive definite matrix with the optima of `Q`.
+
+    A multiple of `EᵀE` adds to the objective over the equations `E w = e` what is linear, and no more. It makes up for
+    directions in which `Q` is flat, such as those of variables that others determine. If some are left, a multiple of
+    the squared distance from the last point is added, again and again until the points stay (the proximal method).
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n, n)
+        `Q + WᵀE + damping I`.
+    damping : float
+    equal : ndarray of shape (n + m,)
+        The equations among the bounds of variables and rows.
+    weighted : ndarray of shape (k, n)
+        `W`, a multiple of `E`.
+    """
+
+    matrix: FloatArray
+    damping: float
+    equal: BoolArray
+    weighted: FloatArray
+
+
 class _ActiveSet:
     """DAQP with one program in it; in one thread at a time.
 
     Its tolerances are absolute, so it is given variables in units of the largest bound, and a matrix of size 1.
-
-    Parameters
-    ----------
-    program : Program
-    curved : ndarray of shape (n, n)
-        Positive definite: `Q`, or `Q + WᵀE`.
-    equal : ndarray of shape (n + m,)
-        The equations `E w = e` among the bounds of variables and rows.
-    weighted : ndarray of shape (k, n)
-        `W`, a multiple of `E`.
-    unit : float
-        About the largest bound.
     """
 
-    def __init__(self, program: Program, curved: FloatArray, equal: BoolArray, weighted: FloatArray, unit: float) -> None:
+    def __init__(self, program: Program, curved: _Curved, unit: float) -> None:
         import daqp  # noqa: PLC0415  (no other problem needs it)
 
-        self.program, self.equal, self.weighted = program, equal, weighted
-        self.unit = unit
-        self.size = 2.0 ** np.round(np.log2(np.diag(curved).max()))
-        self.kinds = np.where(equal, 5, 0).astype(np.intc)  # 5 is an equation
+        self.program, self.curved, self.unit = program, curved, unit
+        self.size = 2.0 ** np.round(np.log2(np.diag(curved.matrix).max()))
+        self.damping = curved.damping / self.size
+        self.kinds = np.where(curved.equal, 5, 0).astype(np.intc)  # 5 is an equation
         self.model = daqp.Model()
         self.model.settings = {"primal_tol": 1e-11}
         upper, lower = self._sides(program)
-        n = len(curved)
-        self.model.setup(curved / self.size, np.zeros(n), program.A.toarray(), upper, lower, self.kinds)
+        n = program.A.shape[1]
+        self.model.setup(curved.matrix / self.size, np.zeros(n), program.A.toarray(), upper, lower, self.kinds)
 
     def solve(self, costs: FloatArray, bounds: Program | None) -> QuadraticSolutions:
         """Solve all rows; where DAQP fails, a row has NaN."""
         solutions = QuadraticSolutions.empty(len(costs), self.program.A.shape)
         program = bounds or self.program
         upper, lower = self._sides(program)
-        linear = (costs - program.all_lower[..., self.equal] @ self.weighted) / (self.size * self.unit)
+        shift = program.all_lower[..., self.curved.equal] @ self.curved.weighted
+        linear = (costs - shift) / (self.size * self.unit)
         for row, f in enumerate(linear):
             check_time()
             # The kinds are those of the start, so that the search begins without anything of the last row.
@@ -263,12 +278,25 @@ class _ActiveSet:
             else:
                 self.model.update(f=f, bupper=upper[row], blower=lower[row], sense=self.kinds)
             point, _, flag, details = self.model.solve()
+            if self.damping and flag == 1:
+                point, flag, details = self._settle(f, point, details)
             if flag == 1:
                 solutions.points[row], solutions.prices[row] = point, details["lam"]
         solutions.points[:] = np.clip(self.unit * solutions.points, program.lower, program.upper)
         solutions.prices[:] *= self.size * self.unit
-        solutions.binding[:] = (solutions.prices != 0) | self.equal
+        solutions.binding[:] = (solutions.prices != 0) | self.curved.equal
         return solutions
+
+    def _settle(self, f: FloatArray, point: FloatArray, details: Any) -> tuple[FloatArray, int, Any]:
+        """Return the point where the points of the proximal method stay, what DAQP says of it, and its multipliers."""
+        flag, last, still = 1, np.zeros_like(point), _STILL * (1.0 + np.abs(f).max())
+        for _ in range(_MOST_STEPS):
+            if flag != 1 or self.damping * np.abs(point - last).max() <= still:
+                return point, flag, details
+            last = np.array(point)
+            self.model.update(f=f - self.damping * last)
+            point, _, flag, details = self.model.solve()
+        return point, 0, details
 
     def _sides(self, program: Program) -> tuple[FloatArray, FloatArray]:
         """Return upper and lower bounds in units; 1e30 is infinite for DAQP."""
