@@ -18,7 +18,13 @@ from decidewise.kit.checks import BoolArray, FloatArray
 from decidewise.kit.errors import SolverError
 from decidewise.problems.contract import Problem, Sense
 from decidewise.problems.linear_program import LinearProgram
-from decidewise.problems.mapped_problem.arguments import ROUNDING, Costs, as_integrality, as_symmetric
+from decidewise.problems.mapped_problem.arguments import (
+    ROUNDING,
+    Costs,
+    as_integrality,
+    as_symmetric,
+    count_variables,
+)
 from decidewise.solvers import Polyhedron
 from decidewise.solvers.quadratic import QuadraticSolver
 
@@ -102,16 +108,16 @@ class QuadraticProgram(LinearProgram):
         on_error: Literal["raise", "nan"] = "raise",
     ) -> None:
         Q = as_symmetric(quadratic, name="quadratic", form="wᵀQw")
-        n = Q.shape[0]
+        size = Q.shape[0]
+        n = count_variables(A_ub, A_eq, lower, upper, known, range(size) if names is None else names)
+        if n != size:
+            raise ValueError(
+                f"quadratic must have one row and one column for each of the {n} variables; got a shape of {Q.shape}."
+            )
         super().__init__(
             A_ub, b_ub, A_eq, b_eq, lower, upper, costs=costs, known=known, offset=offset, sense=sense,
             names=[f"w{j}" for j in range(n)] if names is None else names, time_limit=time_limit, on_error=on_error,
         )  # fmt: skip
-        if self.n_variables != n:
-            raise ValueError(
-                f"quadratic must have one row and one column for each of the {self.n_variables} variables; got a shape "
-                f"of {Q.shape}."
-            )
         self._quadratic = csr_array(self._sign * Q)
         _check_convex(self._quadratic, self.sense)
 

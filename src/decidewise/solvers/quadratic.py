@@ -308,9 +308,7 @@ class _ActiveSet:
 class _Cones:
     """The same program for Clarabel."""
 
-    def __init__(
-        self, program: Program, quadratic: csr_array, time_limit: float | None, keep_going: bool
-    ) -> None:
+    def __init__(self, program: Program, quadratic: csr_array, time_limit: float | None, keep_going: bool) -> None:
         self.program = program
         A = csr_array(vstack([eye_array(program.A.shape[1]), program.A], format="csr"))
         lower, upper = program.all_lower, program.all_upper

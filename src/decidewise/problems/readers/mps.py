@@ -15,7 +15,19 @@ from decidewise.kit.errors import InputError
 from decidewise.problems.readers.arrays import refused
 
 _QUADRATIC = ("QUADOBJ", "QMATRIX")
-_TRANSLATED = ("NAME", "OBJSENSE", "OBJSENS", "ROWS", "LAZYCONS", "COLUMNS", "RHS", "RANGES", "BOUNDS", *_QUADRATIC, "ENDATA")
+_TRANSLATED = (
+    "NAME",
+    "OBJSENSE",
+    "OBJSENS",
+    "ROWS",
+    "LAZYCONS",
+    "COLUMNS",
+    "RHS",
+    "RANGES",
+    "BOUNDS",
+    *_QUADRATIC,
+    "ENDATA",
+)
 _REFUSED = {
     **dict.fromkeys(("QSECTION", "QCMATRIX"), "quadratic terms"),
     **dict.fromkeys(("SOS", "SOS1", "SOS2", "SETS"), "special ordered sets"),

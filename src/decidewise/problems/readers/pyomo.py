@@ -56,7 +56,9 @@ def from_pyomo(model: Any, variables: Any = None, **options: Any) -> LinearProgr
     c, quadratic = form.c.toarray()[0], None
     if products:
         place = {name: j for j, name in enumerate(names)}
-        factors, left, right = zip(*((factor, place[one], place[other]) for factor, one, other in products), strict=True)
+        factors, left, right = zip(
+            *((factor, place[one], place[other]) for factor, one, other in products), strict=True
+        )
         half = csr_array((factors, (left, right)), shape=(len(names), len(names)))
         quadratic = half + half.T
         c[np.unique([left, right])] -= 1.0  # see `_linear`
