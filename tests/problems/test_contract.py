@@ -164,6 +164,7 @@ MATRIX = ROOT @ ROOT.T + 0.1 * np.eye(6)
 USE = np.random.default_rng(7).integers(0, 5, size=(5, 9)).astype(float)
 STOCK = np.full(5, 12.0)
 
+WEAR = np.eye(USE.shape[1]) + USE.T @ USE / 10
 CASES = {
     "grid": Case(partial(ShortestPath, 5, 5), partial(random_path, ShortestPath(5, 5))),
     "wide-grid": Case(partial(ShortestPath, 2, 7), partial(random_path, ShortestPath(2, 7))),
@@ -208,10 +209,10 @@ CASES = {
         tolerance=1e-5,
     ),
     "quadratic": Case(
-        partial(quadratic_program, MATRIX),
+        partial(quadratic_program, WEAR),
         partial(random_production, USE, STOCK),
         tolerance=1e-9,
-        known=lambda decisions: ((decisions @ MATRIX) * decisions).sum(axis=1) / 2,
+        known=lambda decisions: ((decisions @ WEAR) * decisions).sum(axis=1) / 2,
     ),
     "ball": Case(partial(Ball, 6, 2.0), partial(random_in_ellipsoid, np.eye(6), 2.0), tolerance=1e-9),
     "ellipsoid": Case(partial(Ellipsoid, MATRIX, 2.0), partial(random_in_ellipsoid, MATRIX, 2.0), tolerance=1e-9),

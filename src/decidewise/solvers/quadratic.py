@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import null_space
 from scipy.sparse import csc_array, csr_array, eye_array, vstack
 
 from decidewise.kit.batches import check_time
@@ -25,6 +24,10 @@ from decidewise.solvers.program import FEASIBLE, Program
 _MOST_VARIABLES, _MOST_ROWS_EACH = 200, 5
 #: Below this ratio of its eigenvalues a matrix is singular to DAQP.
 _SINGULAR = 1e-9
+#: The sum of squared parts along constraints, of length 1, below which a direction keeps them all.
+_DEPENDENT = 1e-10
+#: How many entries of matrices of all rows are held at once.
+_MOST_ENTRIES = 2**21
 #: What an answer may lack, relative to what is added up: of DAQP, which is exact but for rounding, and of Clarabel.
 _EXACT, _NEAR = 1e-9, 1e-6
 #: What part of the objective at the largest bound counts as small.
@@ -101,16 +104,20 @@ class QuadraticSolver:
     def derivative(self, solutions: QuadraticSolutions, vectors: FloatArray) -> FloatArray:
         """Return `J v` of each row, with `J` the Jacobian of the point in the costs: (r, n) -> (r, n).
 
-        With `N` a basis of the directions that keep what binds, `J = -N (NᵀQN)⁻¹ Nᵀ`; along directions without
-        curvature points do not move, but jump elsewhere.
+        With `P` the projection on the directions that keep what binds, `J = -(P Q P)⁺`, the pseudoinverse: along
+        directions without curvature points do not move, but jump elsewhere.
         """
-        moved = np.empty_like(vectors)
-        patterns, which = np.unique(solutions.binding, axis=0, return_inverse=True)
-        for k, binding in enumerate(patterns):
-            rows = which.ravel() == k
-            free = null_space(self._constraints[binding]) if binding.any() else np.eye(vectors.shape[1])
-            curvature = np.linalg.pinv(free.T @ (self.quadratic @ free), rcond=_SINGULAR, hermitian=True)
-            moved[rows] = -(vectors[rows] @ free) @ curvature @ free.T
+        n = vectors.shape[1]
+        G, Q, moved = self._constraints, self.quadratic.toarray(), np.empty_like(vectors)
+        G = G / np.maximum(np.linalg.norm(G, axis=1, keepdims=True), np.finfo(float).tiny)
+        for part in np.array_split(np.arange(len(vectors)), 1 + vectors.size * n // _MOST_ENTRIES):
+            binding = solutions.binding[part].astype(float)
+            eigenvalues, axes = np.linalg.eigh((G.T * binding[:, None]) @ G)
+            axes *= (eigenvalues < _DEPENDENT)[:, None]
+            P = axes @ axes.transpose(0, 2, 1)
+            curvature = P @ Q @ P
+            inverse = np.linalg.pinv((curvature + curvature.transpose(0, 2, 1)) / 2, _SINGULAR, hermitian=True)
+            moved[part] = -(inverse @ vectors[part][..., None])[..., 0]
         return moved
 
     def _solve(self, costs: FloatArray, bounds: Program | None) -> QuadraticSolutions:
