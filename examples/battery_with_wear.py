@@ -32,7 +32,10 @@ def main() -> None:
     for wear in (0.0, 5.0, 20.0):
         sales = battery(wear).solve(prices)
         hours = (np.abs(sales) > 1e-6).sum()
-        print(f"wear {wear:4.0f}: {hours:2d} hours in use, {prices @ sales:6.1f} earned before wear, sales", sales.round(2) + 0.0)
+        print(
+            f"wear {wear:4.0f}: {hours:2d} hours in use, {prices @ sales:6.1f} earned before wear, sales",
+            sales.round(2) + 0.0,
+        )
 
 
 if __name__ == "__main__":

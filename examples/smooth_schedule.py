@@ -1,6 +1,6 @@
 """Run a plant at predicted prices, so that its power changes little from hour to hour.
 
-    python examples/smooth_schedule.py
+python examples/smooth_schedule.py
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ def main() -> None:
         print(f"a change costs {weight:3.0f}:", plant.solve(prices[0]).round(2) + 0.0)
     model = WiseRegressorCV(plant, cv=3).fit(X[:200], prices[:200])
     regret = normalized_regret(plant, model.predict(X[200:]), prices[200:])
-    print(f"regret of the model that was chosen: {regret:.2%}")
+    print(f"regret of the model that was chosen: {regret:.2f} %")
 
 
 if __name__ == "__main__":

@@ -35,18 +35,19 @@ _DENSE = 1_500
 class QuadraticProgram(LinearProgram):
     """Minimise `costs·(M w) + known·w + ½ w'Qw + offset`, with `Q` known, over the region of a `LinearProgram`.
 
-    A decision is `M w`: how much of each predicted cost is paid. What is known, the quadratic term included, is one more
-    cost of the lifted problem, whose decisions are `(M w, known·w + ½ w'Qw + offset)`: losses, regrets and models see
-    these, as they see known costs. A lifted cost of the known part scales it. With 0 what is left is the linear program
-    of the predicted costs, solved as such. Below 0 the objective would be concave, which is refused; no loss asks for
-    that: `2 ĉ - c` of SPO+ has the known part once, and noise leaves it alone.
+    A decision is `M w`: how much of each predicted cost is paid. What is known, the quadratic term included, is one
+    more cost of the lifted problem, whose decisions are `(M w, known·w + ½ w'Qw + offset)`: losses, regrets and models
+    see these, as they see known costs. A lifted cost of the known part scales it. At 0 the linear program of the
+    predicted costs is left, and solved as such. Below 0 the objective would be concave, which is refused; no loss asks
+    for that: `2 ĉ - c` of SPO+ has the known part once, and noise leaves it alone.
 
-    DAQP solves programs of up to 200 variables in which `Q` has curvature along all directions that keep the equations.
-    Their decisions are unique, and exact but for rounding. Clarabel solves all others, as those of `ConicProgram`: the
-    value to about 1e-10, the decision less exactly.
+    DAQP solves programs of up to 200 variables, exactly but for rounding, and Clarabel larger ones, as a
+    `ConicProgram`: the value to about 1e-10, the decision less exactly.
 
-    Ties: none where the decision is unique. Otherwise the decision lies inside the face of all optimal ones, on the way
-    to its analytic centre, and not at a vertex; all optimal ones have the same `Q w`.
+    Ties: none where the decision is unique; all optimal ones have the same `Q w`. Of several the decision is near the
+    one of least length: DAQP follows the proximal method from zero, with a step so long that its first point is that
+    one but for about 1e-2. In larger programs it lies inside the face of all optimal ones, on the way to its analytic
+    centre.
 
     Tolerances: bounds hold exactly; a decision of DAQP breaks no constraint by more than 1e-9 of what is added up
     there, or of 1 if that is more, and one of Clarabel by no more than 1e-6. Every decision is proved to be optimal by

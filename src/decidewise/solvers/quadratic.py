@@ -1,8 +1,8 @@
 """Optimal points of a convex quadratic program, for many rows of costs.
 
-DAQP, an active set in C, solves what is small and has one optimum: it is set up once, and starts anew for every row, so
-that an answer depends on its own row alone. Clarabel solves everything else, and rows in which DAQP fails. Every answer
-is checked with its multipliers: it keeps all constraints, and no other point can be better by more than rounding.
+DAQP, an active set in C, solves what is small: it is set up once, and starts anew for every row, so that an answer
+depends on its own row alone. Clarabel solves what is large, and rows in which DAQP fails. Every answer is checked with
+its multipliers: it keeps all constraints, and no other point can be better by more than rounding.
 """
 
 from __future__ import annotations
@@ -125,7 +125,9 @@ class QuadraticSolver:
         rows = np.arange(len(costs))
         if self._curved is not None:
             # Each thread takes a worker of its own. One that was interrupted does not come back.
-            worker = self._idle.pop() if self._idle else _ActiveSet(self.program, self._curved, self._unit)
+            worker = (
+                self._idle.pop() if self._idle else _ActiveSet(self.program, self._curved, self._unit, self.time_limit)
+            )
             found = worker.solve(costs, bounds)
             self._idle.append(worker)
             proved = self._proved(found, costs, bounds, _EXACT)
@@ -257,7 +259,7 @@ class _ActiveSet:
     Its tolerances are absolute, so it is given variables in units of the largest bound, and a matrix of size 1.
     """
 
-    def __init__(self, program: Program, curved: _Curved, unit: float) -> None:
+    def __init__(self, program: Program, curved: _Curved, unit: float, time_limit: float | None) -> None:
         import daqp  # noqa: PLC0415  (no other problem needs it)
 
         self.program, self.curved, self.unit = program, curved, unit
@@ -265,7 +267,7 @@ class _ActiveSet:
         self.damping = curved.damping / self.size
         self.kinds = np.where(curved.equal, 5, 0).astype(np.intc)  # 5 is an equation
         self.model = daqp.Model()
-        self.model.settings = {"primal_tol": 1e-11}
+        self.model.settings = {"primal_tol": 1e-11, "time_limit": time_limit or 0.0}  # 0 is none
         upper, lower = self._sides(program)
         n = program.A.shape[1]
         self.model.setup(curved.matrix / self.size, np.zeros(n), program.A.toarray(), upper, lower, self.kinds)

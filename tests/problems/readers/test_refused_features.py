@@ -62,7 +62,7 @@ def also(lines, before="ENDATA"):
         "general": (also("GENCONS\n MAX  g\n    x0\n    x1"), "general constraints"),
         "pieces": (also("PWLOBJ\n    x0  0  0\n    x0  1  5"), "piecewise linear costs"),
         "cones": (also("CSECTION  k  0.0  QUAD\n    x0\n    x1"), "cones"),
-        "quadratic objective": (also("QUADOBJ\n    x0  x0  -1"), [2, 1, 0]),
+        "quadratic objective": (also("QUADOBJ\n    x0  x0  -1"), [1, 2, 0]),
         "quadratic matrix": (also("QMATRIX\n    x0  x0  -4"), [0.5, 2, 0.5]),
         "quadratic section": (also("QSECTION  value\n    x0  x0  1"), "quadratic terms"),
         "quadratic constraint": (also("QCMATRIX  sum\n    x0  x0  1"), "quadratic terms"),
@@ -423,8 +423,11 @@ NOT_LINEAR = "the objective is not linear in the parameter 'c'"
         "largest": (lambda cp, c, x: -cp.max(cp.multiply(c, x)), NOT_LINEAR),
         "newsvendor": (lambda cp, c, x: c @ x - cp.sum(cp.pos(c - x)), NOT_LINEAR),
         "norm of costs": (lambda cp, c, x: c @ x - cp.norm(c), NOT_LINEAR),
-        "quadratic": (lambda cp, c, x: c @ x - cp.sum_squares(x), "the objective is quadratic"),
-        "times a square": (lambda cp, c, x: -c @ cp.square(x), "the objective is quadratic"),
+        "quadratic": (lambda cp, c, x: c @ x - 2 * cp.square(x[0]), [0.5, 2, 0.5]),
+        "times a square": (
+            lambda cp, c, x: -c @ cp.square(x),
+            "the quadratic term of the objective depends on the parameter 'c'",
+        ),
         "exponential": (lambda cp, c, x: cp.exp(c) @ x, "not a disciplined parametrised program"),
     }
 )

@@ -19,9 +19,9 @@ def from_cvxpy(problem: Any, parameter: Any, **options: Any) -> LinearProgram | 
 
     The decision is how much of each entry of the parameter is paid: for the objective `price @ (sell - buy)` it is
     `sell - buy`. What else the objective has is a known cost. Other parameters keep the values that they have now.
-    HiGHS solves what is linear, DAQP or Clarabel a quadratic objective over linear constraints, such as one with
-    `quad_form` and `sum_squares` that do not depend on the parameter, and Clarabel whatever CVXPY turns into cones: norms, quadratic constraints, matrices of
-    variables, exponentials, logarithms, powers.
+    HiGHS solves what is linear, and DAQP or Clarabel squares in the objective, such as `quad_form` and `sum_squares`
+    without the parameter, over linear constraints. Clarabel solves whatever CVXPY turns into cones: norms, quadratic
+    constraints, matrices of variables, exponentials, logarithms, powers.
 
     Parameters
     ----------
@@ -152,7 +152,13 @@ def _compiled(problem: Any) -> dict[str, Any]:
 
 def _check_objective(program: Any, parameter: Any, places: Any) -> None:
     """Refuse an objective that is not linear in the parameter, for whose present value the program would stay."""
-    for rows in (program.A, program.P, program.lb_tensor, program.ub_tensor):
+    if program.P is not None and csc_array(program.P)[:, places].count_nonzero():
+        raise ValueError(
+            f"the quadratic term of the objective depends on the parameter {parameter.name()!r}, and it must be known: "
+            "only what is linear in the variables is predicted. Use another parameter with a value, or solve it row by "
+            "row by from_function."
+        )
+    for rows in (program.A, program.lb_tensor, program.ub_tensor):
         if rows is not None and csc_array(rows)[:, places].count_nonzero():
             raise ValueError(
                 f"the objective is not linear in the parameter {parameter.name()!r}. Write it as "

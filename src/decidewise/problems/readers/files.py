@@ -43,9 +43,9 @@ def read_problem(
     A `.toml` file says all about the problem (see `decidewise.problems.ProblemFile`), so there are no further
     arguments. If it is of the kind "python", reading it executes the module that it names.
 
-    All other files are read by HiGHS, and the problem is a `LinearProgram`, or a `QuadraticProgram` if the objective has
-    squares or products of variables, which are known costs. Where a variable has a predicted cost, that
-    of the file is left out. All other costs of the file are known costs, and its constant is the offset. As in every
+    All other files are read by HiGHS, and the problem is a `LinearProgram`, or a `QuadraticProgram` if the objective
+    has squares or products of variables, which are known. Where a variable has a predicted cost, that of the file is
+    left out. All other costs of the file are known costs, and its constant is the offset. As in every
     solver, an integer variable of an MPS file that has no bounds is binary.
 
     Parameters

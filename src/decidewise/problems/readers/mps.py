@@ -126,8 +126,8 @@ def _check_entry(
     entry = tuple(fields[:2] if section == "QMATRIX" else sorted(fields[:2]))
     if entry in entries:
         raise InputError(
-            f"{place}: the entry of {fields[0]!r} and {fields[1]!r} is already there, further up. QUADOBJ has one entry "
-            "for both orders of two variables, and QMATRIX one for each."
+            f"{place}: the entry of {fields[0]!r} and {fields[1]!r} is already there, further up. QUADOBJ has one for "
+            "both orders of two variables, and QMATRIX one for each order."
         )
     entries.add(entry)
 

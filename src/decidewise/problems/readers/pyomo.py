@@ -16,8 +16,9 @@ from decidewise.problems.readers.arrays import refused
 def from_pyomo(model: Any, variables: Any = None, **options: Any) -> LinearProgram:
     """Take the linear program, also with variables in whole numbers, or the quadratic one, of a Pyomo model.
 
-    Where a variable has a predicted cost, that of the model is left out; its other costs are known costs, and its
-    constant is the offset. A quadratic term is known, too. The model has one active objective. Parameters and fixed variables keep the values that they have now.
+    The model has one active objective. Where a variable has a predicted cost, that of the model is left out; its other
+    costs are known costs, and so are a quadratic term and the constant. Parameters and fixed variables keep the values
+    that they have now.
 
     Parameters
     ----------
@@ -82,8 +83,8 @@ def from_pyomo(model: Any, variables: Any = None, **options: Any) -> LinearProgr
 def _linear(model: Any) -> tuple[Any, list[tuple[float, str, str]]]:
     """Return the model with a linear objective, and the products of variables that it lacks: factors and names.
 
-    Of a quadratic model that is a copy, in which each variable of a product has a cost that is 1 too large: Pyomo leaves
-    out variables without any.
+    Of a quadratic model it is a copy, in which each variable of a product has a cost that is 1 too large, since Pyomo
+    leaves out variables without any.
     """
     from pyomo.core import Objective  # noqa: PLC0415  (an extra)
     from pyomo.core.base.block import BlockData  # noqa: PLC0415
