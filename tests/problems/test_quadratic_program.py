@@ -255,6 +255,15 @@ class TestRefused:
         with pytest.raises(ValueError, match="smallest eigenvalue is -2"):
             QuadraticProgram(chain + chain.T)
 
+    def test_a_large_term_with_eigenvalues_near_zero_is_convex(self):
+        change = sparse.diags_array([1.0, -1.0], offsets=[0, 1], shape=(1_999, 2_000))
+        smooth = QuadraticProgram(
+            change.T @ change, A_eq=sparse.csr_array(np.ones((1, 2_000))), b_eq=[500.0], upper=1.0
+        )
+        schedule = smooth.solve(np.linspace(-1, 1, 2_000))
+        assert schedule.sum() == pytest.approx(500.0)
+        assert np.all(np.diff(schedule) <= 1e-6)
+
     def test_a_cost_that_falls_without_end(self):
         flat = QuadraticProgram(np.diag([1.0, 0.0]))
         np.testing.assert_allclose(flat.solve([-1.0, 1.0]), [1.0, 0.0], atol=1e-9)

@@ -24,8 +24,9 @@ class Implicit(Loss):
     `J = -N (NᵀQN)⁻¹ Nᵀ`. On a ball of radius `r` this is `-(r/‖p‖)(I - uuᵀ)`, `u = p/‖p‖`.
 
     It needs a decision that changes smoothly: over a curved region, such as `Ball`, `Ellipsoid`, `Portfolio` and a
-    `ConicProgram` with cones or quadratic constraints, or of a `QuadraticProgram`: see `Problem.derivative`. On a polytope decisions jump from vertex to vertex, so that the
-    gradient is zero wherever it exists; `Qptl` adds the curvature that is missing.
+    `ConicProgram` with cones or quadratic constraints, or of a `QuadraticProgram`: see `Problem.derivative`.
+    Of a linear program decisions jump from vertex to vertex, so that the gradient is zero wherever it exists; `Qptl`
+    adds the curvature that is missing.
 
     Notes
     -----
