@@ -24,6 +24,7 @@ SCRIPTS = (
     "solves",
     "problems",
     "linear_program",
+    "quadratic_program",
     "conic_program",
     "against_pyepo",
     "lava_protocol",

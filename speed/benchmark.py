@@ -31,7 +31,7 @@ from rich.table import Table
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = (
-    "numpy", "scipy", "scikit-learn", "numba", "pyarrow", "highspy", "clarabel", "ortools", "gurobipy", "pyepo",
+    "numpy", "scipy", "scikit-learn", "numba", "pyarrow", "highspy", "clarabel", "daqp", "ortools", "gurobipy", "pyepo",
     "cvxpy", "torch", "lightgbm", "dask", "fastapi",
 )  # fmt: skip
 CLOCKS = {"processor": process_time, "wall": perf_counter}

@@ -21,6 +21,7 @@ from decidewise.problems import (
     Portfolio,
     Problem,
     Quadratic,
+    QuadraticProgram,
     Ranking,
     ShortestPath,
     Storage,
@@ -37,6 +38,9 @@ class Case:
     build: Callable[..., Problem]  # takes `sense`
     sample: Callable[[np.random.Generator], np.ndarray]  # a feasible decision, found without the solver
     tolerance: float = 0.0  # decisions of finite sets are equal to the bit
+    known: Callable[[np.ndarray], np.ndarray] = lambda decisions: np.zeros(
+        len(decisions)
+    )  # what decisions cost besides
 
 
 def random_path(problem, rng):
@@ -92,6 +96,10 @@ def random_production(A, b, rng):
     """Scale a random plan down to what there is."""
     plan = rng.uniform(0.0, 2.0, size=A.shape[1]) * rng.integers(0, 2, size=A.shape[1])
     return plan * min(1.0, np.min(b / np.maximum(A @ plan, 1e-9)))
+
+
+def quadratic_program(matrix, sense="min"):
+    return QuadraticProgram(matrix if sense == "min" else -matrix, USE, STOCK, upper=2, sense=sense)
 
 
 def random_in_ellipsoid(matrix, radius, rng):
@@ -156,6 +164,7 @@ MATRIX = ROOT @ ROOT.T + 0.1 * np.eye(6)
 USE = np.random.default_rng(7).integers(0, 5, size=(5, 9)).astype(float)
 STOCK = np.full(5, 12.0)
 
+WEAR = np.eye(USE.shape[1]) + USE.T @ USE / 10
 CASES = {
     "grid": Case(partial(ShortestPath, 5, 5), partial(random_path, ShortestPath(5, 5))),
     "wide-grid": Case(partial(ShortestPath, 2, 7), partial(random_path, ShortestPath(2, 7))),
@@ -198,6 +207,12 @@ CASES = {
         partial(ConicProgram, np.ones((1, 6)), [1.0], upper=1, cones=[Quadratic(MATRIX, r=0.3)]),
         partial(random_weights, MATRIX, 0.3, 1.0),
         tolerance=1e-5,
+    ),
+    "quadratic": Case(
+        partial(quadratic_program, WEAR),
+        partial(random_production, USE, STOCK),
+        tolerance=1e-9,
+        known=lambda decisions: ((decisions @ WEAR) * decisions).sum(axis=1) / 2,
     ),
     "ball": Case(partial(Ball, 6, 2.0), partial(random_in_ellipsoid, np.eye(6), 2.0), tolerance=1e-9),
     "ellipsoid": Case(partial(Ellipsoid, MATRIX, 2.0), partial(random_in_ellipsoid, MATRIX, 2.0), tolerance=1e-9),
@@ -258,9 +273,10 @@ def test_no_sampled_decision_is_better(case, all_costs, sense):
     problem = case.build(sense=sense)
     rng = np.random.default_rng(4)
     sampled = np.array([case.sample(rng) for _ in range(300)])
-    best = (all_costs * problem.solve(all_costs)).sum(axis=1, keepdims=True)
+    decisions = problem.solve(all_costs)
     sign = 1 if sense == "min" else -1
-    assert np.all(sign * best <= sign * all_costs @ sampled.T + 1e-9)
+    best = sign * (all_costs * decisions).sum(axis=1) + case.known(decisions)
+    assert np.all(best[:, None] <= sign * all_costs @ sampled.T + case.known(sampled) + 1e-9)
 
 
 def test_sampled_decisions_lie_in_the_polyhedron(case, problem):

@@ -23,9 +23,10 @@ class Implicit(Loss):
     With `N` a basis of the directions that keep all binding constraints, and `Q` the curvature of the Lagrangian,
     `J = -N (NᵀQN)⁻¹ Nᵀ`. On a ball of radius `r` this is `-(r/‖p‖)(I - uuᵀ)`, `u = p/‖p‖`.
 
-    It needs a region that is curved, such as `Ball`, `Ellipsoid`, `Portfolio` and a `ConicProgram` with cones or
-    quadratic constraints: see `Problem.derivative`. On a polytope decisions jump from vertex to vertex, so that the
-    gradient is zero wherever it exists; `Qptl` adds the curvature that is missing.
+    It needs a decision that changes smoothly: over a curved region, such as `Ball`, `Ellipsoid`, `Portfolio` and a
+    `ConicProgram` with cones or quadratic constraints, or of a `QuadraticProgram`: see `Problem.derivative`.
+    Of a linear program decisions jump from vertex to vertex, so that the gradient is zero wherever it exists; `Qptl`
+    adds the curvature that is missing.
 
     Notes
     -----

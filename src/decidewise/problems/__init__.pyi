@@ -9,6 +9,7 @@ from decidewise.problems.linear_program import LinearProgram
 from decidewise.problems.matching import Matching
 from decidewise.problems.min_cost_flow import MinCostFlow
 from decidewise.problems.portfolio import Portfolio
+from decidewise.problems.quadratic_program import QuadraticProgram
 from decidewise.problems.ranking import Ranking
 from decidewise.problems.readers.cvxpy import from_cvxpy
 from decidewise.problems.readers.files import read_problem
@@ -46,6 +47,7 @@ __all__ = [
     "Problem",
     "ProblemFile",
     "Quadratic",
+    "QuadraticProgram",
     "Ranking",
     "SecondOrder",
     "Semidefinite",

@@ -322,6 +322,9 @@ class InUnit(View):
     def __init__(self, problem: Problem, unit: float) -> None:
         super().__init__(problem)
         self.unit = unit
+        self._units = np.append(np.full(self.n_costs, unit), 1.0)  # of lifted costs
+        if self.faces == "curved" and not hasattr(problem, "derivative_lifted"):
+            self.faces = "unknown"
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return the decisions of the problem inside for costs in its own unit."""
@@ -333,9 +336,18 @@ class InUnit(View):
 
     def minimize_lifted(self, costs: FloatArray) -> FloatArray:
         """Return the lifted decisions, with `b·w` in the unit."""
-        units = np.append(np.full(self.n_costs, self.unit), 1.0)
-        decisions = self._call("minimize_lifted", costs * units)
-        return decisions / np.append(np.ones(self.n_costs), self.unit)
+        return self._call("minimize_lifted", costs * self._units) / (self.unit / self._units)
+
+    def derivative(self, costs: FloatArray, decisions: FloatArray, vectors: FloatArray) -> FloatArray:
+        """Return `J v` for costs in the unit."""
+        return self.unit * self.problem.derivative(costs * self.unit, decisions, vectors)
+
+    def derivative_lifted(self, costs: FloatArray, decisions: FloatArray, vectors: FloatArray) -> FloatArray:
+        """Return `J v` of the lifted decisions for costs in the unit."""
+        inside: Any = self.problem  # which has one, if faces are curved
+        units = self._units / self.unit
+        moved: FloatArray = inside.derivative_lifted(costs * self._units, decisions / units, vectors * self._units)
+        return moved * units
 
     def solution(self, costs: Any) -> dict[str, Any]:
         """Return the whole solution of the problem inside for costs in its own unit."""

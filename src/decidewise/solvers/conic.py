@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csc_array
+from scipy.sparse import csc_array, triu
 
 from decidewise.kit.batches import check_time, in_thread
 from decidewise.kit.checks import BoolArray, FloatArray
@@ -98,7 +98,7 @@ class ConicSolver:
     """Optimal points of one region for rows of costs, from any number of threads.
 
     Rows are scaled to length 1 and rounded to 40 bits, so that `a * c` gives the same bits as `c` if `a` is a power of
-    two, and but for some thousandth of all rows for any other `a > 0`.
+    two, and but for some thousandth of all rows for any other `a > 0`. With a quadratic term, costs stay as they are.
 
     Parameters
     ----------
@@ -107,11 +107,14 @@ class ConicSolver:
         Seconds for one row.
     keep_going : bool
         Whether a row that fails becomes NaN. Otherwise it is a `SolverError`.
+    quadratic : csc_array of shape (n, n), optional
+        `Q`, symmetric and positive semidefinite: then `½ w'Qw` is part of the objective.
     """
 
     region: ConicRegion
     time_limit: float | None = None
     keep_going: bool = False
+    quadratic: csc_array | None = None
     _idle: list[_Clarabel] = field(default_factory=list, repr=False, compare=False)
     # The solutions of the last batch: its derivative is often asked for next.
     _last: ConicSolutions | None = field(default=None, repr=False, compare=False)
@@ -121,13 +124,19 @@ class ConicSolver:
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return an optimal point for each row of costs: (r, n) -> (r, n)."""
-        self._last = solutions = self._solve(_rounded(unit_rows(costs)))
+        self._last = solutions = self._solve(self._units(costs))
         return solutions.points.copy()
 
     def solutions(self, costs: FloatArray) -> ConicSolutions:
         """Return the optimal points of costs (r, n) with slacks and duals; of the batch solved last, from memory."""
-        units, last = _rounded(unit_rows(costs)), self._last
+        units, last = self._units(costs), self._last
         return last if last is not None and np.array_equal(last.units, units) else self._solve(units)
+
+    def _units(self, costs: FloatArray) -> FloatArray:
+        return _rounded(unit_rows(costs)) if self.quadratic is None else costs
+
+    def _clarabel(self, aim: float, accepted: float, step: float) -> _Clarabel:
+        return _Clarabel(self.region, aim, accepted, step, self.quadratic)
 
     def _solve(self, units: FloatArray) -> ConicSolutions:
         points = np.full(units.shape, np.nan)
@@ -164,7 +173,7 @@ class ConicSolver:
         for row, unit in enumerate(solutions.units):
             if first is None:
                 # Each thread takes a solver of its own. One that failed or was interrupted does not come back.
-                first = self._idle.pop() if self._idle else _Clarabel(self.region, *_ATTEMPTS[0])
+                first = self._idle.pop() if self._idle else self._clarabel(*_ATTEMPTS[0])
                 if self.time_limit is not None or not self.region.is_small:  # asking after each step takes a tenth
                     first.obey(clock)
             clock.start()
@@ -174,7 +183,7 @@ class ConicSolver:
             for attempt in _ATTEMPTS[1:]:
                 if status not in _HARD_OUTCOMES:
                     break
-                again = _Clarabel(self.region, *attempt)
+                again = self._clarabel(*attempt)
                 again.obey(clock)
                 status, *found = again.run(unit)
             if clock.stopped:
@@ -227,7 +236,9 @@ class _Clarabel:
     of 1e-10 for none. Cones are cones: the points of the multiple are multiples of the points.
     """
 
-    def __init__(self, region: ConicRegion, aim: float, accepted: float, step: float) -> None:
+    def __init__(
+        self, region: ConicRegion, aim: float, accepted: float, step: float, quadratic: csc_array | None = None
+    ) -> None:
         import clarabel  # noqa: PLC0415  (slow to import)
 
         settings = clarabel.DefaultSettings()
@@ -244,7 +255,8 @@ class _Clarabel:
         self.size = min(1.0, 2.0 ** np.floor(np.log2(size))) if size > 0 else 1.0
         cones = [getattr(clarabel, name)(*arguments) for name, *arguments in region.cones]
         sides = region.b / self.size
-        self.solver = clarabel.DefaultSolver(csc_array((n, n)), np.zeros(n), region.A, sides, cones, settings)
+        upper = csc_array((n, n)) if quadratic is None else csc_array(triu(self.size * quadratic, format="csc"))
+        self.solver = clarabel.DefaultSolver(upper, np.zeros(n), region.A, sides, cones, settings)
 
     def obey(self, clock: _Clock) -> None:
         self.solver.set_termination_callback(lambda _: clock.is_over())

@@ -97,9 +97,6 @@ def test_what_is_refused():
         from_cvxpy(model, c)
     with pytest.raises(ValueError, match="the parameter 'c' is in a constraint"):
         from_cvxpy(cp.Problem(cp.Minimize(c @ x), [x >= c]), c)
-    for constraints in ([x >= 0], [cp.norm(x) <= 1]):
-        with pytest.raises(ValueError, match="the objective is quadratic, and it must be linear in the variables"):
-            from_cvxpy(cp.Problem(cp.Minimize(c @ x + cp.sum_squares(x)), constraints), c)
     with pytest.raises(ValueError, match="both variables in whole numbers and cones"):
         from_cvxpy(cp.Problem(cp.Minimize(c @ x), [cp.norm(x) <= cp.Variable(integer=True), x <= 1]), c)
     with pytest.raises(ValueError, match="not convex by CVXPY's rules"):

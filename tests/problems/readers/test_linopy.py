@@ -45,9 +45,5 @@ def test_what_is_refused():
     model.add_sos_constraints(make, sos_type=1, sos_dim="hour")
     with pytest.raises(ValueError, match="the variable 'make' of the linopy model has sos_dim, sos_type"):
         from_linopy(model)
-    model, make, _ = plan()
-    model.add_objective((make * make).sum(), overwrite=True)
-    with pytest.raises(ValueError, match="the linopy model has a quadratic objective"):
-        from_linopy(model)
     with pytest.raises(TypeError, match=r"needs a linopy.Model; got str"):
         from_linopy("model")

@@ -37,6 +37,7 @@ LIBRARIES = {
     "Numba": "numba",
     "HiGHS": "highspy",
     "Clarabel": "clarabel",
+    "DAQP": "daqp",
 }
 
 

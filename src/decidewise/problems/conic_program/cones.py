@@ -11,11 +11,8 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse, vstack
 
 from decidewise.kit.checks import FloatArray, as_array, as_number, as_vector, listed, nearest_names, shown
-from decidewise.problems.mapped_problem.arguments import as_sparse
+from decidewise.problems.mapped_problem.arguments import ROUNDING, as_sparse, as_symmetric
 from decidewise.solvers.conic import Kind
-
-# Asymmetries, and eigenvalues below zero, up to this fraction of the largest entry are rounding.
-_ROUNDING = 1e-10
 
 
 class Cone(ABC):
@@ -207,19 +204,10 @@ class Quadratic(Cone):
     _root: csr_array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        Q = as_sparse(self.Q, name="Q of Quadratic")
+        Q = as_symmetric(self.Q, name="Q of Quadratic", form="wᵀQw")
         n = Q.shape[0]
-        if Q.shape != (n, n):
-            raise ValueError(f"Q of Quadratic must be square, with one row for each variable; got Q.shape={Q.shape}.")
-        asymmetry = abs(Q - Q.T)
-        if asymmetry.max() > _ROUNDING * abs(Q).max():
-            i, j = (int(k) for k in np.unravel_index(asymmetry.toarray().argmax(), Q.shape))
-            raise ValueError(
-                f"Q of Quadratic must be symmetric; entry ({i}, {j}) is {Q[i, j]:g} and entry ({j}, {i}) {Q[j, i]:g}. "
-                "Pass (Q + Q.T) / 2, which has the same wᵀQw."
-            )
         q = np.zeros(n) if self.q is None else as_vector(self.q, name="q of Quadratic", length=n)
-        _set(self, Q=csr_array(Q + Q.T) / 2, q=q, r=as_number(self.r, name="r of Quadratic"))
+        _set(self, Q=Q, q=q, r=as_number(self.r, name="r of Quadratic"))
         _set(self, _root=_root(self.Q))
 
     def rows(self) -> ConeRows:
@@ -231,10 +219,10 @@ class Quadratic(Cone):
         F, lengths = self._root, self._root.multiply(self._root).sum(axis=1)
         v = F @ self.q / (2 * lengths)
         p, square = self.q - 2 * F.T @ v, float(v @ v)
-        p[np.abs(p) <= _ROUNDING * np.abs(self.q).max(initial=0.0)] = 0.0
+        p[np.abs(p) <= ROUNDING * np.abs(self.q).max(initial=0.0)] = 0.0
         s = self.r + square
         if not p.any():
-            if s < -_ROUNDING * square:
+            if s < -ROUNDING * square:
                 raise ValueError(
                     f"the region is empty: the least value of wᵀQw + q·w is {0.0 - square:g}, above r={self.r:g}."
                 )
@@ -299,7 +287,7 @@ def _as_side(b: Any, length: int, owner: str) -> FloatArray:
 def _check_symmetric(A: csr_array, size: int, name: str) -> None:
     mirrored = A[np.arange(size**2).reshape(size, size).T.ravel()]
     difference = abs(A - mirrored)
-    if difference.nnz and difference.max() > _ROUNDING * abs(A).max():
+    if difference.nnz and difference.max() > ROUNDING * abs(A).max():
         entry, column = (int(k) for k in np.unravel_index(difference.toarray().argmax(), A.shape))
         i, j = divmod(entry, size)
         raise ValueError(
@@ -314,7 +302,7 @@ def _root(Q: csr_array) -> csr_array:
     if not len(used):
         return csr_array((0, Q.shape[1]))
     eigenvalues, axes = np.linalg.eigh(Q[used][:, used].toarray())
-    if eigenvalues[0] < -_ROUNDING * abs(eigenvalues).max():
+    if eigenvalues[0] < -ROUNDING * abs(eigenvalues).max():
         raise ValueError(
             "Q of Quadratic must be positive semidefinite, for the region to be convex; its smallest eigenvalue is "
             f"{eigenvalues[0]:.3g}. If the constraint reads the other way round, change the signs of Q, q and r."

@@ -215,6 +215,8 @@ class LinearProgram(PolyhedralProblem):
         lb, ub = (np.concatenate([np.empty(0), *(part[k] for part in parts)]) for k in (1, 2))
         equal = lb == ub
         from_below, from_above = ~equal & np.isfinite(lb), ~equal & np.isfinite(ub)
+        if (whole := as_integrality(integrality, n)) is not None:
+            options["integrality"] = whole
         known = c.copy()
         if not is_map(costs):
             names = options.get("names")
@@ -226,7 +228,6 @@ class LinearProgram(PolyhedralProblem):
             b_eq=lb[equal],
             lower=0.0 if bounds is None else as_bound(bounds, 0, n),
             upper=np.inf if bounds is None else as_bound(bounds, 1, n),
-            integrality=integrality,
             costs=costs,
             known=known,
             **options,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class PolyhedralProblem(MappedProblem):
     in `_region`, `_bounds` and `_whole`.
     """
 
-    faces = "flat"
+    faces: Literal["flat", "curved", "unknown"] = "flat"
     _whole: BoolArray | None
 
     def _set_region(self, region: Polyhedron, known: FloatArray) -> None:

@@ -28,6 +28,8 @@ from decidewise.kit.checks import (
 )
 from decidewise.problems.mapped_problem.expressions import as_expressions
 
+#: Asymmetries, and eigenvalues below zero, up to this fraction of the largest entry are rounding.
+ROUNDING = 1e-10
 #: Which variables carry predicted costs: indices, names, one pattern of names, factors by pattern, or a map.
 Costs = Any
 
@@ -93,6 +95,21 @@ def as_sparse(A: Any, *, name: str) -> csr_array:
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     return matrix
+
+
+def as_symmetric(Q: Any, *, name: str, form: str) -> csr_array:
+    """Return a symmetric sparse matrix, of which `form` is the quadratic form."""
+    Q = as_sparse(Q, name=name)
+    if Q.shape[0] != Q.shape[1]:
+        raise ValueError(f"{name} must be square, with one row for each variable; got a shape of {Q.shape}.")
+    asymmetry = abs(Q - Q.T)
+    if asymmetry.max() > ROUNDING * abs(Q).max():
+        i, j = (int(k) for k in np.unravel_index(asymmetry.toarray().argmax(), Q.shape))
+        raise ValueError(
+            f"{name} must be symmetric; entry ({i}, {j}) is {Q[i, j]:g} and entry ({j}, {i}) {Q[j, i]:g}. "
+            f"Pass (Q + Q.T) / 2, which has the same {form}."
+        )
+    return csr_array(Q + Q.T) / 2
 
 
 def as_bounds(

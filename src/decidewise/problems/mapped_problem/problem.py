@@ -84,8 +84,12 @@ class MappedProblem(Problem):
         The last of the costs weighs the known part; the last of the decisions is `known·w + offset`, of a minimisation.
         """
         variables = self._variables(costs[:, :-1], costs[:, -1:])
+        return np.column_stack([self._decisions(variables), self._known_part(variables)])
+
+    def _known_part(self, variables: FloatArray) -> FloatArray:
+        """Return what the known part of a minimisation costs: (r, n_variables) -> (r,)."""
         known = (variables * self._known).sum(axis=1)  # a matrix product would round by the number of rows
-        return np.column_stack([self._decisions(variables), known + self._offset])
+        return np.asarray(known + self._offset)
 
     def solution(self, costs: Any) -> dict[str, Any]:
         """Return the values of all variables by name: arrays of shape (r,), or numbers for one row of costs."""

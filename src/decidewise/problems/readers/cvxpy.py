@@ -10,16 +10,18 @@ from scipy.sparse import csc_array, csr_array, hstack
 from decidewise.problems.conic_program import ConicProgram
 from decidewise.problems.conic_program.cones import ConeRows
 from decidewise.problems.linear_program import LinearProgram
+from decidewise.problems.quadratic_program import QuadraticProgram
 from decidewise.solvers.conic import Kind
 
 
 def from_cvxpy(problem: Any, parameter: Any, **options: Any) -> LinearProgram | ConicProgram:
-    """Take a linear program, also with variables in whole numbers, or a conic one, with a CVXPY parameter as its costs.
+    """Take a linear program, also in whole numbers, a quadratic or a conic one, with a CVXPY parameter as its costs.
 
     The decision is how much of each entry of the parameter is paid: for the objective `price @ (sell - buy)` it is
     `sell - buy`. What else the objective has is a known cost. Other parameters keep the values that they have now.
-    HiGHS solves what is linear, and Clarabel whatever CVXPY turns into cones: norms, quadratic constraints, matrices of
-    variables, exponentials, logarithms, powers.
+    HiGHS solves what is linear, and DAQP or Clarabel squares in the objective, such as `quad_form` and `sum_squares`
+    without the parameter, over linear constraints. Clarabel solves whatever CVXPY turns into cones: norms, quadratic
+    constraints, matrices of variables, exponentials, logarithms, powers.
 
     Parameters
     ----------
@@ -32,7 +34,7 @@ def from_cvxpy(problem: Any, parameter: Any, **options: Any) -> LinearProgram | 
 
     Returns
     -------
-    problem : LinearProgram or ConicProgram
+    problem : LinearProgram, QuadraticProgram or ConicProgram
         With the sense of the objective. It can be pickled, and holds nothing of CVXPY.
 
     Examples
@@ -82,6 +84,10 @@ def from_cvxpy(problem: Any, parameter: Any, **options: Any) -> LinearProgram | 
         "A_ub": A[equal:linear], "b_ub": b[equal:linear], "A_eq": A[:equal], "b_eq": b[:equal], "lower": lower,
         "upper": upper,
     }  # fmt: skip
+    if program.P is not None:
+        quadratic = csr_array((sign * (csr_array(program.P) @ rest)).reshape(len(data["c"]), -1))
+        quadratic.resize((len(names), len(names)))  # where there is one variable more
+        return QuadraticProgram(quadratic, **arguments, **options)
     if cones:
         return ConicProgram(cones=[ConeRows(A[linear:], b[linear:], cones)], **arguments, **options)
     whole = np.zeros(len(lower))
@@ -119,34 +125,45 @@ def _check_parameters(problem: Any, parameter: Any) -> list[Any]:
 
 
 def _compiled(problem: Any) -> dict[str, Any]:
-    """Return what CVXPY would pass to HiGHS or, if that cannot take it, to Clarabel."""
+    """Return what CVXPY would pass to HiGHS or, if that cannot take it, to Clarabel.
+
+    A quadratic term stays one if all constraints are linear; among cones it becomes one of them.
+    """
     import cvxpy  # noqa: PLC0415  (an extra)
 
     try:
         data = problem.get_problem_data(cvxpy.HIGHS)[0]
-    except cvxpy.error.SolverError as reason:
-        if problem.is_mixed_integer():
-            raise ValueError(
-                "the problem has both variables in whole numbers and cones, which neither HiGHS nor Clarabel solves. "
-                "Replace the norms and squares by linear constraints, or solve it row by row by from_function."
-            ) from reason
-        data = problem.get_problem_data(cvxpy.CLARABEL)[0]
+        if data["param_prob"].P is None:
+            return dict(data)
+        reason = None
+    except cvxpy.error.SolverError as error:
+        reason = error
+    if problem.is_mixed_integer():
+        raise ValueError(
+            "the problem has both variables in whole numbers and cones or squares, which none of HiGHS, DAQP and "
+            "Clarabel solves. Replace the norms and squares by linear constraints, or solve it row by row by "
+            "from_function."
+        ) from reason
+    data = problem.get_problem_data(cvxpy.CLARABEL)[0]
+    if data["param_prob"].P is not None and data["dims"].zero + data["dims"].nonneg < data["A"].shape[0]:
+        data = problem.get_problem_data(cvxpy.CLARABEL, solver_opts={"use_quad_obj": False})[0]
     return dict(data)
 
 
 def _check_objective(program: Any, parameter: Any, places: Any) -> None:
     """Refuse an objective that is not linear in the parameter, for whose present value the program would stay."""
+    if program.P is not None and csc_array(program.P)[:, places].count_nonzero():
+        raise ValueError(
+            f"the quadratic term of the objective depends on the parameter {parameter.name()!r}, and it must be known: "
+            "only what is linear in the variables is predicted. Use another parameter with a value, or solve it row by "
+            "row by from_function."
+        )
     for rows in (program.A, program.lb_tensor, program.ub_tensor):
         if rows is not None and csc_array(rows)[:, places].count_nonzero():
             raise ValueError(
                 f"the objective is not linear in the parameter {parameter.name()!r}. Write it as "
                 "parameter @ expression plus what does not depend on it, or solve it row by row by from_function."
             )
-    if program.P is not None:
-        raise ValueError(
-            "the objective is quadratic, and it must be linear in the variables: its costs are predicted. Bound the "
-            "quadratic part by a constraint, or set the parameter and solve row by row by from_function."
-        )
 
 
 def _cones(dims: Any, n_rows: int) -> tuple[Kind, ...]:

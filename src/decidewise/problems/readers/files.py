@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csc_array, csr_array, triu
 
 from decidewise.kit.errors import InputError
 from decidewise.problems.contract import Problem, Sense
-from decidewise.problems.linear_program import LinearProgram
 from decidewise.problems.mapped_problem.arguments import Costs
+from decidewise.problems.quadratic_program import read_program
 from decidewise.problems.readers.arrays import refused
 from decidewise.problems.readers.lp import check_lp
 from decidewise.problems.readers.mps import check_mps
@@ -38,13 +38,14 @@ def read_problem(
     gap: float | None = None,
     on_error: Literal["raise", "nan"] = "raise",
 ) -> Problem:
-    """Read a problem from a file: a linear program as modelling tools write it, or a description in TOML.
+    """Read a problem from a file: a linear or quadratic program as modelling tools write it, or a description in TOML.
 
     A `.toml` file says all about the problem (see `decidewise.problems.ProblemFile`), so there are no further
     arguments. If it is of the kind "python", reading it executes the module that it names.
 
-    All other files are read by HiGHS, and the problem is a `LinearProgram`. Where a variable has a predicted cost, that
-    of the file is left out. All other costs of the file are known costs, and its constant is the offset. As in every
+    All other files are read by HiGHS, and the problem is a `LinearProgram`, or a `QuadraticProgram` if the objective
+    has squares or products of variables, which are known. Where a variable has a predicted cost, that of the file is
+    left out. All other costs of the file are known costs, and its constant is the offset. As in every
     solver, an integer variable of an MPS file that has no bounds is binary.
 
     Parameters
@@ -110,8 +111,9 @@ def read_problem(
     kind = csc_array if "Col" in str(matrix.format_) else csr_array
     A = kind((np.array(matrix.value_), np.array(matrix.index_), np.array(matrix.start_)), (lp.num_row_, lp.num_col_))
     try:
-        return LinearProgram.from_milp(
+        return read_program(
             np.array(lp.col_cost_),
+            quadratic=_quadratic(model.hessian_),
             integrality=[int(whole) for whole in lp.integrality_] or None,
             bounds=Bounds(np.array(lp.col_lower_), np.array(lp.col_upper_)),
             constraints=LinearConstraint(A, np.array(lp.row_lower_), np.array(lp.row_upper_)),
@@ -182,8 +184,6 @@ def _reason(path: Path, text: str, remarks: list[str]) -> str:
 def _check(model: highspy.HighsModel, path: Path) -> None:
     """Refuse what a linear program cannot say."""
     lp = model.lp_
-    if model.hessian_.dim_:
-        raise InputError(refused(path.name, "a quadratic objective"))
     if lp.num_col_ == 0:
         raise InputError(f"{path.name} has no variables. Is it complete?")
     kinds = np.array([int(kind) for kind in lp.integrality_])
@@ -198,6 +198,15 @@ def _check(model: highspy.HighsModel, path: Path) -> None:
             "takes as 0 and others as minus infinity. Write the lower bound into the file (MI for minus infinity in an "
             "MPS file)."
         )
+
+
+def _quadratic(hessian: highspy.HighsHessian) -> csr_array | None:
+    """Return `Q`, of which HiGHS keeps the lower triangle, column by column; None if there is none."""
+    n = hessian.dim_
+    if not n:
+        return None
+    lower = csc_array((np.array(hessian.value_), np.array(hessian.index_), np.array(hessian.start_)), (n, n))
+    return csr_array(lower + triu(lower.T, k=1))
 
 
 def _name(lp: highspy.HighsLp, j: int) -> str:

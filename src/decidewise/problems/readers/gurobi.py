@@ -7,12 +7,14 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint
+from scipy.sparse import csr_array
 
 from decidewise.kit.batches import check_time
 from decidewise.kit.checks import FloatArray, as_choice
 from decidewise.kit.errors import SolverError
 from decidewise.kit.scaling import unit_rows
 from decidewise.problems.linear_program import LinearProgram
+from decidewise.problems.quadratic_program import QuadraticProgram, read_program
 from decidewise.problems.readers.arrays import refused
 from decidewise.solvers.highs import Solver, rounded
 from decidewise.solvers.program import Program
@@ -21,11 +23,11 @@ from decidewise.solvers.program import Program
 _FEASIBLE = 1e-8
 #: The counts and flags of a model that are of what is translated, or change no solution.
 _TRANSLATED = {
-    *("NumVars", "NumConstrs", "NumNZs", "NumIntVars", "NumBinVars", "IsMIP", "NumObj", "NumObjPasses", "NumStart")
+    *("NumVars", "NumConstrs", "NumNZs", "NumIntVars", "NumBinVars", "IsMIP", "NumObj", "NumObjPasses", "NumStart"),
+    *("IsQP", "NumQNZs"),
 }
 #: All others, in words.
 _REFUSED = {
-    **dict.fromkeys(("IsQP", "NumQNZs"), "a quadratic objective"),
     **dict.fromkeys(("IsQCP", "NumQConstrs", "NumQCNZs"), "quadratic constraints"),
     "NumSOS": "special ordered sets",
     "NumGenConstrs": "general constraints",
@@ -38,7 +40,7 @@ _REFUSED = {
 def from_gurobi(
     model: Any, variables: Any = None, *, solver: Literal["highs", "gurobi"] = "highs", **options: Any
 ) -> LinearProgram:
-    """Take the linear program of a `gurobipy.Model`.
+    """Take the linear program of a `gurobipy.Model`, or the quadratic one, whose quadratic term is known.
 
     Where a variable has a predicted cost, that of the model is left out; its other costs are known costs, and its
     constant is the offset. The problem can be pickled, as a model cannot.
@@ -46,7 +48,7 @@ def from_gurobi(
     Parameters
     ----------
     model : gurobipy.Model
-        Linear, without special ordered sets and general constraints.
+        Of linear constraints, without special ordered sets and general constraints.
     variables : optional
         Which variables have predicted costs: a `Var`, a list, an `MVar` or a `tupledict` of them, or their names, or a
         pattern of names; see `LinearProgram`. By default all of them.
@@ -76,8 +78,10 @@ def from_gurobi(
     sense, side = np.array(model.getAttr("Sense", rows)), _infinite(model.getAttr("RHS", rows))
     names, kinds = model.getAttr("VarName", columns), np.array(model.getAttr("VType", columns))
     lower, upper = (_infinite(model.getAttr(bound, columns)) for bound in ("LB", "UB"))
-    problem = LinearProgram.from_milp(
+    half = csr_array(model.getQ()) if model.IsQP else None
+    problem = read_program(
         np.array(model.getAttr("Obj", columns)),
+        quadratic=None if half is None else half + half.T,
         integrality=kinds != "C",
         bounds=Bounds(
             np.where(kinds == "B", np.maximum(lower, 0), lower), np.where(kinds == "B", np.minimum(upper, 1), upper)
@@ -93,6 +97,8 @@ def from_gurobi(
         **options,
     )
     if solver == "gurobi":
+        if isinstance(problem, QuadraticProgram):
+            raise ValueError("the objective is quadratic, and DAQP and Clarabel solve it: leave out solver='gurobi'.")
         problem._solve_by(GurobiSolver)
     return problem
 

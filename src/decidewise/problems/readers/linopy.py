@@ -9,6 +9,7 @@ from scipy.optimize import Bounds, LinearConstraint
 from scipy.sparse import csr_array
 
 from decidewise.problems.linear_program import LinearProgram
+from decidewise.problems.quadratic_program import read_program
 from decidewise.problems.readers.arrays import refused
 
 #: What linopy keeps of a constraint, as far as it is translated.
@@ -16,9 +17,10 @@ _OF_CONSTRAINTS = {"labels", "coeffs", "vars", "sign", "rhs", "dual", "scaling"}
 
 
 def from_linopy(model: Any, variables: Any = None, **options: Any) -> LinearProgram:
-    """Take the linear program, also with variables in whole numbers, of a linopy model.
+    """Take the linear program, also with variables in whole numbers, of a linopy model, or the quadratic one.
 
-    Where a variable has a predicted cost, that of the model is left out; its other costs are known costs.
+    Where a variable has a predicted cost, that of the model is left out; its other costs are known costs,
+    and so is a quadratic term.
 
     Parameters
     ----------
@@ -49,8 +51,9 @@ def from_linopy(model: Any, variables: Any = None, **options: Any) -> LinearProg
     sense, side = np.asarray(matrices.sense), np.asarray(matrices.b, dtype=float)
     kinds = np.asarray(matrices.vtypes)
     binary = kinds == "B"
-    return LinearProgram.from_milp(
+    return read_program(
         np.asarray(matrices.c, dtype=float),
+        quadratic=None if model.objective.is_linear else matrices.Q,
         integrality=binary | (kinds == "I"),
         bounds=Bounds(
             np.where(binary, np.maximum(matrices.lb, 0), matrices.lb),
@@ -71,8 +74,6 @@ def from_linopy(model: Any, variables: Any = None, **options: Any) -> LinearProg
 
 def _check(model: Any, matrices: Any) -> None:
     """Refuse whatever a part of the model has that is not translated."""
-    if not model.objective.is_linear:
-        raise ValueError(refused("the linopy model", "a quadratic objective"))
     if not {*np.unique(matrices.vtypes)} <= {*"CBI"}:
         raise ValueError(refused("the linopy model", "semi-continuous variables"))
     has = [

@@ -20,11 +20,11 @@ _OTHERS = {
     *("bound", "bounds", "gen", "general", "generals", "int", "integer", "integers", "bin", "binary", "binaries"),
     *("semi", "semis", "sos", "sos1", "sos2", "end"),
 }
+_QUADRATIC = re.compile(r"\[[^\]]*[*^][^\]]*\](?P<half>\s*/\s*2(?![\w.]))?")
 #: What stands in a line of its own, or on the left of something else, where a file has more than a linear program.
 _REFUSED = {
     r"^\s*sos\d?\s*$": "special ordered sets",
     r"->": "indicator constraints",
-    r"\[[^\]]*[*^]": "quadratic terms",
     r"^\s*general constraints?\s*$": "general constraints",
     r"^\s*pwlobj\s*$": "piecewise linear costs",
     r"^\s*scenario\s+\w+\s*$": "several scenarios",
@@ -52,7 +52,7 @@ _Mistakes = Iterator[tuple[_Token, str]]
 def check_lp(text: str, name: str) -> None:
     r"""Raise an `InputError` with the line if HiGHS would read something else than the file says.
 
-    The sums in a file with brackets are left to HiGHS: they are quadratic, or it refuses them.
+    A quadratic term in brackets is left to HiGHS, and so are all sums in a file with other brackets, which it refuses.
 
     >>> check_lp("min\n cost: x + x\nst\n c1: x >= 2\nend\n", "plan.lp")
     Traceback (most recent call last):
@@ -64,7 +64,8 @@ def check_lp(text: str, name: str) -> None:
     for pattern, part in _REFUSED.items():
         if found := re.search(pattern, text, flags=re.IGNORECASE | re.MULTILINE):
             raise InputError(refused(name, f"{part} (line {1 + text.count(chr(10), 0, found.end())})"))
-    tokens = [_Token(str(match.lastgroup), match.group(), match.start()) for match in _TOKEN.finditer(text)]
+    text = _without_quadratic(text, name)
+    tokens = _tokens(text)
     if not tokens or tokens[0].text.lower() not in _SENSES:
         got = repr(tokens[0].text) if tokens else "nothing"
         raise InputError(f"{name} must start with the sense of its objective, Minimize or Maximize; got {got}.")
@@ -75,6 +76,25 @@ def check_lp(text: str, name: str) -> None:
     objective, constraints = _sections(tokens[1:])
     for token, mistake in (*_in_objective(objective), *_in_constraints(constraints)):
         raise InputError(f"{name}, line {1 + text.count(chr(10), 0, token.place)}: {mistake}")
+
+
+def _tokens(text: str) -> _Tokens:
+    return [_Token(str(match.lastgroup), match.group(), match.start()) for match in _TOKEN.finditer(text)]
+
+
+def _without_quadratic(text: str, name: str) -> str:
+    """Return the text with blanks in place of the quadratic term of the objective; refuse any other."""
+    for found in reversed([*_QUADRATIC.finditer(text)]):
+        line = 1 + text.count("\n", 0, found.start())
+        if any(" ".join(token.text.lower().split()) in _CONSTRAINTS for token in _tokens(text[: found.start()])):
+            raise InputError(refused(name, f"quadratic terms in constraints (line {line})"))
+        if found["half"] is None:
+            raise InputError(f"{name}, line {line}: the quadratic term of the objective must end in ] / 2.")
+        blank = re.sub(r"[^\n]", " ", found.group())
+        sign = re.search(r"\+\s*$", text[: found.start()])
+        start = sign.start() if sign else found.start()
+        text = text[:start] + " " * (found.start() - start) + blank + text[found.end() :]
+    return text
 
 
 def _sections(tokens: _Tokens) -> tuple[_Tokens, _Tokens]:

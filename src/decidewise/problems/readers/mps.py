@@ -14,9 +14,21 @@ from decidewise.kit.checks import nearest_names
 from decidewise.kit.errors import InputError
 from decidewise.problems.readers.arrays import refused
 
-_TRANSLATED = ("NAME", "OBJSENSE", "OBJSENS", "ROWS", "LAZYCONS", "COLUMNS", "RHS", "RANGES", "BOUNDS", "ENDATA")
+_QUADRATIC = ("QUADOBJ", "QMATRIX")
+_TRANSLATED = (
+    "NAME",
+    "OBJSENSE",
+    "OBJSENS",
+    "ROWS",
+    "LAZYCONS",
+    "COLUMNS",
+    "RHS",
+    "RANGES",
+    "BOUNDS",
+    *_QUADRATIC,
+    "ENDATA",
+)
 _REFUSED = {
-    **dict.fromkeys(("QUADOBJ", "QMATRIX"), "a quadratic objective"),
     **dict.fromkeys(("QSECTION", "QCMATRIX"), "quadratic terms"),
     **dict.fromkeys(("SOS", "SOS1", "SOS2", "SETS"), "special ordered sets"),
     "CSECTION": "cones",
@@ -31,6 +43,7 @@ _COMMENT = re.compile(r"(?<=\S)[ \t]+[$*].*")
 _WITHOUT_NUMBER = ("FR", "MI", "PL", "BV")
 _SEEN_ANYWHERE = ("NAME", "OBJSENSE", "QSECTION", "QCMATRIX", "CSECTION")  # also where a line is indented
 _WIDTHS = {"ROWS": (2,), "COLUMNS": (3, 5), "RHS": (2, 3, 4, 5), "RANGES": (2, 3, 4, 5), "BOUNDS": (2, 3, 4)}
+_WIDTHS |= dict.fromkeys(_QUADRATIC, (3,))
 
 
 def check_mps(text: str, name: str) -> str:
@@ -49,6 +62,7 @@ def check_mps(text: str, name: str) -> str:
     if irregular & {"ROWS", "COLUMNS"}:
         return text
     columns: dict[str, int] = {}
+    entries: set[tuple[str, ...]] = set()
     for number, section, fields in lines:
         place = f"{name}, line {number}"
         if section in ("COLUMNS", "RHS", "RANGES") and fields[0].upper() in _SEEN_ANYWHERE:
@@ -65,6 +79,8 @@ def check_mps(text: str, name: str) -> str:
             _check_numbers(fields[2::2] if len(fields) % 2 else fields[1::2], place)
         elif section == "BOUNDS" and len(fields) in (3, 4):
             _check_bound(fields, columns, place)
+        elif section in _QUADRATIC and len(fields) == 3:
+            _check_entry(fields, columns, entries, section, place)
     return text if irregular else plain
 
 
@@ -95,6 +111,25 @@ def _check_bound(fields: list[str], columns: dict[str, int], place: str) -> None
         raise InputError(
             f"{place}: a bound of variable {variable!r}, which has no column{nearest_names(variable, columns)}"
         )
+
+
+def _check_entry(
+    fields: list[str], columns: dict[str, int], entries: set[tuple[str, ...]], section: str, place: str
+) -> None:
+    """Refuse an entry of a quadratic term that HiGHS would add to another one, or give a variable of its own."""
+    for variable in fields[:2]:
+        if variable not in columns:
+            raise InputError(
+                f"{place}: a square of variable {variable!r}, which has no column{nearest_names(variable, columns)}"
+            )
+    _check_numbers(fields[2:], place)
+    entry = tuple(fields[:2] if section == "QMATRIX" else sorted(fields[:2]))
+    if entry in entries:
+        raise InputError(
+            f"{place}: the entry of {fields[0]!r} and {fields[1]!r} is already there, further up. QUADOBJ has one for "
+            "both orders of two variables, and QMATRIX one for each order."
+        )
+    entries.add(entry)
 
 
 def _check_numbers(numbers: list[str], place: str) -> None:

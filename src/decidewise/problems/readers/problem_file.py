@@ -223,7 +223,7 @@ def _by_row(section: Any, kind: Kind, folder: Path) -> dict[str, dict[str, Any]]
     """Return the numbers of a program that differ by row: a table of names for each part."""
     if not section and isinstance(section, dict):
         return {}
-    if kind.owner is not LinearProgram:
+    if not issubclass(kind.owner, LinearProgram):
         raise InputError(
             f"kind {kind.name!r} has no section [by_row], which is for linear programs and models from files. Write "
             'what differs by row as a column where it belongs, such as source = { column = "from" }.'

@@ -9,14 +9,16 @@ from scipy.optimize import Bounds, LinearConstraint
 from scipy.sparse import csr_array
 
 from decidewise.problems.linear_program import LinearProgram
+from decidewise.problems.quadratic_program import read_program
 from decidewise.problems.readers.arrays import refused
 
 
 def from_pyomo(model: Any, variables: Any = None, **options: Any) -> LinearProgram:
-    """Take the linear program, also with variables in whole numbers, of a Pyomo model with one active objective.
+    """Take the linear program, also with variables in whole numbers, or the quadratic one, of a Pyomo model.
 
-    Where a variable has a predicted cost, that of the model is left out; its other costs are known costs, and its
-    constant is the offset. Parameters and fixed variables keep the values that they have now.
+    The model has one active objective. Where a variable has a predicted cost, that of the model is left out; its other
+    costs are known costs, and so are a quadratic term and the constant. Parameters and fixed variables keep the values
+    that they have now.
 
     Parameters
     ----------
@@ -40,6 +42,7 @@ def from_pyomo(model: Any, variables: Any = None, **options: Any) -> LinearProgr
     """
     if not hasattr(model, "component_data_objects"):
         raise TypeError(f"from_pyomo needs a Pyomo model; got {type(model).__name__}.")
+    model, products = _linear(model)
     form = _written(model)
     lower = [-np.inf if column.lb is None else column.lb for column in form.columns]
     upper = [np.inf if column.ub is None else column.ub for column in form.columns]
@@ -51,8 +54,18 @@ def from_pyomo(model: Any, variables: Any = None, **options: Any) -> LinearProgr
     constraints = [row.constraint for row in form.rows]
     is_first = [one is not other for one, other in zip(constraints, [None, *constraints], strict=False)]
     first = np.flatnonzero(is_first)
-    return LinearProgram.from_milp(
-        form.c.toarray()[0],
+    c, quadratic = form.c.toarray()[0], None
+    if products:
+        place = {name: j for j, name in enumerate(names)}
+        factors, left, right = zip(
+            *((factor, place[one], place[other]) for factor, one, other in products), strict=True
+        )
+        half = csr_array((factors, (left, right)), shape=(len(names), len(names)))
+        quadratic = half + half.T
+        c[np.unique([left, right])] -= 1.0  # see `_linear`
+    return read_program(
+        c,
+        quadratic=quadratic,
         integrality=[column.is_integer() for column in form.columns],
         bounds=Bounds(lower, upper),
         constraints=LinearConstraint(
@@ -67,14 +80,15 @@ def from_pyomo(model: Any, variables: Any = None, **options: Any) -> LinearProgr
     )
 
 
-def _written(model: Any) -> Any:
-    """Return Pyomo's standard form, with the rows and the sense of the model.
+def _linear(model: Any) -> tuple[Any, list[tuple[float, str, str]]]:
+    """Return the model with a linear objective, and the products of variables that it lacks: factors and names.
 
-    Pyomo itself refuses constraints that are not in this form, and takes variables as they are.
+    Of a quadratic model it is a copy, in which each variable of a product has a cost that is 1 too large, since Pyomo
+    leaves out variables without any.
     """
     from pyomo.core import Objective  # noqa: PLC0415  (an extra)
     from pyomo.core.base.block import BlockData  # noqa: PLC0415
-    from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler  # noqa: PLC0415
+    from pyomo.repn import generate_standard_repn  # noqa: PLC0415
 
     if not isinstance(model, BlockData):
         raise TypeError(f"from_pyomo needs a model of pyomo.environ, not of pyomo.kernel; got {type(model).__name__}.")
@@ -83,6 +97,30 @@ def _written(model: Any) -> Any:
     n_objectives = len(list(model.component_data_objects(Objective, active=True)))
     if n_objectives != 1:
         raise ValueError(f"the Pyomo model must have one active objective; it has {n_objectives}.")
+    objective = next(model.component_data_objects(Objective, active=True))
+    terms = generate_standard_repn(objective.expr, quadratic=True)
+    if not terms.quadratic_vars or terms.nonlinear_expr is not None:
+        return model, []
+    products = [
+        (float(factor), one.name, other.name)
+        for factor, (one, other) in zip(terms.quadratic_coefs, terms.quadratic_vars, strict=True)
+    ]
+    model = model.clone()
+    objective = next(model.component_data_objects(Objective, active=True))
+    terms = generate_standard_repn(objective.expr, quadratic=True)
+    squared = {id(variable): variable for pair in terms.quadratic_vars for variable in pair}
+    costs = zip(terms.linear_coefs, terms.linear_vars, strict=True)
+    objective.set_value(terms.constant + sum(c * v for c, v in costs) + sum(squared.values()))
+    return model, products
+
+
+def _written(model: Any) -> Any:
+    """Return Pyomo's standard form, with the rows and the sense of the model.
+
+    Pyomo itself refuses constraints that are not in this form, and takes variables as they are.
+    """
+    from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler  # noqa: PLC0415  (an extra)
+
     try:
         form = LinearStandardFormCompiler().write(model, mixed_form=True, set_sense=None)
     except Exception as reason:  # Pyomo has no one type for what it cannot write linearly
