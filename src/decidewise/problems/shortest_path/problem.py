@@ -75,8 +75,8 @@ class ShortestPath(Problem, marks_ones=True):
 
     def __init__(self, rows: int, columns: int, *, sense: Sense = "min") -> None:
         super().__init__(sense=sense)
-        rows = as_integer(rows, name="rows")
-        columns = as_integer(columns, name="columns")
+        self.rows = rows = as_integer(rows, name="rows")
+        self.columns = columns = as_integer(columns, name="columns")
         if rows * columns == 1:
             raise ValueError("a grid of 1 by 1 nodes has no edges; rows or columns must be at least 2.")
         as_n_costs(rows * (columns - 1) + columns * (rows - 1))
@@ -115,6 +115,7 @@ class ShortestPath(Problem, marks_ones=True):
         """
         problem = cls.__new__(cls)
         Problem.__init__(problem, sense=sense)
+        problem._built_by = "from_edges"
         tails, heads = _as_nodes(tails, "tails", "edge"), _as_nodes(heads, "heads", "edge")
         if len(tails) != len(heads):
             raise ValueError(f"tails has {len(tails)} nodes and heads {len(heads)}; pass one of each for every edge.")

@@ -91,7 +91,7 @@ class Storage(Problem):
         sense: Sense = "max",
     ) -> None:
         super().__init__(sense=sense)
-        self.n_costs = as_n_costs(as_integer(periods, name="periods"))
+        self.periods = self.n_costs = as_n_costs(as_integer(periods, name="periods"))
         power, energy = as_numbers(power, name="power", above=0), as_numbers(energy, name="energy", above=0)
         self.n_rows, (self.power, self.energy, self.efficiency, self.initial, self.final) = spread(
             power=(power, 0),
