@@ -10,7 +10,7 @@
 - Models: `WiseRegressor`, `WiseRegressorCV`, `GeneralizedLinear`, `DecisionRegressor`; trees: `SpoTreeRegressor`,
   `SpoForestRegressor`, `DecisionBoostingRegressor`; see `decidewise.models`.
 - Problems: `decidewise.problems`, or your own class derived from `Problem`.
-- Decisions: `decide`.
+- Decisions: `decide`; `predict` for predictions with names.
 - Model files: `save_model`, `load_model`, `read_model_summary`; for other runtimes `export_onnx`.
 - How good the decisions are: `normalized_regret` and `compare`, see `decidewise.evaluate`; `diagnose`.
 - Losses by name: `decidewise.losses`, or your own class derived from `Loss`; in torch and jax: `decidewise.frontends`.

@@ -36,7 +36,7 @@ from decidewise.models import (
     WiseRegressor,
     WiseRegressorCV,
 )
-from decidewise.operate import decide, decide_files, diagnose, evaluate_files
+from decidewise.operate import decide, decide_files, diagnose, evaluate_files, predict
 from decidewise.problems import Problem
 
 __version__: str
@@ -79,6 +79,7 @@ __all__ = [
     "models",
     "normalized_regret",
     "operate",
+    "predict",
     "problems",
     "read_model_summary",
     "save_model",

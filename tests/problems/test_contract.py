@@ -324,7 +324,7 @@ def test_the_representation_rebuilds_the_problem(problem, normal_costs):
     shown = repr(problem)
     if isinstance(problem, LinearProgram | ConicProgram) or "..." in shown:
         pytest.skip("its matrices may be sparse and large, or are abbreviated")
-    again = eval(shown, {**vars(problems), **{type(problem).__name__: type(problem)}, "inf": np.inf})  # noqa: S307
+    again = eval(shown, {**vars(problems), **{type(problem).__name__: type(problem)}, "inf": np.inf})
     assert repr(again) == shown
     np.testing.assert_array_equal(again.solve(normal_costs), problem.solve(normal_costs))
 
