@@ -9,6 +9,7 @@
 
 - Models: `WiseRegressor`, `WiseRegressorCV`, `GeneralizedLinear`, `DecisionRegressor`; trees: `SpoTreeRegressor`,
   `SpoForestRegressor`, `DecisionBoostingRegressor`; see `decidewise.models`.
+- Raw frames, with text, dates and gaps, as features: `TableFeatures`.
 - Problems: `decidewise.problems`, or your own class derived from `Problem`.
 - Decisions: `decide`; `predict` for predictions with names.
 - Model files: `save_model`, `load_model`, `read_model_summary`; for other runtimes `export_onnx`.

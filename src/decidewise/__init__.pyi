@@ -10,6 +10,7 @@ from decidewise import (
     problems,
     testing,
 )
+from decidewise.app.tables.features import TableFeatures
 from decidewise.evaluate import compare, normalized_regret
 from decidewise.kit.errors import (
     CalibrationWarning,
@@ -59,6 +60,7 @@ __all__ = [
     "SolverError",
     "SpoForestRegressor",
     "SpoTreeRegressor",
+    "TableFeatures",
     "TimeLimitReached",
     "TrainingWarning",
     "WiseRegressor",
