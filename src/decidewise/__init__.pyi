@@ -10,6 +10,7 @@ from decidewise import (
     problems,
     testing,
 )
+from decidewise.app.tables.compare_table import ComparedTable, compare_table
 from decidewise.app.tables.features import TableFeatures
 from decidewise.evaluate import compare, normalized_regret
 from decidewise.kit.errors import (
@@ -43,6 +44,7 @@ from decidewise.problems import Problem
 __version__: str
 __all__ = [
     "CalibrationWarning",
+    "ComparedTable",
     "DecisionBoostingRegressor",
     "DecisionRegressor",
     "DivergenceError",
@@ -67,6 +69,7 @@ __all__ = [
     "WiseRegressorCV",
     "__version__",
     "compare",
+    "compare_table",
     "data",
     "decide",
     "decide_files",

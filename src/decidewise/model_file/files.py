@@ -34,7 +34,8 @@ def save_model(model: Any, path: str | os.PathLike[str], *, summary: Mapping[str
     (scalers, polynomials, one-hot encoding, imputation, column transformers), linear and constant models. Predictions
     stay the same bit for bit. Any other estimator is written through skops (`pip install "decidewise[skops]"`), and
     LightGBM as its own text; to read those, the caller must name their types as trusted. A `WiseRegressorCV` is saved
-    as its chosen model, also at the end of a pipeline, a `DecisionRegressor` without its problem, and all of them without `n_jobs`.
+    as its chosen model, also at the end of a pipeline, a `DecisionRegressor` without its problem, and all of them
+    without `n_jobs`.
 
     The file of a linear model that was fitted on fewer rows than features, from 200 features on, holds the weighted
     training rows, from which `partial_fit` goes on.

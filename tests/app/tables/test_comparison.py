@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 
 from decidewise.app.tables import comparison, measured
 from decidewise.app.tables.advice import Advice
-from decidewise.app.tables.comparison import choose, compare_table, share_saved
+from decidewise.app.tables.comparison import choose, compare_samples, share_saved
 from decidewise.app.tables.fitting import fit_in_memory
 from decidewise.app.tables.headline import headline
 from decidewise.app.tables.health import alarms, health
@@ -49,7 +49,7 @@ def make_samples(n=N, *, seed=0, forecast=False, times=True, sense="min", known=
 
 @pytest.fixture(scope="module")
 def result():
-    return compare_table(make_samples(forecast=True, seed=3), test=0.5)
+    return compare_samples(make_samples(forecast=True, seed=3), test=0.5)
 
 
 @pytest.mark.parametrize("gap", [None, np.timedelta64(3, "D")])
@@ -80,7 +80,7 @@ def test_the_choice_and_the_preparation_see_no_held_out_row(monkeypatch):
     changed = make_samples()
     changed.costs[36:] = np.random.default_rng(9).uniform(1, 9, (12, D))
     changed.lines["x"][36:] = np.nan
-    first, second = compare_table(samples), compare_table(changed)
+    first, second = compare_samples(samples), compare_samples(changed)
     assert [len(X) for X, _ in seen] == [36, 36]
     np.testing.assert_array_equal(seen[0][1], seen[1][1])
     np.testing.assert_array_equal(seen[0][0], seen[1][0])
@@ -90,7 +90,7 @@ def test_the_choice_and_the_preparation_see_no_held_out_row(monkeypatch):
 
 def test_a_rolling_origin_is_the_same_as_fitting_by_hand():
     samples = make_samples()
-    result = compare_table(samples)
+    result = compare_samples(samples)
     X = samples.features(result.choice.prepared)
     for train, test in result.splits:
         expected = GeneralizedLinear().fit(X[train], samples.costs[train]).predict(X[test])
@@ -101,7 +101,7 @@ def test_a_rolling_origin_is_the_same_as_fitting_by_hand():
 
 @pytest.mark.parametrize(("sense", "known"), [("min", False), ("max", False), ("min", True)])
 def test_savings_of_all_parts_add_up(sense, known):
-    result = compare_table(make_samples(forecast=True, sense=sense, known=known))
+    result = compare_samples(make_samples(forecast=True, sense=sense, known=known))
     total = (result.regrets[result.baseline] - result.regrets[result.challenger]).mean()
     assert result.challenger != result.baseline
     np.testing.assert_allclose(sum(part.saving for part in by_item(result)), total)
@@ -137,14 +137,14 @@ def test_a_budget_of_solver_calls_is_kept():
             return super().solve(costs)
 
     samples = make_samples(times=False)
-    result = compare_table(replace(samples, problem=Watched(D, 1, sense="min")), max_solves=700)
+    result = compare_samples(replace(samples, problem=Watched(D, 1, sense="min")), max_solves=700)
     assert result.n_solves <= 700
     assert sum(solved) <= 700
 
 
 def test_too_small_a_budget():
     with pytest.raises(InputError, match="--max-solves must be at least 28"):
-        compare_table(make_samples(), max_solves=27)
+        compare_samples(make_samples(), max_solves=27)
 
 
 def test_a_named_model_is_taken_without_a_search():
@@ -153,7 +153,7 @@ def test_a_named_model_is_taken_without_a_search():
 
 
 def test_the_average_if_asked_for():
-    assert compare_table(make_samples(), average=True).challenger == "average"
+    assert compare_samples(make_samples(), average=True).challenger == "average"
     assert choose(make_samples(), name="average").name == "average"
 
 
@@ -163,7 +163,7 @@ def test_headlines(result):
     assert "of the avoidable cost against your forecast: about " in said
     assert "EUR ± " in said
     assert said.endswith("per day.")
-    useless = compare_table(make_samples(noise=3.0, seed=1))
+    useless = compare_samples(make_samples(noise=3.0, seed=1))
     assert headline(useless).startswith("Keep least squares")
     lost = replace(result, saving=Interval(-2.0, -5.0, 1.0))
     assert headline(lost).endswith("held-out rows (it lost about 2 EUR ± 3 per day).")
@@ -209,7 +209,7 @@ def replace_candidate(monkeypatch, name, model):
 def test_a_candidate_that_fails_is_said_and_the_next_best_is_taken(monkeypatch, result, model, reason):
     assert result.challenger == "poisson"
     replace_candidate(monkeypatch, "poisson", model)
-    other = compare_table(make_samples(forecast=True, seed=3), test=0.5)
+    other = compare_samples(make_samples(forecast=True, seed=3), test=0.5)
     assert other.challenger not in ("poisson", "forecast")
     assert [note for note in other.notes if note.startswith(reason)]
     assert ("poisson" in other.failures) == reason.startswith("Not measured")
@@ -220,7 +220,7 @@ def test_a_first_negative_cost_in_a_late_row_gets_a_floor():
     """The training rows have positive costs only, so the search has log links without one."""
     samples = make_samples(seed=3)
     samples.costs[40, 0] = -0.5
-    result = compare_table(samples, test=0.5)
+    result = compare_samples(samples, test=0.5)
     assert result.challenger == "gamma, ridge 1"
     assert not result.failures
     assert np.isfinite(result.predictions["gamma, ridge 1"]).all()
@@ -241,7 +241,7 @@ def test_a_prediction_that_cannot_be_decided_is_a_row():
         costs=costs,
         problem=problem,
     )
-    result = compare_table(samples)
+    result = compare_samples(samples)
     assert "a cycle has a negative cost" in result.failures["least squares"]
     assert (result.baseline, result.chosen in result.regrets) == ("training mean", True)
 
@@ -265,7 +265,7 @@ def test_if_the_last_fit_fails_the_next_best_is_taken(monkeypatch, order):
 
 
 def findings(samples):
-    return {finding.topic: finding for finding in health(compare_table(samples))}
+    return {finding.topic: finding for finding in health(compare_samples(samples))}
 
 
 def test_healthy_data_is_called_fine():
@@ -307,13 +307,13 @@ def test_what_makes_a_result_doubtful_is_said_with_it():
     samples.lines["x"][36:] += 9
     samples.lines["spike"] = np.where(np.arange(N) == 3, 1e6, samples.lines["y"])  # a shared outlier is no leak
     samples.costs[3, 0] = 1e6
-    found = compare_table(samples)
+    found = compare_samples(samples)
     assert not headline(found).startswith("Possible leak")
     said = " ".join(alarms(found))
     assert "Outliers: 3 costs" in said
     assert "Drift in the features: the mean of 'x' moved" in said
     samples.lines["hint"] = 3 + 1.19 * samples.costs[:, 1]
-    leaked = compare_table(samples)
+    leaked = compare_samples(samples)
     assert leaked.leaks == ["hint"]
     assert headline(leaked).startswith(
         "Possible leak: 'hint' is almost identical to a cost of the same row. If you do not know it when you decide, "
@@ -324,7 +324,7 @@ def test_what_makes_a_result_doubtful_is_said_with_it():
 def test_drift_within_the_range_of_training_is_not_loud():
     samples = make_samples(noise=0.3)
     samples.lines["x"] = np.where(np.arange(N) < 36, np.linspace(0, 10, N) % 5, 4.0)
-    found = compare_table(samples)
+    found = compare_samples(samples)
     [drift] = [finding for finding in health(found) if finding.topic == "drift in the features"]
     assert (drift.look, drift.loud) == (True, False)
     assert not any("features" in said for said in alarms(found))
@@ -333,7 +333,7 @@ def test_drift_within_the_range_of_training_is_not_loud():
 def test_of_the_notes_only_doubts_deserve_a_look():
     samples = make_samples(times=False)
     samples = replace(samples, notes=("Rows are in order.", "'x': -9999 occurs."), doubts=("'x': -9999 occurs.",))
-    read = [finding for finding in health(compare_table(samples)) if finding.topic == "how the table was read"]
+    read = [finding for finding in health(compare_samples(samples)) if finding.topic == "how the table was read"]
     assert [(finding.found, finding.look) for finding in read] == [
         ("Rows are in order", False),
         ("'x': -9999 occurs", True),

@@ -115,7 +115,7 @@ class TableVerdict:
 
 @dataclass(frozen=True)
 class TableComparison:
-    """The result of `compare_table`; regrets are of held-out rows.
+    """The result of `compare_samples`; regrets are of held-out rows.
 
     Attributes
     ----------
@@ -274,7 +274,7 @@ def choose(
 
 
 @said_once()
-def compare_table(
+def compare_samples(
     samples: TableSamples,
     *,
     test: float = 0.25,

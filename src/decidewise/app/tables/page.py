@@ -20,15 +20,20 @@ from decidewise.app.tables.savings import Part, by_item, by_kind_of_row, extreme
 
 _VERDICTS = {"better": "Worth changing", "unproven": "Not proven", "worse": "Keep it", "same": "Keep it"}
 
+#: How to go on in Python where the table is in memory.
+_IN_MEMORY = """found = compare_table(table, problem, ...)  # which made this page
+model = found.fit()
+decisions = model.decide(new_table, problem).columns()  # or .regret"""
 
-def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> str:
+
+def render_comparison(result: TableComparison, command: Mapping[str, Any] | None = None) -> str:
     """Return the page as HTML.
 
     Parameters
     ----------
     result : TableComparison
-    command : mapping
-        As for `fit_command`, to show how to go on.
+    command : mapping, optional
+        As for `fit_command`, to show how to go on; None if the table was in memory.
     """
     charts = charts_of_comparison(result)
     looks = styles(result.regrets, first=(LEAST_SQUARES, WISE, FORECAST, MEAN))
@@ -58,8 +63,8 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> st
         cost_words=_cost_words(result),
         tried=list(_tried(result)),
         families={} if result.choice.search is None else result.choice.search.notes_,
-        shell=_shell(result, command),
-        python=_python(command),
+        shell=None if command is None else _shell(result, command),
+        python=_IN_MEMORY if command is None else _python(command),
         looks=looks,
         light=LIGHT,
         dark=DARK,
@@ -70,8 +75,9 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> st
     )
 
 
-def _facts(result: TableComparison, command: Mapping[str, Any]) -> dict[str, str]:
+def _facts(result: TableComparison, command: Mapping[str, Any] | None) -> dict[str, str]:
     samples = result.samples
+    command = {"data": "in memory", "problem": "as follows"} if command is None else command
     kind = "features of each item" if samples.per_item else "features"
     return {
         "Table": f"{command['data']}: {len(samples):,} rows, {len(samples.cost_names)} costs",
