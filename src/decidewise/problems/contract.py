@@ -31,8 +31,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_chec
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, all_finite, as_array, as_choice, as_matrix, shown
+from decidewise.kit.checks import FloatArray, all_finite, as_array, as_choice, as_matrix, as_vector, shown
 from decidewise.kit.errors import SolverError
+from decidewise.problems.drawing import draw_bars
 from decidewise.solvers import Polyhedron
 
 if TYPE_CHECKING:
@@ -195,6 +196,33 @@ class Problem(ABC):
         A problem with more variables than costs returns these.
         """
         return {"decision": self.solve(costs)}
+
+    def plot(self, decision: Any, costs: Any = None, ax: Any = None) -> Any:
+        """Draw one decision: a path on its graph, the day of a battery, and bars for every other problem.
+
+        Parameters
+        ----------
+        decision : array-like of shape (n_costs,)
+            If it is a row of a frame, such as `decide(model, problem, frame).iloc[0]`, entries have its names.
+        costs : array-like of shape (n_costs,), optional
+            Predicted or realised costs to show with it.
+        ax : matplotlib axes, optional
+            By default a new figure is made.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        given = (
+            None if values is None else as_vector(values, name=name, length=self.n_costs)
+            for name, values in (("decision", decision), ("costs", costs))
+        )
+        index = getattr(decision, "index", None)
+        names = None if index is None or callable(index) else [str(name) for name in index]
+        return self._draw(*given, names, ax)
+
+    def _draw(self, decision: FloatArray, costs: FloatArray | None, names: list[str] | None, ax: Any) -> Any:
+        return draw_bars(decision, costs, names, ax)
 
     @abstractmethod
     def minimize(self, costs: FloatArray) -> FloatArray:

@@ -18,6 +18,7 @@ from decidewise.kit.batches import in_parts
 from decidewise.kit.checks import BoolArray, FloatArray, IntArray, as_integer
 from decidewise.kit.errors import SolverError
 from decidewise.problems.contract import Problem, Sense, as_n_costs
+from decidewise.problems.drawing import draw_graph, layers
 from decidewise.problems.rounding.ties import EPS, TIE
 from decidewise.problems.shortest_path.acyclic import acyclic_paths
 from decidewise.problems.shortest_path.any_graph import Graph, paths_in_any_graph
@@ -188,6 +189,19 @@ class ShortestPath(Problem, marks_ones=True):
         part._ends = np.ascontiguousarray(self._ends[:, rows])
         part.n_rows = len(part.source)
         return part
+
+    def _draw(self, decision: FloatArray, costs: FloatArray | None, names: list[str] | None, ax: Any) -> Any:
+        if self.n_rows not in (None, 1):
+            raise ValueError(f"start and end differ by row; draw the decision of row i of {self.n_rows} by take([i]).")
+        if self._built_by:
+            start, end = (int(np.ravel(node)[0]) for node in (self.source, self.target))
+            nodes, places = layers(self.tails, self.heads, start, end)
+        else:
+            nodes = np.arange(self.rows * self.columns)
+            places = np.column_stack([nodes % self.columns, -(nodes // self.columns)]).astype(float)
+        order = np.argsort(nodes)
+        ends = tuple(order[np.searchsorted(nodes[order], each)] for each in (self.tails, self.heads))
+        return draw_graph((ends[0], ends[1]), places, decision, costs, ax)
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return a shortest path for each row; ties go to the lowest-numbered edge at the first fork."""
