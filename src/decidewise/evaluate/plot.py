@@ -27,6 +27,8 @@ def plot_comparison(found: Comparison, ax: Any = None) -> Any:
         ax.plot([row.regret.low, row.regret.high], [place, place], color=color, linewidth=2)
         ax.plot(row.regret.estimate, place, "o", color=color, markersize=7)
     ax.set_yticks(range(len(found)), [str(row.name) for row in found])
+    for place, label in enumerate(ax.get_yticklabels()):
+        label.set_color(COLORS[place % len(COLORS)])  # the legend of both panels
     ax.set_ylim(len(found) - 0.5, -0.5)  # the first model is on top, as in the table
     ax.set_xlim(left=min(0.0, ax.get_xlim()[0]))
     ax.set_xlabel(f"regret % (lower is better), with {100 * found.level:g} % intervals")
@@ -39,12 +41,12 @@ def _draw_over_time(found: Comparison, ax: Any) -> None:
     parts = np.array_split(np.arange(n), max(2, min(_MOST_STRETCHES, n // _FEWEST_ROWS)))
     middle = [(part[0] + part[-1]) / 2 for part in parts]
     highest = 0.0
-    for place, (name, regrets) in enumerate((found.regrets or {}).items()):
+    for place, row in enumerate(found):
+        regrets = (found.regrets or {})[row.name]
         means = [float(regrets[part].mean()) for part in parts]
-        ax.plot(middle, means, color=COLORS[place % len(COLORS)], label=str(name))
+        ax.plot(middle, means, color=COLORS[place % len(COLORS)])
         highest = max(highest, *means)
     ax.set_ylim(0.0, 1.05 * highest or 1.0)
     ax.set_xlabel("row, in the order of time")
     ax.set_ylabel("mean regret")
-    ax.legend(frameon=False, fontsize="small")
     without_frame(ax)

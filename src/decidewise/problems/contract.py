@@ -213,13 +213,11 @@ class Problem(ABC):
         -------
         matplotlib axes
         """
-        given = (
-            None if values is None else as_vector(values, name=name, length=self.n_costs)
-            for name, values in (("decision", decision), ("costs", costs))
-        )
+        entries = as_vector(decision, name="decision", length=self.n_costs)
+        values = None if costs is None else as_vector(costs, name="costs", length=self.n_costs)
         index = getattr(decision, "index", None)
         names = None if index is None or callable(index) else [str(name) for name in index]
-        return self._draw(*given, names, ax)
+        return self._draw(entries, values, names, ax)
 
     def _draw(self, decision: FloatArray, costs: FloatArray | None, names: list[str] | None, ax: Any) -> Any:
         return draw_bars(decision, costs, names, ax)

@@ -177,7 +177,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         if is_frame(X):
             return NamedColumns.of(X)
         if reset:
-            vars(self).pop("feature_names_in_", None)
+            self.__dict__.pop("feature_names_in_", None)
         values = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False, ensure_min_samples=1 + reset)
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(values.shape[1])])
         return NamedColumns(tuple(names), len(values), lambda name: values[:, list(names).index(name)])
