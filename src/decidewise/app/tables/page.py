@@ -77,11 +77,11 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any] | None
 
 def _facts(result: TableComparison, command: Mapping[str, Any] | None) -> dict[str, str]:
     samples = result.samples
-    command = {"data": "in memory", "problem": "as follows"} if command is None else command
+    table, problem = ("in memory", "") if command is None else (command["data"], f"{command['problem']}: ")
     kind = "features of each item" if samples.per_item else "features"
     return {
-        "Table": f"{command['data']}: {len(samples):,} rows, {len(samples.cost_names)} costs",
-        "Problem": f"{command['problem']}: {result.truth.problem!r}",
+        "Table": f"{table}: {len(samples):,} rows, {len(samples.cost_names)} costs",
+        "Problem": f"{problem}{result.truth.problem!r}",
         "Features": f"{len(result.choice.prepared.feature_names_)} {kind}: "
         + _shortened(result.choice.prepared.feature_names_),
         "Made by": f"decidewise {decidewise.__version__}",
