@@ -10,7 +10,7 @@ from decidewise import (
     problems,
     testing,
 )
-from decidewise.app.tables.compare_table import ComparedTable, compare_table
+from decidewise.app.tables.compare_table import compare_table
 from decidewise.app.tables.features import TableFeatures
 from decidewise.evaluate import compare, normalized_regret
 from decidewise.kit.errors import (
@@ -44,7 +44,6 @@ from decidewise.problems import Problem
 __version__: str
 __all__ = [
     "CalibrationWarning",
-    "ComparedTable",
     "DecisionBoostingRegressor",
     "DecisionRegressor",
     "DivergenceError",
