@@ -9,9 +9,11 @@
 
 - Models: `WiseRegressor`, `WiseRegressorCV`, `GeneralizedLinear`, `DecisionRegressor`; trees: `SpoTreeRegressor`,
   `SpoForestRegressor`, `DecisionBoostingRegressor`; see `decidewise.models`.
+- Raw frames, with text, dates and gaps, as features: `TableFeatures`.
 - Problems: `decidewise.problems`, or your own class derived from `Problem`.
-- Decisions: `decide`.
+- Decisions: `decide`; `predict` for predictions with names.
 - Model files: `save_model`, `load_model`, `read_model_summary`; for other runtimes `export_onnx`.
+- Which model decides best on a frame, as a table, a figure and a page: `compare_table`.
 - How good the decisions are: `normalized_regret` and `compare`, see `decidewise.evaluate`; `diagnose`.
 - Losses by name: `decidewise.losses`, or your own class derived from `Loss`; in torch and jax: `decidewise.frontends`.
 - Checks of your own problem, loss or model, one line each: `decidewise.testing`.

@@ -10,6 +10,8 @@ from decidewise import (
     problems,
     testing,
 )
+from decidewise.app.tables.compare_table import compare_table
+from decidewise.app.tables.features import TableFeatures
 from decidewise.evaluate import compare, normalized_regret
 from decidewise.kit.errors import (
     CalibrationWarning,
@@ -36,7 +38,7 @@ from decidewise.models import (
     WiseRegressor,
     WiseRegressorCV,
 )
-from decidewise.operate import decide, decide_files, diagnose, evaluate_files
+from decidewise.operate import decide, decide_files, diagnose, evaluate_files, predict
 from decidewise.problems import Problem
 
 __version__: str
@@ -59,12 +61,14 @@ __all__ = [
     "SolverError",
     "SpoForestRegressor",
     "SpoTreeRegressor",
+    "TableFeatures",
     "TimeLimitReached",
     "TrainingWarning",
     "WiseRegressor",
     "WiseRegressorCV",
     "__version__",
     "compare",
+    "compare_table",
     "data",
     "decide",
     "decide_files",
@@ -79,6 +83,7 @@ __all__ = [
     "models",
     "normalized_regret",
     "operate",
+    "predict",
     "problems",
     "read_model_summary",
     "save_model",

@@ -5,6 +5,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
+from matplotlib.figure import Figure
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
@@ -433,3 +435,58 @@ def test_a_prediction_that_cannot_be_decided_is_a_row_of_the_comparison():
         compare(cycle, {"a": costs - 2}, costs)
     with pytest.raises(ValueError, match=r"predictions\['a'\]"):  # a bad argument is not a model that fails
         compare(cycle, {"a": costs[:, :2], "right": costs}, costs)
+
+
+class TestInNotebooks:
+    """A comparison as a table of HTML, as a frame and as a figure."""
+
+    @pytest.fixture
+    def costs(self):
+        return np.random.default_rng(0).uniform(1.0, 9.0, size=(60, 4))
+
+    @pytest.fixture
+    def predictions(self, costs):
+        rng = np.random.default_rng(1)
+        return {f"<{noise}>": costs + noise * rng.normal(size=costs.shape) for noise in (4.0, 1.0)}
+
+    def test_the_table_has_all_numbers_and_escapes_names(self, costs, predictions):
+        found = compare(TopK(4, 1, sense="min"), predictions, costs)
+        page = found._repr_html_()
+        assert "&lt;4.0&gt;" in page
+        assert "<1.0>" not in page
+        for row in found:
+            assert str(row.regret) in page
+        assert str(found).splitlines()[-1] in page
+
+    def test_the_frame_has_the_ends_of_intervals(self, costs, predictions):
+        found = compare(TopK(4, 1, sense="min"), predictions, costs)
+        frame = found.to_frame()
+        assert frame.index.tolist() == list(predictions)
+        row = frame.loc["<1.0>"]
+        assert tuple(row[["regret", "regret_low", "regret_high"]]) == found[1].regret
+        assert (
+            tuple(row[["mean_difference", "mean_difference_low", "mean_difference_high"]]) == found[1].mean_difference
+        )
+        assert frame.loc["<4.0>"][["difference", "mean_difference_low"]].isna().all()
+
+    @pytest.mark.parametrize("blocks", [None, "auto"])
+    def test_the_figure_shows_intervals_and_the_time_if_rows_are_in_order(self, costs, predictions, blocks):
+        found = compare(TopK(4, 1, sense="min"), predictions, costs, blocks=blocks)
+        ax = found.plot()
+        try:
+            assert [label.get_text() for label in ax.get_yticklabels()] == list(predictions)
+            drawn = {tuple(line.get_xdata()) for line in ax.lines}
+            assert {(row.regret.low, row.regret.high) for row in found} <= drawn
+            first, *others = ax.figure.axes
+            assert first is ax
+            assert len(others) == (blocks is not None)
+            for over_time in others:
+                for line, regrets in zip(over_time.lines, found.regrets.values(), strict=True):
+                    assert np.mean(line.get_ydata()) == pytest.approx(regrets.mean())  # parts are equally long here
+        finally:
+            pyplot.close(ax.figure)
+
+    def test_a_figure_on_axes_that_are_there(self, costs, predictions):
+        ax = Figure().add_subplot()
+        assert compare(TopK(4, 1, sense="min"), predictions, costs, blocks="auto").plot(ax) is ax
+        assert ax.figure.axes == [ax]

@@ -423,6 +423,17 @@ def test_a_log_link_trains_on_a_few_costs_of_zero_if_its_start_admits_them(data,
     assert list(choice.cv_results_["status"]) == ["scored"] * 3
 
 
+def test_a_loss_is_found_in_any_case(data):
+    train, _ = data
+    [lower, upper] = [
+        DecisionRegressor(train.problem, name, epochs=1, random_state=0).fit(train.X, train.costs)
+        for name in ("spo+", "SPO+")
+    ]
+    np.testing.assert_array_equal(lower.coef_, upper.coef_)
+    with pytest.raises(ValueError, match=r"got 'SPOPlus'; the nearest of \d+ names are 'spo\+'"):
+        DecisionRegressor(train.problem, "SPOPlus").fit(train.X, train.costs)
+
+
 def test_bad_input_is_named(data):
     train, _ = data
     with pytest.raises(ValueError, match=r"ShortestPath needs 40 columns of costs"):

@@ -195,7 +195,7 @@ class TestChoice:
         expert = np.sign(costs) * np.where(np.isin(self.X, wrong), -1.0, 1.0)
         expected = weights["expert"] * expert + weights.get("mean", 0.0)
         np.testing.assert_allclose(model.predict(self.X), expected)
-        model.summary()
+        print(model.summary())
         said = "% of the average, since no candidate is proven to decide better"
         assert (said in capsys.readouterr().out) == bool(n_of_mean)
 
@@ -328,7 +328,7 @@ class TestFailures:
         assert sorted(results["rank"]) == [1, 2, 3, 4, 5]
         assert set(results["rank"][:2]) == {4, 5}
         assert results["n_solves"].tolist() == [0, 0, 200, 200, 200]
-        model.summary()
+        print(model.summary())
         assert "the licence has expired" in capsys.readouterr().out
 
     def test_if_all_fail_the_error_lists_the_reasons(self, data):
@@ -354,7 +354,7 @@ class TestFailures:
         bad = FailsFrom(least, error, predicts=where != "prediction")
         candidates = {"mean": DummyRegressor(), "bad": bad, "wise": WiseRegressor()}
         model = WiseRegressorCV(train.problem, candidates, random_state=0)
-        model.fit(train.X, train.costs).summary()
+        print(model.fit(train.X, train.costs).summary())
         assert model.members_ == ["wise"]
         assert sum(model.weights_.values()) == 1.0
         assert model.cv_results_["status"][1] == "failed"
@@ -399,7 +399,7 @@ class TestFailures:
         lines = str(caught.value).splitlines()
         assert lines[1] == "- 'first', 'second': OSError: the licence has expired"
         assert len(lines) == 3
-        WiseRegressorCV(train.problem, candidates | FEW).fit(train.X, train.costs).summary()
+        print(WiseRegressorCV(train.problem, candidates | FEW).fit(train.X, train.costs).summary())
         assert "'first', 'second': OSError: the licence has expired" in capsys.readouterr().out
 
     def test_an_interrupt_inside_a_candidate_is_an_interrupt(self, data):
@@ -430,12 +430,18 @@ def test_the_choice_does_not_depend_on_the_unit_of_the_costs(data, unit):
 def test_summary_prints_the_candidates_lowest_regret_first(data, capsys):
     train, _ = data
     model = WiseRegressorCV(train.problem, {**FEW, "[odd] name": DummyRegressor()}, random_state=0)
-    model.fit(train.X, train.costs).summary()
+    print(model.fit(train.X, train.costs).summary())
     shown = capsys.readouterr().out
     assert shown.index("wise") < shown.index("least squares") < shown.index("mean")
     assert "[odd] name" in shown
     assert f"{model.cv_results_['regret'][2]:.2f}" in shown
     assert f"{model.n_solves_:,} solver calls" in shown
+    page = model.summary()._repr_html_()
+    assert page.index(">wise<") < page.index(">least squares<") < page.index(">mean<")
+    assert "[odd] name" in page
+    chosen = page[page.index("font-weight: bold") :]
+    assert chosen.startswith(f'font-weight: bold">{model.best_name_}<')
+    assert "<details><summary>" in page  # notes are folded
 
 
 def test_a_maximisation_chooses_as_its_mirror_image():

@@ -1,11 +1,13 @@
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from decidewise import decide
+from decidewise import decide, predict
 from decidewise.data import make_shortest_path
 from decidewise.models import (
     DecisionBoostingRegressor,
@@ -85,3 +87,47 @@ def test_what_is_no_model_or_no_problem_is_named():
         decide(TopK(2, 1), TopK(2, 1), np.ones((3, 1)))
     with pytest.raises(TypeError, match="problem must be a decidewise problem"):
         decide(Fixed(np.ones((3, 2))), "top", np.ones((3, 1)))
+
+
+class TestFrames:
+    """A frame in, a frame of the same kind out."""
+
+    X = pd.DataFrame({"wind": [0.0, 1.0, 2.0], "load": [1.0, 5.0, 2.0]}, index=["mon", "tue", "wed"])
+    costs = pd.DataFrame({"day": [1.0, 2.0, 3.0], "night": [3.0, 2.5, 2.0]}, index=X.index)
+    problem = TopK(2, 1, sense="min")
+
+    @pytest.mark.parametrize("whole", [lambda model: model, lambda model: make_pipeline(StandardScaler(), model)])
+    def test_of_pandas_keeps_the_index_and_names_the_costs(self, whole):
+        model = whole(WiseRegressor()).fit(self.X, self.costs)
+        for found, expected in (
+            (decide(model, self.problem, self.X), self.problem.solve(model.predict(self.X))),
+            (predict(model, self.X), model.predict(self.X)),
+        ):
+            pd.testing.assert_frame_equal(found, pd.DataFrame(expected, self.X.index, ["day", "night"]))
+        assert isinstance(model.predict(self.X), np.ndarray)  # as scikit-learn has it
+
+    def test_of_polars_and_arrow(self):
+        X = pl.DataFrame(self.X.reset_index(drop=True))
+        model = GeneralizedLinear().fit(X, pl.DataFrame(self.costs.reset_index(drop=True)))
+        expected = self.problem.solve(model.predict(X))
+        found = decide(model, self.problem, X)
+        assert isinstance(found, pl.DataFrame)
+        assert found.columns == ["day", "night"]
+        np.testing.assert_array_equal(found.to_numpy(), expected)
+        table = decide(Fixed(expected), self.problem, pa.table({"wind": [0.0, 1.0, 2.0]}))
+        assert table.column_names == ["0", "1"]
+        np.testing.assert_array_equal(np.column_stack(table.columns), self.problem.solve(expected))
+
+    def test_of_a_model_without_names_are_numbered(self):
+        model = LinearRegression().fit(self.X, self.costs)
+        assert list(decide(model, self.problem, self.X)) == ["0", "1"]
+
+    def test_an_array_stays_one_and_so_do_features_per_item(self):
+        items = np.random.default_rng(0).normal(size=(30, 2, 3))
+        model = GeneralizedLinear().fit(items, items.sum(axis=2))
+        for found in (decide(model, self.problem, items), predict(model, items)):
+            assert isinstance(found, np.ndarray)
+
+    def test_of_no_rows(self):
+        model = WiseRegressor().fit(self.X, self.costs)
+        assert decide(model, self.problem, self.X[:0]).shape == predict(model, self.X[:0]).shape == (0, 2)

@@ -136,7 +136,7 @@ def test_frames_delayed_blocks_and_weights(data, client):
     assert close(coefficients(distributed.fit(WiseRegressor(), [empty, *some, empty])), coefficients(expected))
 
     decisions = distributed.decide(found, problem, parts)
-    assert (decisions.compute() == decide(expected, problem, frame[names[0]])).all()
+    assert (decisions.compute() == decide(expected, problem, frame[names[0]]).to_numpy()).all()
     regret = distributed.evaluate(found, problem, parts, features="x_*", costs="c_*")
     assert regret.percent.estimate == pytest.approx(
         normalized_regret(problem, expected.predict(frame[names[0]]), costs), rel=1e-12

@@ -5,6 +5,7 @@ from contextlib import suppress
 import joblib
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from decidewise import DecisionRegressor, SolverError
 from decidewise.evaluate import normalized_regret
@@ -203,6 +204,7 @@ def test_a_view_forwards_every_member_of_the_contract():
     rows = np.ones((1, 2))
     arguments = {
         "solve": (rows,), "minimize": (rows,), "minimize_relaxation": (rows,), "solution": (rows,),
+        "plot": (rows[0], None, Figure().add_subplot()),
         "polyhedron_at": (rows, rows), "derivative": (rows, rows, rows), "minimize_lifted": (np.ones((1, 3)),),
     }  # fmt: skip
     members = {name for name in {*vars(Problem), *Problem.__annotations__} if not name.startswith("_")}

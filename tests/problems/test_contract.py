@@ -15,6 +15,7 @@ from decidewise.problems import (
     Ellipsoid,
     Inventory,
     Knapsack,
+    KnownCosts,
     LinearProgram,
     Matching,
     MinCostFlow,
@@ -333,3 +334,21 @@ def test_empty_batch(problem):
 def test_not_a_matrix(problem, costs):
     with pytest.raises(ValueError, match="costs must be"):
         problem.solve(costs)
+
+
+def test_the_representation_rebuilds_the_problem(problem, normal_costs):
+    shown = repr(problem)
+    if isinstance(problem, LinearProgram | ConicProgram) or "..." in shown:
+        pytest.skip("its matrices may be sparse and large, or are abbreviated")
+    again = eval(shown, {**vars(problems), **{type(problem).__name__: type(problem)}, "inf": np.inf})
+    assert repr(again) == shown
+    np.testing.assert_array_equal(again.solve(normal_costs), problem.solve(normal_costs))
+
+
+def test_the_representation_is_short_and_follows_the_rows():
+    assert repr(Storage(24, power=1.0, energy=2.0)) == "Storage(periods=24, power=1.0, energy=2.0, sense='max')"
+    assert repr(TopK(4, [1, 3, 2]).take([2, 0])) == "TopK(n=4, k=[2, 1], sense='max')"
+    many = repr(Knapsack(np.arange(1.0, 301.0), [400.0]))
+    assert many == "Knapsack(weights=[[1., 2., 3., ..., 298., 299., 300.]], capacities=[400.0], sense='max')"
+    known = KnownCosts(TopK(2, 1), [1.0, 4.0])
+    assert repr(known) == "KnownCosts(problem=TopK(n=2, k=1, sense='max'), known=[1.0, 4.0])"

@@ -12,7 +12,9 @@ import numpy as np
 
 from decidewise.evaluate.hindsight import Hindsight, scale_of
 from decidewise.evaluate.intervals import Blocks, Bootstrap, Interval
+from decidewise.evaluate.plot import plot_comparison
 from decidewise.kit.checks import FloatArray
+from decidewise.kit.html import html_table
 from decidewise.kit.interrupts import attempt, reason_of
 from decidewise.problems.contract import Problem
 
@@ -104,7 +106,7 @@ class ComparisonRow:
 
 @dataclass(frozen=True)
 class Comparison(Sequence[ComparisonRow]):
-    """The result of `compare`: one row per model, in the order given; `print` shows a table.
+    """The result of `compare`: one row per model, in the order given; `print` and notebooks show a table.
 
     Attributes
     ----------
@@ -120,6 +122,10 @@ class Comparison(Sequence[ComparisonRow]):
         How intervals were found: "bootstrap", or "normal" from sums over rows that were never in memory together.
     failures : dict of str to str
         The models whose predictions could not be decided, with the reasons.
+    regrets : dict of str to ndarray of shape (n_samples,), or None
+        The regret of each row by the names of the models, if all rows were in memory.
+    in_order : bool
+        Whether the rows are in the order of time, so that `plot` shows the regret over time, too.
     """
 
     rows: tuple[ComparisonRow, ...]
@@ -129,6 +135,8 @@ class Comparison(Sequence[ComparisonRow]):
     block_length: int = 1
     method: str = "bootstrap"
     failures: dict[str, str] = field(default_factory=dict)
+    regrets: dict[str, FloatArray] | None = field(default=None, repr=False, compare=False)
+    in_order: bool = False
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -153,6 +161,50 @@ class Comparison(Sequence[ComparisonRow]):
 
         return self._table(heading, [(shown(row.mean_regret), shown(row.mean_difference)) for row in self])
 
+    def _repr_html_(self) -> str:
+        rows = [(str(row.name), str(row.regret), str(row.difference or "")) for row in self]
+        failed = [f"{name} failed: {reason}" for name, reason in self.failures.items()]
+        return html_table(("model", "regret %", f"minus {self.baseline}"), rows, below=[*failed, self._footnote])
+
+    def to_frame(self) -> Any:
+        """Return a pandas frame with a row per model: estimates and the ends of their intervals.
+
+        The columns are `regret`, in percent of the optimal value, `difference`, from the baseline, and both in units of
+        the costs, `mean_regret` and `mean_difference`, each also as `..._low` and `..._high`.
+        """
+        import pandas as pd  # noqa: PLC0415  (the frame that is asked for)
+
+        parts = ("regret", "difference", "mean_regret", "mean_difference")
+        lines = {row.name: {part: getattr(row, part) or (np.nan,) * 3 for part in parts} for row in self}
+        ends = ("", "_low", "_high")
+        return pd.DataFrame.from_dict(
+            {
+                name: {f"{part}{end}": value for part in parts for end, value in zip(ends, line[part], strict=True)}
+                for name, line in lines.items()
+            },
+            orient="index",
+        ).rename_axis("model")
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the regret of each model with its interval; beside it the regret over time, if rows are in that order.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            For the intervals alone. By default a new figure is made.
+
+        Returns
+        -------
+        matplotlib axes of the intervals; `ax.figure` is the figure.
+        """
+        return plot_comparison(self, ax)
+
+    @property
+    def _footnote(self) -> str:
+        blocks = f" in blocks of {self.block_length}" if self.block_length > 1 else ""
+        footnote = f"{100 * self.level:g} % {self.method} intervals over {self.n_samples:,} rows{blocks}."
+        return f"{footnote} {self.caution}".rstrip()
+
     def _table(self, heading: str, values: list[tuple[str, str]]) -> str:
         cells = [("model", heading, f"minus {self.baseline}" if len(self) > 1 else "")]
         cells += [(str(row.name), *pair) for row, pair in zip(self, values, strict=True)]
@@ -161,9 +213,7 @@ class Comparison(Sequence[ComparisonRow]):
         widths[0] = max([widths[0], *map(len, failures)])
         lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
         lines += [f"{name.ljust(widths[0])}  failed: {reason}" for name, reason in failures.items()]
-        blocks = f" in blocks of {self.block_length}" if self.block_length > 1 else ""
-        footnote = f"{100 * self.level:g} % {self.method} intervals over {self.n_samples:,} rows{blocks}."
-        return "\n".join([*lines, f"{footnote} {self.caution}".rstrip()])
+        return "\n".join([*lines, self._footnote])
 
     @property
     def caution(self) -> str:
@@ -282,7 +332,8 @@ def compare_sums(
 
 
 def _compare_rows(truth: Hindsight, regrets: Mapping[str, FloatArray], baseline: str, options: Bootstrap) -> Comparison:
-    return _compare(np.abs(truth.best), np.ones_like(truth.best), regrets, baseline, options)
+    found = _compare(np.abs(truth.best), np.ones_like(truth.best), regrets, baseline, options)
+    return replace(found, regrets=dict(regrets), in_order=options.blocks is not None)
 
 
 def _compare(

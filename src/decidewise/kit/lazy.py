@@ -7,7 +7,7 @@ its `__init__.py` calls `import_lazily(__name__)`. This is the convention of the
 >>> "TopK" in dir(decidewise.problems)
 True
 >>> decidewise.problems.TopK(3, 1)  # only now is decidewise.problems.topk imported
-TopK(n_costs=3, sense='max')
+TopK(n=3, k=1, sense='max')
 """
 
 from __future__ import annotations

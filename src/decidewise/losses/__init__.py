@@ -101,9 +101,9 @@ NOT_OFFERED = {
 
 
 def as_loss(loss: str | Loss, **parameters: Any) -> Loss:
-    """Return the registered loss of that name with the given parameters; return a `Loss` as it is.
+    """Return the registered loss of that name, in any case, with the given parameters; return a `Loss` as it is.
 
-    >>> as_loss("pfy", sigma=0.5)
+    >>> as_loss("PFY", sigma=0.5)
     Pfy(n_samples=10, sigma=0.5)
     """
     if isinstance(loss, Loss):
@@ -112,10 +112,12 @@ def as_loss(loss: str | Loss, **parameters: Any) -> Loss:
                 f"parameters are for a loss given by its name; got loss={loss!r}. Set {', '.join(parameters)} in it."
             )
         return loss
+    if isinstance(loss, str) and loss not in registry:
+        loss = next((name for name in (*registry, *NOT_OFFERED) if name.lower() == loss.lower()), loss)
     if isinstance(loss, str) and loss in NOT_OFFERED and loss not in registry:
         raise ValueError(f"there is no loss {loss!r}: {NOT_OFFERED[loss]}")
     if not (isinstance(loss, str) and loss in registry):
-        near = nearest_names(loss, registry) if isinstance(loss, str) else "."
+        near = nearest_names(loss.lower(), registry) if isinstance(loss, str) else "."
         raise ValueError(f"loss must be one of {', '.join(registry)}, or a Loss such as SpoPlus(); got {loss!r}{near}")
     known = signature(registry[loss])
     try:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 import decidewise
@@ -33,7 +34,8 @@ def save_model(model: Any, path: str | os.PathLike[str], *, summary: Mapping[str
     (scalers, polynomials, one-hot encoding, imputation, column transformers), linear and constant models. Predictions
     stay the same bit for bit. Any other estimator is written through skops (`pip install "decidewise[skops]"`), and
     LightGBM as its own text; to read those, the caller must name their types as trusted. A `WiseRegressorCV` is saved
-    as its chosen model, a `DecisionRegressor` without its problem, and all of them without `n_jobs`.
+    as its chosen model, also at the end of a pipeline, a `DecisionRegressor` without its problem, and all of them
+    without `n_jobs`.
 
     The file of a linear model that was fitted on fewer rows than features, from 200 features on, holds the weighted
     training rows, from which `partial_fit` goes on.
@@ -65,9 +67,9 @@ def save_model(model: Any, path: str | os.PathLike[str], *, summary: Mapping[str
     """
     check_is_fitted(model)
     described = ModelSummary.of(model, summary or {}, _versions())
-    if isinstance(model, WiseRegressorCV):
-        described = replace(described, model=" ".join(repr(model.best_estimator_).split()))
-        model = model.best_estimator_
+    chosen = _chosen(model)
+    if chosen is not model:
+        model, described = chosen, replace(described, model=" ".join(repr(chosen).split()))
     encoder = Encoder()
     node = encoder.encode(model, "the model")
     described = replace(described, types=tuple(sorted(encoder.types)))
@@ -76,6 +78,16 @@ def save_model(model: Any, path: str | os.PathLike[str], *, summary: Mapping[str
     except ValueError as reason:  # such as a lambda, which skops writes but does not read
         raise TypeError(f"a model file cannot hold the model, a {type(model).__name__}: {reason}.") from reason
     write_whole({Path(path): pack({"summary": described.as_dict(), "model": node}, encoder.arrays)})
+
+
+def _chosen(model: Any) -> Any:
+    """Return the model with what a `WiseRegressorCV` has chosen in its place."""
+    if isinstance(model, WiseRegressorCV):
+        return model.best_estimator_
+    if isinstance(model, Pipeline) and isinstance(model.steps[-1][1], WiseRegressorCV):
+        *steps, (name, last) = model.steps
+        return Pipeline([*steps, (name, last.best_estimator_)])
+    return model
 
 
 def load_model(path: str | os.PathLike[str], *, trusted: Collection[str] | None = None) -> Any:

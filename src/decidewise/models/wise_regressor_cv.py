@@ -8,7 +8,6 @@ from time import time
 from typing import Any, Literal, Self
 
 import numpy as np
-from rich.console import Console
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -43,7 +42,8 @@ from decidewise.models.selection.out_of_fold import OutOfFold
 from decidewise.models.selection.polish import gain_of, polished, solves_within
 from decidewise.models.selection.race import n_models_to_score, race
 from decidewise.models.selection.row_folds import RowFolds
-from decidewise.models.selection.scores import CandidateScores, lowest, named, reasons, table
+from decidewise.models.selection.scores import CandidateScores, lowest, named, reasons
+from decidewise.models.selection.summary import ChoiceSummary
 from decidewise.models.selection.sums import passes_of
 from decidewise.models.selection.weights import FittedWeights, average_weights, null_share
 from decidewise.problems.contract import Problem, as_problem, check_rows
@@ -361,19 +361,20 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         read_cost_names(self, y, reset=False)
         return -normalized_regret(self.problem, self.predict(X), y)
 
-    def summary(self) -> None:
-        """Print the candidates as a table, with the lowest regret first, and why candidates failed."""
+    def summary(self) -> ChoiceSummary:
+        """Return the candidates as a table, with the lowest regret first, and why candidates failed.
+
+        `print` shows it; a notebook does if it is the last line of a cell.
+        """
         check_is_fitted(self)
-        console, results = Console(), self.cv_results_
-        console.print(table(results, self.weights_))
         chosen = self.best_name_
         if len(self.members_) > 1:
             chosen = f"the average of {len(self.members_)} candidates with the weights in the table"
-        lines = [f"Chosen: {chosen}, after {self.n_solves_:,} solver calls."]
-        lines += [f"- {100 * share:.0f} % {meaning}" for share, meaning in explained(family_shares(self))]
-        lines += [f"{family}: {note}." for family, note in self.notes_.items()]
-        lines += reasons(results["candidate"], results["note"])
-        console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+        sentences = [f"Chosen: {chosen}, after {self.n_solves_:,} solver calls."]
+        sentences += [f"- {100 * share:.0f} % {meaning}" for share, meaning in explained(family_shares(self))]
+        notes = [f"{family}: {note}." for family, note in self.notes_.items()]
+        notes += reasons(self.cv_results_["candidate"], self.cv_results_["note"])
+        return ChoiceSummary(self.cv_results_, self.weights_, "\n".join(sentences), tuple(notes))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

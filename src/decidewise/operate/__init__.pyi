@@ -1,6 +1,6 @@
 # What the package offers; see `decidewise.kit.lazy`.
 from decidewise.operate import distributed
-from decidewise.operate.decide import decide, decide_files, evaluate_files
+from decidewise.operate.decide import decide, decide_files, evaluate_files, predict
 from decidewise.operate.diagnose import diagnose
 
 __all__ = [
@@ -9,4 +9,5 @@ __all__ = [
     "diagnose",
     "distributed",
     "evaluate_files",
+    "predict",
 ]

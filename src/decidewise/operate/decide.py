@@ -16,6 +16,7 @@ from decidewise.evaluate import Hindsight, Interval, check_in_units
 from decidewise.kit.checks import FloatArray, as_matrix, check_same_names, check_same_rows, n_rows
 from decidewise.kit.errors import SolverError
 from decidewise.kit.files import check_apart
+from decidewise.kit.frames import frame_like
 from decidewise.problems.contract import Problem, as_problem, check_rows
 from decidewise.rows.files import FileRows
 from decidewise.rows.source import Rows, RowSource
@@ -26,7 +27,41 @@ from decidewise.rows.write_table import write_table
 _QUANTILE = 1.959963984540054
 
 
-def decide(model: Any, problem: Problem, X: Any) -> FloatArray:
+def predict(model: Any, X: Any) -> Any:
+    """Return the costs that the model predicts from each row of features: for a frame, a frame with names.
+
+    `model.predict(X)` returns an array, as estimators of scikit-learn do.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        As for `decide`.
+    X : array-like or frame of shape (n, p), or array-like of shape (n, d, q) with features of each item
+
+    Returns
+    -------
+    ndarray or frame of shape (n, d)
+        As of `decide`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from decidewise import GeneralizedLinear, predict
+    >>> wind = pd.DataFrame({"wind": [0.0, 1.0, 2.0]}, index=["mon", "tue", "wed"])
+    >>> prices = pd.DataFrame({"day": [1.0, 2.0, 3.0], "night": [3.0, 2.5, 2.0]})
+    >>> predict(GeneralizedLinear().fit(wind, prices), wind).round(1)
+         day  night
+    mon  1.0    3.0
+    tue  2.0    2.5
+    wed  3.0    2.0
+    """
+    _check_model(model)
+    prediction = np.asarray(model.predict(X))
+    prediction = prediction[:, np.newaxis] if prediction.ndim == 1 else prediction
+    return frame_like(X, prediction, _cost_names(model, prediction.shape[1]))
+
+
+def decide(model: Any, problem: Problem, X: Any) -> Any:
     """Return an optimal decision for the costs that the model predicts from each row of features.
 
     Parameters
@@ -41,8 +76,10 @@ def decide(model: Any, problem: Problem, X: Any) -> FloatArray:
 
     Returns
     -------
-    ndarray of shape (n, d)
-        `problem.solve(model.predict(X))`.
+    ndarray or frame of shape (n, d)
+        `problem.solve(model.predict(X))`. For a frame of pandas or polars, or an Arrow table, a frame of the same kind,
+        with the index of `X` and one column per cost: named as the costs that the model was fitted with, if it knows
+        their names, and otherwise numbered from "0".
 
     Raises
     ------
@@ -62,10 +99,38 @@ def decide(model: Any, problem: Problem, X: Any) -> FloatArray:
     >>> decide(model, TopK(2, 1, sense="min"), [[0.5], [1.9]])  # the cheaper of two items
     array([[1., 0.],
            [0., 1.]])
+
+    A frame in, a frame out:
+
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"wind": [0.0, 1.0, 2.0]}, index=["mon", "tue", "wed"])
+    >>> model = WiseRegressor().fit(frame, pd.DataFrame(costs, columns=["day", "night"]))
+    >>> decide(model, TopK(2, 1, sense="min"), frame)
+         day  night
+    mon  1.0    0.0
+    tue  1.0    0.0
+    wed  0.0    1.0
     """
     as_problem(problem)
+    _check_model(model)
+    return frame_like(X, _decisions(model, problem, X), _cost_names(model, problem.n_costs))
+
+
+def _check_model(model: Any) -> None:
     if not callable(getattr(model, "predict", None)):
         raise TypeError(f"model must have a method predict(X), as fitted estimators do; got {type(model).__name__}.")
+
+
+def _cost_names(model: Any, n_costs: int) -> list[str]:
+    """Return the names of the costs that a model was fitted with, also inside a pipeline or a search, or numbers."""
+    inner: Any = model
+    while inner is not None and not hasattr(inner, "cost_names_in_"):
+        steps = getattr(inner, "steps", None)
+        inner = steps[-1][1] if steps else getattr(inner, "best_estimator_", None)
+    return [str(name) for name in getattr(inner, "cost_names_in_", range(n_costs))]
+
+
+def _decisions(model: Any, problem: Problem, X: Any) -> FloatArray:
     check_in_units(model, problem)
     if np.ndim(X) > 1 and n_rows(X) == 0:  # which many models refuse to predict
         return problem.solve(np.empty((0, problem.n_costs)))
@@ -128,7 +193,7 @@ def decide_files(
     as_problem(problem)
     source = _source(model, paths, features, None, rows=rows, description="decide_files", **files)
     check_apart(Path(out), *(file.path for file in source.files))
-    names = [str(name) for name in getattr(model, "cost_names_in_", range(problem.n_costs))]
+    names = _cost_names(model, problem.n_costs)
     if len(names) != problem.n_costs:
         raise ValueError(f"the model predicts {len(names)} costs, and {type(problem).__name__} has {problem.n_costs}.")
     if rows in names:
@@ -250,7 +315,7 @@ class DecisionsOf:
     def __call__(self, rows: Rows) -> FloatArray:
         """Return decisions (b, d)."""
         with _solver_errors_at(rows):
-            return decide(self.model, problem_of(self.problem, rows), rows.X)
+            return _decisions(self.model, problem_of(self.problem, rows), rows.X)
 
 
 @dataclass(frozen=True)

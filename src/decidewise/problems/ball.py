@@ -47,7 +47,7 @@ class Ball(Problem):
 
     def __init__(self, dimension: int, radius: float = 1.0, *, sense: Sense = "min") -> None:
         super().__init__(sense=sense)
-        self.n_costs = as_n_costs(as_integer(dimension, name="dimension"))
+        self.dimension = self.n_costs = as_n_costs(as_integer(dimension, name="dimension"))
         self.radius = as_radius(radius)
         self.r = self.radius**2
         self.B_S = self.radius

@@ -25,13 +25,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property, wraps
+from inspect import signature
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, all_finite, as_array, as_choice, as_matrix, shown
+from decidewise.kit.checks import FloatArray, all_finite, as_array, as_choice, as_matrix, as_vector, shown
 from decidewise.kit.errors import SolverError
+from decidewise.problems.drawing import draw_bars
 from decidewise.solvers import Polyhedron
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 Sense = Literal["min", "max"]
 #: The largest number of costs of a problem: a single row of so many takes almost a gigabyte.
 MAX_COSTS = 10**8
+#: The largest number of entries of an array that `repr` shows in full.
+_MOST_SHOWN = 48
 
 
 def _checked(
@@ -96,6 +100,9 @@ class Problem(ABC):
     *Regions by row.* If `n_rows` is a number, the region or the known costs differ by row. Such a problem solves
     exactly `n_rows` rows of costs, and `take(rows)` is the problem of some of its rows.
 
+    *Representation.* `repr` is the call that builds the problem, if each parameter of the constructor is kept as an
+    attribute of the same name, as scikit-learn's estimators do.
+
     Examples
     --------
     >>> class Cheapest(Problem):
@@ -128,6 +135,8 @@ class Problem(ABC):
     on_error: Literal["raise", "nan"] = "raise"
     #: Whether `minimize` checks that costs are finite; if not, `solve` does.
     _checks_costs: ClassVar[bool] = True
+    #: The class method that builds this, if the constructor does not.
+    _built_by: str = ""
 
     def __init_subclass__(cls, *, marks_ones: bool = False, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -139,9 +148,21 @@ class Problem(ABC):
         self.sense: Sense = as_choice(sense, name="sense", choices=("min", "max"))
 
     def __repr__(self) -> str:
-        # A user's class may lack either attribute; the error message that says so shows the object.
-        n_costs, sense = getattr(self, "n_costs", None), getattr(self, "sense", None)
-        return f"{type(self).__name__}({n_costs=}, {sense=})"
+        """Return the call that builds the problem, if all parameters of its constructor are attributes."""
+        name = type(self).__name__ + (f".{self._built_by}" if self._built_by else "")
+        parameters = signature(getattr(type(self), self._built_by) if self._built_by else type(self)).parameters
+        if not all(hasattr(self, parameter) for parameter in (*parameters, "n_costs")):
+            # A user's class may lack either attribute; the error message that says so shows the object.
+            n_costs, sense = getattr(self, "n_costs", None), getattr(self, "sense", None)
+            return f"{name}({n_costs=}, {sense=})"
+        arguments = {key: getattr(self, key) for key in parameters}
+        required = [key for key, parameter in parameters.items() if parameter.default is parameter.empty]
+        said = [
+            f"{key}={_as_literal(value)}"
+            for key, value in arguments.items()
+            if key in (*required, "sense") or not _is_same(value, parameters[key].default)
+        ]
+        return f"{name}({', '.join(said)})"
 
     def solve(self, costs: Any) -> FloatArray:
         """Return an optimal decision for every row of costs.
@@ -175,6 +196,31 @@ class Problem(ABC):
         A problem with more variables than costs returns these.
         """
         return {"decision": self.solve(costs)}
+
+    def plot(self, decision: Any, costs: Any = None, ax: Any = None) -> Any:
+        """Draw one decision: a path on its graph, the day of a battery, and bars for every other problem.
+
+        Parameters
+        ----------
+        decision : array-like of shape (n_costs,)
+            If it is a row of a frame, such as `decide(model, problem, frame).iloc[0]`, entries have its names.
+        costs : array-like of shape (n_costs,), optional
+            Predicted or realised costs to show with it.
+        ax : matplotlib axes, optional
+            By default a new figure is made.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        entries = as_vector(decision, name="decision", length=self.n_costs)
+        values = None if costs is None else as_vector(costs, name="costs", length=self.n_costs)
+        index = getattr(decision, "index", None)
+        names = None if index is None or callable(index) else [str(name) for name in index]
+        return self._draw(entries, values, names, ax)
+
+    def _draw(self, decision: FloatArray, costs: FloatArray | None, names: list[str] | None, ax: Any) -> Any:
+        return draw_bars(decision, costs, names, ax)
 
     @abstractmethod
     def minimize(self, costs: FloatArray) -> FloatArray:
@@ -259,6 +305,20 @@ class KnownPart(Protocol):
         It minimises `costs[:, :-1]·(M w) + costs[:, -1] · (b·w)`. The last entry of a decision is `b·w`, the others are
         `M w`.
         """
+
+
+def _as_literal(value: Any) -> str:
+    """Return the text of a constructor's argument; long arrays are abbreviated as NumPy does."""
+    if isinstance(value, np.ndarray):
+        if value.size > _MOST_SHOWN:
+            short = np.array2string(value, separator=", ", threshold=_MOST_SHOWN, max_line_width=10**6)
+            return " ".join(short.split()).replace("[ ", "[")
+        value = value.tolist()
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    return bool(np.ndim(value) == 0 and value == default)
 
 
 def as_problem(problem: Any) -> Problem:

@@ -55,7 +55,7 @@ class Ranking(Problem):
 
     def __init__(self, n: int, *, sense: Sense = "min") -> None:
         super().__init__(sense=sense)
-        self.n_costs = as_n_costs(as_integer(n, name="n"))
+        self.n = self.n_costs = as_n_costs(as_integer(n, name="n"))
         self.B_S = float(np.linalg.norm(np.arange(1.0, self.n_costs + 1)))
 
     def minimize(self, costs: FloatArray) -> FloatArray:

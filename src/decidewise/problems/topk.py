@@ -53,7 +53,7 @@ class TopK(Problem, marks_ones=True):
 
     def __init__(self, n: int, k: Any, *, sense: Sense = "max") -> None:
         super().__init__(sense=sense)
-        self.n_costs = as_n_costs(as_integer(n, name="n"))
+        self.n = self.n_costs = as_n_costs(as_integer(n, name="n"))
         self.k: Any = as_integer(k, name="k") if np.ndim(k) == 0 else self._as_counts(k)
         if np.max(self.k) > self.n_costs:
             where = "" if self.n_rows is None else f" in row {np.argmax(self.k)}"

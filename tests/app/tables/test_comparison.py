@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from decidewise.app.tables import choice, measured
 from decidewise.app.tables.advice import Advice
 from decidewise.app.tables.choice import choose
-from decidewise.app.tables.comparison import TableVerdict, compare_table, share_saved
+from decidewise.app.tables.comparison import TableVerdict, compare_samples, share_saved
 from decidewise.app.tables.fitting import fit_in_memory
 from decidewise.app.tables.headline import explanation, headline, verdict_in_words
 from decidewise.app.tables.health import alarms, doubts, health
@@ -51,7 +51,7 @@ def make_samples(n=N, *, seed=0, forecast=False, times=True, sense="min", known=
 
 @pytest.fixture(scope="module")
 def result():
-    return compare_table(make_samples(forecast=True, seed=3), test=0.5)
+    return compare_samples(make_samples(forecast=True, seed=3), test=0.5)
 
 
 @pytest.mark.parametrize("gap", [None, np.timedelta64(3, "D")])
@@ -82,7 +82,7 @@ def test_the_choice_and_the_preparation_see_no_held_out_row(monkeypatch):
     changed = make_samples()
     changed.costs[36:] = np.random.default_rng(9).uniform(1, 9, (12, D))
     changed.lines["x"][36:] = np.nan
-    first, second = compare_table(samples), compare_table(changed)
+    first, second = compare_samples(samples), compare_samples(changed)
     assert [len(X) for X, _ in seen] == [36, 36]
     np.testing.assert_array_equal(seen[0][1], seen[1][1])
     np.testing.assert_array_equal(seen[0][0], seen[1][0])
@@ -92,7 +92,7 @@ def test_the_choice_and_the_preparation_see_no_held_out_row(monkeypatch):
 
 def test_a_rolling_origin_is_the_same_as_fitting_by_hand():
     samples = make_samples()
-    result = compare_table(samples)
+    result = compare_samples(samples)
     X = samples.features(result.choice.prepared)
     for train, test in result.splits:
         expected = GeneralizedLinear().fit(X[train], samples.costs[train]).predict(X[test])
@@ -103,7 +103,7 @@ def test_a_rolling_origin_is_the_same_as_fitting_by_hand():
 
 @pytest.mark.parametrize(("sense", "known"), [("min", False), ("max", False), ("min", True)])
 def test_savings_of_all_parts_add_up(sense, known):
-    result = compare_table(make_samples(forecast=True, sense=sense, known=known))
+    result = compare_samples(make_samples(forecast=True, sense=sense, known=known))
     total = (result.regrets[result.baseline] - result.regrets[result.challenger]).mean()
     assert result.challenger != result.baseline
     np.testing.assert_allclose(sum(part.saving for part in by_item(result)), total)
@@ -122,7 +122,7 @@ def test_the_share_is_the_ratio_of_sums(result):
 
 @pytest.mark.parametrize(("sense", "known"), [("min", False), ("max", False), ("min", True)])
 def test_the_bill_is_what_the_decisions_pay_or_earn(sense, known):
-    result = compare_table(make_samples(forecast=True, sense=sense, known=known))
+    result = compare_samples(make_samples(forecast=True, sense=sense, known=known))
     problem = result.truth.problem
     for bill in bills(result):
         ideal = bill.name == "perfect foresight"
@@ -168,14 +168,14 @@ def test_a_budget_of_solver_calls_is_kept():
             return super().solve(costs)
 
     samples = make_samples(times=False)
-    result = compare_table(replace(samples, problem=Watched(D, 1, sense="min")), max_solves=700)
+    result = compare_samples(replace(samples, problem=Watched(D, 1, sense="min")), max_solves=700)
     assert result.n_solves <= 700
     assert sum(solved) <= 700
 
 
 def test_too_small_a_budget():
     with pytest.raises(InputError, match="--max-solves must be at least 28"):
-        compare_table(make_samples(), max_solves=27)
+        compare_samples(make_samples(), max_solves=27)
 
 
 def test_a_named_model_is_taken_without_a_search():
@@ -202,7 +202,7 @@ def test_what_is_chosen_and_fitted_is_what_wise_regressor_cv_chooses(settings):
     np.testing.assert_array_equal(own.model.estimator.predict(X), model.predict(X))
     again = own.choice.model("choice", problem=samples.problem).fit(X, samples.costs)
     np.testing.assert_allclose(again.predict(X), model.predict(X))
-    compared = compare_table(samples, seed=seed, one_model=bool(one), **settings)
+    compared = compare_samples(samples, seed=seed, one_model=bool(one), **settings)
     known = samples.take(compared.splits[0][0])
     assert compared.choice.weights == choose(known, seed=seed, one_model=bool(one), **settings).weights
 
@@ -214,7 +214,7 @@ def test_models_trained_with_the_solver_are_measured_and_fitted_anew():
     costs = (x @ rng.normal(size=(2, D))) ** 3 + rng.normal(0, 0.5, (90, D))
     samples = replace(make_samples(90), lines={"x": x[:, 0], "y": x[:, 1]}, costs=costs)
     samples = replace(samples, problem=KnownCosts(TopK(D, 1), rng.uniform(0, 0.1, (90, D))))
-    found = compare_table(samples, train_solves=100_000)
+    found = compare_samples(samples, train_solves=100_000)
     assert found.choice.trained_by_solver[0].startswith("spo+ from ")
     assert "choice" in found.regrets
     assert not found.failures
@@ -273,9 +273,9 @@ def test_headlines(result):
         "avoidable cost.",
         said,
     )
-    gained = compare_table(make_samples(forecast=True, seed=3, sense="max"), test=0.5)
+    gained = compare_samples(make_samples(forecast=True, seed=3, sense="max"), test=0.5)
     assert " gain" in headline(gained)
-    useless = compare_table(make_samples(noise=3.0, seed=1))
+    useless = compare_samples(make_samples(noise=3.0, seed=1))
     assert headline(useless).startswith("Use an average of the best models: it saved about ")
     assert headline(useless).endswith(" against least squares on 12 held-out days, a difference that may be chance.")
     useless.regrets["training mean"][:] = 0.0
@@ -343,7 +343,7 @@ def replace_candidate(monkeypatch, name, model):
 def test_a_candidate_that_fails_is_said_and_the_next_best_is_taken(monkeypatch, result, model, reason):
     assert "wise 0.75 gamma" in result.choice.weights
     replace_candidate(monkeypatch, "wise 0.75 gamma", model)
-    other = compare_table(make_samples(forecast=True, seed=3), test=0.5)
+    other = compare_samples(make_samples(forecast=True, seed=3), test=0.5)
     assert [note for note in other.notes if note.startswith(reason)]
     late = reason.startswith("Not measured")
     assert ("wise 0.75 gamma" in other.choice.weights) == ("choice" in other.failures) == late
@@ -355,7 +355,7 @@ def test_a_first_negative_cost_in_a_late_row_gets_a_floor():
     """The training rows have positive costs only, so the search has log links without one."""
     samples = make_samples(seed=3)
     samples.costs[40, 0] = -0.5
-    result = compare_table(samples, test=0.5)
+    result = compare_samples(samples, test=0.5)
     assert "gamma, quadratic, ridge 0.1" in result.choice.weights
     assert not result.failures
     assert np.isfinite(result.predictions["choice"]).all()
@@ -376,7 +376,7 @@ def test_a_prediction_that_cannot_be_decided_is_a_row():
         costs=costs,
         problem=problem,
     )
-    result = compare_table(samples)
+    result = compare_samples(samples)
     assert "a cycle has a negative cost" in result.failures["least squares"]
     assert (result.baseline, result.chosen in result.regrets) == ("training mean", True)
 
@@ -400,7 +400,7 @@ def test_if_the_last_fit_fails_the_next_best_is_taken(monkeypatch, order):
 
 
 def findings(samples):
-    return {finding.topic: finding for finding in health(compare_table(samples))}
+    return {finding.topic: finding for finding in health(compare_samples(samples))}
 
 
 def test_healthy_data_is_called_fine():
@@ -442,7 +442,7 @@ def test_what_makes_a_result_doubtful_is_said_with_it():
     samples.lines["x"][36:] += 9
     samples.lines["spike"] = np.where(np.arange(N) == 3, 1e6, samples.lines["y"])  # a shared outlier is no leak
     samples.costs[3, 0] = 1e6
-    found = compare_table(samples)
+    found = compare_samples(samples)
     assert not headline(found).startswith("Possible leak")
     said = " ".join(alarms(health(found)))
     assert verdict_in_words(found, doubts(health(found))).endswith(
@@ -451,7 +451,7 @@ def test_what_makes_a_result_doubtful_is_said_with_it():
     assert "Outliers: 3 costs" in said
     assert "Drift in the features: the mean of 'x' moved" in said
     samples.lines["hint"] = 3 + 1.19 * samples.costs[:, 1]
-    leaked = compare_table(samples)
+    leaked = compare_samples(samples)
     assert leaked.leaks == ["hint"]
     assert "a possible leak" in doubts(health(leaked))
     assert headline(leaked).startswith(
@@ -463,7 +463,7 @@ def test_what_makes_a_result_doubtful_is_said_with_it():
 def test_drift_within_the_range_of_training_is_not_loud():
     samples = make_samples(noise=0.3)
     samples.lines["x"] = np.where(np.arange(N) < 36, np.linspace(0, 10, N) % 5, 4.0)
-    found = compare_table(samples)
+    found = compare_samples(samples)
     [drift] = [finding for finding in health(found) if finding.topic == "drift in the features"]
     assert (drift.look, drift.loud) == (True, False)
     assert not any("features" in said for said in alarms(health(found)))
@@ -472,7 +472,7 @@ def test_drift_within_the_range_of_training_is_not_loud():
 def test_of_the_notes_only_doubts_deserve_a_look():
     samples = make_samples(times=False)
     samples = replace(samples, notes=("Rows are in order.", "'x': -9999 occurs."), doubts=("'x': -9999 occurs.",))
-    read = [finding for finding in health(compare_table(samples)) if finding.topic == "how the table was read"]
+    read = [finding for finding in health(compare_samples(samples)) if finding.topic == "how the table was read"]
     assert [(finding.found, finding.look) for finding in read] == [
         ("Rows are in order", False),
         ("'x': -9999 occurs", True),

@@ -2,16 +2,22 @@
 
 import datetime
 import json
+import pickle
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from decidewise.app.tables.features import TableFeatures
+from decidewise import TableFeatures, WiseRegressorCV, decide, load_model, save_model
 from decidewise.app.tables.raw_values import as_numbers
 from decidewise.app.tables.unfamiliar import Unfamiliar
 from decidewise.kit.errors import InputError
+from decidewise.problems import TopK
 
 DAYS = np.datetime64("2024-01-01") + np.arange(800)  # a Monday
 
@@ -219,3 +225,68 @@ def test_what_a_file_may_have_made_of_it_is_refused(change):
     fitted.columns_[0] |= change
     with pytest.raises((ValueError, KeyError)):
         fitted._check_kept()
+
+
+@parametrize_with_checks([TableFeatures()])
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+class TestInNotebooks:
+    """On frames as people have them, in a pipeline and by itself."""
+
+    @pytest.fixture
+    def frame(self):
+        rng = np.random.default_rng(0)
+        wind = rng.normal(size=120)
+        wind[::9] = np.nan
+        kind = pd.Categorical(rng.choice(["calm", "gusty", "storm"], 120))
+        frame = pd.DataFrame({"day": DAYS[:120], "wind": wind, "kind": kind, "open": rng.random(120) < 0.5})
+        return frame.set_axis([f"row {i}" for i in range(120)])
+
+    @pytest.fixture
+    def costs(self, frame):
+        level = frame["wind"].fillna(0.0).to_numpy() + 2.0 * (frame["kind"] == "storm")
+        return pd.DataFrame({"a": 3.0 + level, "b": 5.0 - level, "c": np.full(120, 4.0)}, index=frame.index)
+
+    def test_every_kind_of_table_gives_the_same(self, frame):
+        expected = TableFeatures().fit_transform(frame)
+        plain = frame.assign(kind=frame["kind"].astype(str))
+        for table in (pl.DataFrame(plain), pa.table(plain), {name: plain[name].to_numpy() for name in plain}):
+            np.testing.assert_array_equal(TableFeatures().fit_transform(table), expected)
+
+    def test_a_raw_frame_is_decided_in_a_pipeline(self, frame, costs, tmp_path):
+        problem = TopK(3, 1, sense="min")
+        model = make_pipeline(TableFeatures(), WiseRegressorCV(problem, cv=2, random_state=0)).fit(frame, costs)
+        decisions = decide(model, problem, frame)
+        assert list(decisions) == ["a", "b", "c"]
+        assert decisions.index.equals(frame.index)
+        np.testing.assert_array_equal(decide(model, problem, frame[frame.columns[::-1]].assign(new="x")), decisions)
+        save_model(model, tmp_path / "m.dw")
+        for again in (pickle.loads(pickle.dumps(model)), load_model(tmp_path / "m.dw")):  # noqa: S301
+            np.testing.assert_array_equal(decide(again, problem, frame), decisions)
+
+    def test_forecasts_are_found_by_name(self, frame, costs):
+        table = pd.concat([frame, costs.add_prefix("forecast_")], axis=1)
+        search = WiseRegressorCV(
+            TopK(3, 1, sense="min"), forecast=[f"forecast_{name}" for name in costs], cv=2, random_state=0
+        )
+        kept = [f"forecast_{name}" for name in costs]  # one is the same in every row
+        model = make_pipeline(TableFeatures(kept=kept).set_output(transform="pandas"), search).fit(table, costs)
+        assert model[-1].best_name_ == "forecast"
+
+    def test_names_clones_and_positions(self, frame):
+        fitted = TableFeatures(["kind", "wind"]).fit(frame)
+        assert fitted.get_feature_names_out().tolist() == list(fitted.feature_names_)
+        assert fitted.feature_names_in_.tolist() == ["kind", "wind"]
+        assert clone(fitted).get_params() == {
+            "columns": ["kind", "wind"],
+            "categories": (),
+            "kept": (),
+            "max_levels": 30,
+        }
+        made = fitted.set_output(transform="pandas").transform(frame)
+        assert made.index.equals(frame.index)
+        assert made.columns.tolist() == list(fitted.feature_names_)
+        array = TableFeatures().fit(np.array([[1.0, 2.0], [3.0, 5.0]]))
+        assert array.get_feature_names_out().tolist() == ["x0", "x1"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from markupsafe import escape
 
-from decidewise.app.tables.comparison import compare_table
+from decidewise.app.tables.comparison import compare_samples
 from decidewise.app.tables.headline import fit_command
 from decidewise.app.tables.page import render_comparison
 from decidewise.app.tables.samples import TableSamples
@@ -47,7 +47,7 @@ COMMAND = {
 
 @pytest.fixture(scope="module")
 def result():
-    return compare_table(make(("a", "b", "c")), test=0.5)
+    return compare_samples(make(("a", "b", "c")), test=0.5)
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +159,7 @@ def test_it_prints_on_white_with_a_legend_and_without_switches(opened):
 def test_hostile_names_stay_text(browser, tmp_path):
     samples = make(("a", HOSTILE, "c"), title=HOSTILE, unit=HOSTILE, features=(HOSTILE, "b"))
     command = {"data": HOSTILE, "problem": HOSTILE, "given": {"costs": [HOSTILE]}}
-    page = render_comparison(compare_table(samples, test=0.5), command)
+    page = render_comparison(compare_samples(samples, test=0.5), command)
     assert "<script>alert" not in page
     assert "<img" not in page
     (tmp_path / "compare.html").write_text(page, encoding="utf-8")
@@ -169,7 +169,7 @@ def test_hostile_names_stay_text(browser, tmp_path):
 
 
 def test_without_times_there_is_no_chart_of_them():
-    page = render_comparison(compare_table(make(("a", "b", "c"), "row", "", times=False), test=0.5), COMMAND)
+    page = render_comparison(compare_samples(make(("a", "b", "c"), "row", "", times=False), test=0.5), COMMAND)
     assert "Regret over time" not in page
     assert "per row" in page
 

@@ -54,7 +54,7 @@ def compare(
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
     with opt.working(f"Comparing models on {table.data}", quiet=table.is_silent):
         from decidewise.app.tables.choice import CHOICE  # noqa: PLC0415
-        from decidewise.app.tables.comparison import compare_table  # noqa: PLC0415
+        from decidewise.app.tables.comparison import compare_samples  # noqa: PLC0415
         from decidewise.app.tables.headline import fit_command  # noqa: PLC0415
         from decidewise.app.tables.held_out import as_gap  # noqa: PLC0415
         from decidewise.app.tables.page import render_comparison  # noqa: PLC0415
@@ -63,7 +63,7 @@ def compare(
         opt.check_output(out, table.data, table.problem)
         samples, options, in_blocks = opt.read(table, sample)
         with as_input_errors(), opt.parallel(table.jobs, table.cluster) as (n_jobs, _):
-            result = compare_table(
+            result = compare_samples(
                 samples,
                 test=test,
                 gap=as_gap(table.gap, samples.times),

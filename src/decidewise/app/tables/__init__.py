@@ -4,6 +4,7 @@
 - `options`, `columns`, `samples`, `read`: which columns are what; a `wide` or a `long` table as samples, with their
   problem; `oddities` and `unfamiliar` say what looks wrong
 - `table_model`: a fitted model with the preparation of its features, which predicts from a table
+- `compare_table`: which model decides best on a frame; the commands do the same for files
 - `comparison`, `savings`, `health`: which model decides best, where the savings come from, and the state of the data
 - `headline`, `page`: the result in words, and as one page
 - `blocks`, `streamed`, `fitting`, `new_rows`: the same for a table that is read block by block

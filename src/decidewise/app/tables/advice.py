@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from decidewise.app.tables.comparison import compare_table
+from decidewise.app.tables.comparison import compare_samples
 from decidewise.app.tables.headline import headline
 from decidewise.app.tables.samples import TableSamples
 from decidewise.evaluate import Interval
@@ -35,7 +35,7 @@ class Advice:
         """Compare models on samples as `decidewise compare` does, unless a model is named."""
         if name is not None:
             return cls((name,))
-        result = compare_table(samples, **settings)
+        result = compare_samples(samples, **settings)
         prepared = result.choice.prepared.notes_
         notes = (headline(result), *(note for note in result.notes if note not in (*samples.notes, *prepared)))
         return cls(result.order, notes, {row.name: row.regret for row in result.table})

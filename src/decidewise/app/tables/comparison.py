@@ -81,7 +81,7 @@ class TableVerdict:
 
 @dataclass(frozen=True)
 class TableComparison:
-    """The result of `compare_table`; regrets are of held-out rows.
+    """The result of `compare_samples`; regrets are of held-out rows.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ class TableComparison:
 
 
 @said_once()
-def compare_table(
+def compare_samples(
     samples: TableSamples,
     *,
     test: float = 0.25,

@@ -6,12 +6,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from decidewise.app.tables.raw_values import Raw, as_dates, as_numbers, as_texts, kind_of
 from decidewise.kit.checks import BoolArray, FloatArray, nearest_names
 from decidewise.kit.errors import InputError
+from decidewise.kit.frames import is_frame
+from decidewise.rows.columns import NamedColumns
 
 #: Parts of the calendar are used only if the training rows span at least so many days.
 _DAYS_FOR_WEEKDAYS, _DAYS_FOR_YEAR = 21, 400
@@ -37,12 +42,14 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     - Dates become their place in the week, the year and the day, as far as the training rows span them.
     - A column that cannot help is left out: the same value everywhere, no value, or another text in almost every row.
 
-    What is fitted is plain data (`columns_`), so that a model file can hold it.
+    In a pipeline it makes a model of a raw frame: `make_pipeline(TableFeatures(), WiseRegressorCV(problem))`. Columns
+    are found by name, in whatever order, and further ones are ignored. What is fitted is plain data (`columns_`), so
+    that a model file can hold it.
 
     Parameters
     ----------
-    columns : sequence of str
-        The names of the columns.
+    columns : sequence of str, optional
+        The names of the columns to use; by default all.
     categories : sequence of str
         Columns of numbers that are names, such as the number of a shop.
     kept : sequence of str
@@ -57,11 +64,15 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     feature_names_ : tuple of str
     noted_ : dict of str to str
         What was done to a column, in a sentence, by its name; nothing about plain numbers. `notes_` are the sentences.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str, unless the columns have no names
 
     Examples
     --------
-    >>> table = {"load": [1.0, np.nan, 3.0, 5.0], "kind": ["a", "b", "b", "a"], "day": [7, 7, 7, 7]}
-    >>> prepared = TableFeatures(["load", "kind", "day"]).fit(table)
+    >>> import pandas as pd
+    >>> from decidewise import TableFeatures
+    >>> table = pd.DataFrame({"load": [1.0, np.nan, 3.0, 5.0], "kind": ["a", "b", "b", "a"], "day": [7, 7, 7, 7]})
+    >>> prepared = TableFeatures().fit(table)
     >>> prepared.feature_names_
     ('load', 'load is missing', 'kind = b')
     >>> prepared.transform({"load": [np.nan], "kind": ["b"]})
@@ -70,11 +81,18 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     'load': 1 of 4 values missing (25 %), filled with the median 3, and a feature says where.
     'kind': names, as 1 feature of 0 and 1 (the other rows have 'a').
     'day': left out, since it is 7 in every row.
+
+    With names, for another frame:
+
+    >>> prepared.set_output(transform="pandas").transform(table[:2])
+       load  load is missing  kind = b
+    0   1.0              0.0       0.0
+    1   3.0              1.0       1.0
     """
 
     def __init__(
         self,
-        columns: Sequence[str],
+        columns: Sequence[str] | None = None,
         *,
         categories: Sequence[str] = (),
         kept: Sequence[str] = (),
@@ -85,16 +103,26 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         self.kept = kept
         self.max_levels = max_levels
 
-    def fit(self, X: Mapping[str, Any], y: Any = None) -> Self:
-        """Learn what to do to each column of a table, a mapping of names to columns."""
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn what to do to each column of a table.
+
+        Parameters
+        ----------
+        X : frame of pandas or polars, Arrow table, dictionary of columns, or array of shape (n, p)
+        """
+        table = self._read(X, reset=True)
         plans, notes = [], {}
-        for name in self.columns:
-            plan, note = self._plan(name, np.asarray(X[name]))
+        chosen = list(table.names if self.columns is None else self.columns)
+        for name in chosen:
+            plan, note = self._plan(name, np.asarray(table.read(name)))
             plans.append(plan)
             if note:
                 notes[name] = f"{name!r}: {note}."
         self.columns_: list[dict[str, Any]] = plans
         self.noted_: dict[str, str] = notes
+        if isinstance(X, Mapping) or is_frame(X):
+            self.n_features_in_ = len(chosen)
+            self.feature_names_in_ = np.array(chosen, dtype=object)
         if not self.feature_names_:
             raise InputError(f"no feature is left to predict from. {' '.join(self.notes_)}")
         return self
@@ -125,17 +153,39 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "columns_")
         return {plan["name"]: plan["kind"] for plan in self.columns_ if plan["kind"] != "left out"}
 
-    def transform(self, X: Mapping[str, Any]) -> FloatArray:
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Return the names of the features, as an array of text."""
+        check_is_fitted(self, "columns_")
+        return np.array(self.feature_names_, dtype=object)
+
+    def transform(self, X: Any) -> FloatArray:
         """Return the features (n, p) of a table with the same columns; costs are not needed."""
-        missing = [name for name in self.needed if name not in X]
+        needed, table = self.needed, self._read(X, reset=False)
+        missing = [name for name in needed if name not in table.names]
         if missing:
-            raise InputError(f"the table has no column {missing[0]!r}{nearest_names(missing[0], list(X))}")
+            raise InputError(f"the table has no column {missing[0]!r}{nearest_names(missing[0], table.names)}")
         parts = [
-            _MAKE[plan["kind"]](plan, np.asarray(X[plan["name"]]))
+            _MAKE[plan["kind"]](plan, np.asarray(table.read(plan["name"])))
             for plan in self.columns_
             if plan["kind"] != "left out"
         ]
         return np.ascontiguousarray(np.column_stack(parts))
+
+    def _read(self, X: Any, *, reset: bool) -> NamedColumns:
+        if isinstance(X, Mapping) and not issparse(X):  # some sparse matrices are dictionaries
+            return NamedColumns(tuple(X), 0, X.__getitem__)  # as a batch without rows has it, too
+        if is_frame(X):
+            return NamedColumns.of(X)
+        if reset:
+            self.__dict__.pop("feature_names_in_", None)
+        values = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False, ensure_min_samples=1 + reset)
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(values.shape[1])])
+        return NamedColumns(tuple(names), len(values), lambda name: values[:, list(names).index(name)])
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
 
     def _check_kept(self) -> None:
         """Raise a `ValueError` if this is not what `fit` makes: it may come from a file."""

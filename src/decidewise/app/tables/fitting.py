@@ -98,7 +98,7 @@ def fit_in_memory(
 ) -> FittedTable:
     """Fit the named model on all samples, or that which a comparison on them recommends.
 
-    `settings` are those of `compare_table`.
+    `settings` are those of `compare_samples`.
     """
     settings |= {"categories": options.categories, "gap": as_gap(gap, samples.times)}
     advice = Advice.on(samples, name=name, **settings)
@@ -150,7 +150,7 @@ def fit_in_blocks(
         it; `FittedTable.written` deletes it.
     name : str, optional
     jobs, settings
-        As for `compare_table`.
+        As for `compare_samples`.
     """
     options = blocks.options
     what = {"sampled": n_sampled, "gap": gap, "name": name, **settings}

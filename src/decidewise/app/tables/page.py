@@ -35,15 +35,20 @@ from decidewise.app.tables.savings import FORESIGHT, Part, bills, by_item, by_ki
 from decidewise.evaluate import Interval
 from decidewise.kit.checks import listed
 
+#: How to go on in Python where the table is in memory.
+_IN_MEMORY = """found = compare_table(table, problem, ...)  # which made this page
+model = found.fit()
+decisions = model.decide(new_table, problem).columns()  # or .regret"""
 
-def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> str:
+
+def render_comparison(result: TableComparison, command: Mapping[str, Any] | None = None) -> str:
     """Return the page as HTML.
 
     Parameters
     ----------
     result : TableComparison
-    command : mapping
-        As for `fit_command`, to show how to go on.
+    command : mapping, optional
+        As for `fit_command`, to show how to go on; None if the table was in memory.
     """
     charts, findings = charts_of_comparison(result), health(result)
     doubtful = doubts(findings)
@@ -57,7 +62,7 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> st
         verdict="doubtful" if doubtful else result.verdict.outcome,
         verdict_words=verdict_in_words(result, doubtful),
         bills=_bills(result),
-        next_command=fit_command(result.chosen, command),
+        next_command="model = found.fit()" if command is None else fit_command(result.chosen, command),
         gains=gains,
         per_year=_per_year(result),
         explanation=explanation(result.choice),
@@ -80,8 +85,8 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any]) -> st
         cost_words=_cost_words(result),
         tried=list(_tried(result)),
         families={} if result.choice.search is None else result.choice.search.notes_,
-        shell=_shell(command),
-        python=_python(command),
+        shell=None if command is None else _shell(command),
+        python=_IN_MEMORY if command is None else _python(command),
         looks=looks,
         light=LIGHT,
         dark=DARK,
@@ -125,12 +130,13 @@ def _per_year(result: TableComparison) -> str:
     return f"{mean}; a year has {per_year:,.0f} {noun}s like them." if per_year else f"{mean}."
 
 
-def _facts(result: TableComparison, command: Mapping[str, Any]) -> dict[str, str]:
+def _facts(result: TableComparison, command: Mapping[str, Any] | None) -> dict[str, str]:
     samples = result.samples
+    table, problem = ("in memory", "") if command is None else (command["data"], f"{command['problem']}: ")
     kind = "features of each item" if samples.per_item else "features"
     return {
-        "Table": f"{command['data']}: {len(samples):,} rows, {len(samples.cost_names)} costs",
-        "Problem": f"{command['problem']}: {result.truth.problem!r}",
+        "Table": f"{table}: {len(samples):,} rows, {len(samples.cost_names)} costs",
+        "Problem": f"{problem}{result.truth.problem!r}",
         "Features": f"{len(result.choice.prepared.feature_names_)} {kind}: "
         + _shortened(result.choice.prepared.feature_names_),
         "Made": f"{date.today().isoformat()}, by decidewise {decidewise.__version__}",

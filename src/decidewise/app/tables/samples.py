@@ -108,7 +108,7 @@ class TableSamples:
 
     def features(self, prepared: TableFeatures) -> FloatArray:
         """Return the features (n, p), or (n, d, q) with those of each item."""
-        made = prepared.transform(self.lines)
+        made = np.asarray(prepared.transform(self.lines))  # whatever scikit-learn is set to return
         return made.reshape(len(self), len(self.cost_names), -1) if self.per_item else made
 
     def forecast_columns(self, prepared: TableFeatures) -> Any:

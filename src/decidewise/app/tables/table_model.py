@@ -19,7 +19,7 @@ from decidewise.app.tables.unfamiliar import Unfamiliar
 from decidewise.evaluate import Hindsight, check_in_units
 from decidewise.kit.checks import FloatArray
 from decidewise.kit.kept import check_kept
-from decidewise.problems import ProblemFile
+from decidewise.problems import Problem, ProblemFile
 from decidewise.problems.views import lift
 
 
@@ -79,17 +79,16 @@ class TableModel(BaseEstimator):
         """
         return self.predict_samples(self.read(table))
 
-    def decide(self, table: Any, problem: str | Path | ProblemFile) -> TableDecisions:
+    def decide(self, table: Any, problem: str | Path | ProblemFile | Problem) -> TableDecisions:
         """Return the decision for each row of a table, and with realised costs its regret.
 
         Parameters
         ----------
         table : path, frame, Arrow table or dictionary of columns
-        problem : path of a problem.toml, or ProblemFile
-            It may take columns of the table.
+        problem : path of a problem.toml, ProblemFile or Problem
+            A file may take columns of the table.
         """
-        file = problem if isinstance(problem, ProblemFile) else ProblemFile.read(problem)
-        return self.decide_samples(self.read(table, file))
+        return self.decide_samples(self.read(table, ProblemFile.of(problem)))
 
     def read(
         self,

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from rich.table import Table
-from rich.text import Text
 
 from decidewise.evaluate import Hindsight
 from decidewise.kit.checks import FloatArray
@@ -212,22 +210,3 @@ def ratio_errors(regrets: FloatArray, truth: Hindsight) -> FloatArray:
     residuals = regrets - ratios * np.abs(truth.best)
     spread = residuals.std(axis=1, ddof=1) if regrets.shape[1] > 1 else np.full(len(regrets), np.inf)
     return 100 * np.sqrt(regrets.shape[1]) * spread / truth.scale
-
-
-def table(results: Mapping[str, Any], weights: Mapping[str, float]) -> Table:
-    """Return the results as a table, the lowest regret first, with the chosen candidates in bold and their weights."""
-    shown = Table()
-    shown.add_column("candidate")
-    for heading in ("regret %", "± s.e.", "over", "± s.e.", "seconds", "weight %"):
-        shown.add_column(heading, justify="right")
-    keys = ("regret", "standard_error", "difference", "difference_standard_error", "seconds")
-    for i in np.argsort(results["rank"]):
-        status = results["status"][i]
-        if status in ("scored", "baseline"):
-            name = results["candidate"][i] + (" (baseline)" if status == "baseline" else "")
-            weight = weights.get(results["candidate"][i])
-            cells = [*(f"{results[key][i]:.2f}" for key in keys), "" if weight is None else f"{100 * weight:.1f}"]
-            shown.add_row(Text(name), *cells, style=None if weight is None else "bold")
-        elif status == "failed":
-            shown.add_row(Text(results["candidate"][i]), "failed", style="dim")
-    return shown

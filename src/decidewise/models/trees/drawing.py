@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from decidewise.kit.checks import FloatArray
-from decidewise.kit.extras import require
+from decidewise.kit.figures import new_axes
 from decidewise.models.trees.nodes import Nodes
 from decidewise.problems.contract import Problem
 
@@ -59,9 +59,6 @@ def as_text(nodes: Nodes, features: Sequence[str], label: Callable[[int], str], 
 
 def draw(nodes: Nodes, features: Sequence[str], label: Callable[[int], str], sample: str, ax: Any = None) -> Any:
     """Draw a tree with matplotlib and return its axes; leaves are evenly spaced, each parent above its children."""
-    require("cli", "matplotlib", by="the figure of a tree")
-    from matplotlib.figure import Figure  # noqa: PLC0415  (an extra)
-
     depths = nodes.depths()
     across = np.zeros(len(depths))
     order = [node for node in nodes.in_order() if nodes.is_leaf[node]]
@@ -69,7 +66,8 @@ def draw(nodes: Nodes, features: Sequence[str], label: Callable[[int], str], sam
     for node in np.flatnonzero(~nodes.is_leaf)[::-1]:
         across[node] = (across[nodes.left[node]] + across[nodes.right[node]]) / 2
     if ax is None:
-        ax = Figure(figsize=(max(4.0, 1.8 * len(order)), 1.6 * (depths.max() + 1)), layout="constrained").add_subplot()
+        size = max(4.0, 1.8 * len(order)), 1.6 * (depths.max() + 1)
+        [ax] = new_axes(size=size, by="the figure of a tree")
     for node in range(len(depths)):
         here = (across[node], -depths[node])
         if nodes.feature[node] >= 0:

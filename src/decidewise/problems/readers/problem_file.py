@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -139,6 +139,16 @@ class ProblemFile:
             raise InputError(f"{path}: {error}") from error
         known = None if takes_known else values.pop(_KNOWN, None)
         return cls(path, kind, values, known, by_row, described)
+
+    @classmethod
+    def of(cls, problem: Any) -> Self:
+        """Return a file as it is, that of a path, or what stands for a problem that is built already."""
+        if isinstance(problem, cls):
+            return problem
+        if isinstance(problem, Problem):
+            kind = replace(Kind.of("python", import_problem, Problem), build=lambda: problem)
+            return cls(Path(type(problem).__name__), kind, {})
+        return cls.read(problem)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ def import_problem(object: str, arguments: Mapping[str, Any] | None = None, *, f
     Examples
     --------
     >>> import_problem("decidewise.problems:TopK", {"n": 3, "k": 1})
-    TopK(n_costs=3, sense='max')
+    TopK(n=3, k=1, sense='max')
     """
     if not isinstance(object, str):
         raise InputError(f'object must be an importable name such as "my_problem:build"; got {shown(object)}.')

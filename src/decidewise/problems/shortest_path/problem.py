@@ -18,6 +18,7 @@ from decidewise.kit.batches import in_parts
 from decidewise.kit.checks import BoolArray, FloatArray, IntArray, as_integer
 from decidewise.kit.errors import SolverError
 from decidewise.problems.contract import Problem, Sense, as_n_costs
+from decidewise.problems.drawing import draw_graph, layers
 from decidewise.problems.rounding.ties import EPS, TIE
 from decidewise.problems.shortest_path.acyclic import acyclic_paths
 from decidewise.problems.shortest_path.any_graph import Graph, paths_in_any_graph
@@ -75,8 +76,8 @@ class ShortestPath(Problem, marks_ones=True):
 
     def __init__(self, rows: int, columns: int, *, sense: Sense = "min") -> None:
         super().__init__(sense=sense)
-        rows = as_integer(rows, name="rows")
-        columns = as_integer(columns, name="columns")
+        self.rows = rows = as_integer(rows, name="rows")
+        self.columns = columns = as_integer(columns, name="columns")
         if rows * columns == 1:
             raise ValueError("a grid of 1 by 1 nodes has no edges; rows or columns must be at least 2.")
         as_n_costs(rows * (columns - 1) + columns * (rows - 1))
@@ -115,6 +116,7 @@ class ShortestPath(Problem, marks_ones=True):
         """
         problem = cls.__new__(cls)
         Problem.__init__(problem, sense=sense)
+        problem._built_by = "from_edges"
         tails, heads = _as_nodes(tails, "tails", "edge"), _as_nodes(heads, "heads", "edge")
         if len(tails) != len(heads):
             raise ValueError(f"tails has {len(tails)} nodes and heads {len(heads)}; pass one of each for every edge.")
@@ -187,6 +189,19 @@ class ShortestPath(Problem, marks_ones=True):
         part._ends = np.ascontiguousarray(self._ends[:, rows])
         part.n_rows = len(part.source)
         return part
+
+    def _draw(self, decision: FloatArray, costs: FloatArray | None, names: list[str] | None, ax: Any) -> Any:
+        if self.n_rows not in (None, 1):
+            raise ValueError(f"start and end differ by row; draw the decision of row i of {self.n_rows} by take([i]).")
+        if self._built_by:
+            start, end = (int(np.ravel(node)[0]) for node in (self.source, self.target))
+            nodes, places = layers(self.tails, self.heads, start, end)
+        else:
+            nodes = np.arange(self.rows * self.columns)
+            places = np.column_stack([nodes % self.columns, -(nodes // self.columns)]).astype(float)
+        order = np.argsort(nodes)
+        ends = tuple(order[np.searchsorted(nodes[order], each)] for each in (self.tails, self.heads))
+        return draw_graph((ends[0], ends[1]), places, decision, costs, ax)
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return a shortest path for each row; ties go to the lowest-numbered edge at the first fork."""

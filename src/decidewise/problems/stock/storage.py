@@ -14,6 +14,7 @@ from decidewise.kit.checks import FloatArray, as_integer
 from decidewise.kit.kernels import kernel
 from decidewise.problems.by_row import as_levels, as_numbers, spread, take_rows
 from decidewise.problems.contract import Problem, Sense, as_n_costs
+from decidewise.problems.drawing import draw_trades
 from decidewise.problems.rounding.ties import EPS, safe_unit
 from decidewise.problems.stock.marginal_values import length_above, merge_offers
 from decidewise.solvers import Polyhedron
@@ -91,7 +92,7 @@ class Storage(Problem):
         sense: Sense = "max",
     ) -> None:
         super().__init__(sense=sense)
-        self.n_costs = as_n_costs(as_integer(periods, name="periods"))
+        self.periods = self.n_costs = as_n_costs(as_integer(periods, name="periods"))
         power, energy = as_numbers(power, name="power", above=0), as_numbers(energy, name="energy", above=0)
         self.n_rows, (self.power, self.energy, self.efficiency, self.initial, self.final) = spread(
             power=(power, 0),
@@ -114,6 +115,9 @@ class Storage(Problem):
     def take(self, rows: Any) -> Self:
         """Return the problem of some rows, with their stores."""
         return take_rows(self, rows, "power", "energy", "efficiency", "initial", "final")
+
+    def _draw(self, decision: FloatArray, costs: FloatArray | None, names: list[str] | None, ax: Any) -> Any:
+        return draw_trades(decision, costs, names, ax)
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return the net sales that cost least, so at prices `-costs`; ties go to the trade closest to zero."""

@@ -62,8 +62,13 @@ class KnownCosts(View):
 
     def _set_known(self, known: FloatArray) -> None:
         """Keep known costs to be minimised, (n_costs,) or (n, n_costs)."""
-        self.known, self.has_known = known, True
+        self._known, self.has_known = known, True
         self.n_rows = self.problem.n_rows if known.ndim == 1 else len(known)
+
+    @property
+    def known(self) -> FloatArray:
+        """The known costs as they were given, (n_costs,) or (n, n_costs)."""
+        return -self._known if self.sense == "max" else self._known
 
     def _with(self, problem: Problem, known: FloatArray) -> Problem:
         twin = cast("KnownCosts", self._around(problem))
@@ -111,7 +116,7 @@ class KnownCosts(View):
     def known_for(self, costs: FloatArray) -> FloatArray:
         """Return the known costs, to be minimised, after a check of the number of rows."""
         check_rows(self, len(costs))
-        return self.known
+        return self._known
 
     @property
     def lifted(self) -> Problem:
@@ -119,19 +124,19 @@ class KnownCosts(View):
         return _LiftedSum(self)
 
     def _seen_in_variables(self, inside: InVariables) -> Problem:
-        if self.known.ndim == 2:
+        if self._known.ndim == 2:
             return self.lifted
-        return inside.with_known(inside.known + self.known @ inside.matrix)
+        return inside.with_known(inside.known + self._known @ inside.matrix)
 
     def in_unit(self, unit: float) -> Problem:
         """Return the same problem with known costs in another unit."""
-        return self._with(in_unit(self.problem, unit), self.known / unit)
+        return self._with(in_unit(self.problem, unit), self._known / unit)
 
     def take(self, rows: Any) -> Problem:
         """Return the problem of some rows, with their known costs."""
         if self.n_rows is None:
             return self
-        return self._with(self.problem.take(rows), self.known if self.known.ndim == 1 else self.known[rows])
+        return self._with(self.problem.take(rows), self._known if self._known.ndim == 1 else self._known[rows])
 
     def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Polyhedron | None:
         """Return `polyhedron_at` of the problem inside, for the sum of the costs."""
@@ -158,7 +163,7 @@ class _LiftedSum(Lifted):
         return self._with_known_part(polyhedron_at(self.problem.problem, total, decisions[:, :-1]))
 
     def _with_known_part(self, polyhedron: Polyhedron | None) -> Polyhedron | None:
-        known = self.problem.known
+        known = self.problem._known
         if polyhedron is None or self.problem.problem.has_known or known.ndim == 2:
             return None
         A_ub, A_eq = (hstack([A, csr_array((A.shape[0], 1))]) for A in (polyhedron.A_ub, polyhedron.A_eq))
