@@ -22,7 +22,6 @@ from decidewise.kit.checks import (
     as_positive,
     check_items,
     check_same_rows,
-    is_per_item,
 )
 from decidewise.kit.doubts import said_once
 from decidewise.kit.interrupts import reason_of
@@ -34,18 +33,15 @@ from decidewise.models.estimator.traits import all_or_nothing, read_cost_names
 from decidewise.models.learners.averaged import AveragedRegressor
 from decidewise.models.selection.choice_on_rows import ChoiceOnRows, choose_on_rows
 from decidewise.models.selection.families import SPO_PLUS, explained, family_shares
-from decidewise.models.selection.folds import affordable, folds
-from decidewise.models.selection.lags import lagged
+from decidewise.models.selection.folds import folds
 from decidewise.models.selection.last_fits import fit_all
 from decidewise.models.selection.null_models import NullModels, with_nothing
-from decidewise.models.selection.out_of_fold import OutOfFold
-from decidewise.models.selection.polish import gain_of, polished, solves_within
-from decidewise.models.selection.race import n_models_to_score, race
 from decidewise.models.selection.row_folds import RowFolds
 from decidewise.models.selection.scores import CandidateScores, lowest, named, reasons
+from decidewise.models.selection.search import search
 from decidewise.models.selection.summary import ChoiceSummary
 from decidewise.models.selection.sums import passes_of
-from decidewise.models.selection.weights import FittedWeights, average_weights, null_share
+from decidewise.models.selection.weights import average_weights, null_share
 from decidewise.problems.contract import Problem, as_problem, check_rows
 from decidewise.rows.passes import Passes, run, together
 from decidewise.rows.source import RowSource
@@ -213,38 +209,28 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
             null = NullModels.of(candidates)
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
             splits = folds(self.cv, X, costs, groups, rng, times=times)
-            baselines = lagged(costs, self.lags, splits)
-            n_models = n_models_to_score(candidates, len(splits)) + len(baselines)
-            # After the race SPO+ from two starts is scored, and the averages with equal and with fitted weights.
-            n_trained, n_averages = 2 * bool(self.train_solves), 2 * self._averages
-            allowed = None if self.max_solves is None else max(0, self.max_solves - n_asked)
-            rows = affordable(splits, n_models + n_trained + n_averages, allowed, rng)
-            held_out = OutOfFold.of(self.problem, X, costs, splits, rows)
             seconds = np.inf if self.max_seconds is None else self.max_seconds
-            # A fit on all rows takes about as long as that of one fold.
-            end = begin + seconds * len(splits) / (len(splits) + 1)
-            settings: dict[str, Any] = {"n_jobs": self.n_jobs, "deadline": end}
-            n_later = n_trained * held_out.n_solves + n_averages * len(held_out.sample)
-            max_solves = None if allowed is None else allowed - n_later
-            scores = race(held_out, candidates, max_solves=max_solves, baselines=baselines, **settings)
-            scores = scores.beside(null.beaten)
-            n_solves: Any = self.train_solves
-            if n_solves == "auto":  # as long as the search has taken, if so much time is left
-                n_solves = solves_within(self.problem, costs, min(time() - begin, end - time()))
-            ranked = {name: candidates[name] for name in scores.ranked}
-            trained, note = polished(self.problem, ranked, splits, len(costs), n_solves, with_steps=not is_per_item(X))
-            if trained:
-                scores = scores.plus(race(held_out, trained, at_least_one=False, **settings))
-                note = f"{note}: {gain_of(scores.results, trained)}"
-            fitted = FittedWeights({}, 0)
-            if self._averages:
-                fitted = held_out.fitted_weights(scores, null.constant)
-            self.n_solves_ = n_asked + scores.n_solves + fitted.n_solves
-            self.notes_ = {**candidates.notes, SPO_PLUS: note}
-            self.families_ = candidates.families | dict.fromkeys(trained, SPO_PLUS)
-            took = dict(zip(scores.names, scores.seconds, strict=True))
+            found = search(
+                self.problem,
+                X,
+                costs,
+                candidates,
+                splits,
+                rng,
+                null=null,
+                averages=self._averages,
+                lags=self.lags,
+                train_solves=self.train_solves,
+                max_solves=None if self.max_solves is None else max(0, self.max_solves - n_asked),
+                max_seconds=seconds - (time() - begin),
+                n_jobs=self.n_jobs,
+            )
+            self.n_solves_ = n_asked + found.n_solves
+            self.notes_ = {**candidates.notes, SPO_PLUS: found.note}
+            self.families_ = candidates.families | dict.fromkeys(found.trained, SPO_PLUS)
+            took = dict(zip(found.scores.names, found.scores.seconds, strict=True))
             last = partial(fit_all, X=X, costs=costs, seconds=took, n_jobs=self.n_jobs, deadline=begin + seconds)
-            self._settle(scores, {**candidates, **trained}, null, fitted.weights, last)
+            self._settle(found.scores, {**candidates, **found.trained}, null, found.weights, last)
         return self
 
     @said_once()

@@ -291,7 +291,7 @@ class TestDeadline:
         now = [0.0]
         for place in ("kit.batches.perf_counter", "models.selection.race.perf_counter"):
             monkeypatch.setattr(f"decidewise.{place}", lambda: now[0])
-        for place in ("models.selection.race.time", "models.wise_regressor_cv.time"):
+        for place in ("models.selection.race.time", "models.selection.search.time", "models.wise_regressor_cv.time"):
             monkeypatch.setattr(f"decidewise.{place}", lambda: now[0])
 
         class Slow(DummyRegressor):
