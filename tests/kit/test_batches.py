@@ -119,7 +119,10 @@ def test_the_earlier_of_two_deadlines_counts_and_ends_with_its_context():
 def test_a_hard_knapsack_hears_the_end_of_its_time():
     problem, values = hard_knapsack()
     problem.solve(values[:1].repeat(60) * np.arange(60))  # compiled
-    with pytest.raises(TimeLimitReached), time_limit(perf_counter() + 0.3):
+    begin = perf_counter()
+    problem.solve(values)
+    quarter = (perf_counter() - begin) / 4  # of the time that it takes on this machine
+    with pytest.raises(TimeLimitReached), time_limit(perf_counter() + quarter):
         problem.solve(values)
 
 

@@ -20,7 +20,7 @@ from decidewise.models.selection.weights import FittedWeights
 from decidewise.problems.contract import Problem
 
 
-class Search(NamedTuple):
+class CandidateSearch(NamedTuple):
     """What became of the candidates: their scores, those trained with the solver, and fitted weights.
 
     `note` says what SPO+ took and gained, or why it was left out.
@@ -48,7 +48,7 @@ def search(
     max_solves: int | None = None,
     max_seconds: float = np.inf,
     n_jobs: int | None = None,
-) -> Search:
+) -> CandidateSearch:
     """Score candidates; the parameters are those of `WiseRegressorCV`.
 
     Parameters
@@ -81,4 +81,4 @@ def search(
         scores = scores.plus(race(held_out, trained, at_least_one=False, **settings))
         note = f"{note}: {gain_of(scores.results, trained)}"
     fitted = held_out.fitted_weights(scores, null.constant) if averages else FittedWeights({}, 0)
-    return Search(scores, trained, fitted.weights, scores.n_solves + fitted.n_solves, note)
+    return CandidateSearch(scores, trained, fitted.weights, scores.n_solves + fitted.n_solves, note)
