@@ -21,7 +21,6 @@ from decidewise.problems.linear_program import LinearProgram
 from decidewise.problems.mapped_problem.arguments import (
     ROUNDING,
     Costs,
-    as_integrality,
     as_symmetric,
     count_variables,
 )
@@ -191,17 +190,8 @@ class QuadraticProgram(LinearProgram):
         return moved, slopes
 
     @property
-    def polyhedron(self) -> None:
-        """None: the region alone does not tell the optimum."""
-
-    @property
-    def relaxation(self) -> None:
-        """None, as there is no polyhedron."""
-
-    @property
-    def missing(self) -> dict[str, str]:
-        """Why there is no polyhedron."""
-        return {"polyhedron": "it has a quadratic term, so that decisions need not be vertices"}
+    def _no_relaxation(self) -> str:
+        return "it has a quadratic term, so that decisions need not be vertices"
 
     @property
     def in_variables(self) -> Problem:
@@ -211,25 +201,6 @@ class QuadraticProgram(LinearProgram):
     def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
         """Return `minimize`: nothing is in whole numbers."""
         return self.minimize(costs)
-
-
-def read_program(c: FloatArray, *, quadratic: Any, integrality: Any = None, **arguments: Any) -> LinearProgram:
-    """Return what a file or a modelling tool has, by the arguments of `LinearProgram.from_milp`: for readers.
-
-    Parameters
-    ----------
-    quadratic : array-like or sparse, of shape (n, n), or None
-        Without entries the program is linear.
-    """
-    if quadratic is None or not csr_array(quadratic).count_nonzero():
-        return LinearProgram.from_milp(c, integrality=integrality, **arguments)
-    if as_integrality(integrality, len(c)) is not None:
-        raise ValueError(
-            "the objective is quadratic, and some variables are in whole numbers, which neither DAQP nor Clarabel "
-            "solves. Write the quadratic term by linear pieces, or solve the problem by a function: from_function."
-        )
-    arguments.pop("gap", None)  # which is for whole numbers
-    return QuadraticProgram.from_milp(c, quadratic=quadratic, **arguments)
 
 
 def _check_convex(Q: csr_array, sense: Sense) -> None:

@@ -3,6 +3,6 @@
 Nothing here depends on problems or losses.
 """
 
-from decidewise.solvers.polyhedron import Polyhedron
+from decidewise.solvers.program import Polyhedron
 
 __all__ = ["Polyhedron"]

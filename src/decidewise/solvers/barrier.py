@@ -19,7 +19,7 @@ from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from decidewise.kit.checks import FloatArray
 from decidewise.kit.errors import SolverError
-from decidewise.solvers.polyhedron import Polyhedron
+from decidewise.solvers.program import Polyhedron
 
 _MOST_STEPS = 200
 # Newton's decrement, in units of μ, below which a step is the last one: its error is of the order of its square.

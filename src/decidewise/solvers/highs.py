@@ -18,10 +18,8 @@ import numpy as np
 from decidewise.kit.checks import BoolArray, FloatArray, IntArray
 from decidewise.kit.errors import InfeasibleError, SolverError
 from decidewise.kit.scaling import unit_largest
-from decidewise.solvers.loosened import ROUNDING
-from decidewise.solvers.one_by_one import OneByOne
-from decidewise.solvers.polyhedron import Polyhedron
-from decidewise.solvers.program import FEASIBLE, Highs, Program
+from decidewise.solvers.one_by_one import ROUNDING, OneByOne
+from decidewise.solvers.program import FEASIBLE, Highs, Polyhedron, Program
 from decidewise.solvers.scale import Scale
 from decidewise.solvers.vertices import Vertices
 

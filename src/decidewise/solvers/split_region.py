@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from decidewise.kit.checks import FloatArray
-from decidewise.solvers.polyhedron import Polyhedron
+from decidewise.solvers.program import Polyhedron
 
 # Singular values below this fraction of the largest are zero: that is rounding.
 _RANK = 1e-10

@@ -11,8 +11,7 @@ import numpy as np
 
 from decidewise.kit.checks import BoolArray, FloatArray, IntArray
 from decidewise.kit.errors import FeasibilityWarning, InfeasibleError
-from decidewise.solvers.loosened import loosened
-from decidewise.solvers.one_by_one import OneByOne
+from decidewise.solvers.one_by_one import OneByOne, loosened
 from decidewise.solvers.program import Highs, Program
 from decidewise.solvers.settled_vertex import Entries, settled
 from decidewise.solvers.vertex_walks import VertexWalks

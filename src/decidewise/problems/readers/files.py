@@ -12,16 +12,14 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint
 from scipy.sparse import csc_array, csr_array, triu
 
 from decidewise.kit.errors import InputError
 from decidewise.problems.contract import Problem, Sense
 from decidewise.problems.mapped_problem.arguments import Costs
-from decidewise.problems.quadratic_program import read_program
-from decidewise.problems.readers.arrays import refused
 from decidewise.problems.readers.lp import check_lp
 from decidewise.problems.readers.mps import check_mps
+from decidewise.problems.readers.translation import read_program, refused
 
 if TYPE_CHECKING:
     import highspy
@@ -113,10 +111,11 @@ def read_problem(
     try:
         return read_program(
             np.array(lp.col_cost_),
+            A,
+            (np.array(lp.row_lower_), np.array(lp.row_upper_)),
+            (np.array(lp.col_lower_), np.array(lp.col_upper_)),
+            ["CI"[int(whole)] for whole in lp.integrality_] or ["C"] * lp.num_col_,
             quadratic=_quadratic(model.hessian_),
-            integrality=[int(whole) for whole in lp.integrality_] or None,
-            bounds=Bounds(np.array(lp.col_lower_), np.array(lp.col_upper_)),
-            constraints=LinearConstraint(A, np.array(lp.row_lower_), np.array(lp.row_upper_)),
             costs=costs,
             names=list(lp.col_names_) or None,
             constraint_names=list(lp.row_names_),

@@ -1,8 +1,8 @@
-"""Use any function that solves as a problem: a constraint solver, a heuristic, a service, one's own code."""
+"""A function that solves as a problem: a constraint solver, a heuristic, a service; or a problem by its name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from threading import RLock
 from typing import Any, Literal
 
@@ -10,8 +10,9 @@ import numpy as np
 
 from decidewise.kit.batches import check_time
 from decidewise.kit.checks import FloatArray, all_finite, as_array, as_choice, as_flag, as_integer, shown
-from decidewise.kit.errors import SolverError
-from decidewise.problems.contract import Problem, Sense, as_n_costs
+from decidewise.kit.errors import InputError, SolverError
+from decidewise.kit.importable import find
+from decidewise.problems.contract import Problem, Sense, as_n_costs, as_problem
 
 
 def from_function(
@@ -131,3 +132,38 @@ class Turns:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Turns, ()
+
+
+def import_problem(object: str, arguments: Mapping[str, Any] | None = None, *, folder: str = "") -> Problem:
+    """Import a problem, or a function that returns one. This executes the module: name only modules you trust.
+
+    Parameters
+    ----------
+    object : str
+        `"package.module:name"`, a problem or a function that returns one.
+    arguments : table, optional
+        What the function is called with.
+    folder : str
+        Where the module may be, if it is not installed; in a file, relative to the folder of that file, and by default
+        that folder.
+
+    Examples
+    --------
+    >>> import_problem("decidewise.problems:TopK", {"n": 3, "k": 1})
+    TopK(n=3, k=1, sense='max')
+    """
+    if not isinstance(object, str):
+        raise InputError(f'object must be an importable name such as "my_problem:build"; got {shown(object)}.')
+    if arguments is not None and not isinstance(arguments, Mapping):
+        raise InputError(f"arguments must be a table, such as {{ hours = 24 }}; got {shown(arguments)}.")
+    found = find(object, folder, file="problem file")
+    if isinstance(found, Problem):
+        if arguments:
+            raise InputError(f"object {object!r} is a problem already, and takes no arguments.")
+        return as_problem(found)
+    if not callable(found):
+        raise InputError(f"object {object!r} must be a problem, or a function that returns one; got {shown(found)}.")
+    try:
+        return as_problem(found(**(arguments or {})))
+    except (Exception, SystemExit) as error:  # user code may raise anything
+        raise InputError(f"object {object!r} failed: {type(error).__name__}: {error}") from error

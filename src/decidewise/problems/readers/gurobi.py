@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint
 from scipy.sparse import csr_array
 
 from decidewise.kit.batches import check_time
@@ -14,8 +13,8 @@ from decidewise.kit.checks import FloatArray, as_choice
 from decidewise.kit.errors import SolverError
 from decidewise.kit.scaling import unit_rows
 from decidewise.problems.linear_program import LinearProgram
-from decidewise.problems.quadratic_program import QuadraticProgram, read_program
-from decidewise.problems.readers.arrays import refused
+from decidewise.problems.quadratic_program import QuadraticProgram
+from decidewise.problems.readers.translation import read_program, refused, sides
 from decidewise.solvers.highs import Solver, rounded
 from decidewise.solvers.program import Program
 
@@ -75,20 +74,15 @@ def from_gurobi(
     model.update()
     _check(model)
     columns, rows = model.getVars(), model.getConstrs()
-    sense, side = np.array(model.getAttr("Sense", rows)), _infinite(model.getAttr("RHS", rows))
-    names, kinds = model.getAttr("VarName", columns), np.array(model.getAttr("VType", columns))
-    lower, upper = (_infinite(model.getAttr(bound, columns)) for bound in ("LB", "UB"))
+    names = model.getAttr("VarName", columns)
     half = csr_array(model.getQ()) if model.IsQP else None
     problem = read_program(
         np.array(model.getAttr("Obj", columns)),
+        model.getA(),
+        sides(model.getAttr("Sense", rows), _infinite(model.getAttr("RHS", rows))),
+        (_infinite(model.getAttr("LB", columns)), _infinite(model.getAttr("UB", columns))),
+        model.getAttr("VType", columns),
         quadratic=None if half is None else half + half.T,
-        integrality=kinds != "C",
-        bounds=Bounds(
-            np.where(kinds == "B", np.maximum(lower, 0), lower), np.where(kinds == "B", np.minimum(upper, 1), upper)
-        ),
-        constraints=LinearConstraint(
-            model.getA(), np.where(sense == "<", -np.inf, side), np.where(sense == ">", np.inf, side)
-        ),
         costs=_places(variables, columns),
         names=names if len(set(names)) == len(names) else None,
         constraint_names=model.getAttr("ConstrName", rows),

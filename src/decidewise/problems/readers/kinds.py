@@ -23,23 +23,12 @@ from decidewise.problems.views import View
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a constructor: a key in a file.
-
-    Parameters
-    ----------
-    name : str
-    type : str
-        Such as "array-like of shape (m,)".
-    text : str
-        What it is.
-    default : Any
-        `inspect.Parameter.empty` if the argument is required.
-    """
+    """An argument of a constructor: a key in a file."""
 
     name: str
-    type: str
+    type: str  # such as "array-like of shape (m,)"
     text: str
-    default: Any
+    default: Any  # `inspect.Parameter.empty` if the argument is required
 
     @property
     def required(self) -> bool:
@@ -49,35 +38,15 @@ class Argument:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of problem.
-
-    Parameters
-    ----------
-    name : str
-        As in `kind = "knapsack"`.
-    build : callable
-        Returns the problem: a class or one of its class methods.
-    owner : type
-        The class of the problem.
-    summary : str
-        What the problem is, in one line.
-    arguments : dict
-        All arguments, by name.
-    example : mapping
-        Arguments that work.
-    size : str
-        The number of costs, as a formula or in words.
-    ties : str
-        The rule for ties.
-    """
+    """A kind of problem, `kind = "knapsack"`, which a class or one of its class methods builds."""
 
     name: str
     build: Callable[..., Problem]
     owner: type[Any]
     summary: str
     arguments: Mapping[str, Argument]
-    example: Mapping[str, Any]
-    size: str
+    example: Mapping[str, Any]  # arguments that work
+    size: str  # the number of costs, as a formula or in words
     ties: str
 
     @classmethod

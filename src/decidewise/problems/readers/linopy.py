@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint
 from scipy.sparse import csr_array
 
 from decidewise.problems.linear_program import LinearProgram
-from decidewise.problems.quadratic_program import read_program
-from decidewise.problems.readers.arrays import refused
+from decidewise.problems.readers.translation import read_program, refused, sides
 
 #: What linopy keeps of a constraint, as far as it is translated.
 _OF_CONSTRAINTS = {"labels", "coeffs", "vars", "sign", "rhs", "dual", "scaling"}
@@ -47,23 +45,13 @@ def from_linopy(model: Any, variables: Any = None, **options: Any) -> LinearProg
         raise TypeError(f"from_linopy needs a linopy.Model; got {type(model).__name__}.")
     matrices = model.matrices
     _check(model, matrices)
-    n = len(matrices.vlabels)
-    sense, side = np.asarray(matrices.sense), np.asarray(matrices.b, dtype=float)
-    kinds = np.asarray(matrices.vtypes)
-    binary = kinds == "B"
     return read_program(
         np.asarray(matrices.c, dtype=float),
+        csr_array((0, len(matrices.vlabels))) if matrices.A is None else matrices.A,
+        sides(matrices.sense, matrices.b),
+        (matrices.lb, matrices.ub),
+        matrices.vtypes,
         quadratic=None if model.objective.is_linear else matrices.Q,
-        integrality=binary | (kinds == "I"),
-        bounds=Bounds(
-            np.where(binary, np.maximum(matrices.lb, 0), matrices.lb),
-            np.where(binary, np.minimum(matrices.ub, 1), matrices.ub),
-        ),
-        constraints=LinearConstraint(
-            csr_array((0, n)) if matrices.A is None else matrices.A,
-            np.where(sense == "<", -np.inf, side),
-            np.where(sense == ">", np.inf, side),
-        ),
         costs=_places(variables, np.asarray(matrices.vlabels)),
         names=_names(model.variables, np.asarray(matrices.vlabels)),
         constraint_names=_names(model.constraints, np.asarray(matrices.clabels)),

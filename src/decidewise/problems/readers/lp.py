@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from decidewise.kit.errors import InputError
-from decidewise.problems.readers.arrays import refused
+from decidewise.problems.readers.translation import refused
 
 _SENSES = {"min", "minimum", "minimize", "max", "maximum", "maximize"}
 _CONSTRAINTS = {"st", "st.", "s.t.", "subject to", "such that"}

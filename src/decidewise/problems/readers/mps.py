@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from decidewise.kit.checks import nearest_names
 from decidewise.kit.errors import InputError
-from decidewise.problems.readers.arrays import refused
+from decidewise.problems.readers.translation import refused
 
 _QUADRATIC = ("QUADOBJ", "QMATRIX")
 _TRANSLATED = (

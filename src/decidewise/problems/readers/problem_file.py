@@ -42,8 +42,8 @@ from decidewise.problems.contract import Problem
 from decidewise.problems.linear_program import LinearProgram
 from decidewise.problems.readers.arrays import read_array
 from decidewise.problems.readers.files import read_problem
+from decidewise.problems.readers.function import import_problem
 from decidewise.problems.readers.kinds import Kind, built_in
-from decidewise.problems.readers.python import import_problem
 from decidewise.problems.wrappers import KnownCosts
 
 _KNOWN, _TABLE, _BY_ROW = "known", "table", "by_row"

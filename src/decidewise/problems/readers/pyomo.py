@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint
 from scipy.sparse import csr_array
 
 from decidewise.problems.linear_program import LinearProgram
-from decidewise.problems.quadratic_program import read_program
-from decidewise.problems.readers.arrays import refused
+from decidewise.problems.readers.translation import read_program, refused, sides
 
 
 def from_pyomo(model: Any, variables: Any = None, **options: Any) -> LinearProgram:
@@ -44,12 +42,12 @@ def from_pyomo(model: Any, variables: Any = None, **options: Any) -> LinearProgr
         raise TypeError(f"from_pyomo needs a Pyomo model; got {type(model).__name__}.")
     model, products = _linear(model)
     form = _written(model)
-    lower = [-np.inf if column.lb is None else column.lb for column in form.columns]
-    upper = [np.inf if column.ub is None else column.ub for column in form.columns]
+    lower = np.array([-np.inf if column.lb is None else column.lb for column in form.columns])
+    upper = np.array([np.inf if column.ub is None else column.ub for column in form.columns])
     names = [column.name for column in form.columns]
-    kinds = np.array([row.bound_type for row in form.rows], dtype=int)
-    side = np.array(form.rhs, dtype=float)
-    above, below = np.where(kinds < 0, np.inf, side), np.where(kinds > 0, -np.inf, side)
+    below, above = sides(
+        np.array(list("<=>"))[1 - np.array([row.bound_type for row in form.rows], dtype=int)], form.rhs
+    )
     # A constraint with two sides comes as two rows, one after the other.
     constraints = [row.constraint for row in form.rows]
     is_first = [one is not other for one, other in zip(constraints, [None, *constraints], strict=False)]
@@ -65,12 +63,11 @@ def from_pyomo(model: Any, variables: Any = None, **options: Any) -> LinearProgr
         c[np.unique([left, right])] -= 1.0  # see `_linear`
     return read_program(
         c,
+        csr_array(form.A)[first],
+        (np.maximum.reduceat(below, first), np.minimum.reduceat(above, first)),
+        (lower, upper),
+        np.where([column.is_integer() for column in form.columns], "I", "C"),
         quadratic=quadratic,
-        integrality=[column.is_integer() for column in form.columns],
-        bounds=Bounds(lower, upper),
-        constraints=LinearConstraint(
-            csr_array(form.A)[first], np.maximum.reduceat(below, first), np.minimum.reduceat(above, first)
-        ),
         costs=_names(variables, names),
         names=names,
         constraint_names=[constraints[k].name for k in first],
