@@ -13,7 +13,7 @@ from numba.core.caching import CacheImpl, IndexDataCacheFile
 
 from decidewise.kit import compilation
 from decidewise.kit.kernels import kernel
-from decidewise.problems.rounding.ties import common_divisor
+from decidewise.problems.rounding import common_divisor
 
 #: What a function returns decides how a signal inside it surfaces.
 BUSY = """
@@ -132,7 +132,7 @@ def test_compiling_that_takes_long_is_announced(monkeypatch, capfd):
     monkeypatch.setattr(compilation, "PATIENCE", 0.0)
     ours = kernel(common_divisor.py_func)
     ours(np.ones(3))
-    assert "decidewise: compiling problems.rounding.ties for this machine, once" in capfd.readouterr().err
+    assert "decidewise: compiling problems.rounding for this machine, once" in capfd.readouterr().err
     ours(np.ones(3))
     kernel(double)(2)  # not one of ours
     assert "compiling" not in capfd.readouterr().err

@@ -5,6 +5,7 @@ from decidewise.problems.conic_program import ConicProgram, Exponential, Quadrat
 from decidewise.problems.contract import Problem
 from decidewise.problems.ellipsoid import Ellipsoid
 from decidewise.problems.knapsack import Knapsack
+from decidewise.problems.known_costs import KnownCosts
 from decidewise.problems.linear_program import LinearProgram
 from decidewise.problems.matching import Matching
 from decidewise.problems.min_cost_flow import MinCostFlow
@@ -24,7 +25,7 @@ from decidewise.problems.stock import Inventory, Storage
 from decidewise.problems.topk import TopK
 from decidewise.problems.travelling_salesman import TravellingSalesman
 from decidewise.problems.vehicle_routing import VehicleRouting
-from decidewise.problems.wrappers import CachedProblem, CountedProblem, KnownCosts, ParallelProblem
+from decidewise.problems.wrappers import CachedProblem, CountedProblem, ParallelProblem
 from decidewise.solvers import Polyhedron
 
 __all__ = [

@@ -18,7 +18,7 @@ from decidewise.kit.batches import in_parts
 from decidewise.kit.checks import BoolArray, FloatArray, IntArray, as_integer
 from decidewise.kit.kernels import kernel
 from decidewise.problems.contract import Problem, Sense, as_n_costs
-from decidewise.problems.rounding.ties import TIE, is_tie, safe_unit
+from decidewise.problems.rounding import TIE, is_tie, safe_unit
 from decidewise.solvers import Polyhedron
 
 #: The largest number of matchings to compute, each from the slacks of the one before, until one is proved optimal.

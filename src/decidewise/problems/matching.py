@@ -19,7 +19,7 @@ from decidewise.kit.batches import in_parts
 from decidewise.kit.checks import FloatArray, IntArray, as_flag, as_integer
 from decidewise.problems.assignment import assign
 from decidewise.problems.contract import Problem, Sense, as_n_costs
-from decidewise.problems.rounding.ties import safe_unit
+from decidewise.problems.rounding import safe_unit
 from decidewise.solvers import Polyhedron
 
 #: The most matrix entries to solve together: with few edges, matrices are much larger than rows of costs.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from copy import copy
 from functools import wraps
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -134,23 +134,6 @@ for _name, _member in vars(Problem).items():
         setattr(View, _name, _forwarded(_name, _member))
 
 
-@runtime_checkable
-class _HasVariables(Protocol):
-    @property
-    def in_variables(self) -> Problem: ...
-
-
-@runtime_checkable
-class _HasRelaxation(Protocol):
-    @property
-    def relaxation(self) -> Polyhedron | None: ...
-
-
-@runtime_checkable
-class _HasCuts(Protocol):
-    def polyhedron_at(self, costs: FloatArray, decisions: FloatArray) -> Polyhedron | None: ...
-
-
 def is_lifted(problem: Problem) -> bool:
     """Whether this is the lifted view of a problem with known costs, whose last cost is that of the known part."""
     return isinstance(problem, View) and problem.is_lifted
@@ -176,12 +159,14 @@ def in_variables(problem: Problem) -> Problem:
 
     A problem whose constraints are on more variables than it has costs returns these (see `InVariables`).
     """
-    return problem.in_variables if isinstance(problem, _HasVariables) else problem.lifted
+    own: Problem | None = getattr(problem, "in_variables", None)
+    return problem.lifted if own is None else own
 
 
 def relaxation(problem: Problem) -> Polyhedron | None:
     """Return the linear relaxation: `polyhedron`, also where only some variables are in whole numbers."""
-    return problem.relaxation if isinstance(problem, _HasRelaxation) else problem.polyhedron
+    own: Polyhedron | None = getattr(problem, "relaxation", None)
+    return problem.polyhedron if own is None else own
 
 
 def polyhedron_at(problem: Problem, costs: FloatArray, decisions: FloatArray) -> Polyhedron | None:
@@ -191,7 +176,9 @@ def polyhedron_at(problem: Problem, costs: FloatArray, decisions: FloatArray) ->
     a method of this name, which adds those that matter for the given costs (to be minimised, whatever the sense) and
     their decisions, both (n, d).
     """
-    return problem.polyhedron_at(costs, decisions) if isinstance(problem, _HasCuts) else problem.polyhedron
+    own = getattr(problem, "polyhedron_at", None)
+    found: Polyhedron | None = problem.polyhedron if own is None else own(costs, decisions)
+    return found
 
 
 def in_unit(problem: Problem, unit: float) -> Problem:

@@ -10,7 +10,7 @@ from decidewise.kit.checks import FloatArray, all_finite, as_matrix
 from decidewise.losses import Loss, Target
 from decidewise.problems.contract import Problem, sign_of
 from decidewise.problems.views import lift
-from decidewise.problems.wrappers.counted import CountedProblem
+from decidewise.problems.wrappers import CountedProblem
 from decidewise.testing.problems import mirrored
 from decidewise.testing.requirements import (
     ROUNDING,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from decidewise.problems.contract import Problem
-from decidewise.problems.wrappers.counted import CountedProblem
+from decidewise.problems.wrappers import CountedProblem
 
 
 class Budget:

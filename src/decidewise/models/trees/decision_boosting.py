@@ -24,7 +24,7 @@ from decidewise.models.training.loop import Epoch
 from decidewise.models.trees.samples import MAX_TREES, check_samples
 from decidewise.problems.contract import Problem
 from decidewise.problems.views import in_unit
-from decidewise.problems.wrappers.counted import CountedProblem
+from decidewise.problems.wrappers import CountedProblem
 
 # After so many halvings a step that still does not lower the loss never will.
 _HALVINGS = 30

@@ -11,7 +11,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.kit.kernels import kernel
-from decidewise.problems.rounding.ties import EPS, is_tie, safe_unit
+from decidewise.problems.rounding import EPS, is_tie, safe_unit
 
 #: The capacity in every dimension, in units of loads. It exceeds 1 because decimal weights do not add up exactly.
 ROOM = 1.0 + 1e-9

@@ -12,7 +12,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.kit.kernels import kernel
-from decidewise.problems.rounding.ties import EPS
+from decidewise.problems.rounding import EPS
 
 #: The error that the simplex method tolerates; the limits do not depend on it.
 ROUNDING = 1e-9

@@ -19,7 +19,7 @@ from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.kit.kernels import kernel
 from decidewise.problems.knapsack.enumeration import ROOM, TIE
 from decidewise.problems.knapsack.relaxation import State, make_state, relax
-from decidewise.problems.rounding.ties import common_divisor, is_tie
+from decidewise.problems.rounding import common_divisor, is_tie
 
 #: The most steps of a depth-first search before it is cheaper to branch and to solve the relaxation again.
 DEPTH_FIRST_STEPS = 20_000

@@ -39,12 +39,12 @@ from decidewise.kit.checks import as_array, matching_names, nearest_names, shown
 from decidewise.kit.errors import InputError
 from decidewise.kit.files import read_toml
 from decidewise.problems.contract import Problem
+from decidewise.problems.known_costs import KnownCosts
 from decidewise.problems.linear_program import LinearProgram
 from decidewise.problems.readers.arrays import read_array
 from decidewise.problems.readers.files import read_problem
 from decidewise.problems.readers.function import import_problem
 from decidewise.problems.readers.kinds import Kind, built_in
-from decidewise.problems.wrappers import KnownCosts
 
 _KNOWN, _TABLE, _BY_ROW = "known", "table", "by_row"
 #: What `LinearProgram.by_row` takes by the names of constraints and of variables.

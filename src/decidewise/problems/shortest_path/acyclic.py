@@ -12,7 +12,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.kit.kernels import kernel
-from decidewise.problems.rounding.ties import TIE, is_tie, safe_unit, sum_of
+from decidewise.problems.rounding import TIE, is_tie, safe_unit, sum_of
 
 #: Values in twice the precision that differ by less than this fraction may differ by rounding alone.
 LOST = 1e-30

@@ -17,7 +17,7 @@ import numpy as np
 
 from decidewise.kit.checks import BoolArray, FloatArray, IntArray
 from decidewise.kit.kernels import kernel
-from decidewise.problems.rounding.ties import EPS, TIE, is_tie, safe_unit
+from decidewise.problems.rounding import EPS, TIE, is_tie, safe_unit
 
 
 class Graph(NamedTuple):

@@ -19,7 +19,7 @@ from decidewise.kit.checks import BoolArray, FloatArray, IntArray, as_integer
 from decidewise.kit.errors import SolverError
 from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.problems.drawing import draw_graph, layers
-from decidewise.problems.rounding.ties import EPS, TIE
+from decidewise.problems.rounding import EPS, TIE
 from decidewise.problems.shortest_path.acyclic import acyclic_paths
 from decidewise.problems.shortest_path.any_graph import Graph, paths_in_any_graph
 from decidewise.solvers import Polyhedron

@@ -14,7 +14,7 @@ from decidewise.kit.checks import FloatArray, as_vector
 from decidewise.kit.kernels import kernel
 from decidewise.problems.by_row import as_amounts, as_levels, as_numbers, check_not_negative, spread, take_rows
 from decidewise.problems.contract import Problem, Sense, as_n_costs
-from decidewise.problems.rounding.ties import EPS, safe_unit
+from decidewise.problems.rounding import EPS, safe_unit
 from decidewise.problems.stock.marginal_values import length_above, merge_offers
 from decidewise.solvers import Polyhedron
 

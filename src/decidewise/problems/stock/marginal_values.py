@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.kit.kernels import kernel
-from decidewise.problems.rounding.ties import TIE
+from decidewise.problems.rounding import TIE
 
 
 @kernel(inner=True)

@@ -12,8 +12,8 @@ from decidewise.kit.checks import FloatArray, IntArray, as_integer
 from decidewise.kit.errors import SolverError
 from decidewise.kit.scaling import unit_largest
 from decidewise.problems.contract import Problem, Sense, as_n_costs
-from decidewise.problems.rounding.capped import minimize_capped
-from decidewise.problems.travelling_salesman.cuts import binding_sets
+from decidewise.problems.huge_costs import minimize_capped
+from decidewise.problems.travelling_salesman.bound import binding_sets
 from decidewise.problems.travelling_salesman.search import cheapest_tours
 from decidewise.solvers import Polyhedron
 
@@ -35,7 +35,7 @@ class TravellingSalesman(Problem):
     costs differ by less than 1e-12 times the number of nodes times the largest cost.
 
     Edges may be forbidden or demanded by costs of any size, for example 1e15, without an effect on the choice among the
-    others: costs separated from the ordinary ones by a gap do not count as the largest cost (see `rounding/capped.py`).
+    others: costs separated from the ordinary ones by a gap do not count as the largest cost (see `huge_costs.py`).
     If every tour must use huge costs, and these differ, precision is limited: differences below 1e-8 of the largest
     cost that the best tour uses may be missed.
 

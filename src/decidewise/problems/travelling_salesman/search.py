@@ -12,7 +12,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.kit.kernels import kernel
-from decidewise.problems.rounding.ties import common_divisor
+from decidewise.problems.rounding import common_divisor
 from decidewise.problems.travelling_salesman.bound import ascend, fix_edges, length
 from decidewise.problems.travelling_salesman.state import (
     BARRED,

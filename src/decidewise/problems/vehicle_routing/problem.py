@@ -13,9 +13,8 @@ from decidewise.kit.checks import FloatArray, as_integer, as_number, as_vector
 from decidewise.kit.errors import SolverError
 from decidewise.kit.scaling import unit_largest
 from decidewise.problems.contract import Problem, Sense
-from decidewise.problems.rounding.capped import minimize_capped
-from decidewise.problems.vehicle_routing.partition import best_choices
-from decidewise.problems.vehicle_routing.routes import cheapest_ways, sets_that_fit, smaller_sets
+from decidewise.problems.huge_costs import minimize_capped
+from decidewise.problems.vehicle_routing.routes import best_choices, cheapest_ways, sets_that_fit, smaller_sets
 from decidewise.solvers import Polyhedron
 
 #: Customers are bits of an integer of 64 bits.
@@ -34,9 +33,8 @@ class VehicleRouting(Problem):
     so that no edge is used twice. Costs may be negative.
 
     The answer is exact: the cheapest route of every set of customers that fits into one vehicle by dynamic programming,
-    then the best choice of sets, each customer in one, by linear programming and a search (`routes.py`,
-    `partition.py`). 20 customers in vehicles for five or six take a fraction of a second. The number of sets must be at
-    most 500,000.
+    then the best choice of sets, each customer in one, by linear programming and a search (see `routes.py`). 20
+    customers in vehicles for five or six take a fraction of a second. The number of sets must be at most 500,000.
 
     Ties: among the best decisions the lexicographically largest is returned; what counts as a tie, and how exact the
     answer is where edges are forbidden or demanded by huge costs, is as in `TravellingSalesman`.
