@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmark import Bench, Measured, parser
 from decidewise.data import make_shortest_path
-from decidewise.kit.library_threads import one_library_thread
+from decidewise.kit.machine import one_library_thread
 from decidewise.losses import as_loss, registry, row_dot
 from decidewise.problems import Ball, CountedProblem, TopK
 

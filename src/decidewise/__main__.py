@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 
-from decidewise.kit.extras import require
+from decidewise.kit.lazy import require
 
 
 def main() -> None:

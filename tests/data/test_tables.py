@@ -228,7 +228,7 @@ def test_bad_wide_tables_are_refused(problem, tmp_path):
 
 
 def test_a_file_says_which_extra_is_missing(problem, tmp_path, monkeypatch):
-    monkeypatch.setattr("decidewise.kit.extras.find_spec", lambda module: None)
+    monkeypatch.setattr("decidewise.kit.lazy.find_spec", lambda module: None)
     (tmp_path / "history.csv").write_text("a\n1\n")
     with pytest.raises(ImportError, match=r'reading history.csv needs pyarrow: pip install "decidewise\[cli\]"'):
         columns_module.NamedColumns.of(tmp_path / "history.csv")

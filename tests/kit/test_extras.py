@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from decidewise.kit.extras import EXTRAS
+from decidewise.kit.lazy import EXTRAS
 
 ROOT = Path(__file__).parents[2]
 

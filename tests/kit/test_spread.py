@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from decidewise.kit.interrupts import raise_noted
-from decidewise.kit.spread import spread_calls
+from decidewise.kit.machine import spread_calls
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="needs the signals of POSIX")

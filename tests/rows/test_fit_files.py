@@ -127,7 +127,7 @@ def test_digits_depend_on_the_blocks_alone(model, large, table, tmp_path, monkey
         __enter__ = lambda self: 5  # noqa: E731
         __exit__ = lambda self, *_: None  # noqa: E731
 
-    monkeypatch.setattr("decidewise.kit.spread.one_library_thread", FiveThreads)
+    monkeypatch.setattr("decidewise.kit.machine.one_library_thread", FiveThreads)
     many = clone(model).fit_files(tmp_path, **COLUMNS)
     assert (parameters(few) == parameters(many)).all()
     assert close(

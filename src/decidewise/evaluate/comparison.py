@@ -14,8 +14,8 @@ from decidewise.evaluate.hindsight import Hindsight, scale_of
 from decidewise.evaluate.intervals import Blocks, Bootstrap, Interval
 from decidewise.evaluate.plot import plot_comparison
 from decidewise.kit.checks import FloatArray
-from decidewise.kit.html import html_table
 from decidewise.kit.interrupts import attempt, reason_of
+from decidewise.kit.notebook import html_table
 from decidewise.problems.contract import Problem
 
 #: From fewer blocks than this, intervals may hold less often than they say: see `docs/intervals.md`.

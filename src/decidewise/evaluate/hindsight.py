@@ -17,7 +17,7 @@ from decidewise.kit.checks import (
     check_same_rows,
     column_names,
 )
-from decidewise.kit.doubts import doubt
+from decidewise.kit.errors import doubt
 from decidewise.kit.scaling import norms, unit_largest
 from decidewise.problems.contract import Problem, as_problem, check_rows
 from decidewise.problems.views import lift

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from decidewise.kit.figures import COLORS, new_axes, without_frame
+from decidewise.kit.notebook import COLORS, new_axes, without_frame
 
 if TYPE_CHECKING:
     from decidewise.evaluate.comparison import Comparison

@@ -1,7 +1,8 @@
-"""Packages that import what they offer when it is first used.
+"""What need not be installed, or imported at the start: the modules of extras, and what packages offer.
 
-Such a package has its imports in a stub, `__init__.pyi`, which type checkers and editors read as they read any other;
-its `__init__.py` calls `import_lazily(__name__)`. This is the convention of the scientific Python ecosystem (SPEC 1).
+A package that imports what it offers when it is first used has its imports in a stub, `__init__.pyi`, which type
+checkers and editors read as they read any other; its `__init__.py` calls `import_lazily(__name__)`. This is the
+convention of the scientific Python ecosystem (SPEC 1).
 
 >>> import decidewise.problems
 >>> "TopK" in dir(decidewise.problems)
@@ -16,6 +17,7 @@ import ast
 import sys
 from collections.abc import Iterable
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -62,3 +64,30 @@ def import_lazily(package: str) -> None:
     origins = {alias.name: str(node.module) for node in imports for alias in node.names}
     vars(module).update(_origins=origins, __all__=sorted(name for name, origin in origins.items() if origin != package))
     module.__class__ = LazyPackage
+
+
+#: The modules that an extra of `pyproject.toml` installs.
+EXTRAS = {
+    "cli": ("jinja2", "matplotlib", "msgspec", "pyarrow", "typer"),
+    "boosting": ("lightgbm",),
+    "onnx": ("onnx",),
+    "serve": ("fastapi", "uvicorn"),
+    "skops": ("skops",),
+}
+
+
+def require(extra: str, *modules: str, by: str) -> None:
+    """Raise an `ImportError` that names the extra unless its modules, or those given, are installed.
+
+    Parameters
+    ----------
+    extra : str
+        A key of `EXTRAS`.
+    modules : str
+        The modules of the extra that are needed; by default all of them.
+    by : str
+        Who needs it; it opens the message.
+    """
+    missing = [module for module in modules or EXTRAS[extra] if find_spec(module) is None]
+    if missing:
+        raise ImportError(f'{by} needs {", ".join(missing)}: pip install "decidewise[{extra}]".')

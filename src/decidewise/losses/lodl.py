@@ -14,7 +14,7 @@ from scipy.optimize import nnls
 
 from decidewise.kit.checks import FloatArray, as_flag, as_integer, as_number, as_positive
 from decidewise.kit.errors import NotForProblemError
-from decidewise.kit.library_threads import one_library_thread
+from decidewise.kit.machine import one_library_thread
 from decidewise.kit.progress import tracked
 from decidewise.losses.base import Loss
 from decidewise.losses.parts.target import Target, ValueAndGrad, row_dot, solve_labels

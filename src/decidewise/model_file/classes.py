@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from decidewise.kit.extras import require
 from decidewise.kit.kept import are_floats, check_kept, need
+from decidewise.kit.lazy import require
 
 
 def _pipeline(model: Any) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from typing import Any
 
 from decidewise.kit.errors import InputError
-from decidewise.kit.extras import require
+from decidewise.kit.lazy import require
 
 FORMS = ("skops", "lightgbm")
 _BOOSTER = "lightgbm.Booster"

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 import decidewise
-from decidewise.kit.extras import require
 from decidewise.kit.files import write_whole
+from decidewise.kit.lazy import require
 from decidewise.model_file.summary import ModelSummary
 from decidewise.models.linear.link import LARGEST_EXPONENT
 

@@ -23,7 +23,7 @@ from decidewise.kit.checks import (
     check_items,
     check_same_rows,
 )
-from decidewise.kit.doubts import said_once
+from decidewise.kit.errors import said_once
 from decidewise.kit.interrupts import reason_of
 from decidewise.models.candidate_menu import Candidates
 from decidewise.models.candidates import default_candidates, given_forecasts

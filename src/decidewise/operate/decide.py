@@ -16,7 +16,7 @@ from decidewise.evaluate import Hindsight, Interval, check_in_units
 from decidewise.kit.checks import FloatArray, as_matrix, check_same_names, check_same_rows, n_rows
 from decidewise.kit.errors import SolverError
 from decidewise.kit.files import check_apart
-from decidewise.kit.frames import frame_like
+from decidewise.kit.notebook import frame_like
 from decidewise.problems.contract import Problem, as_problem, check_rows
 from decidewise.rows.files import FileRows
 from decidewise.rows.source import Rows, RowSource

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from decidewise.kit.checks import FloatArray, IntArray
-from decidewise.kit.figures import COLORS, new_axes, without_frame
+from decidewise.kit.notebook import COLORS, new_axes, without_frame
 
 #: What is decided, what is not, and what is bought.
 _TAKEN, _LEFT, _BOUGHT = COLORS[0], "#c3cad4", COLORS[1]

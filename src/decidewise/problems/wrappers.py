@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 from decidewise.kit.batches import check_time
 from decidewise.kit.checks import FloatArray, as_integer, as_number
 from decidewise.kit.errors import SolveLimitReached, SolverError
-from decidewise.kit.spread import n_elsewhere, spread_calls
+from decidewise.kit.machine import n_elsewhere, spread_calls
 from decidewise.problems.contract import Problem, check_rows
 from decidewise.problems.views import InUnit, InVariables, Lifted, View
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray, as_integer, listed
 from decidewise.kit.errors import InputError
+from decidewise.kit.machine import map_in_order
 from decidewise.kit.progress import RowBar
-from decidewise.kit.spread import map_in_order
 from decidewise.rows.checkpoint import Checkpoint
 from decidewise.rows.columns import ColumnRoles, NamedColumns
 from decidewise.rows.long_tables import arrange, items_of_first

@@ -13,7 +13,7 @@ import numpy as np
 
 from decidewise.kit.checks import listed
 from decidewise.kit.errors import InputError
-from decidewise.kit.extras import require
+from decidewise.kit.lazy import require
 from decidewise.rows.find import FoundFile, find_files, kind_of_file
 from decidewise.rows.text import HEAD_BYTES, Decoded, TextFormat, check_text_columns, is_zipped, open_text
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from decidewise.kit.errors import InputError
-from decidewise.kit.extras import require
 from decidewise.kit.files import whole_file
+from decidewise.kit.lazy import require
 from decidewise.rows.find import FORMATS, KINDS
 
 _NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"

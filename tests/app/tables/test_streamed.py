@@ -424,7 +424,7 @@ def test_a_file_that_changes_while_it_is_read(folder, tmp_path, small_blocks, mo
 
 
 def test_a_table_that_does_not_fit_is_read_in_blocks_by_itself_and_it_is_said(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("decidewise.kit.memory.available_memory", lambda: 10_000)
+    monkeypatch.setattr("decidewise.kit.machine.available_memory", lambda: 10_000)
     call = (
         "decide",
         folder / "wide.dw",

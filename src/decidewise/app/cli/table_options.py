@@ -283,7 +283,7 @@ def read(table: SharedOptions, sample: int | None) -> tuple[TableSamples, TableO
 
 def too_large(blocks: TableBlocks) -> str | None:
     """Return a sentence if the table would not fit into memory together with what is computed from it."""
-    from decidewise.kit.memory import available_memory  # noqa: PLC0415
+    from decidewise.kit.machine import available_memory  # noqa: PLC0415
 
     needed, free = _COPIES * blocks.files.memory(), available_memory()
     if needed <= free:
@@ -324,7 +324,7 @@ def parallel(jobs: int | None, cluster: str | None) -> Iterator[tuple[int | None
     With a cluster, over its workers; parallel loops over jobs as well.
     """
     if cluster is None:
-        from decidewise.kit.spread import map_in_order  # noqa: PLC0415
+        from decidewise.kit.machine import map_in_order  # noqa: PLC0415
 
         yield jobs, map_in_order
         return

@@ -3,7 +3,7 @@
 `create_app` is an ASGI application for any server; `serve` runs it with uvicorn, which is what `decidewise serve` does.
 """
 
-from decidewise.kit.extras import require
+from decidewise.kit.lazy import require
 
 require("serve", by=__name__)
 require("cli", "msgspec", "pyarrow", by=__name__)

@@ -16,8 +16,8 @@ from decidewise.app.tables.read import read_samples
 from decidewise.app.tables.samples import TableSamples
 from decidewise.kit.checks import BoolArray, FloatArray, IndexArray, IntArray
 from decidewise.kit.errors import InputError
+from decidewise.kit.machine import map_in_order
 from decidewise.kit.progress import ByteBar
-from decidewise.kit.spread import map_in_order
 from decidewise.problems import ProblemFile
 from decidewise.rows.columns import NamedColumns
 from decidewise.rows.file_blocks import FileBlock, FileBlocks

@@ -16,7 +16,7 @@ from decidewise.app.tables.options import Reading, TableOptions
 from decidewise.app.tables.read import columns_of, read_samples
 from decidewise.app.tables.table_model import TableModel
 from decidewise.kit.files import write_whole
-from decidewise.kit.html import html_table
+from decidewise.kit.notebook import html_table
 from decidewise.problems import ProblemFile
 
 

@@ -27,8 +27,7 @@ from decidewise.app.tables.samples import TableSamples
 from decidewise.evaluate import Comparison, Hindsight, Interval, compare_regrets
 from decidewise.evaluate.intervals import Bootstrap
 from decidewise.kit.checks import FloatArray
-from decidewise.kit.doubts import said_once
-from decidewise.kit.errors import InputError
+from decidewise.kit.errors import InputError, said_once
 from decidewise.kit.progress import Line
 from decidewise.models.selection.folds import Splits
 from decidewise.models.selection.null_models import DO_NOTHING

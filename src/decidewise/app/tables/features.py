@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from decidewise.app.tables.raw_values import Raw, as_dates, as_numbers, as_texts, kind_of
 from decidewise.kit.checks import BoolArray, FloatArray, nearest_names
 from decidewise.kit.errors import InputError
-from decidewise.kit.frames import is_frame
+from decidewise.kit.notebook import is_frame
 from decidewise.rows.columns import NamedColumns
 
 #: Parts of the calendar are used only if the training rows span at least so many days.

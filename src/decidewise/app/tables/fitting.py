@@ -23,7 +23,7 @@ from decidewise.app.tables.table_model import TableModel
 from decidewise.evaluate import Interval
 from decidewise.kit.errors import InputError
 from decidewise.kit.interrupts import attempt
-from decidewise.kit.spread import map_in_order
+from decidewise.kit.machine import map_in_order
 from decidewise.models import AveragedRegressor
 from decidewise.problems import ProblemFile
 from decidewise.rows.checkpoint import Checkpoint

@@ -28,8 +28,8 @@ from decidewise.evaluate import Comparison, ComparisonRow, Hindsight, check_in_u
 from decidewise.evaluate.intervals import Blocks
 from decidewise.kit.checks import FloatArray
 from decidewise.kit.errors import InputError
+from decidewise.kit.machine import map_in_order
 from decidewise.kit.progress import RowBar
-from decidewise.kit.spread import map_in_order
 from decidewise.operate.decide import StreamedRegret, regret_sums
 from decidewise.problems import ProblemFile
 from decidewise.rows.file_blocks import FileBlock

@@ -18,7 +18,7 @@ from decidewise.app.tables.read import NO_COSTS
 from decidewise.app.tables.samples import TableSamples
 from decidewise.app.tables.table_model import TableModel
 from decidewise.kit.errors import InputError
-from decidewise.kit.spread import map_in_order
+from decidewise.kit.machine import map_in_order
 from decidewise.models.selection.sums import fit_on_rows
 from decidewise.rows.checkpoint import Checkpoint
 from decidewise.rows.file_blocks import FileBlock

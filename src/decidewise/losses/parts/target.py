@@ -15,8 +15,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 
 from decidewise.kit.checks import FloatArray, IndexArray, check_range
-from decidewise.kit.doubts import doubt
-from decidewise.kit.errors import SolverError
+from decidewise.kit.errors import SolverError, doubt
 from decidewise.kit.progress import tracked
 from decidewise.problems.contract import Problem
 from decidewise.problems.views import is_lifted

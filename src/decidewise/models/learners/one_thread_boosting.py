@@ -8,7 +8,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from decidewise.kit.batches import check_time
 from decidewise.kit.checks import FloatArray
-from decidewise.kit.library_threads import one_openmp_thread
+from decidewise.kit.machine import one_openmp_thread
 
 
 class OneThreadBoosting(HistGradientBoostingRegressor):

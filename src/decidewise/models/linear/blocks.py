@@ -13,7 +13,7 @@ import numpy as np
 
 from decidewise.kit.batches import check_time
 from decidewise.kit.checks import FloatArray, check_finite
-from decidewise.kit.library_threads import one_library_thread
+from decidewise.kit.machine import one_library_thread
 from decidewise.measure import cost_sizes, targets_of, weighted_targets, weights_of
 from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.units import back_from

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from decidewise.kit.checks import BoolArray, FloatArray, IntArray
-from decidewise.kit.library_threads import one_library_thread
+from decidewise.kit.machine import one_library_thread
 from decidewise.models.linear.blocks import Blocks, RowBlocks
 from decidewise.models.linear.conjugate import Curvature, Preconditioner
 from decidewise.models.linear.deviances import Deviance

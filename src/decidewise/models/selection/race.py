@@ -13,11 +13,10 @@ import numpy as np
 from decidewise.evaluate import Hindsight
 from decidewise.kit.batches import check_time, time_limit
 from decidewise.kit.checks import FloatArray
-from decidewise.kit.doubts import collected, doubt
-from decidewise.kit.errors import TimeLimitReached
+from decidewise.kit.errors import TimeLimitReached, collected, doubt
 from decidewise.kit.interrupts import attempt, reason_of
+from decidewise.kit.machine import spread_calls
 from decidewise.kit.progress import tracked
-from decidewise.kit.spread import spread_calls
 from decidewise.models.linear.blocks import one_library_thread
 from decidewise.models.selection.out_of_fold import OutOfFold, Scored
 from decidewise.models.selection.ridge_path import ridge_paths

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from decidewise.kit.html import html_table
+from decidewise.kit.notebook import html_table
 
 _HEADINGS = ("candidate", "regret %", "± s.e.", "over", "± s.e.", "seconds", "weight %")
 _KEYS = ("regret", "standard_error", "difference", "difference_standard_error", "seconds")

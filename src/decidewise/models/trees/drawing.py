@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from decidewise.kit.checks import FloatArray
-from decidewise.kit.figures import new_axes
+from decidewise.kit.notebook import new_axes
 from decidewise.models.trees.nodes import Nodes
 from decidewise.problems.contract import Problem
 

@@ -16,8 +16,7 @@ from sklearn.pipeline import Pipeline
 from decidewise.evaluate import compare_regrets
 from decidewise.kit.batches import time_limit
 from decidewise.kit.checks import FloatArray, as_features, as_integer, as_matrix, as_positive, check_same_rows
-from decidewise.kit.doubts import said_once
-from decidewise.kit.errors import TimeLimitReached
+from decidewise.kit.errors import TimeLimitReached, said_once
 from decidewise.kit.interrupts import is_interrupt, raise_noted, reason_of
 from decidewise.models import DecisionRegressor, FlooredRegressor, GeneralizedLinear, default_candidates
 from decidewise.models.candidates import given_forecasts

@@ -18,7 +18,7 @@ from typing import Any
 
 import decidewise
 from decidewise.kit.errors import InputError, OtherCodeError
-from decidewise.kit.spread import spread_to
+from decidewise.kit.machine import spread_to
 
 #: Seconds after which a scheduler that does not answer is given up, and between two looks at a task that is not done.
 _CONNECT_SECONDS, _LOOK_SECONDS = 10, 5.0

@@ -2,8 +2,7 @@
 
 import pytest
 
-from decidewise.kit.doubts import doubt, said_once
-from decidewise.kit.errors import OptimalityWarning
+from decidewise.kit.errors import OptimalityWarning, doubt, said_once
 
 
 @said_once()
