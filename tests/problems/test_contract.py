@@ -260,6 +260,16 @@ def test_the_contract(case, sense, all_costs):
     check_problem(case.build(sense=sense), costs=all_costs, tolerance=case.tolerance)
 
 
+def test_details_of_exact_decisions(problem, all_costs):
+    details = problem.solve_details(all_costs)
+    np.testing.assert_array_equal(details.decisions, problem.solve(all_costs))
+    assert set(details.status) == {"optimal"}
+    np.testing.assert_array_equal(details.bound, details.objective)
+    objective = (all_costs * details.decisions).sum(axis=1)
+    if not problem.has_known:
+        np.testing.assert_allclose(details.objective, objective, atol=1e-12)
+
+
 def test_lists_are_costs_too(problem, normal_costs):
     np.testing.assert_array_equal(problem.solve(normal_costs.tolist()), problem.solve(normal_costs))
 

@@ -3,6 +3,7 @@ from decidewise.problems.assignment import Assignment
 from decidewise.problems.ball import Ball
 from decidewise.problems.conic_program import ConicProgram, Exponential, Quadratic, SecondOrder, Semidefinite
 from decidewise.problems.contract import Problem
+from decidewise.problems.details import SolveDetails
 from decidewise.problems.ellipsoid import Ellipsoid
 from decidewise.problems.knapsack import Knapsack
 from decidewise.problems.known_costs import KnownCosts
@@ -53,6 +54,7 @@ __all__ = [
     "SecondOrder",
     "Semidefinite",
     "ShortestPath",
+    "SolveDetails",
     "Storage",
     "TopK",
     "TravellingSalesman",

@@ -31,8 +31,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_chec
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, all_finite, as_array, as_choice, as_matrix, as_vector, shown
+from decidewise.kit.checks import (
+    FloatArray,
+    all_finite,
+    as_array,
+    as_choice,
+    as_matrix,
+    as_number,
+    as_positive,
+    as_vector,
+    shown,
+)
 from decidewise.kit.errors import SolverError
+from decidewise.kit.gaps import noted_gaps
+from decidewise.problems.details import SolveDetails
 from decidewise.problems.drawing import draw_bars
 from decidewise.solvers import Polyhedron
 
@@ -87,6 +99,15 @@ class Problem(ABC):
     ----------
     sense : {"min", "max"}
         Whether `solve` minimises or maximises; `minimize` always minimises.
+    time_limit : float, optional
+        Seconds for one row. This and the next three are for problems with a search.
+    gap : float
+        How far, relative to its value, a decision may be from the optimum.
+    on_limit : {"raise", "best"}
+        Whether a row that reaches a limit is an error, or has the best decision found so far. `solve_details` says how
+        far that may be from the optimum.
+    on_error : {"raise", "nan"}
+        Whether a row that cannot be solved is a `SolverError`, or a decision of NaN beside the decisions of all others.
 
     Notes
     -----
@@ -131,7 +152,10 @@ class Problem(ABC):
     in_time: bool = False
     #: The number of rows, if the region or the known costs differ by row; then `take` must be written.
     n_rows: int | None = None
-    #: Whether a row that cannot be solved is a `SolverError`, or a decision of NaN beside the decisions of all others.
+    #: What a search may take and leave, for problems that have one: see the parameters of the same names.
+    time_limit: float | None = None
+    gap: float = 0.0
+    on_limit: Literal["raise", "best"] = "raise"
     on_error: Literal["raise", "nan"] = "raise"
     #: Whether `minimize` checks that costs are finite; if not, `solve` does.
     _checks_costs: ClassVar[bool] = True
@@ -144,8 +168,21 @@ class Problem(ABC):
             if method in vars(cls) and cls._checks_costs:
                 setattr(cls, method, _checked(vars(cls)[method], marks_ones=marks_ones))
 
-    def __init__(self, *, sense: Sense = "min") -> None:
+    def __init__(
+        self,
+        *,
+        sense: Sense = "min",
+        time_limit: float | None = None,
+        gap: float = 0.0,
+        on_limit: Literal["raise", "best"] = "raise",
+        on_error: Literal["raise", "nan"] = "raise",
+    ) -> None:
         self.sense: Sense = as_choice(sense, name="sense", choices=("min", "max"))
+        if time_limit is not None:
+            self.time_limit = as_positive(time_limit, name="time_limit")
+        self.gap = as_number(gap, name="gap", at_least=0)
+        self.on_limit = as_choice(on_limit, name="on_limit", choices=("raise", "best"))
+        self.on_error = as_choice(on_error, name="on_error", choices=("raise", "nan"))
 
     def __repr__(self) -> str:
         """Return the call that builds the problem, if all parameters of its constructor are attributes."""
@@ -189,6 +226,31 @@ class Problem(ABC):
             return np.empty(batch.shape)
         decisions = self.minimize(-batch if self.sense == "max" else batch)
         return decisions[0] if vector else decisions
+
+    def solve_details(self, costs: Any) -> SolveDetails:
+        """Return the decisions of `solve` with the status, the objective and its bound by row.
+
+        Parameters
+        ----------
+        costs : array-like of shape (n, n_costs) or (n_costs,)
+
+        Examples
+        --------
+        >>> from decidewise.problems import LinearProgram
+        >>> whole = {"integrality": [1, 1], "upper": 9, "sense": "max"}
+        >>> pack = LinearProgram([[7.0, 5.0]], [23.0], **whole, time_limit=10.0, on_limit="best")
+        >>> pack.solve_details([[9.0, 6.0], [4.0, 4.0]])
+        SolveDetails(2 rows: 2 optimal)
+        """
+        from decidewise.problems.views import lift  # noqa: PLC0415  (it derives from this class)
+
+        lifted = self.lifted
+        costs = lift(lifted, as_matrix(np.atleast_2d(as_array(costs, name="costs")), n_columns=self.n_costs))
+        with noted_gaps() as noted:
+            decisions = lifted.solve(costs)
+        gaps, stopped = noted.by_row(len(costs))
+        objective = np.einsum("ij,ij->i", costs, decisions)
+        return SolveDetails.of(decisions[:, : self.n_costs], objective, sign_of(self) * gaps, stopped)
 
     def solution(self, costs: Any) -> dict[str, Any]:
         """Return the whole solution by name, for costs as in `solve`: here only the decision, of the shape of costs.

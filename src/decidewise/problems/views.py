@@ -15,6 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from decidewise.kit.checks import FloatArray, as_array
+from decidewise.kit.gaps import noted_gaps
 from decidewise.problems.contract import Problem, as_problem, sign_of
 from decidewise.solvers import Polyhedron
 
@@ -130,7 +131,7 @@ def _forwarded(name: str, member: Any) -> Any:
 _DATA = [name for name in Problem.__annotations__ if not name.startswith("_")]
 for _name, _member in vars(Problem).items():
     # `solve` checks costs, turns them into a minimisation and calls `minimize`, also of a view.
-    if not _name.startswith("_") and _name not in {*_DATA, *vars(View), "solve"}:
+    if not _name.startswith("_") and _name not in {*_DATA, *vars(View), "solve", "solve_details"}:
         setattr(View, _name, _forwarded(_name, _member))
 
 
@@ -313,9 +314,15 @@ class InUnit(View):
         if self.faces == "curved" and not hasattr(problem, "derivative_lifted"):
             self.faces = "unknown"
 
+    def _call(self, method: str, costs: FloatArray) -> FloatArray:
+        with noted_gaps() as noted:
+            decisions = super()._call(method, costs)
+        noted.pass_on(len(costs), 1 / self.unit)
+        return decisions
+
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return the decisions of the problem inside for costs in its own unit."""
-        return self.problem.minimize(costs * self.unit)
+        return self._call("minimize", costs * self.unit)
 
     def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
         """Return the relaxed decisions of the problem inside for costs in its own unit."""

@@ -12,6 +12,7 @@ from joblib import effective_n_jobs
 from decidewise.kit.batches import check_time
 from decidewise.kit.checks import FloatArray, as_integer, as_number
 from decidewise.kit.errors import SolveLimitReached, SolverError
+from decidewise.kit.gaps import NotedGaps, note_gaps, noted_gaps
 from decidewise.kit.machine import n_elsewhere, spread_calls
 from decidewise.problems.contract import Problem, check_rows
 from decidewise.problems.views import InUnit, InVariables, Lifted, View
@@ -103,14 +104,18 @@ class CachedProblem(View):
         drawn = self._rng.random(len(costs)) < self.solve_ratio
         solved = np.flatnonzero(drawn | (len(self._pool) == 0))
         decisions = np.empty_like(costs)
+        gaps, stopped = np.full(len(costs), np.inf), np.zeros(len(costs), dtype=bool)  # a pool proves nothing
         if len(solved):
             try:
-                decisions[solved] = minimize(costs[solved])
+                with noted_gaps() as noted:
+                    decisions[solved] = minimize(costs[solved])
             except SolverError as error:
                 raise error.at(int(solved[error.row])) from error
             self._remember(decisions[solved])
+            gaps[solved], stopped[solved] = noted.by_row(len(solved))
         if len(solved) < len(costs):
             decisions[~drawn] = self._pool[np.argmin(costs[~drawn] @ self._pool.T, axis=1)]
+        note_gaps(gaps, stopped)
         return decisions
 
     def _remember(self, decisions: FloatArray) -> None:
@@ -239,12 +244,16 @@ class ParallelProblem(View):
         bounds = [len(costs) * block // n_blocks for block in range(n_blocks + 1)]
         tasks = [(self.problem.take(slice(start, stop)), costs[start:stop], start) for start, stop in pairwise(bounds)]
         # Arrays that are mapped as read-only files would have kernels compiled again.
-        return np.concatenate(list(spread_calls(_solve_block, method, tasks, n_jobs=n_blocks, by_copy=True)))
+        decisions = []
+        for block, noted in spread_calls(_solve_block, method, tasks, n_jobs=n_blocks, by_copy=True):
+            decisions.append(block)
+            noted.pass_on(len(block))
+        return np.concatenate(decisions)
 
 
-def _solve_block(method: str, problem: Problem, costs: FloatArray, start: int) -> FloatArray:
+def _solve_block(method: str, problem: Problem, costs: FloatArray, start: int) -> tuple[FloatArray, NotedGaps]:
     try:
-        decisions: FloatArray = getattr(problem, method)(costs)
-        return decisions
+        with noted_gaps() as noted:
+            return getattr(problem, method)(costs), noted
     except SolverError as error:
         raise error.at(start + error.row) from error

@@ -17,7 +17,8 @@ import numpy as np
 
 from decidewise.kit.checks import BoolArray, FloatArray, IntArray
 from decidewise.kit.errors import InfeasibleError, SolverError
-from decidewise.kit.scaling import unit_largest
+from decidewise.kit.gaps import note_gaps, noted_gaps
+from decidewise.kit.scaling import unit_largest, unit_rows
 from decidewise.solvers.one_by_one import ROUNDING, OneByOne
 from decidewise.solvers.program import FEASIBLE, Highs, Polyhedron, Program
 from decidewise.solvers.scale import Scale
@@ -75,6 +76,8 @@ class Solver:
         Seconds for one row.
     gap : float
         For whole numbers: how far the value may be from its bound, relative to the value, for HiGHS to stop.
+    keep_best : bool
+        Whether a row in whole numbers that reaches the time limit has the best point found so far. Otherwise it fails.
     keep_going : bool
         Whether a row that fails becomes NaN. Otherwise it is a `SolverError`.
     by_row : bool
@@ -87,6 +90,7 @@ class Solver:
     program: Program
     time_limit: float | None = None
     gap: float = 0.0
+    keep_best: bool = False
     keep_going: bool = False
     by_row: bool = False
     row_name: Callable[[int], str] | None = None
@@ -109,7 +113,20 @@ class Solver:
         return self._scale.scaled(self.program, self._unit)
 
     def minimize(self, costs: FloatArray, bounds: Program | None = None) -> FloatArray:
-        """Return an optimal point for each row of costs, (r, n) -> (r, n), if `by_row` within the bounds of the row."""
+        """Return an optimal point for each row of costs, (r, n) -> (r, n), if `by_row` within the bounds of the row.
+
+        It notes the gap of each row (see `decidewise.kit.gaps`).
+        """
+        with noted_gaps() as noted:  # relative to the value
+            points = self._minimize_in_units(costs, bounds)
+        gaps, stopped = noted.by_row(len(costs))
+        if gaps.any():
+            with np.errstate(invalid="ignore"):
+                gaps = np.where(gaps == 0, 0.0, gaps * np.abs((costs * points).sum(axis=1)))
+        note_gaps(np.nan_to_num(gaps, nan=np.inf, posinf=np.inf), stopped)
+        return points
+
+    def _minimize_in_units(self, costs: FloatArray, bounds: Program | None) -> FloatArray:
         scale, unit = self._scale, self._unit
         if bounds is not None:
             bounds = replace(bounds, integrality=self.program.integrality)
@@ -125,10 +142,14 @@ class Solver:
         if (is_wide := _is_wide(costs)).any():
             done = self._minimize_capped(costs, bounds, points, rows[is_wide])
             rows = np.delete(rows, done)
+        gaps, stopped = np.zeros(len(costs)), np.zeros(len(costs), dtype=bool)
         try:
-            points[rows] = self._minimize(costs[rows], bounds and bounds.take(rows), self.keep_going)
+            with noted_gaps() as noted:
+                points[rows] = self._minimize(costs[rows], bounds and bounds.take(rows), self.keep_going)
         except SolverError as error:
             raise error.at(int(rows[error.row])) from error
+        gaps[rows], stopped[rows] = noted.by_row(len(rows))
+        note_gaps(gaps, stopped)
         return points
 
     def _minimize_capped(
@@ -149,12 +170,16 @@ class Solver:
             row_costs, largest = costs[rows[tried]], sizes[tried, ends][:, np.newaxis]
             capped = np.abs(row_costs) > largest
             within = bounds and bounds.take(rows[tried])
-            found = self._minimize(np.where(capped, np.copysign(_CAP * largest, row_costs), row_costs), within, True)
+            with noted_gaps() as noted:
+                found = self._minimize(
+                    np.where(capped, np.copysign(_CAP * largest, row_costs), row_costs), within, True
+                )
             program = within or self._scaled
             cheapest = np.where(row_costs > 0, program.lower, program.upper)
             with np.errstate(invalid="ignore"):
                 is_free = np.abs(found - cheapest) <= 1e-9 * (1.0 + np.abs(found))
             certified = (is_free | ~capped).all(axis=1) & np.isfinite(found).all(axis=1)
+            certified &= noted.by_row(len(tried))[0] == 0
             points[rows[tried[certified]]] = found[certified]
             done.append(rows[tried[certified]])
             gaps[tried, ends] = False
@@ -170,7 +195,7 @@ class Solver:
             worker = (
                 Vertices(self._scaled, self._scale.columns, **options)
                 if self.program.integrality is None
-                else _Integers(self._scaled, self._scale.columns, gap=self.gap, **options)
+                else _Integers(self._scaled, self._scale.columns, gap=self.gap, keep_best=self.keep_best, **options)
             )
         points = worker.minimize(costs, bounds, keep_going)
         self._idle.append(worker)
@@ -195,8 +220,9 @@ class _Integers(OneByOne):
     of the time. The rule for ties does not look at where the search began, so an answer depends on its row alone.
     """
 
-    def __init__(self, program: Program, units: FloatArray, *, gap: float, **options: Any) -> None:
-        self.gap, self.units = gap, units
+    def __init__(self, program: Program, units: FloatArray, *, gap: float, keep_best: bool, **options: Any) -> None:
+        self.gap, self.keep_best, self.units = gap, keep_best, units
+        self.proved: dict[int, float] = {}  # the bound on the value of each row
         self.whole = np.empty((0, len(units)))  # some points of other rows
         self.settings: dict[str, Any] = {
             "mip_rel_gap": gap,
@@ -224,13 +250,25 @@ class _Integers(OneByOne):
             whole[broken] = super().minimize(costs[broken], bounds and bounds.take(broken), keep_going)
         except SolverError as error:
             raise error.at(int(broken[error.row])) from error
+        self.note_gaps(costs, whole, broken)
         return whole
+
+    def note_gaps(self, costs: FloatArray, points: FloatArray, rows: IntArray) -> None:
+        """Note how far, relative to their values, the points of rows that HiGHS solved may be from their bounds."""
+        gaps, stopped = np.zeros(len(costs)), np.zeros(len(costs), dtype=bool)
+        if self.gap or self.stopped:
+            values = (unit_rows(costs[rows]) * points[rows]).sum(axis=1)
+            bounds = np.array([self.proved.get(row, np.nan) for row in range(len(rows))])
+            with np.errstate(divide="ignore", invalid="ignore"):
+                gaps[rows] = np.maximum(values - bounds, 0.0) / np.abs(values)
+            stopped[rows[list(self.stopped)]] = True
+        note_gaps(np.where(np.isfinite(points).all(axis=1), gaps, 0.0), stopped)
 
     def solve(self, unit: FloatArray, row: int) -> tuple[FloatArray, float]:
         """Return the point for one row (n,), and the bound on its value."""
         self.highs.solver.clearSolver()
-        if self.highs.run(_LENGTH * unit):
-            return self.read(self.highs)
+        if self.run(self.highs, unit, row):
+            return self.read(self.highs, row)
         error = self.highs.error(row)
         if not isinstance(error, InfeasibleError):
             raise error
@@ -251,9 +289,9 @@ class _Integers(OneByOne):
     def solve_within(self, program: Program, unit: FloatArray, row: int) -> tuple[FloatArray, float]:
         """Take the whole numbers of a solution of a program, and solve for the rest within the bounds that hold."""
         highs = Highs(program, time_limit=self.time_limit, presolve="on", **self.settings)
-        if not highs.run(_LENGTH * unit):
+        if not self.run(highs, unit, row):
             raise highs.error(row)
-        point, bound = self.read(highs)
+        point, bound = self.read(highs, row)
         whole, bounds = np.asarray(self.program.integrality), replace(self.bounds, integrality=None)
         fixed = replace(bounds, lower=np.where(whole, point, bounds.lower), upper=np.where(whole, point, bounds.upper))
         rest = Vertices(fixed, self.units, time_limit=self.time_limit, row_name=self.row_name)
@@ -262,10 +300,20 @@ class _Integers(OneByOne):
             self.loosened[row] = replace(self.bounds, row_lower=rest.bounds.row_lower, row_upper=rest.bounds.row_upper)
         return rounded(point, self.program), bound
 
-    def read(self, highs: Highs) -> tuple[FloatArray, float]:
+    def run(self, highs: Highs, unit: FloatArray, row: int) -> bool:
+        """Return whether HiGHS finds an optimum or, if a limit comes first and that will do, any point."""
+        self.stopped.discard(row)
+        if highs.run(_LENGTH * unit):
+            return True
+        if self.keep_best and highs.stopped_at_a_point():
+            self.stopped.add(row)
+        return row in self.stopped
+
+    def read(self, highs: Highs, row: int) -> tuple[FloatArray, float]:
         """Return the point of a run, and the bound on its value."""
         point = np.array(highs.solver.getSolution().col_value)
-        return rounded(point, self.program), highs.solver.getInfo().mip_dual_bound / _LENGTH
+        self.proved[row] = bound = highs.solver.getInfo().mip_dual_bound / _LENGTH
+        return rounded(point, self.program), bound
 
     def unproved(self, units: FloatArray, values: FloatArray, proofs: FloatArray, program: Program) -> BoolArray:
         """Return where the value is above its bound, or above that of another point, by more than the gap allowed."""

@@ -54,12 +54,14 @@ class OneByOne(ABC):
         self.time_limit, self.by_row, self.row_name = time_limit, by_row, row_name
         self.highs = Highs(program, time_limit=time_limit, **options)
         self.loosened: dict[int, Program] = {}
+        self.stopped: set[int] = set()  # rows that a limit stopped at a point
 
     def minimize(self, costs: FloatArray, bounds: Program | None, keep_going: bool) -> FloatArray:
         """Return a point for each row of costs, (r, n) -> (r, n); NaN where one fails, if `keep_going`."""
         units, points = np.ascontiguousarray(unit_rows(costs)), np.empty(costs.shape)
         proofs: dict[int, Any] = {}
         self.loosened.clear()
+        self.stopped.clear()
 
         def attempt(row: int, solve: Callable[[FloatArray, int], tuple[FloatArray, Any]]) -> None:
             if bounds is not None:
@@ -98,8 +100,9 @@ class OneByOne(ABC):
                 {k: self.loosened[int(row)] for k, row in enumerate(rows) if int(row) in self.loosened}
             )
         values = program.values(points[rows])
-        is_wrong = program.violated(values).any(axis=1)
-        is_wrong |= self.unproved(units[rows], values, np.array(list(proofs.values())), program)
+        is_wrong = self.unproved(units[rows], values, np.array(list(proofs.values())), program)
+        is_wrong &= ~np.isin(rows, list(self.stopped))
+        is_wrong |= program.violated(values).any(axis=1)
         return [int(row) for row in rows[is_wrong]]
 
     def answer(self, units: FloatArray, points: FloatArray) -> Any:

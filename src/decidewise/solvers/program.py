@@ -182,6 +182,8 @@ class Highs:
             )
         self._rows, self._columns = (np.arange(k, dtype=np.int32) for k in program.A.shape)
         self._optimal, self._infeasible = highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible
+        self._limits = (highspy.HighsModelStatus.kTimeLimit, highspy.HighsModelStatus.kSolutionLimit)
+        self._feasible = highspy.SolutionStatus.kSolutionStatusFeasible
 
     def run(self, costs: FloatArray) -> bool:
         """Minimise `costs·w` from where the solver stands; return whether it found an optimum."""
@@ -192,6 +194,12 @@ class Highs:
             self.solver.setOptionValue("time_limit", self.solver.getRunTime() + limit)
         status = self.solver.run()
         return bool(status != self._failed and self.solver.getModelStatus() == self._optimal)
+
+    def stopped_at_a_point(self) -> bool:
+        """Return whether the last run reached its own limit with a feasible point in hand."""
+        check_time()  # if it was the deadline of the caller that stopped the run, say so instead
+        is_late = self.solver.getModelStatus() in self._limits
+        return bool(is_late and self.solver.getInfo().primal_solution_status == self._feasible)
 
     def set_bounds(self, program: Program) -> None:
         """Give all columns and rows the bounds of a program, of which nothing else counts."""

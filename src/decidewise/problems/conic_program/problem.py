@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.sparse import csc_array, csr_array, eye_array, vstack
 
-from decidewise.kit.checks import FloatArray, as_positive
+from decidewise.kit.checks import FloatArray
 from decidewise.kit.scaling import norms
 from decidewise.problems.conic_program.cones import Cone, ConeRows, as_cone
 from decidewise.problems.contract import Sense
@@ -122,13 +122,16 @@ class ConicProgram(MappedProblem):
                     f"cones must have one column for each variable; cones[0] has {n}, and cones[{k}] has "
                     f"{part.A.shape[1]}."
                 )
-        super().__init__(n, costs=costs, known=known, offset=offset, sense=sense, names=names, on_error=on_error)
+        super().__init__(
+            n, costs=costs, known=known, offset=offset, sense=sense, names=names, time_limit=time_limit,
+            on_error=on_error,
+        )  # fmt: skip
         self._bounds = as_bounds(lower, upper, n, self.names)
         region = _joined(as_rows(A_ub, b_ub, n, "ub"), as_rows(A_eq, b_eq, n, "eq"), *self._bounds, parts)
         self.B_S = float(np.linalg.norm(abs(self._map) @ np.abs(self._bounds).max(axis=0)))
         self._solver = ConicSolver(
             region,
-            time_limit=None if time_limit is None else as_positive(time_limit, name="time_limit"),
+            time_limit=self.time_limit,
             keep_going=self.on_error == "nan",
         )
         self.faces = "unknown" if "derivative" in self.missing else "curved"

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from decidewise.kit.checks import FloatArray, as_array, as_number, as_positive, as_vector
+from decidewise.kit.checks import FloatArray, as_array, as_vector
 from decidewise.kit.errors import InfeasibleError, SolverError
 from decidewise.problems.contract import Sense
 from decidewise.problems.linear_program.region import PolyhedralProblem
@@ -88,6 +88,9 @@ class LinearProgram(PolyhedralProblem):
     gap : float, optional
         With variables in whole numbers: how far, relative to its value, a decision may be from the optimum. By default
         it is optimal.
+    on_limit : {"raise", "best"}
+        With variables in whole numbers: whether a row that reaches the time limit fails, or has the best decision found
+        so far, if there is one. `solve_details` says how far that may be from the optimum.
     on_error : {"raise", "nan"}
         Whether a row that cannot be solved is a `SolverError`, or a decision of NaN beside the decisions of all others.
 
@@ -145,10 +148,14 @@ class LinearProgram(PolyhedralProblem):
         names: Sequence[str] | None = None,
         time_limit: float | None = None,
         gap: float | None = None,
+        on_limit: Literal["raise", "best"] = "raise",
         on_error: Literal["raise", "nan"] = "raise",
     ) -> None:
         n = count_variables(A_ub, A_eq, lower, upper, known, names)
-        super().__init__(n, costs=costs, known=known, offset=offset, sense=sense, names=names, on_error=on_error)
+        limits: dict[str, Any] = {
+            "time_limit": time_limit, "gap": 0.0 if gap is None else gap, "on_limit": on_limit, "on_error": on_error
+        }  # fmt: skip
+        super().__init__(n, costs=costs, known=known, offset=offset, sense=sense, names=names, **limits)
         whole = as_integrality(integrality, n)
         # Whole numbers in part, or in expressions with fractions, are no decisions in whole numbers.
         self.is_integer = whole is not None and bool(whole[self._map.indices].all() and np.all(self._map.data % 1 == 0))
@@ -163,8 +170,9 @@ class LinearProgram(PolyhedralProblem):
         )
         self._solver = Solver(
             self._program(),
-            time_limit=None if time_limit is None else as_positive(time_limit, name="time_limit"),
-            gap=0.0 if gap is None else as_number(gap, name="gap", at_least=0),
+            time_limit=self.time_limit,
+            gap=self.gap,
+            keep_best=on_limit == "best",
             keep_going=self.on_error == "nan",
             by_row=self._bounds is not None,
         )

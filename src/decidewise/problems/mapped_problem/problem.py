@@ -6,12 +6,12 @@ import copy
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from decidewise.kit.checks import FloatArray, as_array, as_choice, as_matrix, as_number, check_range
+from decidewise.kit.checks import FloatArray, as_array, as_matrix, as_number, check_range
 from decidewise.problems.contract import Problem, Sense, as_n_costs, check_rows
 from decidewise.problems.mapped_problem.arguments import Costs, as_known, as_map, as_names, count_rows
 
@@ -29,8 +29,10 @@ class MappedProblem(Problem):
     ----------
     n : int
         The number of variables.
-    costs, known, offset, sense, names, on_error
+    costs, known, offset, sense, names
         As in `LinearProgram`.
+    **limits
+        As of `Problem`.
 
     Attributes
     ----------
@@ -47,9 +49,9 @@ class MappedProblem(Problem):
         offset: float,
         sense: Sense,
         names: Sequence[str] | None,
-        on_error: Literal["raise", "nan"],
+        **limits: Any,
     ) -> None:
-        super().__init__(sense=sense)
+        super().__init__(sense=sense, **limits)
         self.n_variables = n
         self.names = [f"w{j}" for j in range(n)] if names is None else as_names(names, n)
         self._map = as_map(costs, self.names)
@@ -59,7 +61,6 @@ class MappedProblem(Problem):
         self.n_rows = count_rows(known=self._known)
         self._offset = self._sign * as_number(offset, name="offset")
         self.has_known = bool(self._known.any() or self._offset)
-        self.on_error = as_choice(on_error, name="on_error", choices=("raise", "nan"))
 
     def take(self, rows: Any) -> Self:
         """Return the problem of some rows, with their known costs."""
