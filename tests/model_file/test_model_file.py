@@ -25,6 +25,7 @@ from decidewise import (
     WiseRegressor,
     WiseRegressorCV,
     decide,
+    evaluate_files,
     load_model,
     read_model_summary,
     save_model,
@@ -89,8 +90,12 @@ def test_names_of_arrays_are_told(path):
     save_model(WiseRegressor().fit(X, COSTS), path, summary={**told, "feature_names": list(FRAME.columns)})
     summary = read_model_summary(path)
     assert (summary.feature_names, summary.item_names) == (("heat", "wind", "hour"), tuple("wxyz"))
+    save_model(WiseRegressor().fit(FRAME, COSTS), path, summary={"cost_names": list("abcd")})
+    assert list(decide(load_model(path), PROBLEM, FRAME)) == list("abcd")
     with pytest.raises(ValueError, match="missing: 'a', 'b', 'c', 'd'"):
         save_model(WiseRegressor().fit(FRAME, COST_FRAME), path, summary={"cost_names": list("efgh")})
+    with pytest.raises(ValueError, match="must have 4 names, one per cost; got 2"):
+        save_model(WiseRegressor().fit(X, COSTS), path, summary={"cost_names": list("ab")})
 
 
 @pytest.mark.parametrize("value", [object(), {1, 2}, b"x"])
@@ -127,6 +132,18 @@ def test_categories_gaps_and_names_need_no_trust(path):
     assert summary.types == ()
     with pytest.raises(ValueError, match="columns are missing"):
         load_model(path).predict(frame.drop(columns="day"))
+
+
+@pytest.mark.parametrize("rule", ["minimum", "average"])
+@pytest.mark.parametrize("whole", [lambda model: model, lambda model: make_pipeline(StandardScaler(), model)])
+def test_a_choice_keeps_the_names_that_it_was_fitted_with(path, tmp_path, rule, whole):
+    choice = WiseRegressorCV(PROBLEM, {"a": WiseRegressor(), "b": WiseRegressor(scale="unit")}, rule=rule)
+    save_model(whole(choice).fit(FRAME, COST_FRAME), path)
+    assert list(decide(load_model(path), PROBLEM, FRAME)) == list("abcd")
+    save_model(load_model(path), path)
+    assert list(decide(load_model(path), PROBLEM, FRAME)) == list("abcd")
+    FRAME.join(COST_FRAME).to_parquet(tmp_path / "rows.parquet")
+    assert evaluate_files(load_model(path), PROBLEM, tmp_path / "rows.parquet").n_rows == 80
 
 
 def test_a_choice_is_saved_as_what_it_chose(path):

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -23,6 +24,7 @@ from decidewise.model_file.foreign import UntrustedTypesError
 from decidewise.model_file.summary import ModelSummary
 from decidewise.model_file.values import Decoder, Encoder
 from decidewise.models import WiseRegressorCV
+from decidewise.models.estimator.traits import found
 
 _LIBRARIES = ("numpy", "scikit-learn")
 
@@ -138,6 +140,8 @@ def load_model(path: str | os.PathLike[str], *, trusted: Collection[str] | None 
         ) from reason
     except (ValueError, RecursionError) as reason:
         raise InputError(f"{path} is not a valid model file: {_printable(str(reason)).rstrip('.')}.") from reason
+    if summary.cost_names is not None and found(model, "cost_names_in_") is None:
+        model.cost_names_in_ = np.array(summary.cost_names, dtype=object)  # such as of a choice, which is not kept
     if decoder.libraries - {"decidewise"}:
         _warn_of_another_version(model, summary.versions.get("scikit-learn", ""))
     return model

@@ -15,6 +15,7 @@ import numpy as np
 from decidewise.kit.checks import check_same_names
 from decidewise.kit.errors import InputError
 from decidewise.model_file.container import read_header
+from decidewise.models.estimator.traits import found
 
 #: Keys of the `summary` of `save_model` that are names, not results of training.
 NAMES = ("feature_names", "item_names", "cost_names")
@@ -75,7 +76,7 @@ class ModelSummary:
     def of(cls, model: Any, summary: Mapping[str, Any], versions: dict[str, str]) -> Self:
         """Return the summary of a fitted model, with what the caller says of it."""
         said = {str(key): as_json(value, f"summary[{key!r}]") for key, value in summary.items()}
-        names = {"feature_names": _found(model, "feature_names_in_"), "cost_names": _found(model, "cost_names_in_")}
+        names = {"feature_names": found(model, "feature_names_in_"), "cost_names": found(model, "cost_names_in_")}
         for key in NAMES:
             given = said.pop(key, None)
             if given is None:
@@ -84,13 +85,16 @@ class ModelSummary:
                 raise TypeError(f"summary[{key!r}] must be a list of names; got {type(summary[key]).__name__}.")
             check_same_names(names.get(key), given, of=f"summary[{key!r}]", expected="the data the model was fitted on")
             names[key] = given
-        n_features, n_items = _found(model, "n_features_in_"), _found(model, "n_items_in_")
+        n_costs, named = _n_costs(model), names["cost_names"]
+        if n_costs is not None and named is not None and len(named) != n_costs:
+            raise ValueError(f"summary['cost_names'] must have {n_costs} names, one per cost; got {len(named)}.")
+        n_features, n_items = found(model, "n_features_in_"), found(model, "n_items_in_")
         texts: dict[str, Any] = {key: None if some is None else tuple(map(str, some)) for key, some in names.items()}
         return cls(
             model=" ".join(repr(model).split()),
             n_features=None if n_features is None else int(n_features),
             n_items=None if n_items is None else int(n_items),
-            n_costs=_n_costs(model),
+            n_costs=n_costs,
             units=said.pop("units", None),
             predicts_directions=bool(getattr(model, "predicts_directions", False)),
             training=said,
@@ -110,6 +114,7 @@ class ModelSummary:
             isinstance(given.get("model"), str)
             and all(size is None or (type(size) is int and size >= 0) for size in sizes)
             and all(some is None or _is_texts(some) for some in names)
+            and (names[-1] is None or sizes[-1] in (None, len(names[-1])))
             and _is_texts(given.get("types"))
             and isinstance(given.get("training"), dict)
             and isinstance(given.get("predicts_directions"), bool)
@@ -171,15 +176,6 @@ def as_json(value: Any, where: str) -> Any:
     if isinstance(value, list | tuple):
         return [as_json(part, where) for part in value]
     raise TypeError(f"{where} must be text, numbers, dates, lists and mappings of these; got {type(value).__name__}.")
-
-
-def _found(model: Any, name: str) -> Any:
-    """Return an attribute of a model, or of the first model inside that has it, or None."""
-    inner = [getattr(model, "estimator_", None), *list(getattr(model, "estimators_", ()))[:1]]
-    if hasattr(model, "steps"):
-        inner.append(model.steps[-1][1] if name == "cost_names_in_" else model.steps[0][1])
-    values = (getattr(model, name, None), *(_found(part, name) for part in inner if part is not None))
-    return next((value for value in values if value is not None), None)
 
 
 def _n_costs(model: Any) -> int | None:

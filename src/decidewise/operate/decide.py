@@ -17,6 +17,7 @@ from decidewise.kit.checks import FloatArray, as_matrix, check_same_names, check
 from decidewise.kit.errors import SolverError
 from decidewise.kit.files import check_apart
 from decidewise.kit.notebook import frame_like
+from decidewise.models.estimator.traits import names_of
 from decidewise.problems.contract import Problem, as_problem, check_rows
 from decidewise.rows.files import FileRows
 from decidewise.rows.source import Rows, RowSource
@@ -122,12 +123,7 @@ def _check_model(model: Any) -> None:
 
 
 def _cost_names(model: Any, n_costs: int) -> list[str]:
-    """Return the names of the costs that a model was fitted with, also inside a pipeline or a search, or numbers."""
-    inner: Any = model
-    while inner is not None and not hasattr(inner, "cost_names_in_"):
-        steps = getattr(inner, "steps", None)
-        inner = steps[-1][1] if steps else getattr(inner, "best_estimator_", None)
-    return [str(name) for name in getattr(inner, "cost_names_in_", range(n_costs))]
+    return names_of(model, "cost_names_in_") or [str(j) for j in range(n_costs)]
 
 
 def _decisions(model: Any, problem: Problem, X: Any) -> FloatArray:
@@ -250,11 +246,11 @@ def evaluate_files(
     regret 20.00 [0.44, 39.56] % over 4 rows, with a 95 % interval.
     """
     as_problem(problem)
-    known = [str(name) for name in getattr(model, "cost_names_in_", ())]
-    if costs is None and (files.get("items") is not None or not known):
+    known = names_of(model, "cost_names_in_")
+    if costs is None and (files.get("items") is not None or known is None):
         raise ValueError("costs must name the columns of the realised costs: the model does not know them.")
     source = _source(model, paths, features, costs or known, description="evaluate_files", **files)
-    if known:
+    if known is not None:
         check_same_names(known, source.columns.item_names, of="costs", expected="the model")
     with _names_are_known():
         return evaluate_rows(model, problem, source)
@@ -362,10 +358,10 @@ def _interval(estimate: float, error: float) -> Interval:
 def _source(model: Any, paths: Any, features: Any, costs: Any, **files: Any) -> FileRows:
     """Return the rows of files, by default with the features that a model was fitted with, in the same order."""
     if features is None:
-        if not hasattr(model, "feature_names_in_"):
+        features = names_of(model, "feature_names_in_")
+        if features is None:
             raise ValueError("features must name the columns of the features: the model does not know them.")
-        features = [str(name) for name in model.feature_names_in_]
-    known = [str(name) for name in getattr(model, "cost_names_in_", ())]
+    known = names_of(model, "cost_names_in_") or []
     return FileRows(paths, features=features, costs=costs, item_names=known, **files)
 
 

@@ -159,6 +159,11 @@ class TableModel(BaseEstimator):
         """The fitted model inside."""
         return self.estimator
 
+    @property
+    def cost_names_in_(self) -> list[str]:
+        """The names of the costs, as other fitted estimators have them."""
+        return list(self.cost_names)
+
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         return f"TableModel({self.estimator.__repr__(N_CHAR_MAX)})"
 

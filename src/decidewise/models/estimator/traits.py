@@ -193,6 +193,23 @@ def read_cost_names(estimator: Any, y: Any, *, reset: bool) -> None:
         estimator.cost_names_in_ = np.array(names, dtype=object)
 
 
+def found(model: Any, name: str) -> Any:
+    """Return an attribute that a fit sets, of a model or of the first model inside that has it, or None."""
+    members = getattr(model, "estimators_", None)
+    inner = [getattr(model, "estimator_", None), getattr(model, "best_estimator_", None)]
+    inner += members[:1] if isinstance(members, list) else []
+    if isinstance(model, Pipeline):
+        inner.append(model.steps[-1][1] if name == "cost_names_in_" else model.steps[0][1])
+    values = (getattr(model, name, None), *(found(part, name) for part in inner if part is not None))
+    return next((value for value in values if value is not None), None)
+
+
+def names_of(model: Any, name: str) -> list[str] | None:
+    """Return the names in such an attribute as text, or None if the model does not know them."""
+    names = found(model, name)
+    return None if names is None else [str(each) for each in names]
+
+
 class KnownParameters(BaseEstimator):
     """An estimator whose class is inspected for its parameters only once.
 
