@@ -1,6 +1,7 @@
-"""Every estimator refuses masked entries, dates, durations, text and complex numbers, wherever it takes arrays."""
+"""Every estimator refuses masked entries, dates, durations, text, categories, structures and complex numbers."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
@@ -32,6 +33,8 @@ BAD = {
     "digits": lambda good: good.astype(str),
     "digits as objects": lambda good: good.astype(str).astype(object),
     "digits as bytes": lambda good: good.astype("S8"),
+    "structures": lambda good: good.astype([("value", float)]),
+    "categories of numbers": lambda good: pd.DataFrame(good).astype("category"),
     "complex": lambda good: good * (1 + 1j),
 }
 ESTIMATORS = [

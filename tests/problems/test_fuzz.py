@@ -472,7 +472,7 @@ def test_mixed_programs_against_all_their_points(n_free, by_row, sense):
         problem, points = mixed_program(rng, n_free, n_rows, sense, by_row=by_row)
         if problem is None:
             continue
-        kind = rng.choice(["whole", "normal", "decimal"])
+        kind = rng.choice(["whole", "normal", "decimal", "forbidden"])
         costs = COSTS[kind](rng, (n_rows, problem.n_costs))
         answers = problem.solve(costs)
         for row, answer in enumerate(answers) if by_row else [(slice(None), answers)]:
@@ -488,8 +488,9 @@ def check_mixed(problem, points, costs, answers):
     assert np.isfinite(answers).all(), "no answer where there are points"
     signed = costs if problem.sense == "min" else -costs
     best = (signed @ points.T).min(axis=1)
-    gaps = (signed * answers).sum(axis=1) - best
-    assert np.abs(gaps).max() <= 1e-7 * (1 + np.abs(best).max())
+    terms = signed * answers
+    gaps = terms.sum(axis=1) - best
+    assert (np.abs(gaps) <= 1e-7 * (np.linalg.norm(costs, axis=1) + np.abs(terms).sum(axis=1))).all()
     whole = answers[:, problem._whole]
     np.testing.assert_array_equal(whole, whole.round())
     # A whole part of some point, and the rest within the region: the value says which one is best there.

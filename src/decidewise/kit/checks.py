@@ -38,7 +38,7 @@ def as_array(values: Any, *, name: str) -> FloatArray:
     refuse_masked(values, name=name)
     try:
         array = np.asarray(values)
-        if why := no_numbers(array):
+        if why := no_numbers(array, values):
             raise TypeError(why)
         if values is None:
             raise TypeError("nothing was passed")
@@ -57,8 +57,17 @@ def refuse_masked(values: Any, *, name: str) -> None:
         raise ValueError(f"{name} has masked entries, which have no value. Fill them, or drop their rows.")
 
 
-def no_numbers(array: npt.NDArray[Any]) -> str | None:
-    """Return why an array does not hold real numbers, although NumPy would convert it; None if it does."""
+def dtypes_of(values: Any) -> list[Any]:
+    """Return the types of the columns of a frame, or that of an array or a series; None for what has no type."""
+    return list(getattr(values, "dtypes", ())) if hasattr(values, "columns") else [getattr(values, "dtype", None)]
+
+
+def no_numbers(array: npt.NDArray[Any], given: Any) -> str | None:
+    """Return why an array, made of what was given, does not hold real numbers; None if it does."""
+    if any(getattr(dtype, "name", "") == "category" for dtype in dtypes_of(given)):
+        return "categories are not numbers, even if their names are; convert them first"
+    if array.dtype.kind == "V":
+        return "structures are not numbers; convert them first"
     if array.dtype.kind == "c":
         return "Complex data not supported"  # the words that scikit-learn's own checks expect
     if array.dtype.kind in "SUMm" or (array.dtype.kind == "O" and any(map(_is_no_number, array.flat))):

@@ -13,9 +13,7 @@ from sklearn.utils.validation import check_array
 
 from decidewise.kit.checks import (
     FloatArray,
-    as_choice,
     as_matrix,
-    as_number,
     as_sample_weight,
     check_items,
     check_same_rows,
@@ -326,8 +324,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
         return self
 
     def _check_kept(self) -> None:
-        as_choice(self.deviance, name="deviance", choices=("squared", "poisson", "gamma", "tweedie"))
-        as_number(self.power, name="power", at_least=0)
+        Deviance.of(self.deviance, self.power)
         check_kept_coefficients(self)
 
     def __sklearn_tags__(self) -> Tags:

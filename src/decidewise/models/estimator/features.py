@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from decidewise.kit.checks import all_finite, as_array, as_features, is_per_item, n_rows, no_numbers, refuse_masked
+from decidewise.kit.checks import (
+    all_finite,
+    as_array,
+    as_features,
+    dtypes_of,
+    is_per_item,
+    n_rows,
+    no_numbers,
+    refuse_masked,
+)
 
 
 def read_features(estimator: Any, X: Any, *, reset: bool, **options: Any) -> Any:
@@ -49,7 +58,7 @@ def read_features(estimator: Any, X: Any, *, reset: bool, **options: Any) -> Any
 
 
 def refuse_no_numbers(values: Any, *, name: str, text: bool = False) -> None:
-    """Raise if values are masked, dates, durations, complex or text, of which scikit-learn would make numbers.
+    """Raise if values are masked, dates, categories, structures, complex or text, which NumPy would convert.
 
     What else is wrong with them is left to the check of who reads them. `text` says whether text is allowed, for a
     learner that may encode it.
@@ -60,8 +69,7 @@ def refuse_no_numbers(values: Any, *, name: str, text: bool = False) -> None:
     them first).
     """
     refuse_masked(values, name=name)
-    dtypes = getattr(values, "dtypes", ()) if hasattr(values, "columns") else [getattr(values, "dtype", None)]
-    kinds = {getattr(dtype, "kind", "?") for dtype in dtypes} or {"?"}
+    kinds = {getattr(dtype, "kind", "?") for dtype in dtypes_of(values)} or {"?"}
     if kinds <= set("fiub") or (text and hasattr(values, "columns")) or hasattr(values, "tocsr"):
         return
     try:
@@ -70,7 +78,7 @@ def refuse_no_numbers(values: Any, *, name: str, text: bool = False) -> None:
         return
     if text and array.dtype.kind in "SUO":
         return
-    if why := no_numbers(array):
+    if why := no_numbers(array, values):
         raise ValueError(f"{name} must be an array of real numbers; {type(values).__name__} is not ({why}).")
 
 

@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator, MultiOutputMixin
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from decidewise.kit.checks import FloatArray, as_integer, as_matrix, refuse_masked
+from decidewise.kit.checks import FloatArray, as_integer, as_matrix
 from decidewise.kit.kept import need
+from decidewise.models.estimator.features import refuse_no_numbers
 from decidewise.models.estimator.traits import ScoredByVariance
 
 
@@ -50,7 +51,7 @@ class GivenForecast(MultiOutputMixin, ScoredByVariance, BaseEstimator):
     def predict(self, X: Any) -> FloatArray:
         """Return the forecast (n, d)."""
         check_is_fitted(self)
-        refuse_masked(X, name="X")
+        refuse_no_numbers(X, name="X", text=hasattr(X, "columns"))  # those of a frame that it names are checked below
         forecast = as_matrix(self._read(X), name=f"the forecast {self.name!r}", min_rows=0)
         if forecast.shape[1] != self.n_outputs_ or len(forecast) != np.shape(X)[0]:
             raise ValueError(
@@ -66,7 +67,7 @@ class GivenForecast(MultiOutputMixin, ScoredByVariance, BaseEstimator):
         try:
             if per_item:
                 return np.asarray(X)[:, :, index(self.columns)]
-            return np.asarray(_safe_indexing(X, list(self.columns), axis=1))
+            return _safe_indexing(X, list(self.columns), axis=1)
         except (IndexError, KeyError, TypeError, ValueError) as reason:
             wanted = "the number of one feature of the items" if per_item else "a list of columns of X"
             raise ValueError(

@@ -46,10 +46,9 @@ class Deviance:
     def of(cls, name: str, power: float = 1.5) -> Deviance:
         """Return a deviance; only "tweedie" uses the power, from 1 to 2."""
         as_choice(name, name="deviance", choices=NAMES)
-        if name != "tweedie":
-            return cls(name, _POWERS[name])
         # Above 2, the deviance with a log link has several minima; between 0 and 1 no distribution belongs to it.
-        return cls(name, as_number(power, name="power", at_least=1, at_most=2))
+        power = as_number(power, name="power", at_least=1, at_most=2)
+        return cls(name, _POWERS.get(name, power))
 
     @property
     def link(self) -> Link:

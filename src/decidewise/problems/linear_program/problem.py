@@ -59,7 +59,9 @@ class LinearProgram(PolyhedralProblem):
     pays some of them.
 
     Tolerances: a decision breaks no constraint by more than 1e-9 of what is added up there, or of 1 if that is more.
-    Where no decision does so, but one by 1e-7, it is taken with a `FeasibilityWarning` that names the constraint.
+    Where no decision does so, but one by 1e-7, it is taken with a `FeasibilityWarning` that names the constraint. In
+    whole numbers a decision may cost more than the best by 1e-7 of what is added up and of the length of its row of
+    costs: where one cost is 1e12 times the others and has to be paid, the others do not count.
 
     Parameters
     ----------
