@@ -13,6 +13,7 @@ from sklearn.model_selection import KFold, TimeSeriesSplit, cross_val_predict
 from decidewise import DecisionRegressor, OptimalityWarning, SolverError, WiseRegressor
 from decidewise.data import make_knapsack, make_shortest_path
 from decidewise.evaluate import Interval, normalized_regret
+from decidewise.evaluate.intervals import plus_minus
 from decidewise.models import default_candidates
 from decidewise.operate.diagnose import Diagnosis, diagnose
 from decidewise.operate.diagnose.diagnosis import Grounds, call_of
@@ -135,7 +136,7 @@ def test_regret_is_also_in_the_units_of_the_costs():
     best = np.einsum("ij,ij->i", data.costs, data.problem.solve(data.costs)).mean()
     found = diagnose(data.problem, data.X, 1000 * data.costs, max_solves=8_000)
     assert found.value == pytest.approx(1000 * best, rel=0.1)
-    assert f"{found.best.estimate * found.value / 100:,.3g} per row" in str(found)
+    assert f"{plus_minus(found.best.scaled(found.value / 100))} per row" in str(found)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +226,7 @@ def test_text_and_html_say_the_same_and_html_is_escaped():
         "2.25 [1.00, 3.00]",
         "6.50 [5.00, 8.00]",
         "12 %",
-        "4.75e+03 per row",
+        "4,750 ± 750 per row",
         "1,200",
         "34,000",
     ):

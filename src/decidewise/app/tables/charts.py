@@ -8,8 +8,9 @@ import numpy as np
 
 from decidewise.app.pages.chart import DEFAULT_MODE, FLOOR, Axis, Chart, Decision, Lane, Lanes, Mark, Panel, Series
 from decidewise.app.tables.comparison import TableComparison
-from decidewise.app.tables.headline import in_unit, number, saves_word
+from decidewise.app.tables.headline import in_unit, saves_word
 from decidewise.app.tables.savings import FORESIGHT, saved_per_row, shown_key
+from decidewise.evaluate.intervals import number
 from decidewise.kit.checks import FloatArray, listed
 from decidewise.kit.scaling import spread
 from decidewise.problems.contract import sign_of

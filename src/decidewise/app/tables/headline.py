@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from math import floor, isfinite, log10
 from typing import Any
 
 from decidewise.app.tables.choice import CHOICE, FORECAST, MEAN, Choice
 from decidewise.app.tables.comparison import TableComparison
 from decidewise.evaluate import ComparisonRow, Interval
+from decidewise.evaluate.intervals import plus_minus
 from decidewise.kit.checks import listed
 from decidewise.models.selection.null_models import DO_NOTHING
 
@@ -141,31 +141,6 @@ def saves_word(result: TableComparison) -> str:
 def in_unit(result: TableComparison) -> str:
     """Return the unit of the costs with a space before it, or nothing."""
     return f" {result.samples.unit}" if result.samples.unit else ""
-
-
-def plus_minus(interval: Interval, unit: str = "") -> str:
-    """Return an estimate ± half the width of its interval: two digits of the width, and as many of the estimate.
-
-    >>> plus_minus(Interval(15.12, 7.46, 22.78), " EUR"), plus_minus(Interval(-2345.0, -3023.0, -1667.0))
-    ('15.1 ± 7.7 EUR', '-2,340 ± 680')
-    """
-    width = abs(interval.high - interval.low) / 2
-    if not isfinite(width) or not 1e-4 <= width < 1e12:
-        return f"{number(interval.estimate)} ± {number(width)}{unit}"
-    digits = 1 - floor(log10(width))
-    return " ± ".join(f"{round(x, digits):z,.{max(digits, 0)}f}" for x in (interval.estimate, width)) + unit
-
-
-def number(value: float) -> str:
-    """Return a number to three digits, without an exponent where it is readable.
-
-    >>> number(1243.4), number(0.01234), number(-7.0), number(-0.0), number(1e-9)
-    ('1,243', '0.0123', '-7', '0', '1e-09')
-    """
-    value += 0.0  # no minus before a zero
-    if value and not 1e-4 <= abs(value) < 1e12:
-        return f"{value:.3g}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def row_in_words(result: TableComparison, row: ComparisonRow) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.app.tables.comparison import TableComparison
-from decidewise.app.tables.headline import number
+from decidewise.evaluate.intervals import number
 from decidewise.kit.checks import FloatArray, listed
 from decidewise.kit.scaling import unit_largest
 

@@ -24,8 +24,6 @@ from decidewise.app.tables.headline import (
     how_measured,
     in_unit,
     model_in_words,
-    number,
-    plus_minus,
     row_in_words,
     saves_word,
     verdict_in_words,
@@ -33,6 +31,7 @@ from decidewise.app.tables.headline import (
 from decidewise.app.tables.health import doubts, health
 from decidewise.app.tables.savings import FORESIGHT, Part, bills, by_item, by_kind_of_row, extreme_rows, shown_key
 from decidewise.evaluate import Interval
+from decidewise.evaluate.intervals import number, plus_minus
 from decidewise.kit.checks import listed
 
 #: How to go on in Python where the table is in memory.

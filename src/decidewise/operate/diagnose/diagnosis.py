@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from html import escape
 
 from decidewise.evaluate import Interval
+from decidewise.evaluate.intervals import plus_minus
 from decidewise.models import DecisionRegressor
 from decidewise.models.selection.null_models import DO_NOTHING
 
@@ -104,7 +105,7 @@ class Diagnosis:
     def _shown(self, interval: Interval | None) -> str:
         if interval is None:
             return "not measured"
-        return f"{interval} %, {interval.estimate * self.value / 100:z,.3g} per row"
+        return f"{interval} %, {plus_minus(interval.scaled(self.value / 100))} per row"
 
     def _footnote(self) -> str:
         return (
