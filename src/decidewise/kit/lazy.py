@@ -73,6 +73,9 @@ EXTRAS = {
     "onnx": ("onnx",),
     "serve": ("fastapi", "uvicorn"),
     "skops": ("skops",),
+    "gurobi": ("gurobipy",),
+    "scip": ("pyscipopt",),
+    "cp-sat": ("ortools",),
 }
 
 

@@ -7,6 +7,7 @@ right-hand sides, bounds and known costs may differ by row, as those of a linear
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -25,8 +26,14 @@ from decidewise.problems.mapped_problem.arguments import (
     count_variables,
 )
 from decidewise.solvers import Polyhedron
+from decidewise.solvers.others import OtherSolver
 from decidewise.solvers.quadratic import QuadraticSolver
 
+#: What to say of whole numbers beside squares or cones.
+WHOLE = (
+    'some variables are in whole numbers, which neither DAQP nor Clarabel solves. Pass solver="scip" or "gurobi", or '
+    "write it by linear pieces."
+)
 # Up to this size all eigenvalues of a dense matrix take less than a second.
 _DENSE = 1_500
 
@@ -59,8 +66,10 @@ class QuadraticProgram(LinearProgram):
         it must be negative semidefinite, such as minus a risk.
     A_ub, b_ub, A_eq, b_eq, lower, upper
         As of `LinearProgram`. Mind that `lower` is zero by default.
-    costs, known, offset, sense, names, time_limit, on_error
+    integrality, costs, known, offset, sense, names, time_limit, gap, on_limit, on_error
         As of `LinearProgram`.
+    solver : {"scip", "gurobi"}, optional
+        Who solves in the place of DAQP and Clarabel, to about 1e-5 of the value; needed for whole numbers.
 
     Attributes
     ----------
@@ -87,7 +96,7 @@ class QuadraticProgram(LinearProgram):
            [0.5 , 1.75, 0.75]])
     """
 
-    faces = "curved"
+    faces: Literal["flat", "curved", "unknown"] = "curved"
 
     def __init__(
         self,
@@ -99,13 +108,17 @@ class QuadraticProgram(LinearProgram):
         lower: Any = 0.0,
         upper: Any = np.inf,
         *,
+        integrality: Any = None,
         costs: Costs = None,
         known: Any = None,
         offset: float = 0.0,
         sense: Sense = "min",
         names: Sequence[str] | None = None,
         time_limit: float | None = None,
+        gap: float | None = None,
+        on_limit: Literal["raise", "best"] = "raise",
         on_error: Literal["raise", "nan"] = "raise",
+        solver: str | None = None,
     ) -> None:
         Q = as_symmetric(quadratic, name="quadratic", form="wᵀQw")
         size = Q.shape[0]
@@ -115,9 +128,14 @@ class QuadraticProgram(LinearProgram):
                 f"quadratic must have one row and one column for each of the {n} variables; got a shape of {Q.shape}."
             )
         super().__init__(
-            A_ub, b_ub, A_eq, b_eq, lower, upper, costs=costs, known=known, offset=offset, sense=sense,
-            names=[f"w{j}" for j in range(n)] if names is None else names, time_limit=time_limit, on_error=on_error,
+            A_ub, b_ub, A_eq, b_eq, lower, upper, integrality=integrality, costs=costs, known=known, offset=offset,
+            sense=sense, names=[f"w{j}" for j in range(n)] if names is None else names, time_limit=time_limit, gap=gap,
+            on_limit=on_limit, on_error=on_error, solver=solver,
         )  # fmt: skip
+        if self._whole is not None:
+            self.faces = "unknown"
+            if not isinstance(self._solver, OtherSolver):
+                raise ValueError(f"the objective is quadratic, and {WHOLE}")
         self._quadratic = csr_array(self._sign * Q)
         _check_convex(self._quadratic, self.sense)
 
@@ -127,7 +145,9 @@ class QuadraticProgram(LinearProgram):
         self.__dict__.pop("_curved_solver", None)
 
     @cached_property
-    def _curved_solver(self) -> QuadraticSolver:
+    def _curved_solver(self) -> Any:
+        if isinstance(self._solver, OtherSolver):
+            return replace(self._solver, quadratic=self._quadratic, _idle=[])
         return QuadraticSolver(
             self._program(), self._quadratic, self._solver.time_limit, keep_going=self._solver.keep_going
         )
@@ -198,9 +218,8 @@ class QuadraticProgram(LinearProgram):
         """The lifted view."""
         return self.lifted
 
-    def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
-        """Return `minimize`: nothing is in whole numbers."""
-        return self.minimize(costs)
+    # That of a linear program forgets the quadratic term.
+    minimize_relaxation = Problem.minimize_relaxation  # type: ignore[assignment]
 
 
 def _check_convex(Q: csr_array, sense: Sense) -> None:

@@ -97,7 +97,7 @@ def test_what_is_refused():
         from_cvxpy(model, c)
     with pytest.raises(ValueError, match="the parameter 'c' is in a constraint"):
         from_cvxpy(cp.Problem(cp.Minimize(c @ x), [x >= c]), c)
-    with pytest.raises(ValueError, match="both variables in whole numbers and cones"):
+    with pytest.raises(ValueError, match="has cones or squares, and some variables are in whole numbers"):
         from_cvxpy(cp.Problem(cp.Minimize(c @ x), [cp.norm(x) <= cp.Variable(integer=True), x <= 1]), c)
     with pytest.raises(ValueError, match="not convex by CVXPY's rules"):
         from_cvxpy(cp.Problem(cp.Minimize(c @ x), [cp.norm(x) >= 1]), c)

@@ -16,9 +16,12 @@ from decidewise.kit.scaling import norms
 from decidewise.problems.conic_program.cones import Cone, ConeRows, as_cone
 from decidewise.problems.contract import Sense
 from decidewise.problems.mapped_problem import EMPTY, MappedProblem
-from decidewise.problems.mapped_problem.arguments import Costs, as_bounds, as_rows, count_variables
+from decidewise.problems.mapped_problem.arguments import Costs, as_bounds, as_integrality, as_rows, count_variables
+from decidewise.problems.quadratic_program import WHOLE
 from decidewise.solvers.conic import ConicRegion, ConicSolver
 from decidewise.solvers.conic_derivative import CURVED, conic_derivative
+from decidewise.solvers.others import OtherSolver, solver_class
+from decidewise.solvers.program import Program
 
 # Larger matrices are not searched for a line in the region.
 _MOST_ENTRIES = 10**6
@@ -49,8 +52,11 @@ class ConicProgram(MappedProblem):
     cones : sequence of `SecondOrder`, `Semidefinite`, `Exponential` and `Quadratic`
         Further constraints on all variables. Instead of an object, a table with its arguments and a `kind` will do, as
         in a file: "second_order", "semidefinite", "exponential" or "quadratic".
-    costs, known, offset, sense, names, time_limit, on_error
+    integrality, costs, known, offset, sense, names, time_limit, gap, on_limit, on_error
         As in `LinearProgram`; known costs are the same for all rows of costs.
+    solver : {"scip", "gurobi"}, optional
+        Who solves in the place of Clarabel, to about 1e-5 of the value, linear, quadratic and second-order constraints;
+        needed for whole numbers.
 
     Attributes
     ----------
@@ -106,13 +112,17 @@ class ConicProgram(MappedProblem):
         upper: Any = np.inf,
         *,
         cones: Sequence[Cone | Mapping[str, Any]] = (),
+        integrality: Any = None,
         costs: Costs = None,
         known: Any = None,
         offset: float = 0.0,
         sense: Sense = "min",
         names: Sequence[str] | None = None,
         time_limit: float | None = None,
+        gap: float | None = None,
+        on_limit: Literal["raise", "best"] = "raise",
         on_error: Literal["raise", "nan"] = "raise",
+        solver: str | None = None,
     ) -> None:
         parts = _as_cones(cones)
         n = parts[0].A.shape[1] if parts else count_variables(A_ub, A_eq, lower, upper, known, names)
@@ -124,7 +134,7 @@ class ConicProgram(MappedProblem):
                 )
         super().__init__(
             n, costs=costs, known=known, offset=offset, sense=sense, names=names, time_limit=time_limit,
-            on_error=on_error,
+            gap=0.0 if gap is None else gap, on_limit=on_limit, on_error=on_error,
         )  # fmt: skip
         self._bounds = as_bounds(lower, upper, n, self.names)
         region = _joined(as_rows(A_ub, b_ub, n, "ub"), as_rows(A_eq, b_eq, n, "eq"), *self._bounds, parts)
@@ -134,13 +144,29 @@ class ConicProgram(MappedProblem):
             time_limit=self.time_limit,
             keep_going=self.on_error == "nan",
         )
+        self._other = self._other_solver(solver, integrality)
         self.faces = "unknown" if "derivative" in self.missing else "curved"
         self._check_no_line()
         if self._solver.is_empty():
             raise ValueError(EMPTY)
 
+    def _other_solver(self, name: str | None, integrality: Any) -> OtherSolver | None:
+        """Return the solver in the place of Clarabel, which the region is given with its whole numbers."""
+        n = self.n_variables
+        whole, other = as_integrality(integrality, n), solver_class(name)
+        self.is_integer = whole is not None and bool(whole[self._map.indices].all() and np.all(self._map.data % 1 == 0))
+        if other is None:
+            if whole is not None:
+                raise ValueError(f"the region has cones, and {WHOLE}")
+            return None
+        free = Program(csc_array((0, n)), np.empty(0), np.empty(0), *self._bounds, integrality=whole)
+        return other(
+            free, time_limit=self.time_limit, gap=self.gap, keep_best=self.on_limit == "best",
+            keep_going=self.on_error == "nan", cones=self._solver.region,
+        )  # fmt: skip
+
     def _minimize_variables(self, objective: FloatArray) -> FloatArray:
-        return np.clip(self._solver.minimize(objective), *self._bounds)
+        return np.clip((self._other or self._solver).minimize(objective), *self._bounds)
 
     def derivative(self, costs: FloatArray, decisions: FloatArray, vectors: FloatArray) -> FloatArray:
         """Return `J v` of each row, of regions with a cone or a quadratic constraint.
@@ -166,7 +192,9 @@ class ConicProgram(MappedProblem):
     def missing(self) -> dict[str, str]:
         """Why there is no polyhedron, and why decisions have no derivative in the costs, if so."""
         kinds, missing = {kind for kind, *_ in self._solver.region.cones}, {"polyhedron": "its region has cones"}
-        if kinds & {"PowerConeT", "GenPowerConeT"}:
+        if self._other is not None:
+            missing["derivative"] = f"{self._other.name} solves it, which tells none"
+        elif kinds & {"PowerConeT", "GenPowerConeT"}:
             missing["derivative"] = "that of a power cone is not written"
         elif not kinds & {*CURVED}:
             missing["derivative"] = "all its constraints are linear, so that decisions jump between vertices"

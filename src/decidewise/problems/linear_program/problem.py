@@ -38,6 +38,7 @@ from decidewise.problems.mapped_problem.arguments import (
 )
 from decidewise.solvers import Polyhedron
 from decidewise.solvers.highs import Solver
+from decidewise.solvers.others import solver_class
 
 
 class LinearProgram(PolyhedralProblem):
@@ -95,6 +96,10 @@ class LinearProgram(PolyhedralProblem):
         so far, if there is one. `solve_details` says how far that may be from the optimum.
     on_error : {"raise", "nan"}
         Whether a row that cannot be solved is a `SolverError`, or a decision of NaN beside the decisions of all others.
+    solver : {"highs", "gurobi", "scip", "cp-sat"}, optional
+        Who solves; HiGHS by default. The others are extras of their names, start anew for every row, and return the
+        decision that they find first; Gurobi needs a licence, and CP-SAT whole numbers alone, with bounds, in
+        constraints of whole numbers.
 
     Attributes
     ----------
@@ -152,6 +157,7 @@ class LinearProgram(PolyhedralProblem):
         gap: float | None = None,
         on_limit: Literal["raise", "best"] = "raise",
         on_error: Literal["raise", "nan"] = "raise",
+        solver: str | None = None,
     ) -> None:
         n = count_variables(A_ub, A_eq, lower, upper, known, names)
         limits: dict[str, Any] = {
@@ -170,7 +176,7 @@ class LinearProgram(PolyhedralProblem):
             ),
             self._known,
         )
-        self._solver = Solver(
+        self._solver = (solver_class(solver, ("highs",)) or Solver)(
             self._program(),
             time_limit=self.time_limit,
             gap=self.gap,
@@ -289,11 +295,6 @@ class LinearProgram(PolyhedralProblem):
         >>> by_day.take([1]).solve([1.0, 2.0])
         array([2., 0.])
         """
-        if type(self._solver) is not Solver:
-            raise ValueError(
-                f"a program that {type(self._solver).__name__} solves is the same in every row. Read it again with the "
-                "solver 'highs'."
-            )
         region, n = self._region, self.n_variables
         b_ub, b_eq = self._side_names.apply(
             sides,
@@ -322,12 +323,6 @@ class LinearProgram(PolyhedralProblem):
 
     def _minimize_variables(self, objective: FloatArray) -> FloatArray:
         return self._solver.minimize(objective, self._bounds)
-
-    def _solve_by(self, solver: type[Solver]) -> None:
-        """Let another solver take over, for readers of models that come with one."""
-        self._solver = solver(
-            **{key: getattr(self._solver, key) for key in ("program", "time_limit", "gap", "keep_going")}
-        )
 
     @cached_property
     def _relaxation(self) -> Solver:

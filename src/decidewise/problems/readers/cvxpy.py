@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csc_array, csr_array, hstack
 
+from decidewise.kit.lazy import require
 from decidewise.problems.conic_program import ConicProgram
 from decidewise.problems.conic_program.cones import ConeRows
 from decidewise.problems.linear_program import LinearProgram
-from decidewise.problems.quadratic_program import QuadraticProgram
+from decidewise.problems.quadratic_program import WHOLE, QuadraticProgram
 from decidewise.solvers.conic import Kind
+from decidewise.solvers.others import solver_class
 
 
 def from_cvxpy(problem: Any, parameter: Any, **options: Any) -> LinearProgram | ConicProgram:
@@ -52,7 +54,7 @@ def from_cvxpy(problem: Any, parameter: Any, **options: Any) -> LinearProgram | 
             f"{type(parameter).__name__}."
         )
     others = _check_parameters(problem, parameter)
-    data = _compiled(problem)
+    data = _compiled(problem, options.get("solver"))
     program = data["param_prob"]
     places = _places(program, parameter)
     _check_objective(program, parameter, places)
@@ -80,9 +82,13 @@ def from_cvxpy(problem: Any, parameter: Any, **options: Any) -> LinearProgram | 
     }  # fmt: skip
     cones = _cones(data["dims"], A.shape[0])
     equal, linear = data["dims"].zero, data["dims"].zero + data["dims"].nonneg
+    whole = np.zeros(len(lower))
+    whole[[*data.get("bool_vars_idx", ()), *data.get("int_vars_idx", ())]] = 1
+    for j in data.get("bool_vars_idx", ()):
+        lower[j], upper[j] = max(lower[j], 0.0), min(upper[j], 1.0)
     arguments |= {
         "A_ub": A[equal:linear], "b_ub": b[equal:linear], "A_eq": A[:equal], "b_eq": b[:equal], "lower": lower,
-        "upper": upper,
+        "upper": upper, "integrality": whole,
     }  # fmt: skip
     if program.P is not None:
         quadratic = csr_array((sign * (csr_array(program.P) @ rest)).reshape(len(data["c"]), -1))
@@ -90,11 +96,7 @@ def from_cvxpy(problem: Any, parameter: Any, **options: Any) -> LinearProgram | 
         return QuadraticProgram(quadratic, **arguments, **options)
     if cones:
         return ConicProgram(cones=[ConeRows(A[linear:], b[linear:], cones)], **arguments, **options)
-    whole = np.zeros(len(lower))
-    whole[[*data["bool_vars_idx"], *data["int_vars_idx"]]] = 1
-    for j in data["bool_vars_idx"]:
-        lower[j], upper[j] = max(lower[j], 0.0), min(upper[j], 1.0)
-    return LinearProgram(integrality=whole, **arguments, **options)
+    return LinearProgram(**arguments, **options)
 
 
 def _check_parameters(problem: Any, parameter: Any) -> list[Any]:
@@ -124,8 +126,8 @@ def _check_parameters(problem: Any, parameter: Any) -> list[Any]:
     return others
 
 
-def _compiled(problem: Any) -> dict[str, Any]:
-    """Return what CVXPY would pass to HiGHS or, if that cannot take it, to Clarabel.
+def _compiled(problem: Any, solver: str | None) -> dict[str, Any]:
+    """Return what CVXPY would pass to HiGHS or, if that cannot take it, to Clarabel or the solver of whole numbers.
 
     A quadratic term stays one if all constraints are linear; among cones it becomes one of them.
     """
@@ -139,11 +141,11 @@ def _compiled(problem: Any) -> dict[str, Any]:
     except cvxpy.error.SolverError as error:
         reason = error
     if problem.is_mixed_integer():
-        raise ValueError(
-            "the problem has both variables in whole numbers and cones or squares, which none of HiGHS, DAQP and "
-            "Clarabel solves. Replace the norms and squares by linear constraints, or solve it row by row by "
-            "from_function."
-        ) from reason
+        other = solver_class(solver, ("highs",))
+        if other is None or other.name == "CP-SAT":
+            raise ValueError(f"the problem has cones or squares, and {WHOLE}") from reason
+        require(other.extra, by=f'solver="{solver}"')
+        return dict(problem.get_problem_data(other.name.upper())[0])
     data = problem.get_problem_data(cvxpy.CLARABEL)[0]
     if data["param_prob"].P is not None and data["dims"].zero + data["dims"].nonneg < data["A"].shape[0]:
         data = problem.get_problem_data(cvxpy.CLARABEL, solver_opts={"use_quad_obj": False})[0]

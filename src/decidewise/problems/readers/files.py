@@ -35,6 +35,7 @@ def read_problem(
     time_limit: float | None = None,
     gap: float | None = None,
     on_error: Literal["raise", "nan"] = "raise",
+    solver: str | None = None,
 ) -> Problem:
     """Read a problem from a file: a linear or quadratic program as modelling tools write it, or a description in TOML.
 
@@ -61,6 +62,8 @@ def read_problem(
         With variables in whole numbers: how far, relative to its value, a decision may be from the optimum.
     on_error : {"raise", "nan"}
         Whether a row that cannot be solved is a `SolverError`, or a decision of NaN beside the decisions of all others.
+    solver : {"highs", "gurobi", "scip", "cp-sat"}, optional
+        Who solves; see `LinearProgram`.
 
     Examples
     --------
@@ -77,9 +80,9 @@ def read_problem(
            [0. , 0. ]])
     """
     path = Path(path)
-    options: dict[str, Any] = {"time_limit": time_limit, "gap": gap, "on_error": on_error}
+    options: dict[str, Any] = {"time_limit": time_limit, "gap": gap, "on_error": on_error, "solver": solver}
     if path.suffix.lower() == ".toml":
-        if any(given is not None for given in (costs, sense, time_limit, gap)) or on_error != "raise":
+        if any(given is not None for given in (costs, sense, time_limit, gap, solver)) or on_error != "raise":
             raise InputError(f"{path.name} says all about the problem: write costs and options into it.")
         from decidewise.problems.readers.problem_file import ProblemFile  # noqa: PLC0415  (it reads models, too)
 

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from decidewise.kit.batches import check_time
-from decidewise.kit.checks import FloatArray, as_choice
-from decidewise.kit.errors import SolverError
-from decidewise.kit.scaling import unit_rows
+from decidewise.kit.checks import FloatArray
 from decidewise.problems.linear_program import LinearProgram
-from decidewise.problems.quadratic_program import QuadraticProgram
 from decidewise.problems.readers.translation import read_program, refused, sides
-from decidewise.solvers.highs import Solver, rounded
-from decidewise.solvers.program import Program
 
-#: How far beyond a constraint an answer of Gurobi may be, in units of what is added up there: its own limit is 1e-9.
-_FEASIBLE = 1e-8
 #: The counts and flags of a model that are of what is translated, or change no solution.
 _TRANSLATED = {
     *("NumVars", "NumConstrs", "NumNZs", "NumIntVars", "NumBinVars", "IsMIP", "NumObj", "NumObjPasses", "NumStart"),
@@ -36,9 +27,7 @@ _REFUSED = {
 }
 
 
-def from_gurobi(
-    model: Any, variables: Any = None, *, solver: Literal["highs", "gurobi"] = "highs", **options: Any
-) -> LinearProgram:
+def from_gurobi(model: Any, variables: Any = None, **options: Any) -> LinearProgram:
     """Take the linear program of a `gurobipy.Model`, or the quadratic one, whose quadratic term is known.
 
     Where a variable has a predicted cost, that of the model is left out; its other costs are known costs, and its
@@ -51,11 +40,9 @@ def from_gurobi(
     variables : optional
         Which variables have predicted costs: a `Var`, a list, an `MVar` or a `tupledict` of them, or their names, or a
         pattern of names; see `LinearProgram`. By default all of them.
-    solver : {"highs", "gurobi"}
-        Who solves. Gurobi needs a licence wherever the problem goes. It solves every row from the beginning, and ties
-        go to the decision that it finds first.
     options
-        Others of `LinearProgram`: `time_limit`, `gap`, `on_error`.
+        Others of `LinearProgram`: `solver` (Gurobi needs a licence wherever the problem goes), `time_limit`, `gap`,
+        `on_error`.
 
     Examples
     --------
@@ -68,7 +55,6 @@ def from_gurobi(
     array([[0., 1., 1.],
            [1., 1., 0.]])
     """
-    as_choice(solver, name="solver", choices=("highs", "gurobi"))
     if not all(hasattr(model, name) for name in ("getA", "getVars", "ModelSense")):
         raise TypeError(f"from_gurobi needs a gurobipy.Model; got {type(model).__name__}.")
     model.update()
@@ -76,7 +62,7 @@ def from_gurobi(
     columns, rows = model.getVars(), model.getConstrs()
     names = model.getAttr("VarName", columns)
     half = csr_array(model.getQ()) if model.IsQP else None
-    problem = read_program(
+    return read_program(
         np.array(model.getAttr("Obj", columns)),
         model.getA(),
         sides(model.getAttr("Sense", rows), _infinite(model.getAttr("RHS", rows))),
@@ -90,11 +76,6 @@ def from_gurobi(
         sense="min" if model.ModelSense > 0 else "max",
         **options,
     )
-    if solver == "gurobi":
-        if isinstance(problem, QuadraticProgram):
-            raise ValueError("the objective is quadratic, and DAQP and Clarabel solve it: leave out solver='gurobi'.")
-        problem._solve_by(GurobiSolver)
-    return problem
 
 
 def _check(model: Any) -> None:
@@ -134,57 +115,3 @@ def _infinite(bounds: Any) -> FloatArray:
     """Return bounds with what is infinite for Gurobi, from 1e20 on, as ours."""
     values = np.array(bounds, dtype=float)
     return np.where(np.abs(values) >= 1e20, np.copysign(np.inf, values), values)
-
-
-@dataclass
-class GurobiSolver(Solver):
-    """Optimal points by Gurobi, every row from the beginning."""
-
-    _idle: list[Any] = field(default_factory=list, repr=False, compare=False)
-
-    def minimize(self, costs: FloatArray, bounds: Program | None = None) -> FloatArray:
-        """Return an optimal point for each row of costs: (r, n) -> (r, n). There are no bounds by row."""
-        import gurobipy  # noqa: PLC0415  (an extra)
-
-        model, variables = self._idle.pop() if self._idle else self._load()
-        points = np.empty(costs.shape)
-        for row, unit in enumerate(unit_rows(costs)):
-            check_time()
-            model.reset()
-            variables.Obj = 1e3 * unit
-            model.optimize()
-            if model.Status == gurobipy.GRB.OPTIMAL:
-                points[row] = rounded(np.asarray(variables.X), self.program)
-            elif self.keep_going:
-                points[row] = np.nan
-            else:
-                advice = {3: "No decision keeps all constraints.", 9: "Give it a longer time_limit, or allow a gap."}
-                text = advice.get(model.Status, "Bound the variables, or bring rows and costs to similar sizes.")
-                raise SolverError(f"Gurobi ended with status {model.Status}. {text}", row=row)
-        self._idle.append((model, variables))
-        solved = np.flatnonzero(~np.isnan(points[:, 0]))
-        broken = solved[self.program.violated(self.program.values(points[solved]), _FEASIBLE).any(axis=1)]
-        if len(broken) and not self.keep_going:
-            raise SolverError(
-                "Gurobi returned a decision that breaks a constraint. Bring rows to similar sizes.", row=int(broken[0])
-            )
-        points[broken] = np.nan
-        return points
-
-    def _load(self) -> tuple[Any, Any]:
-        import gurobipy  # noqa: PLC0415
-
-        program = self.program
-        tolerances = {"FeasibilityTol": 1e-9, "IntFeasTol": 1e-9, "MIPGap": self.gap, "MIPGapAbs": 0}
-        quiet = gurobipy.Env(params={"OutputFlag": 0, "Threads": 1, **tolerances})
-        model = gurobipy.Model(env=quiet)
-        if self.time_limit is not None:
-            model.Params.TimeLimit = self.time_limit
-        kinds = "C" if program.integrality is None else np.where(program.integrality, "I", "C")
-        variables = model.addMVar(len(program.lower), lb=program.lower, ub=program.upper, vtype=kinds)
-        rows = program.A.tocsr()
-        for sign, side in ((1.0, program.row_upper), (-1.0, -program.row_lower)):
-            bounded = np.isfinite(side)
-            if bounded.any():
-                model.addMConstr(sign * rows[bounded], variables, "<", side[bounded])
-        return model, variables

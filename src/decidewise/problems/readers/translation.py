@@ -59,10 +59,4 @@ def read_program(
     options |= {"bounds": bounds, "constraints": LinearConstraint(A, *rows)}
     if quadratic is None or not csr_array(quadratic).count_nonzero():
         return LinearProgram.from_milp(c, integrality=whole, **options)
-    if whole.any():
-        raise ValueError(
-            "the objective is quadratic, and some variables are in whole numbers, which neither DAQP nor Clarabel "
-            "solves. Write the quadratic term by linear pieces, or solve the problem by a function: from_function."
-        )
-    options.pop("gap", None)  # which is for whole numbers
-    return QuadraticProgram.from_milp(c, quadratic=quadratic, **options)
+    return QuadraticProgram.from_milp(c, quadratic=quadratic, integrality=whole, **options)
