@@ -34,6 +34,7 @@ def read_problem(
     sense: Sense | None = None,
     time_limit: float | None = None,
     gap: float | None = None,
+    on_limit: Literal["raise", "best"] = "raise",
     on_error: Literal["raise", "nan"] = "raise",
     solver: str | None = None,
 ) -> Problem:
@@ -60,6 +61,8 @@ def read_problem(
         Seconds for one row.
     gap : float, optional
         With variables in whole numbers: how far, relative to its value, a decision may be from the optimum.
+    on_limit : {"raise", "best"}
+        Whether a row that reaches the time limit fails, or has the best decision found so far, if there is one.
     on_error : {"raise", "nan"}
         Whether a row that cannot be solved is a `SolverError`, or a decision of NaN beside the decisions of all others.
     solver : {"highs", "gurobi", "scip", "cp-sat"}, optional
@@ -80,9 +83,11 @@ def read_problem(
            [0. , 0. ]])
     """
     path = Path(path)
-    options: dict[str, Any] = {"time_limit": time_limit, "gap": gap, "on_error": on_error, "solver": solver}
+    options: dict[str, Any] = {
+        "time_limit": time_limit, "gap": gap, "on_limit": on_limit, "on_error": on_error, "solver": solver,
+    }  # fmt: skip
     if path.suffix.lower() == ".toml":
-        if any(given is not None for given in (costs, sense, time_limit, gap, solver)) or on_error != "raise":
+        if any(given is not None for given in (costs, sense, time_limit, gap, solver)) or {on_limit, on_error} != {"raise"}:
             raise InputError(f"{path.name} says all about the problem: write costs and options into it.")
         from decidewise.problems.readers.problem_file import ProblemFile  # noqa: PLC0415  (it reads models, too)
 
