@@ -87,7 +87,7 @@ def read_problem(
         "time_limit": time_limit, "gap": gap, "on_limit": on_limit, "on_error": on_error, "solver": solver,
     }  # fmt: skip
     if path.suffix.lower() == ".toml":
-        if any(given is not None for given in (costs, sense, time_limit, gap, solver)) or {on_limit, on_error} != {"raise"}:
+        if costs is not None or sense is not None or any(given not in (None, "raise") for given in options.values()):
             raise InputError(f"{path.name} says all about the problem: write costs and options into it.")
         from decidewise.problems.readers.problem_file import ProblemFile  # noqa: PLC0415  (it reads models, too)
 
