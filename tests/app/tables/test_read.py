@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, feather, parquet
 
+from decidewise.app.tables.columns import Reading, TableOptions
 from decidewise.app.tables.features import TableFeatures
-from decidewise.app.tables.options import Reading, TableOptions
 from decidewise.app.tables.read import read_samples
 from decidewise.kit.errors import InputError
 from decidewise.problems import ProblemFile

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from decidewise import load_model, model_file
 from decidewise.app.cli import app
-from decidewise.app.tables import choice, fitting, new_rows, ordered_regrets, streamed
+from decidewise.app.tables import choice, fitting, new_rows, ordered_regrets
 from decidewise.app.tables.advice import Advice
 from decidewise.app.tables.ordered_regrets import OrderedRegrets
 from decidewise.kit.errors import InputError
@@ -186,7 +186,7 @@ def test_a_killed_fit_continues_from_its_checkpoint_bit_for_bit(folder, tmp_path
     run(*call, "--stream", "--out", tmp_path / "whole.dw")
     checkpoint = tmp_path / "fit.npz"
 
-    n_blocks, as_rows = 0, streamed._as_rows
+    n_blocks, as_rows = 0, fitting._as_rows
 
     def killed(*arguments):
         nonlocal n_blocks
@@ -195,15 +195,15 @@ def test_a_killed_fit_continues_from_its_checkpoint_bit_for_bit(folder, tmp_path
             signal.raise_signal(signal.SIGINT)
         return as_rows(*arguments)
 
-    monkeypatch.setattr(streamed, "_as_rows", killed)
+    monkeypatch.setattr(fitting, "_as_rows", killed)
     said = run(*call, "--checkpoint", checkpoint, "--out", tmp_path / "m.dw", code=130).stderr
     assert f"Error: stopped. What is finished is kept in {checkpoint}, and the same command continues." in said
     assert not (tmp_path / "m.dw").exists()
-    monkeypatch.setattr(streamed, "_as_rows", as_rows)
+    monkeypatch.setattr(fitting, "_as_rows", as_rows)
     other = (*call[:4], "--model", "poisson", "--checkpoint", checkpoint, "--out", tmp_path / "m.dw")
     assert "belongs to another fit" in run(*other, code=2).stderr
     n_blocks = -1_000
-    monkeypatch.setattr(streamed, "_as_rows", killed)
+    monkeypatch.setattr(fitting, "_as_rows", killed)
     run(*call, "--checkpoint", checkpoint, "--out", tmp_path / "m.dw")
     continued = n_blocks + 1_000
     n_blocks = -1_000
@@ -226,7 +226,7 @@ def test_a_continued_fit_repeats_neither_the_random_part_nor_the_choice(folder, 
         raise AssertionError("this was finished before the run was killed")
 
     with monkeypatch.context() as patched:  # killed in the first pass, after the choice
-        patched.setattr(streamed, "_as_rows", killed)
+        patched.setattr(fitting, "_as_rows", killed)
         run(*call, code=130)
     monkeypatch.setattr(fitting, "random_part", refused)
     monkeypatch.setattr(choice, "WiseRegressorCV", refused)
@@ -234,7 +234,7 @@ def test_a_continued_fit_repeats_neither_the_random_part_nor_the_choice(folder, 
     with monkeypatch.context() as patched:  # the disk is full when the model is written
         patched.setattr(model_file, "save_model", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "No space left")))
         assert run(*call, code=2).stderr == "Error: No space left.\n"
-    monkeypatch.setattr(streamed, "_on_rows", refused)  # all passes are finished as well
+    monkeypatch.setattr(fitting, "_on_rows", refused)  # all passes are finished as well
     run(*call)
     assert (tmp_path / "m.dw").read_bytes() == (tmp_path / "whole.dw").read_bytes()
     assert not (tmp_path / "fit.npz").exists()
@@ -252,7 +252,7 @@ def test_the_checkpoint_of_another_model_file_is_refused(folder, tmp_path, monke
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(streamed, "_as_rows", killed)
+        patched.setattr(fitting, "_as_rows", killed)
         run(*call, code=130)
     model.write_text(text.format(2))
     assert "belongs to another fit" in run(*call, code=2).stderr

@@ -27,8 +27,7 @@ from matplotlib.ticker import (
 )
 from matplotlib.transforms import ScaledTranslation
 
-from decidewise.app.pages.chart import FLOOR, PUBLISHED, Axis, Chart, Matrix, Series
-from decidewise.app.pages.style import INK, LIGHT, Style
+from decidewise.app.pages.chart import FLOOR, INK, LIGHT, PUBLISHED, Axis, Chart, Matrix, Series, Style
 from decidewise_bench.report.results import DEFAULT_MODE, MODES, in_order
 
 _SETTINGS: dict[Any, Any] = {

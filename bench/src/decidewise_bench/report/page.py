@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from markupsafe import Markup
 
-from decidewise.app.pages.chart import FLOOR, PUBLISHED, Chart, Matrix
+from decidewise.app.pages.chart import DARK, FLOOR, INK, LIGHT, PUBLISHED, Chart, Matrix, Style
 from decidewise.app.pages.page import chart_data, render_template, source_of
-from decidewise.app.pages.style import DARK, INK, LIGHT, Style
 from decidewise_bench.report.results import MODES, in_order
 from decidewise_bench.report.sections import PACKAGE, Report
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-from decidewise.app.pages.chart import Chart, Matrix
-from decidewise.app.pages.style import Style, styles
+from decidewise.app.pages.chart import Chart, Matrix, Style, styles
 from decidewise.kit.files import write_whole
 from decidewise_bench.report.chart_builders import charts_of
 from decidewise_bench.report.matplotlib_charts import draw_chart, draw_matrix, render

@@ -9,12 +9,10 @@ from typing import Annotated
 import typer
 
 import decidewise
-from decidewise.app.cli.fit import fit
-from decidewise.app.cli.models import decide, evaluate, inspect, predict
+from decidewise.app.cli.models import decide, evaluate, inspect, predict, serve
 from decidewise.app.cli.output import Command, Commands
 from decidewise.app.cli.problems import problems
-from decidewise.app.cli.serve import serve
-from decidewise.app.cli.tables import compare, diagnose, init
+from decidewise.app.cli.tables import compare, diagnose, fit, init
 
 app = typer.Typer(
     cls=Commands,

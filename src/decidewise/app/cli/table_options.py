@@ -20,7 +20,7 @@ from decidewise.kit.errors import InputError
 
 if TYPE_CHECKING:
     from decidewise.app.tables.blocks import Spread, TableBlocks
-    from decidewise.app.tables.options import TableOptions
+    from decidewise.app.tables.columns import TableOptions
     from decidewise.app.tables.samples import TableSamples
     from decidewise.problems import ProblemFile
 
@@ -199,7 +199,7 @@ class SharedOptions(TextOptions, _OfTable):
     @property
     def roles(self) -> dict[str, Any]:
         """What the columns are, by the names of `TableOptions`."""
-        from decidewise.app.tables.options import TableOptions  # noqa: PLC0415
+        from decidewise.app.tables.columns import TableOptions  # noqa: PLC0415
 
         return {field.name: getattr(self, field.name) for field in fields(TableOptions)}
 
@@ -242,7 +242,7 @@ def sharing(command: Callable[..., None]) -> Callable[..., None]:
 
 def options_of(table: SharedOptions) -> tuple[TableOptions, ProblemFile]:
     """Read the problem file; return what the columns of the table are, and the problem."""
-    from decidewise.app.tables.options import TableOptions  # noqa: PLC0415
+    from decidewise.app.tables.columns import TableOptions  # noqa: PLC0415
     from decidewise.problems import ProblemFile  # noqa: PLC0415
 
     file = ProblemFile.read(table.problem)
@@ -264,7 +264,7 @@ def read(table: SharedOptions, sample: int | None) -> tuple[TableSamples, TableO
     import numpy as np  # noqa: PLC0415
 
     from decidewise.app.tables.blocks import TableBlocks, random_part  # noqa: PLC0415
-    from decidewise.app.tables.options import Reading  # noqa: PLC0415
+    from decidewise.app.tables.columns import Reading  # noqa: PLC0415
     from decidewise.app.tables.read import columns_of, read_samples  # noqa: PLC0415
 
     options, file = options_of(table)

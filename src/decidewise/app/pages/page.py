@@ -13,8 +13,7 @@ from typing import Any
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from decidewise.app.pages.chart import DEFAULT_MODE, Chart, Lanes, Matrix
-from decidewise.app.pages.style import Style
+from decidewise.app.pages.chart import DEFAULT_MODE, Chart, Lanes, Matrix, Style
 
 
 def render_template(template: str, *, package: str, shared: Sequence[str] = (), **context: Any) -> Markup:

@@ -20,10 +20,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 import decidewise
-from decidewise.app.server.arrow import write_stream
-from decidewise.app.server.bodies import ARROW, JSON, Body, read_body
+from decidewise.app.server.bodies import ARROW, JSON, Body, Limits, RefusedError, read_body, write_stream
 from decidewise.app.server.description import page, refusals, request_body, responses
-from decidewise.app.server.limits import Limits, RefusedError
 from decidewise.app.server.service import Answer, Service
 from decidewise.kit.batches import check_time, time_limit
 from decidewise.kit.errors import SolverError, TimeLimitReached

@@ -7,8 +7,7 @@ from html import escape
 from shlex import quote
 from typing import Any
 
-from decidewise.app.server.bodies import ARROW, JSON
-from decidewise.app.server.limits import Limits
+from decidewise.app.server.bodies import ARROW, JSON, Limits
 from decidewise.app.server.service import Service
 
 #: What each status means, beside 200.

@@ -14,7 +14,7 @@ import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from decidewise.app.server.app import create_app
-from decidewise.app.server.limits import Limits
+from decidewise.app.server.bodies import Limits
 from decidewise.model_file import load_model, read_model_summary
 from decidewise.problems import ProblemFile
 

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from decidewise.app.tables.columns import with_date_parts
-from decidewise.app.tables.options import Reading, TableOptions
+from decidewise.app.tables.columns import Reading, TableOptions, with_date_parts
 from decidewise.app.tables.raw_values import InRowError
 from decidewise.app.tables.read import read_samples
 from decidewise.app.tables.samples import TableSamples

@@ -20,8 +20,7 @@ from decidewise.app.tables.choice import (
     choose,
     complete,
 )
-from decidewise.app.tables.held_out import hold_out
-from decidewise.app.tables.measured import Measured
+from decidewise.app.tables.held_out import Measured, hold_out
 from decidewise.app.tables.oddities import leaks
 from decidewise.app.tables.samples import TableSamples
 from decidewise.evaluate import Comparison, Hindsight, Interval, compare_regrets

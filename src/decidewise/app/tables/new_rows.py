@@ -15,15 +15,13 @@ from typing import Any
 import numpy as np
 
 from decidewise.app.tables.blocks import Spread, TableBlocks, read_block
-from decidewise.app.tables.columns import in_words
-from decidewise.app.tables.decisions import columns_like
-from decidewise.app.tables.options import Reading
+from decidewise.app.tables.columns import Reading, in_words
+from decidewise.app.tables.oddities import Unfamiliar
 from decidewise.app.tables.ordered_regrets import OrderedRegrets
 from decidewise.app.tables.raw_values import Raw
 from decidewise.app.tables.read import NO_COSTS, columns_of, read_samples
-from decidewise.app.tables.samples import TableSamples
+from decidewise.app.tables.samples import TableSamples, columns_like
 from decidewise.app.tables.table_model import TableModel, forecast_of
-from decidewise.app.tables.unfamiliar import Unfamiliar
 from decidewise.evaluate import Comparison, ComparisonRow, Hindsight, check_in_units
 from decidewise.evaluate.intervals import Blocks
 from decidewise.kit.checks import FloatArray

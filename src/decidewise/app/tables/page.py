@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 import decidewise
+from decidewise.app.pages.chart import DARK, LIGHT, styles
 from decidewise.app.pages.page import chart_data, render_template, source_of
-from decidewise.app.pages.style import DARK, LIGHT, styles
-from decidewise.app.tables.charts import charts_of_comparison
 from decidewise.app.tables.choice import FORECAST, LEAST_SQUARES, MEAN, WISE
 from decidewise.app.tables.comparison import TableComparison
 from decidewise.app.tables.headline import (
@@ -29,7 +28,16 @@ from decidewise.app.tables.headline import (
     verdict_in_words,
 )
 from decidewise.app.tables.health import doubts, health
-from decidewise.app.tables.savings import FORESIGHT, Part, bills, by_item, by_kind_of_row, extreme_rows, shown_key
+from decidewise.app.tables.samples import shown_key
+from decidewise.app.tables.savings import (
+    FORESIGHT,
+    Part,
+    bills,
+    by_item,
+    by_kind_of_row,
+    charts_of_comparison,
+    extreme_rows,
+)
 from decidewise.evaluate import Interval
 from decidewise.evaluate.intervals import number, plus_minus
 from decidewise.kit.checks import listed

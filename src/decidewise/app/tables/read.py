@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.app.tables.columns import in_words
-from decidewise.app.tables.long import LongTable
+from decidewise.app.tables.columns import Reading, in_words
+from decidewise.app.tables.layouts import ONE_LINE_PER_ITEM, LongTable, WideTable
 from decidewise.app.tables.oddities import oddities
-from decidewise.app.tables.options import Reading
 from decidewise.app.tables.raw_values import InRowError, Raw, are_dates, as_dates, as_numbers
 from decidewise.app.tables.samples import TableSamples
-from decidewise.app.tables.wide import ONE_LINE_PER_ITEM, WideTable
 from decidewise.kit.checks import FloatArray, listed, nearest_names
 from decidewise.kit.errors import InputError
 from decidewise.problems import KnownCosts, Problem

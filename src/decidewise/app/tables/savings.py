@@ -1,14 +1,19 @@
-"""What is paid or earned, and where the savings of the challenger come from: items, times, groups, rows."""
+"""What is paid or earned, and where the savings of the challenger come from, in numbers and in charts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from decidewise.app.pages.chart import DEFAULT_MODE, FLOOR, Axis, Chart, Decision, Lane, Lanes, Mark, Panel, Series
 from decidewise.app.tables.comparison import TableComparison
-from decidewise.kit.checks import FloatArray
+from decidewise.app.tables.headline import in_unit, saves_word
+from decidewise.app.tables.samples import shown_key
+from decidewise.evaluate.intervals import number
+from decidewise.kit.checks import FloatArray, listed
 from decidewise.kit.scaling import spread
 from decidewise.problems.contract import sign_of
 
@@ -111,18 +116,6 @@ def extreme_rows(result: TableComparison) -> list[tuple[str, float, float]]:
     ]
 
 
-def shown_key(key: Any) -> str:
-    """Return the key of a row as text; a date without a time of day is shown without one.
-
-    >>> shown_key(np.datetime64("2026-01-31T00:00:00")), shown_key(17)
-    ('2026-01-31', '17')
-    """
-    if isinstance(key, np.datetime64):
-        day = key.astype("datetime64[D]")
-        return str(day) if key == day else str(key.astype("datetime64[s]")).replace("T", " ")
-    return str(key)
-
-
 def _labels(result: TableComparison) -> dict[str, Any]:
     labels: dict[str, Any] = {}
     times = None if result.samples.times is None else result.samples.times[result.rows]
@@ -142,3 +135,131 @@ def _part(name: str, saved: FloatArray) -> Part:
     n = len(saved)
     error = float(spread(saved[:, np.newaxis], ddof=1)[0] / np.sqrt(n)) if n > 1 else float("nan")
     return Part(name, float(saved.mean()), error, n)
+
+
+_MOST_STRETCHES, _MOST_BINS, _MOST_ITEMS = 20, 12, 60
+#: So much of the axis is left free above the models that matter.
+_ABOVE = 1.15
+
+
+def charts_of_comparison(result: TableComparison) -> list[Chart | Lanes]:
+    """Return the charts: two rows, the regret over time if there are times, predictions against realised costs."""
+    over_time = [] if result.samples.times is None else [regret_over_time(result)]
+    return [best_and_worst_row(result), *over_time, predicted_against_realised(result)]
+
+
+def best_and_worst_row(result: TableComparison) -> Lanes:
+    """Return what was decided in the row where the challenger saves most, and where it loses most.
+
+    If it is the baseline, the row with the least and with the most regret. Of many items, those with most at stake.
+    """
+    names, noun = dict.fromkeys([result.baseline, result.challenger]), result.samples.noun
+    saved = saved_per_row(result) if len(names) > 1 else -result.regrets[result.baseline]
+    rows = [int(saved.argmax()), int(saved.argmin())]
+    d = len(result.samples.cost_names)
+    costs, ideal = result.truth.costs[rows], result.truth.problem.take(rows).lifted.solve(result.truth.costs[rows])
+    decided = {name: result.decisions[name][rows] for name in names} | {FORESIGHT: ideal[:, :d]}
+    stake = np.max([np.abs(costs[:, :d] * own).sum(axis=0) for own in decided.values()], axis=0)
+    items = np.sort(np.argsort(-stake, kind="stable")[:_MOST_ITEMS])
+    sign, best = sign_of(result.truth.problem), result.truth.best[rows]
+    pays = "pays" if sign > 0 else "earns"
+    panels = []
+    for i, row in enumerate(rows):
+        lanes = []
+        for name, own in decided.items():
+            value = best[i] + (sign * result.regrets[name][row] if name in names else 0.0)
+            label = f"{name} {pays} {number(float(value))}{in_unit(result)}"
+            lanes.append(Lane(name if name in names else "", label, tuple(own[i, items].tolist())))
+        what = f"{number(abs(float(saved[row])))}{in_unit(result)}"
+        word = (f"{saves_word(result)}s" if saved[row] >= 0 else "loses") if len(names) > 1 else "has a regret of"
+        title = f"{shown_key(result.samples.keys[result.rows][row])}: {result.challenger} {word} {what}"
+        panels.append(Decision(title, tuple(costs[i, items].tolist()), tuple(lanes)))
+    shown = f" Of {d:,} items, the {len(items)} with most at stake." if len(items) < d else ""
+    return Lanes(
+        name="rows",
+        title=f"The best and the worst {noun}",
+        caption=f"The line is the realised cost of each item; the bars are how much of it each model takes.{shown}",
+        x=_names_below([result.samples.cost_names[item] for item in items], 12),
+        y=Axis(f"realised cost{result.samples.unit and ', ' + result.samples.unit}"),
+        panels=tuple(panels),
+    )
+
+
+def regret_over_time(result: TableComparison) -> Chart:
+    """Return the mean regret of each model in consecutive stretches of the held-out rows."""
+    n = len(result.rows)
+    parts = np.array_split(np.arange(n), max(1, min(_MOST_STRETCHES, n // 5)))
+    keys = result.samples.keys[result.rows]
+    names = tuple(shown_key(keys[part[0]]) for part in parts)
+    unit, title = in_unit(result), result.samples.noun
+    means = {model: [float(own[part].mean()) for part in parts] for model, own in result.regrets.items()}
+    top = _ABOVE * max(max(means[model]) for model in (result.baseline, result.challenger, result.chosen))
+    cut = [model for model, own in means.items() if max(own) > top]
+    series = []
+    for model, own in means.items():
+        marks = tuple(
+            Mark(
+                i,
+                own[i],
+                0.0,
+                f"{model}\n{names[i]} to {shown_key(keys[part[-1]])}\nregret {number(own[i])}{unit} per {title}",
+            )
+            for i, part in enumerate(parts)
+        )
+        series.append(Series(model, DEFAULT_MODE, marks))
+    return Chart(
+        name="over_time",
+        title="Regret over time",
+        caption=f"Mean regret per {title} in consecutive stretches of the held-out rows, named by their first {title}. "
+        f"Lower is better.{f' The axis ends below {listed(cut)}.' if cut else ''}",
+        x=_names_below(names, 10),
+        y=Axis(f"regret per {title}{unit and ',' + unit}", top=top if cut else None),
+        panels=(Panel("", tuple(series)),),
+    )
+
+
+def _names_below(names: Sequence[str], most: int) -> Axis:
+    """Return an axis with about so many of the names, the last one among them unless it is too close to another."""
+    every, last = max(1, round(len(names) / most)), len(names) - 1
+    ticks = [float(tick) for tick in range(0, len(names), every)]
+    return Axis(
+        "",
+        ticks=tuple(ticks if last - ticks[-1] <= every / 2 else [*ticks, float(last)]),
+        names=tuple(names),
+    )
+
+
+def predicted_against_realised(result: TableComparison) -> Chart:
+    """Return mean realised costs against mean predictions, in bins of equally many: of the baseline and challenger."""
+    costs = result.truth.costs[:, : len(result.samples.cost_names)].ravel()
+    panels = [
+        _calibration(model, result.predictions[model].ravel(), costs)
+        for model in dict.fromkeys((result.baseline, result.challenger))
+    ]
+    return Chart(
+        name="predicted",
+        title="Predicted against realised costs",
+        caption="Held-out costs in bins of equally many, by prediction. On the dashed line, predictions are right on "
+        "average. A model of directions decides well off the line too.",
+        x=Axis("mean prediction"),
+        y=Axis("mean realised"),
+        panels=tuple(panels),
+    )
+
+
+def _calibration(model: str, predicted: FloatArray, realised: FloatArray) -> Panel:
+    order = np.argsort(predicted, kind="stable")
+    bins = np.array_split(order, max(1, min(_MOST_BINS, len(order) // 5)))
+    marks = tuple(
+        Mark(
+            float(predicted[part].mean()),
+            float(realised[part].mean()),
+            float(1.96 * spread(realised[part, np.newaxis])[0] / np.sqrt(len(part))),
+            f"{model}\npredicted {number(float(predicted[part].mean()))}\n"
+            f"realised {number(float(realised[part].mean()))}\n{len(part):,} costs",
+        )
+        for part in bins
+    )
+    ends = [marks[0].x, marks[-1].x]
+    line = tuple(Mark(end, end, 0.0, "predicted = realised") for end in ends)
+    return Panel(model, (Series("", FLOOR, line), Series(model, DEFAULT_MODE, marks)))

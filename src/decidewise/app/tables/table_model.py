@@ -9,13 +9,12 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from decidewise.app.tables.decisions import TableDecisions
+from decidewise.app.tables.columns import Reading, TableOptions
 from decidewise.app.tables.features import TableFeatures
-from decidewise.app.tables.options import Reading, TableOptions
+from decidewise.app.tables.oddities import Unfamiliar
 from decidewise.app.tables.raw_values import as_numbers
 from decidewise.app.tables.read import columns_of, read_samples
-from decidewise.app.tables.samples import TableSamples
-from decidewise.app.tables.unfamiliar import Unfamiliar
+from decidewise.app.tables.samples import TableDecisions, TableSamples
 from decidewise.evaluate import Hindsight, check_in_units
 from decidewise.kit.checks import FloatArray
 from decidewise.kit.kept import check_kept
