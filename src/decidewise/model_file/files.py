@@ -24,7 +24,7 @@ from decidewise.model_file.foreign import UntrustedTypesError
 from decidewise.model_file.summary import ModelSummary
 from decidewise.model_file.values import Decoder, Encoder
 from decidewise.models import WiseRegressorCV
-from decidewise.models.estimator.traits import found
+from decidewise.models.estimator.learner import found
 
 _LIBRARIES = ("numpy", "scikit-learn")
 

@@ -15,7 +15,7 @@ import decidewise
 from decidewise.kit.files import write_whole
 from decidewise.kit.lazy import require
 from decidewise.model_file.summary import ModelSummary
-from decidewise.models.linear.link import LARGEST_EXPONENT
+from decidewise.models.linear.deviances import LARGEST_EXPONENT
 
 # Read by all runtimes since 2023; reductions take their axes as inputs from this version on.
 _OPERATORS, _FORMAT = 18, 9

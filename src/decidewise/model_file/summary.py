@@ -15,7 +15,7 @@ import numpy as np
 from decidewise.kit.checks import check_same_names
 from decidewise.kit.errors import InputError
 from decidewise.model_file.container import read_header
-from decidewise.models.estimator.traits import found
+from decidewise.models.estimator.learner import found
 
 #: Keys of the `summary` of `save_model` that are names, not results of training.
 NAMES = ("feature_names", "item_names", "cost_names")

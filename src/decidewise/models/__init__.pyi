@@ -4,11 +4,9 @@ from decidewise.models.candidates import default_candidates
 from decidewise.models.decision_regressor import DecisionRegressor
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.learners.averaged import AveragedRegressor
-from decidewise.models.learners.clipped_wise import ClippedWise
-from decidewise.models.learners.corrected import CorrectedRegressor
-from decidewise.models.learners.floored import FlooredRegressor
 from decidewise.models.learners.given_forecast import GivenForecast
 from decidewise.models.learners.smooth_features import SmoothFeatures
+from decidewise.models.learners.wrappers import ClippedWise, CorrectedRegressor, FlooredRegressor
 from decidewise.models.selection.families import family_shares
 from decidewise.models.selection.row_folds import RowFolds
 from decidewise.models.selection.time_folds import BlockFolds, TimeFolds

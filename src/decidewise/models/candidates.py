@@ -18,12 +18,10 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from decidewise.kit.checks import FloatArray, as_matrix, check_items, check_same_rows, is_per_item
 from decidewise.models.candidate_menu import Candidates
 from decidewise.models.generalized_linear import GeneralizedLinear
-from decidewise.models.learners.clipped_wise import ClippedWise
-from decidewise.models.learners.corrected import CorrectedRegressor
-from decidewise.models.learners.floored import FlooredRegressor
 from decidewise.models.learners.given_forecast import GivenForecast
 from decidewise.models.learners.one_thread_boosting import OneThreadBoosting
 from decidewise.models.learners.smooth_features import SmoothFeatures
+from decidewise.models.learners.wrappers import ClippedWise, CorrectedRegressor, FlooredRegressor
 from decidewise.models.wise_regressor import WiseRegressor
 
 _LOG_LINKS = ("gamma", "poisson", "log squared")

@@ -15,17 +15,13 @@ from decidewise.kit.batches import time_limit
 from decidewise.kit.checks import FloatArray, as_choice, as_integer, as_number, as_positive
 from decidewise.kit.errors import SolveLimitReached, TimeLimitReached, TrainingWarning
 from decidewise.losses import Loss, Target, as_loss
-from decidewise.models.estimator.features import check_known_items, read_features
+from decidewise.models.estimator.base import all_or_nothing, check_known_items, read_features
 from decidewise.models.estimator.scored_by_regret import TrainedOnLoss
-from decidewise.models.estimator.traits import all_or_nothing
-from decidewise.models.linear.fit_checks import check_kept_coefficients
-from decidewise.models.linear.link import Link, check_means, linear_predictor, respond
+from decidewise.models.linear.deviances import Link, check_kept_coefficients, check_means, linear_predictor, respond
 from decidewise.models.linear.per_item import PerItem
 from decidewise.models.linear.units import Units
-from decidewise.models.training.budget import Budget
-from decidewise.models.training.initial import NO_FITS, start
-from decidewise.models.training.loop import Epoch, TrainingLoop
-from decidewise.models.training.step import Training
+from decidewise.models.training.loop import Budget, Epoch, TrainingLoop
+from decidewise.models.training.step import NO_FITS, Training, start
 from decidewise.problems.contract import Problem
 from decidewise.problems.views import in_unit
 

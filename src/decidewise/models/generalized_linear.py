@@ -13,31 +13,44 @@ from sklearn.utils.validation import check_array
 
 from decidewise.kit.checks import (
     FloatArray,
+    as_choice,
+    as_flag,
+    as_integer,
     as_matrix,
+    as_number,
     as_sample_weight,
     check_items,
     check_same_rows,
 )
-from decidewise.models.estimator.features import check_fitted, check_known_items, read_features, refuse_no_numbers
-from decidewise.models.estimator.from_rows import FitsRows, describe
-from decidewise.models.estimator.only_if import only_if
-from decidewise.models.estimator.traits import KnownParameters, ScoredByVariance, all_or_nothing, read_cost_names
-from decidewise.models.linear.blocks import Block, Blocks, InMemory
-from decidewise.models.linear.deviances import Deviance
-from decidewise.models.linear.fit_checks import (
-    AnyMoments,
-    check_continues,
-    check_kept_coefficients,
-    check_parameters,
-    check_weight,
+from decidewise.measure import nothing_to_learn
+from decidewise.models.estimator.base import (
+    KnownParameters,
+    ScoredByVariance,
+    all_or_nothing,
+    check_fitted,
+    check_known_items,
+    only_if,
+    read_cost_names,
+    read_features,
+    refuse_no_numbers,
 )
-from decidewise.models.linear.link import Link, check_means, linear_predictor, respond
+from decidewise.models.estimator.from_rows import FitsRows, describe
+from decidewise.models.linear.blocks import Block, Blocks, InMemory
+from decidewise.models.linear.deviances import (
+    Deviance,
+    Link,
+    check_kept_coefficients,
+    check_means,
+    linear_predictor,
+    respond,
+)
 from decidewise.models.linear.log_linear import LinearFit, fit_log_linear
-from decidewise.models.linear.moments import Moments
+from decidewise.models.linear.moments import Moments, WideMoments
 from decidewise.models.linear.per_item import ItemMoments, PerItem, fit_log_linear_items
-from decidewise.models.linear.wide import WideMoments
 from decidewise.rows.passes import Passes, in_memory
 from decidewise.rows.source import Rows, RowSource
+
+AnyMoments = Moments | ItemMoments | WideMoments
 
 
 def _has_partial_fit(model: GeneralizedLinear) -> bool:
@@ -175,7 +188,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
             Not negative; a weight of 2 is the same as the row twice.
         """
         with all_or_nothing(self):
-            deviance = check_parameters(self)
+            deviance = self._check_parameters()
             blocks, n_dimensions = self._read(X, y, sample_weight, reset=True)
             return in_memory(self._fit(blocks, n_dimensions, deviance))
 
@@ -183,17 +196,17 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows to those of the last `fit` and the calls since then: the result is that of one `fit` on all rows."""
         with all_or_nothing(self):
-            deviance = check_parameters(self)
+            deviance = self._check_parameters()
             blocks, n_dimensions = self._read(X, y, sample_weight, reset=not hasattr(self, "moments_"))
             return in_memory(self._add(blocks, n_dimensions, deviance))
 
     def fit_blocks(self, blocks: Blocks) -> Passes[Self]:
         """Return the fit on blocks of rows as passes over them."""
         with all_or_nothing(self):
-            return (yield from self._fit(blocks, 2, check_parameters(self)))
+            return (yield from self._fit(blocks, 2, self._check_parameters()))
 
     def _passes(self, source: RowSource) -> Passes[None]:
-        deviance = check_parameters(self)
+        deviance = self._check_parameters()
         describe(self, source)
         yield from self._fit(Blocks(source), 2, deviance)
 
@@ -201,7 +214,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
     def partial_fit_blocks(self, blocks: Blocks) -> Self:
         """Add more blocks of rows, as `partial_fit` adds rows in memory."""
         with all_or_nothing(self):
-            return in_memory(self._add(blocks, 2, check_parameters(self)))
+            return in_memory(self._add(blocks, 2, self._check_parameters()))
 
     def multiply_targets(self, factor: float) -> Self:
         """Change a fit with the identity link to that of targets `factor` times as large, without another pass."""
@@ -226,6 +239,27 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
     def effective_link(self) -> Link:
         """The link of the model: that of the deviance where `link` is None."""
         return self.link or Deviance.of(self.deviance, self.power).link
+
+    def _check_parameters(self) -> Deviance:
+        """Return the deviance; raise if one of its parameters is bad."""
+        deviance = Deviance.of(self.deviance, self.power)
+        as_choice(self.link, name="link", choices=(None, "identity", "log"))
+        if deviance.power > 0 and self.link == "identity":
+            raise ValueError(
+                f"the {self.deviance} deviance needs positive predictions, which the identity link does not give. "
+                'Use link="log", or deviance="squared".'
+            )
+        as_number(self.alpha, name="alpha", at_least=0)
+        as_number(self.tol, name="tol", at_least=0)
+        as_integer(self.max_iter, name="max_iter")
+        as_flag(self.fit_intercept, name="fit_intercept")
+        as_flag(self.warm_start, name="warm_start")
+        as_choice(self.per_item, name="per_item", choices=("none", "intercept", "coefficients"))
+        if self.per_item == "intercept" and not self.fit_intercept:
+            raise ValueError(
+                'per_item="intercept" fits an intercept per item; set fit_intercept=True, or per_item="none".'
+            )
+        return deviance
 
     def _read(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Blocks, int]:
         if y is None:
@@ -271,11 +305,36 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
             return (yield from self._fit(blocks, n_dimensions, deviance))
         first = blocks.first()
         n_dimensions = n_dimensions if first.n_items is None else 1
-        check_continues(self, first, n_dimensions, self._no_rows)
+        self._check_continues(first, n_dimensions)
         return self._solve((yield from self.moments_.plus(blocks)), n_dimensions)
 
+    def _check_continues(self, block: Block, n_dimensions: int) -> None:
+        """Raise unless the targets of more rows and the parameters fit the rows seen so far."""
+        if isinstance(self.moments_, ItemMoments) or self.per_item != "none":
+            sums = self._no_rows(block)
+            so_far: Any = self.moments_
+            if type(sums) is not type(so_far) or sums.gram.shape != so_far.gram.shape:
+                raise ValueError(
+                    f"the rows so far had sums of shape {so_far.gram.shape}; these, with per_item="
+                    f'"{self.per_item}", have {sums.gram.shape}. Pass the same items, or call fit to start again.'
+                )
+            return
+        seen, now = (
+            f"(n, {shape[0]})" if shape else "(n,)"
+            for shape in (self.coef_.shape[:-1], block.targets.shape[1:n_dimensions])
+        )
+        if seen != now:
+            raise ValueError(
+                f"the rows so far had targets of shape {seen}; these have {now}. Pass the same columns, or call fit to "
+                "start again."
+            )
+        if not self.fit_intercept and self.moments_.shift.any():
+            raise ValueError(
+                "fit_intercept is False now, but was True for the rows so far. Set it back, or call fit to start again."
+            )
+
     def _solve(self, moments: AnyMoments, n_dimensions: int) -> Self:
-        check_weight(moments)
+        _check_weight(moments)
         if isinstance(moments, ItemMoments):
             coefficients, intercepts = moments.solve(self.alpha, self.fit_intercept, self.per_item)
         else:
@@ -287,7 +346,7 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
     def _iterate(
         self, blocks: Blocks, moments: Moments | WideMoments, deviance: Deviance, n_dimensions: int
     ) -> Passes[Self]:
-        check_weight(moments)
+        _check_weight(moments)
         zero = np.flatnonzero(moments.cross[0] <= 0)
         if len(zero):
             raise ValueError(
@@ -331,3 +390,9 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = self.effective_link == "log"
         return tags
+
+
+def _check_weight(moments: AnyMoments) -> None:
+    """Raise if no row counts: under the change of measure, a row of zero costs has weight zero."""
+    if moments.total_weight <= 0:
+        raise nothing_to_learn()

@@ -28,18 +28,23 @@ from decidewise.kit.checks import (
 from decidewise.kit.errors import CalibrationWarning
 from decidewise.kit.kept import need_model
 from decidewise.measure import transform
-from decidewise.models.estimator.changed_fit import ChangedFit, PredictedScale
-from decidewise.models.estimator.features import check_fitted, read_features, refuse_no_numbers
-from decidewise.models.estimator.from_rows import FitsRows
-from decidewise.models.estimator.items import LiftedItems, predict_items
-from decidewise.models.estimator.only_if import only_if
-from decidewise.models.estimator.traits import (
+from decidewise.models.estimator.base import (
     KnownParameters,
     all_or_nothing,
+    check_fitted,
+    only_if,
+    read_cost_names,
+    read_features,
+    refuse_no_numbers,
+)
+from decidewise.models.estimator.changed_fit import ChangedFit, PredictedScale
+from decidewise.models.estimator.from_rows import FitsRows
+from decidewise.models.estimator.learner import (
+    LiftedItems,
     as_regressor,
     deviance_power,
     loss_without_mean,
-    read_cost_names,
+    predict_items,
 )
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.linear.blocks import BLOCK_ROWS, InMemory

@@ -27,9 +27,8 @@ from decidewise.kit.errors import said_once
 from decidewise.kit.interrupts import reason_of
 from decidewise.models.candidate_menu import Candidates
 from decidewise.models.candidates import default_candidates, given_forecasts
-from decidewise.models.estimator.features import read_features
+from decidewise.models.estimator.base import all_or_nothing, read_cost_names, read_features
 from decidewise.models.estimator.from_rows import FitsRows, describe
-from decidewise.models.estimator.traits import all_or_nothing, read_cost_names
 from decidewise.models.learners.averaged import AveragedRegressor
 from decidewise.models.selection.choice_on_rows import ChoiceOnRows, choose_on_rows
 from decidewise.models.selection.families import SPO_PLUS, explained, family_shares

@@ -17,7 +17,7 @@ from decidewise.kit.checks import FloatArray, as_matrix, check_same_names, check
 from decidewise.kit.errors import SolverError
 from decidewise.kit.files import check_apart
 from decidewise.kit.notebook import frame_like
-from decidewise.models.estimator.traits import names_of
+from decidewise.models.estimator.learner import names_of
 from decidewise.problems.contract import Problem, as_problem, check_rows
 from decidewise.rows.files import FileRows
 from decidewise.rows.source import Rows, RowSource

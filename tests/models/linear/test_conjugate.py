@@ -5,7 +5,7 @@ from sklearn.linear_model import TweedieRegressor
 from decidewise.models import GeneralizedLinear
 from decidewise.models.linear import log_linear
 from decidewise.models.linear.blocks import BLOCK_ROWS
-from decidewise.models.linear.conjugate import Curvature, Preconditioner
+from decidewise.models.linear.newton import Curvature, Preconditioner
 
 POWERS = {"poisson": 1.0, "tweedie": 1.5, "gamma": 2.0}
 

@@ -5,9 +5,8 @@ import pytest
 
 from decidewise import GeneralizedLinear, WiseRegressor
 from decidewise.model_file import load_model, save_model
-from decidewise.models.linear import wide
-from decidewise.models.linear.moments import Moments
-from decidewise.models.linear.wide import WideMoments
+from decidewise.models.linear import moments
+from decidewise.models.linear.moments import Moments, WideMoments
 from decidewise.models.selection.ridge_path import fit_path
 
 RNG = np.random.default_rng(0)
@@ -24,9 +23,9 @@ def features(request):
 
 def from_pairs(make, *rows, monkeypatch):
     """Return the model of the sums over pairs of features, and that of products of rows."""
-    monkeypatch.setattr(wide, "_MANY_FEATURES", 10**9)
+    monkeypatch.setattr(moments, "_MANY_FEATURES", 10**9)
     pairs = make().fit(*rows)
-    monkeypatch.setattr(wide, "_MANY_FEATURES", 1)
+    monkeypatch.setattr(moments, "_MANY_FEATURES", 1)
     return pairs, make().fit(*rows)
 
 
@@ -47,7 +46,7 @@ def test_the_fit_is_that_of_pairs_of_features(deviance, alpha, intercept, weight
 
 
 def test_more_rows_continue_the_fit_also_from_a_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(wide, "_MANY_FEATURES", 1)
+    monkeypatch.setattr(moments, "_MANY_FEATURES", 1)
     many, costs = RNG.normal(size=(90, 50)), RNG.uniform(1, 2, size=(90, 3))
     save_model(WiseRegressor().fit(many[:20], costs[:20]), tmp_path / "model.dw")
     model = load_model(tmp_path / "model.dw")
@@ -59,7 +58,7 @@ def test_more_rows_continue_the_fit_also_from_a_file(tmp_path, monkeypatch):
 
 
 def test_a_path_of_ridges_is_the_fits_one_by_one(features, monkeypatch):
-    monkeypatch.setattr(wide, "_MANY_FEATURES", 1)
+    monkeypatch.setattr(moments, "_MANY_FEATURES", 1)
     models = [WiseRegressor(GeneralizedLinear(alpha=alpha)) for alpha in (0.01, 0.0, 1.0)]
     together = [model.predict(features) for model in fit_path(models, features, COSTS)]
     alone = [model.fit(features, COSTS).predict(features) for model in models]

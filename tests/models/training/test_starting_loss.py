@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from decidewise.models.training.budget import Budget
-from decidewise.models.training.starting_loss import StartingLoss
+from decidewise.models.training.loop import Budget, StartingLoss
 from decidewise.problems import Ball
 
 

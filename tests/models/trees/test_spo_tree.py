@@ -7,8 +7,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from decidewise import SpoTreeRegressor, normalized_regret
 from decidewise.data import make_shortest_path
-from decidewise.models.trees.growing import Growth
-from decidewise.models.trees.pruning import prune
+from decidewise.models.trees.growing import Growth, prune
 from decidewise.models.trees.samples import TreeSamples
 from decidewise.problems import Ball, Knapsack, KnownCosts, Portfolio, ShortestPath, TopK
 from decidewise.problems.views import lift

@@ -28,18 +28,20 @@ from decidewise.measure import (
     targets_of,
     weights_of,
 )
-from decidewise.models.estimator.features import read_features
+from decidewise.models.estimator.base import read_features
 from decidewise.models.estimator.from_rows import describe
-from decidewise.models.estimator.items import fit_items, predict_items, rows_of
-from decidewise.models.estimator.traits import (
+from decidewise.models.estimator.learner import (
     check_features,
     deviance_power,
+    fit_items,
     fitted,
     multi_output,
+    predict_items,
+    rows_of,
     weight_keyword,
 )
 from decidewise.models.linear.blocks import Blocks, InMemory
-from decidewise.models.linear.link import linear_predictor, respond
+from decidewise.models.linear.deviances import linear_predictor, respond
 from decidewise.models.linear.units import back_from
 from decidewise.rows.passes import Pass, Passes
 from decidewise.rows.source import Rows, RowSource

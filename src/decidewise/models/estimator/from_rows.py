@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from decidewise.models.estimator.traits import all_or_nothing
+from decidewise.models.estimator.base import all_or_nothing
 from decidewise.rows.passes import Passes, run
 from decidewise.rows.source import RowSource
 

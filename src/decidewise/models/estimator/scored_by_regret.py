@@ -22,8 +22,7 @@ from decidewise.kit.checks import (
     check_same_rows,
 )
 from decidewise.losses import Loss, as_loss
-from decidewise.models.estimator.features import read_features
-from decidewise.models.estimator.traits import read_cost_names
+from decidewise.models.estimator.base import read_cost_names, read_features
 from decidewise.problems.contract import Problem, as_problem, check_rows
 
 Rows = IndexArray

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from decidewise.kit.checks import FloatArray, as_flag, as_integer, as_vector, n_rows
 from decidewise.kit.kept import need, need_model
 from decidewise.kit.scaling import unit_rows
-from decidewise.models.estimator.traits import ScoredByVariance
+from decidewise.models.estimator.base import ScoredByVariance
 from decidewise.models.linear.blocks import one_library_thread
 
 

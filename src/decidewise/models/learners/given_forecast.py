@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from decidewise.kit.checks import FloatArray, as_integer, as_matrix
 from decidewise.kit.kept import need
-from decidewise.models.estimator.features import refuse_no_numbers
-from decidewise.models.estimator.traits import ScoredByVariance
+from decidewise.models.estimator.base import ScoredByVariance, refuse_no_numbers
 
 
 class GivenForecast(MultiOutputMixin, ScoredByVariance, BaseEstimator):

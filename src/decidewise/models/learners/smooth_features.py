@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from decidewise.kit.checks import FloatArray, as_integer, as_positive
 from decidewise.kit.kept import are_floats, need
-from decidewise.models.estimator.features import read_features
+from decidewise.models.estimator.base import read_features
 
 _N_PAIRS = 2000
 

@@ -1,23 +1,72 @@
-"""Deviances: the losses of generalized linear models, of which the squared error is one.
+"""Generalized linear models: the link of a linear predictor to a prediction, and the deviances that are minimised.
 
-They form one family. Half the deviance of power `p` is the Bregman divergence of the convex function with second
-derivative `μ^-p`: the squared error (0), Poisson (1), gamma (2), and Tweedie between the last two. The mean minimises
-each of them; they differ in how they weight an error. With a larger power, relative errors count more, and a few large
-targets dominate the fit less.
+The link is the identity, or the logarithm for positive costs. The deviances form one family. Half the deviance of power
+`p` is the Bregman divergence of the convex function with second derivative `μ^-p`: the squared error (0), Poisson (1),
+gamma (2), and Tweedie between the last two. The mean minimises each of them; they differ in how they weight an error.
+With a larger power, relative errors count more, and a few large targets dominate the fit less.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, as_choice, as_number
-from decidewise.models.linear.link import Link
+from decidewise.kit.checks import FloatArray, as_choice, as_integer, as_number
+from decidewise.kit.kept import are_floats, need
 
+Link = Literal["identity", "log"]
+
+#: Keeps predictions, and sums of thousands of them, positive and finite: the largest float is about exp(709).
+LARGEST_EXPONENT = 700.0
+# exp(700) is 1e304. With means closer to it than this, the predictions of some rows would be clipped.
+_SMALLEST_MEAN, _LARGEST_MEAN = 1e-302, 1e302
 NAMES = ("squared", "poisson", "gamma", "tweedie")
 _POWERS = {"squared": 0.0, "poisson": 1.0, "gamma": 2.0}
+
+
+def linear_predictor(X: FloatArray, coefficients: FloatArray, intercepts: FloatArray | float) -> FloatArray:
+    """Return `X b + a`: (n, d) or (n,) for X (n, p) and b (d, p) or (p,); (n, d) for X (n, d, q) and b (q,) or (d, q).
+
+    >>> linear_predictor(np.ones((1, 3, 2)), np.array([[1.0, 2.0], [0.0, 0.0], [5.0, 5.0]]), 1.0)
+    array([[ 4.,  1., 11.]])
+    """
+    if X.ndim == 2:
+        return X @ coefficients.T + intercepts
+    if coefficients.ndim == 2:
+        return np.einsum("njk,jk->nj", X, coefficients) + intercepts
+    return (X.reshape(-1, X.shape[2]) @ coefficients).reshape(X.shape[:2]) + intercepts
+
+
+def respond(link: Link, predictor: FloatArray) -> FloatArray:
+    """Return the predictions that belong to a linear predictor, elementwise."""
+    if link == "identity":
+        return predictor
+    return np.exp(np.clip(predictor, -LARGEST_EXPONENT, LARGEST_EXPONENT))
+
+
+def multiplied(link: Link, parameters: FloatArray, factor: float) -> FloatArray:
+    """Return parameters (p + 1, d), intercepts first, whose predictions are `factor` times those of the given ones.
+
+    >>> multiplied("identity", np.array([[1.0], [2.0]]), 10.0).ravel()
+    array([10., 20.])
+    >>> multiplied("log", np.array([[1.0], [2.0]]), np.e).ravel()
+    array([2., 2.])
+    """
+    if link == "identity":
+        return parameters * factor
+    return np.vstack([parameters[:1] + np.log(factor), parameters[1:]])
+
+
+def check_means(means: FloatArray) -> None:
+    """Raise if the means (d,) of positive targets are outside the range that a log link can predict."""
+    beyond = np.flatnonzero(~((means >= _SMALLEST_MEAN) & (means <= _LARGEST_MEAN)))
+    if len(beyond):
+        raise ValueError(
+            f"a log link needs targets with means from {_SMALLEST_MEAN:g} to {_LARGEST_MEAN:g}; the mean of column "
+            f"{beyond[0]} is {means[beyond[0]]:g}. Pass the costs in another unit."
+        )
 
 
 class Expansion(NamedTuple):
@@ -97,3 +146,22 @@ class Deviance:
             f"the {self.name} deviance with a log link needs {expected}; row {first_row + row}, column {column} is "
             f"{what}. Use {instead}."
         )
+
+
+def check_kept_coefficients(model: Any) -> None:
+    """Raise unless the coefficients of a linear or log-linear model, of rows or of items, fit its other attributes."""
+    if not hasattr(model, "coef_"):
+        return
+    as_choice(model.link, name="link", choices=(None, "identity", "log"))
+    as_choice(model.per_item, name="per_item", choices=("none", "intercept", "coefficients"))
+    n_features = as_integer(model.n_features_in_, name="n_features_in_", minimum=0)
+    shape, intercepts = np.shape(model.coef_), np.shape(model.intercept_)
+    need(are_floats(model.coef_) and are_floats(model.intercept_), "coef_ and intercept_ must be numbers")
+    need(len(shape) in (1, 2) and shape[-1] == n_features, f"coef_ must have {n_features} columns; it has {shape}")
+    own = shape[:-1]
+    if hasattr(model, "n_items_in_"):
+        n_items = as_integer(model.n_items_in_, name="n_items_in_")
+        need((len(shape) == 2) == (model.per_item == "coefficients"), f"coef_ of shape {shape} does not fit per_item")
+        own = () if model.per_item == "none" else (n_items,)
+        need(shape[:-1] in ((), own), f"coef_ of shape {shape} does not fit {n_items} items")
+    need(intercepts == own, f"intercept_ must have the shape {own}; it has {intercepts}")

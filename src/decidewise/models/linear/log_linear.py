@@ -13,11 +13,10 @@ import numpy as np
 from decidewise.kit.checks import BoolArray, FloatArray, IntArray
 from decidewise.kit.machine import one_library_thread
 from decidewise.models.linear.blocks import Blocks, RowBlocks
-from decidewise.models.linear.conjugate import Curvature, Preconditioner
 from decidewise.models.linear.deviances import Deviance
-from decidewise.models.linear.moments import Moments, check_ridge
-from decidewise.models.linear.newton import Derivatives, minimize
-from decidewise.models.linear.wide import WideMoments
+from decidewise.models.linear.moments import Moments, WideMoments
+from decidewise.models.linear.newton import Curvature, Derivatives, Preconditioner, minimize
+from decidewise.models.linear.units import check_ridge
 from decidewise.rows.passes import Passes
 from decidewise.rows.tree import Sums
 

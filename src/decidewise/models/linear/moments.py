@@ -1,7 +1,9 @@
 """Weighted sums over rows, and the exact least-squares fit from them.
 
 The sums over two sets of rows add up to the sums over both. So one pass over blocks, a series of `partial_fit` calls
-and the partitions of a cluster all give the same coefficients.
+and the partitions of a cluster all give the same coefficients. On fewer rows than features, `WideMoments` keep the rows
+themselves: all that a fit takes from n rows is in a matrix of n times n numbers. The answers are those of `Moments`,
+whose matrix has p times p: 50,000 features of 12 rows would take 20 GB there, and milliseconds here.
 """
 
 from __future__ import annotations
@@ -12,12 +14,20 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, qr, solve, solve_triangular
 
-from decidewise.kit.checks import BoolArray, FloatArray, check_finite
+from decidewise.kit.checks import FloatArray, check_finite
 from decidewise.models.linear.blocks import BLOCK_ROWS, Block, Blocks, RowBlocks
 from decidewise.models.linear.column_sums import column_sums
-from decidewise.models.linear.units import out_of_units, tame_unit
+from decidewise.models.linear.units import (
+    is_constant,
+    least_value,
+    out_of_units,
+    ridge_in,
+    solve_semidefinite,
+    tame_unit,
+    whiten,
+)
 from decidewise.rows.passes import Passes
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -27,6 +37,12 @@ _TAME = 2.0**26
 _SCRATCH = 2**16
 # Means up to this many standard deviations need no shift: squares lose three digits of sixteen.
 _NEAR_ZERO = 30.0
+# With fewer features the matrices are small either way.
+_MANY_FEATURES = 200
+# Products of features in the caller's units are in range for units up to this, and down to its inverse.
+_LARGEST_UNIT = 2.0**200
+# Features whose sizes differ by at most this factor need no orthogonal basis: the products of rows are as exact.
+_ALIKE = 2.0
 
 
 @dataclass
@@ -218,18 +234,6 @@ class Moments(RowSums):
         return mean, level, gram, cross
 
 
-def is_constant(squares: FloatArray, center: FloatArray, shift: FloatArray, weight: float) -> BoolArray:
-    """Return which features (p,) vary by no more than rounding, which is not variance: their coefficients are zero."""
-    with np.errstate(over="ignore"):
-        rounding = 100 * _EPS * center**2 + (10 * _EPS * (shift + center)) ** 2
-    return np.asarray(squares <= weight * rounding)
-
-
-def least_value(n_features: int) -> float:
-    """Return the eigenvalue, of products of features of size one, up to which a direction counts as absent."""
-    return 64 * n_features * _EPS
-
-
 def _scratch_like(X: FloatArray) -> list[FloatArray]:
     """Return memory for two designs (BLOCK_ROWS, p + 1) in the order of the features, by rows or by columns."""
     n_columns = X.shape[1] + 1
@@ -247,50 +251,145 @@ def check_sums(gram: FloatArray, cross: FloatArray, blocks: Blocks) -> None:
     raise ValueError("the products of features and targets overflow float64. Scale the features or the costs.")
 
 
-def ridge_in(unit: FloatArray, alpha: float, weight: float, squares: FloatArray) -> FloatArray:
-    """Return the ridge (p,) for features in units (p,), to be added to the sums of their squares (p,)."""
-    with np.errstate(over="ignore", divide="ignore"):
-        ridge = alpha * weight / unit**2 if alpha > 0 else np.zeros(len(unit))
-    check_ridge(alpha, ridge, squares)
-    return ridge
+@dataclass
+class WideMoments:
+    """What `Moments` are, as the rows whose products they would be the sums of.
 
+    So the `moments_` of such a fit, and a file of the model, hold the weighted training rows themselves.
 
-def check_ridge(alpha: float, ridge: FloatArray, squares: FloatArray) -> None:
-    """Raise if the ridge (q,) overwhelms the squares (q,) of all features or directions to which it is added."""
-    if not np.isfinite(ridge).all() or (squares.any() and (ridge * _EPS > squares).all()):
-        raise ValueError(
-            f"alpha={alpha:g} outweighs the squares of the features so far that the fit would be a constant. "
-            "Scale the features, for example with StandardScaler, or lower alpha."
-        )
-
-
-def whiten(matrix: FloatArray, unit: FloatArray) -> FloatArray:
-    """Return `T` (p, r) with `Tᵀ U matrix U T = I`, for a positive semidefinite matrix (p, p) of rank r and `U = unit`.
-
-    The columns of `T` are orthogonal to the null space, so that `T @ c` is the shortest of all equivalent vectors.
+    Attributes
+    ----------
+    shift, unit : ndarrays of shape (p,)
+        As in `Moments`.
+    design : ndarray of shape (n, p + 1)
+        `a = (1, (x - shift) / unit)` of each row, times the root of its weight.
+    targets : ndarray of shape (n, d)
+        The targets, times the roots of the weights.
     """
-    scale, values, basis, null = _decompose(matrix, unit)
-    result = basis / np.sqrt(values) / (scale * unit)[:, None]
-    return result - null @ (null.T @ result)
+
+    shift: FloatArray
+    unit: FloatArray
+    design: FloatArray
+    targets: FloatArray
+
+    @classmethod
+    def for_blocks(cls, blocks: Blocks, first: Block, fit_intercept: bool) -> WideMoments | None:
+        """Return the moments of no rows, or None unless the blocks are fewer rows in memory than many tame features."""
+        rows = blocks.in_memory
+        if rows is None or rows.X.ndim != 2 or not len(rows.X) < rows.X.shape[1] >= _MANY_FEATURES:
+            return None
+        shift, unit = Moments.shift_and_unit(first, fit_intercept)
+        if unit.max() > _LARGEST_UNIT or unit.min() < 1 / _LARGEST_UNIT:
+            return None
+        return cls(shift, unit, np.empty((0, len(shift) + 1)), np.empty((0, first.targets.shape[1])))
+
+    @property
+    def total_weight(self) -> float:
+        """The sum of the weights."""
+        return float(self.design[:, 0] @ self.design[:, 0])
+
+    @property
+    def cross(self) -> FloatArray:
+        """The sums `Σ w a zᵀ`, (p + 1, d)."""
+        return self.design.T @ self.targets
+
+    def multiplied(self, factor: float) -> WideMoments:
+        """Return the moments of targets `factor` times as large."""
+        return replace(self, targets=self.targets * factor)
+
+    def plus(self, blocks: Blocks) -> Passes[Moments | WideMoments]:
+        """Return the moments with the rows of all blocks added; sums, if there are now more rows than features."""
+        rows = blocks.in_memory
+        if rows is None:
+            return (yield from self._in_sums().plus(blocks))
+        designs, targets = [self.design], [self.targets]
+        with np.errstate(over="ignore", invalid="ignore"):  # checked below
+            for index in range(len(rows)):
+                block = rows.weighted(index)
+                roots = np.ones(len(block.X)) if block.weights is None else np.sqrt(block.weights)
+                design = np.column_stack([np.ones(len(roots)), (block.X - self.shift) / self.unit])
+                designs.append(design * roots[:, None])
+                targets.append(block.targets / np.where(roots > 0, roots, 1.0)[:, None])
+            total = replace(self, design=np.vstack(designs), targets=np.vstack(targets))
+            check_sums(np.einsum("ij,ij->j", total.design, total.design), total.cross, blocks)
+        return total if len(total.design) < len(self.shift) else total._in_sums()
+
+    def _in_sums(self) -> Moments:
+        return Moments(self.shift, self.unit, self.design.T @ self.design, self.cross)
+
+    def solve(self, alpha: float, fit_intercept: bool) -> tuple[FloatArray, FloatArray]:
+        """Return coefficients (p, d) and intercepts (d,), as `Moments.solve` does."""
+        mean, level, rows, targets = self._centered(fit_intercept)
+        if alpha > 0:
+            ridge = ridge_in(self.unit, alpha, self.total_weight, np.einsum("ij,ij->j", rows, rows))
+            scaled = rows / np.sqrt(ridge)
+            shares = _shrunk(*_directions(scaled), targets, 1.0)
+            coefficients = out_of_units((scaled.T @ shares) / np.sqrt(ridge)[:, None], self.unit)
+        else:
+            space = self._row_space(rows)
+            coefficients = self._shortest(rows, space, space.T @ targets)
+        return coefficients, level - mean @ coefficients if fit_intercept else level
+
+    def ridges(self) -> Callable[[float], tuple[FloatArray, FloatArray]]:
+        """Return a function that solves for any ridge, with an intercept, after one decomposition."""
+        mean, level, rows, targets = self._centered(fit_intercept=True)
+        values, vectors = _directions(rows)
+
+        def solved(alpha: float) -> tuple[FloatArray, FloatArray]:
+            if alpha == 0 or (self.unit != 1).any():
+                return self.solve(alpha, fit_intercept=True)
+            coefficients = rows.T @ _shrunk(values, vectors, targets, alpha * self.total_weight)
+            return coefficients, level - mean @ coefficients
+
+        return solved
+
+    def whitened(self, fit_intercept: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the means of the features, a basis and its inverse, as `Moments.whitened` does."""
+        mean, _, rows, _ = self._centered(fit_intercept)
+        space, root = self._row_space(rows), np.sqrt(self.total_weight)
+        basis = self._shortest(rows, space, root * np.eye(space.shape[1]))
+        return mean, basis, (space.T @ rows) * self.unit / root
+
+    def _centered(self, fit_intercept: bool) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return the means of features and targets, and rows (n, p) and targets (n, d) about them; see `Moments`."""
+        roots, rows = self.design[:, 0], self.design[:, 1:]
+        mean, level = np.zeros(len(self.shift)), np.zeros(self.targets.shape[1])
+        if not fit_intercept:
+            return mean, level, rows, self.targets
+        center, level = roots @ rows / self.total_weight, roots @ self.targets / self.total_weight
+        rows = rows - np.outer(roots, center)
+        squares = np.einsum("ij,ij->j", rows, rows)
+        rows[:, is_constant(squares, center, self.shift / self.unit, self.total_weight)] = 0.0
+        return self.shift + center * self.unit, level, rows, self.targets - np.outer(roots, level)
+
+    def _row_space(self, rows: FloatArray) -> FloatArray:
+        """Return an orthonormal basis (n, r) of the combinations of rows that do not vanish, whatever the units."""
+        sizes = np.sqrt(np.einsum("ij,ij->j", rows, rows))
+        scaled = rows / np.where(sizes > 0, sizes, 1.0)
+        values, vectors = eigh(scaled @ scaled.T)
+        return vectors[:, values > least_value(rows.shape[1])]
+
+    def _shortest(self, rows: FloatArray, space: FloatArray, right: FloatArray) -> FloatArray:
+        """Return the shortest `b` (p, k) in the caller's units with `spaceᵀ rows b = right` (r, k)."""
+        own = rows * self.unit
+        sizes = np.sqrt(np.einsum("ij,ij->j", own, own))
+        if sizes.max() <= _ALIKE * sizes[sizes > 0].min(initial=np.inf):
+            products = space.T @ (own @ own.T) @ space
+            return own.T @ (space @ solve(products, right, assume_a="sym"))
+        basis, triangle = qr(own.T @ space, mode="economic")
+        return basis @ solve_triangular(triangle, right, trans="T")
 
 
-def solve_semidefinite(matrix: FloatArray, right: FloatArray, unit: FloatArray) -> FloatArray:
-    """Return the least-norm `b` with `matrix @ (unit * b) = right`, for a symmetric positive semidefinite matrix."""
-    scale, values, basis, null = _decompose(matrix, unit)
-    in_units = (basis @ ((basis.T @ (right / scale[:, None])) / values[:, None])) / scale[:, None]
-    solution = out_of_units(in_units, unit)
-    return solution - null @ (null.T @ solution)
+def _directions(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the eigenvalues (r,) and vectors (n, r) of the products of rows (n, p), without those that are rounding.
 
-
-def _decompose(matrix: FloatArray, unit: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Decompose a semidefinite matrix (p, p), scaled to a unit diagonal so that its rank does not depend on units.
-
-    Returns the scale (p,), the r eigenvalues that are not zero, their vectors (p, r), and an orthonormal basis
-    (p, p - r) of the null space of the matrix in the caller's units, `U matrix U`.
+    Such a vector, of twice the same row for example, stands for no coefficients at all, but its rounding would.
     """
-    scale = np.sqrt(np.maximum(np.diag(matrix), 0.0))
-    scale = np.where(scale > 0, scale, 1.0)
-    values, vectors = eigh(matrix / np.outer(scale, scale))
-    keep = values > least_value(len(matrix))
-    null, _ = np.linalg.qr(vectors[:, ~keep] / (scale * unit)[:, None])
-    return scale, values[keep], vectors[:, keep], null
+    values, vectors = eigh(rows @ rows.T)
+    keep = values > least_value(len(rows)) * values[-1]
+    return values[keep], vectors[:, keep]
+
+
+def _shrunk(values: FloatArray, vectors: FloatArray, targets: FloatArray, ridge: float) -> FloatArray:
+    """Return the shares (n, d) of the rows in the coefficients, for targets (n, d) and a ridge."""
+    return vectors @ ((vectors.T @ targets) / (values + ridge)[:, None])

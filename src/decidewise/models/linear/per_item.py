@@ -17,8 +17,9 @@ from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.models.linear.blocks import Block, Blocks, RowBlocks
 from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.log_linear import BLOCKS_PER_TASK, Coordinates, LinearFit
-from decidewise.models.linear.moments import Moments, RowSums, ridge_in, solve_semidefinite
+from decidewise.models.linear.moments import Moments, RowSums, ridge_in
 from decidewise.models.linear.newton import Derivatives, minimize
+from decidewise.models.linear.units import solve_semidefinite
 from decidewise.rows.passes import Passes
 from decidewise.rows.tree import Sums
 

@@ -1,4 +1,4 @@
-"""Units by which numbers are divided, so that nothing overflows and a fit does not depend on the caller's units."""
+"""Units by which numbers are divided, so that nothing overflows, and linear systems whose rank no unit changes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from scipy.linalg import eigh
 
 from decidewise.kit.checks import BoolArray, FloatArray
-from decidewise.models.linear.link import Link, multiplied
+from decidewise.models.linear.deviances import Link, multiplied
 
+_EPS = float(np.finfo(np.float64).eps)
 # Costs up to this size, and their squares, need no unit.
 _TAME_COSTS = 2.0**150
 # A feature is constant if its standard deviation is below this fraction of its mean: that is rounding.
@@ -128,3 +130,64 @@ class Units:
         scaled = multiplied(link, parameters, self.prediction)
         coefficients = out_of_units(scaled[1:], self.scale)
         return np.vstack([scaled[0] - self.center @ coefficients, coefficients])
+
+
+def is_constant(squares: FloatArray, center: FloatArray, shift: FloatArray, weight: float) -> BoolArray:
+    """Return which features (p,) vary by no more than rounding, which is not variance: their coefficients are zero."""
+    with np.errstate(over="ignore"):
+        rounding = 100 * _EPS * center**2 + (10 * _EPS * (shift + center)) ** 2
+    return np.asarray(squares <= weight * rounding)
+
+
+def least_value(n_features: int) -> float:
+    """Return the eigenvalue, of products of features of size one, up to which a direction counts as absent."""
+    return 64 * n_features * _EPS
+
+
+def ridge_in(unit: FloatArray, alpha: float, weight: float, squares: FloatArray) -> FloatArray:
+    """Return the ridge (p,) for features in units (p,), to be added to the sums of their squares (p,)."""
+    with np.errstate(over="ignore", divide="ignore"):
+        ridge = alpha * weight / unit**2 if alpha > 0 else np.zeros(len(unit))
+    check_ridge(alpha, ridge, squares)
+    return ridge
+
+
+def check_ridge(alpha: float, ridge: FloatArray, squares: FloatArray) -> None:
+    """Raise if the ridge (q,) overwhelms the squares (q,) of all features or directions to which it is added."""
+    if not np.isfinite(ridge).all() or (squares.any() and (ridge * _EPS > squares).all()):
+        raise ValueError(
+            f"alpha={alpha:g} outweighs the squares of the features so far that the fit would be a constant. "
+            "Scale the features, for example with StandardScaler, or lower alpha."
+        )
+
+
+def whiten(matrix: FloatArray, unit: FloatArray) -> FloatArray:
+    """Return `T` (p, r) with `Tᵀ U matrix U T = I`, for a positive semidefinite matrix (p, p) of rank r and `U = unit`.
+
+    The columns of `T` are orthogonal to the null space, so that `T @ c` is the shortest of all equivalent vectors.
+    """
+    scale, values, basis, null = _decompose(matrix, unit)
+    result = basis / np.sqrt(values) / (scale * unit)[:, None]
+    return result - null @ (null.T @ result)
+
+
+def solve_semidefinite(matrix: FloatArray, right: FloatArray, unit: FloatArray) -> FloatArray:
+    """Return the least-norm `b` with `matrix @ (unit * b) = right`, for a symmetric positive semidefinite matrix."""
+    scale, values, basis, null = _decompose(matrix, unit)
+    in_units = (basis @ ((basis.T @ (right / scale[:, None])) / values[:, None])) / scale[:, None]
+    solution = out_of_units(in_units, unit)
+    return solution - null @ (null.T @ solution)
+
+
+def _decompose(matrix: FloatArray, unit: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Decompose a semidefinite matrix (p, p), scaled to a unit diagonal so that its rank does not depend on units.
+
+    Returns the scale (p,), the r eigenvalues that are not zero, their vectors (p, r), and an orthonormal basis
+    (p, p - r) of the null space of the matrix in the caller's units, `U matrix U`.
+    """
+    scale = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+    scale = np.where(scale > 0, scale, 1.0)
+    values, vectors = eigh(matrix / np.outer(scale, scale))
+    keep = values > least_value(len(matrix))
+    null, _ = np.linalg.qr(vectors[:, ~keep] / (scale * unit)[:, None])
+    return scale, values[keep], vectors[:, keep], null

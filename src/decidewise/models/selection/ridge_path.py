@@ -13,8 +13,7 @@ from decidewise.kit.checks import FloatArray
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.linear.blocks import Blocks
 from decidewise.models.linear.deviances import Deviance
-from decidewise.models.linear.moments import Moments
-from decidewise.models.linear.wide import WideMoments
+from decidewise.models.linear.moments import Moments, WideMoments
 from decidewise.models.wise_regressor import WiseRegressor
 from decidewise.rows.passes import Passes
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from decidewise.evaluate import Hindsight
 from decidewise.kit.checks import FloatArray
-from decidewise.models.estimator.traits import as_regressor
+from decidewise.models.estimator.learner import as_regressor
 
 
 def named(candidates: Any) -> dict[str, Any]:

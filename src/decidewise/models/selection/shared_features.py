@@ -13,8 +13,8 @@ from sklearn.utils import _safe_indexing
 
 from decidewise.kit.checks import is_per_item
 from decidewise.models.generalized_linear import GeneralizedLinear
-from decidewise.models.learners.floored import FlooredRegressor
 from decidewise.models.learners.smooth_features import SmoothFeatures
+from decidewise.models.learners.wrappers import FlooredRegressor
 from decidewise.models.selection.time_folds import Rows
 from decidewise.models.wise_regressor import WiseRegressor
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 
-from decidewise.models.estimator.traits import all_or_nothing
+from decidewise.models.estimator.base import all_or_nothing
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.learners.averaged import AveragedRegressor
 from decidewise.models.learners.given_forecast import GivenForecast

@@ -18,20 +18,121 @@ from decidewise.kit.batches import check_time, time_limit
 from decidewise.kit.checks import FloatArray
 from decidewise.kit.errors import DivergenceError, SolveLimitReached, TimeLimitReached
 from decidewise.kit.progress import watched
-from decidewise.models.linear.link import Link, linear_predictor, respond
-from decidewise.models.training.budget import Budget
-from decidewise.models.training.starting_loss import StartingLoss
+from decidewise.models.linear.deviances import Link, linear_predictor, respond
 from decidewise.models.training.step import Training
 from decidewise.problems.contract import Problem
+from decidewise.problems.wrappers import CountedProblem
 
+# The share of the remaining solver calls and seconds that one evaluation of the loss may take.
+_SHARE_OF_ONE = 0.05
+# A loss is proven to be higher if the mean difference exceeds this many of its standard errors. One or two do not
+# prove much here: the result of training was fitted to these rows.
+_STANDARD_ERRORS = 3.0
+_HALF, _QUARTER = 0.5, 0.25
 # A loss above this many times its first value has diverged.
 _DIVERGED = 1e8
 # No warning if the score is higher than that of the start by less than this, relative to scores above one.
 _ROUNDING = 1e-9
-
-
 #: The rows set aside, in the units of training: their problem, whose solver calls are counted, features and costs.
 HeldOut = tuple[Problem, FloatArray, FloatArray]
+
+
+class Budget:
+    """What a fit may take, what it has taken, and what it sets aside for the end.
+
+    Parameters
+    ----------
+    problem : Problem
+    max_solves : int, optional
+    deadline : float
+        As a time of `perf_counter`; infinite if there is none.
+
+    Attributes
+    ----------
+    problem : CountedProblem
+        The problem to train with: it counts, and its limit is what may be solved now.
+    deadline : float
+        When to stop for now.
+    """
+
+    def __init__(self, problem: Problem, max_solves: int | None, deadline: float) -> None:
+        self.problem = CountedProblem(problem)
+        self.problem.limit = self.max_solves = np.inf if max_solves is None else max_solves
+        self.deadline = deadline
+
+    @property
+    def n_solves(self) -> int:
+        """The solver calls so far."""
+        return self.problem.n_solves
+
+    def set_aside(self, n_solves: int, seconds: float = 0.0) -> None:
+        """Keep solver calls and seconds for later; negative numbers release them."""
+        self.problem.limit -= n_solves
+        self.deadline -= seconds
+
+
+class StartingLoss:
+    """The loss of the starting parameters over the training rows, to compare with that of the last ones.
+
+    All losses use the target at the start of training, even if the loss refreshes its target later. If solver calls or
+    seconds are limited, evaluating the start takes about a twentieth of those left at most, on a random part of the
+    rows if necessary, and the same amount is reserved for each evaluation at the end.
+
+    Parameters
+    ----------
+    draw_back : bool
+        Whether `drawn_back` will be called, for which two more evaluations are reserved.
+    """
+
+    def __init__(self, training: Training, budget: Budget, rng: np.random.Generator, *, draw_back: bool) -> None:
+        self.training, self.budget, self.seed = training, budget, int(rng.integers(2**32))
+        self.start = training.result.copy()
+        self.target = training.target
+        self.order = rng.permutation(len(training.design))
+        calls, begin = budget.n_solves, perf_counter()
+        last_call = calls + _SHARE_OF_ONE * (budget.max_solves - calls)
+        last_second = begin + _SHARE_OF_ONE * (budget.deadline - begin)
+        values = []
+        for some in training.losses(self.start, self.target, self.order, self.seed):
+            values.append(some)
+            if budget.n_solves > last_call or perf_counter() > last_second:
+                break
+        self.values = np.concatenate(values)
+        self.loss = float(self.values.mean())
+        self.order = self.order[: len(self.values)]
+        n_evaluations = 3 if draw_back else 1
+        self._calls, self._seconds = budget.n_solves - calls, perf_counter() - begin
+        budget.set_aside(n_evaluations * self._calls, n_evaluations * self._seconds)
+
+    def values_at(self, parameters: FloatArray) -> FloatArray:
+        """Return the losses of other parameters, on the same rows with the same random numbers."""
+        self.budget.set_aside(-self._calls, -self._seconds)
+        with time_limit(self.budget.deadline):
+            return np.concatenate(list(self.training.losses(parameters, self.target, self.order, self.seed)))
+
+    def drawn_back(self, result: FloatArray, values: FloatArray) -> FloatArray:
+        """Return parameters between the start and the result of training, which has these losses.
+
+        A loss that sees decisions has more variance than the fit at the start, so that its minimum on few rows is
+        noisy. Of the points a quarter, a half and three quarters of the way, and the result itself, this is the nearest
+        to the start whose mean loss is not proven to be higher than that of the result. With many rows, a difference
+        that matters is proven, and the result stays as it is.
+        """
+
+        def at(share: float) -> FloatArray:
+            return self.start + share * (result - self.start)
+
+        share = 1 - _QUARTER if _is_higher(self.values_at(at(_HALF)), values) else _QUARTER
+        if _is_higher(self.values_at(at(share)), values):
+            share += _QUARTER
+        return at(share)
+
+
+def _is_higher(values: FloatArray, others: FloatArray) -> bool:
+    """Whether some losses are proven to be higher than others of the same rows, by the mean of the differences."""
+    differences = values - others
+    error = float(differences.std()) / np.sqrt(max(1, len(differences) - 1))
+    return bool(differences.mean() > _STANDARD_ERRORS * error)
 
 
 class Epoch(NamedTuple):

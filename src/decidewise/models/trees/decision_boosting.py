@@ -16,9 +16,9 @@ from decidewise.kit.checks import FloatArray, as_integer, as_number
 from decidewise.kit.kept import need, need_model
 from decidewise.losses import Loss, Target, as_loss
 from decidewise.measure import norms
-from decidewise.models.estimator.features import read_features
+from decidewise.models.estimator.base import all_or_nothing, read_features
+from decidewise.models.estimator.learner import as_regressor
 from decidewise.models.estimator.scored_by_regret import TrainedOnLoss
-from decidewise.models.estimator.traits import all_or_nothing, as_regressor
 from decidewise.models.linear.units import Units
 from decidewise.models.training.loop import Epoch
 from decidewise.models.trees.samples import MAX_TREES, check_samples

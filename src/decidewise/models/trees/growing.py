@@ -1,4 +1,4 @@
-"""Grow a tree, each split by the least cost of the decisions that it leads to."""
+"""Grow a tree, each split by the least cost of decisions, and remove the splits that do not make them cheaper."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Growth:
         """Return the tree of the samples, grown breadth first.
 
         A node is split wherever a split is possible, even if no split makes its decisions cheaper, because a later one
-        may: `pruning.prune` removes those that turn out useless.
+        may: `prune` removes those that turn out useless.
         """
         values = samples.values
         root = _Node(np.arange(len(samples)), 0, values.mean(axis=0))
@@ -142,3 +142,54 @@ class Growth:
             return changes
         quantiles = np.arange(1, self.n_thresholds + 1) * len(x) / (self.n_thresholds + 1)
         return changes[np.unique(np.minimum(np.searchsorted(changes, quantiles), len(changes) - 1))]
+
+
+def prune(nodes: Nodes, samples: TreeSamples) -> Nodes:
+    """Return the part of a tree at whose leaves the decisions for the samples cost the least.
+
+    From the last split to the first, a node becomes a leaf unless its decisions would then cost more. Where rows do not
+    share decisions with other leaves, as with features (n, p), no other part of the tree costs less, and none that
+    costs the same has fewer leaves.
+    """
+    return nodes.collapsed(_by_item(nodes, samples) if samples.per_item else _by_row(nodes, samples))
+
+
+def _by_row(nodes: Nodes, samples: TreeSamples) -> np.ndarray:
+    """Return the nodes to make leaves, (t,), if each row of costs has one leaf."""
+    reached = nodes.reached(samples.features)
+    if samples.shares_decisions:
+        costs = samples.cost_of_groups(nodes.value, reached @ samples.costs)
+    else:
+        costs = np.zeros(len(nodes.feature))
+        for node, rows in enumerate(map(np.flatnonzero, reached)):
+            if len(rows):
+                prediction = np.broadcast_to(nodes.value[node], (1, len(rows), samples.costs.shape[1]))
+                costs[node] = samples.cost_of_rows(prediction, rows)[0]
+    leaves = np.zeros(len(nodes.feature), dtype=bool)
+    for node in np.flatnonzero(~nodes.is_leaf)[::-1]:
+        below = costs[nodes.left[node]] + costs[nodes.right[node]]
+        leaves[node] = _no_more(costs[node], below)
+        costs[node] = costs[node] if leaves[node] else below
+    return leaves
+
+
+def _by_item(nodes: Nodes, samples: TreeSamples) -> np.ndarray:
+    """Return the nodes to make leaves, (t,), if the items of a row are in several leaves, which a decision mixes."""
+    reached, rows = nodes.reached(samples.features), np.arange(len(samples.costs))
+    leaves = np.zeros(len(nodes.feature), dtype=bool)
+
+    def cost(values: FloatArray) -> float:
+        return float(samples.cost_of_rows(samples.predictions(values)[None], rows)[0])
+
+    values = nodes.value[nodes.apply(samples.features)]
+    now = cost(values)
+    for node in np.flatnonzero(~nodes.is_leaf)[::-1]:
+        merged = np.where(reached[node][:, None], nodes.value[node], values)
+        without = cost(merged)
+        if _no_more(without, now):
+            leaves[node], values, now = True, merged, without
+    return leaves
+
+
+def _no_more(cost: float, other: float) -> bool:
+    return bool(cost <= other + _TIED * max(abs(cost), abs(other)))

@@ -14,9 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from decidewise.kit.checks import FloatArray, as_integer
 from decidewise.kit.kept import need
-from decidewise.models.estimator.features import read_features
+from decidewise.models.estimator.base import all_or_nothing, read_features
 from decidewise.models.estimator.scored_by_regret import ScoredByRegret
-from decidewise.models.estimator.traits import all_or_nothing
 from decidewise.models.trees.growing import Growth
 from decidewise.models.trees.nodes import Nodes
 from decidewise.models.trees.samples import MAX_TREES, TreeSamples, check_samples

@@ -15,13 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from decidewise.kit.checks import FloatArray, as_choice, as_integer, as_number
 from decidewise.kit.kept import need
-from decidewise.models.estimator.features import read_features
+from decidewise.models.estimator.base import all_or_nothing, read_features
 from decidewise.models.estimator.scored_by_regret import ScoredByRegret, set_aside
-from decidewise.models.estimator.traits import all_or_nothing
-from decidewise.models.trees.drawing import as_text, draw, leaf_labels
-from decidewise.models.trees.growing import Growth
-from decidewise.models.trees.nodes import Nodes
-from decidewise.models.trees.pruning import prune
+from decidewise.models.trees.growing import Growth, prune
+from decidewise.models.trees.nodes import Nodes, as_text, draw, leaf_labels
 from decidewise.models.trees.samples import TreeSamples, check_samples
 from decidewise.problems.contract import Problem, as_problem, sign_of
 

@@ -107,8 +107,6 @@ class Workers:
 
         def there() -> str:  # sent as it is, since the worker's own code may lack it
             try:
-                from decidewise.operate.distributed.workers import code_fingerprint  # noqa: PLC0415
-
                 return code_fingerprint()
             except ImportError as reason:
                 return str(reason)

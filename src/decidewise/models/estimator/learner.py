@@ -1,26 +1,25 @@
-"""What a scikit-learn regressor can do: whether it takes weights and many outputs, and whether it estimates a mean."""
+"""Any scikit-learn regressor as a learner: what it can do, and its fit to many outputs or to one row per item."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Mapping
+from dataclasses import dataclass
 from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import has_fit_parameter
 
 from decidewise.kit.batches import check_time
-from decidewise.kit.checks import check_same_names, column_names
-from decidewise.models.estimator.features import refuse_no_numbers
+from decidewise.kit.checks import FloatArray, is_per_item
+from decidewise.kit.kept import need_model
 
 # Losses that the mean does not minimise, by their names in scikit-learn, LightGBM and XGBoost.
 _NOT_THE_MEAN = {
@@ -163,36 +162,6 @@ def _inner(learner: Any) -> Any:
     return next((inner for inner in given if hasattr(inner, "fit")), None)
 
 
-@contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Return a context that restores the attributes of an estimator if it ends in an error.
-
-    The values of the attributes are not copied, so they must not be changed in place.
-    """
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
-
-
-def read_cost_names(estimator: Any, y: Any, *, reset: bool) -> None:
-    """Keep the column names of the costs as `cost_names_in_` if `reset`, otherwise raise if they differ from those.
-
-    Costs without names, such as arrays, are never refused.
-    """
-    names = column_names(y)
-    if not reset:
-        known = getattr(estimator, "cost_names_in_", None)
-        check_same_names(known, names, of="y", expected=f"the costs that {type(estimator).__name__} was fitted with")
-        return
-    estimator.__dict__.pop("cost_names_in_", None)
-    if names is not None:
-        estimator.cost_names_in_ = np.array(names, dtype=object)
-
-
 def found(model: Any, name: str) -> Any:
     """Return an attribute that a fit sets, of a model or of the first model inside that has it, or None."""
     members = getattr(model, "estimators_", None)
@@ -210,23 +179,63 @@ def names_of(model: Any, name: str) -> list[str] | None:
     return None if names is None else [str(each) for each in names]
 
 
-class KnownParameters(BaseEstimator):
-    """An estimator whose class is inspected for its parameters only once.
+@dataclass(frozen=True)
+class LiftedItems:
+    """A model of all items, and one of the cost that is always 1, from the means of the features over the items."""
 
-    scikit-learn inspects it in every `clone` and `get_params`, which takes a fifth of the time of a small fit.
+    items: Any
+    always_one: Any
+
+    def _check_kept(self) -> None:
+        need_model(self.items, "items")
+        need_model(self.always_one, "always_one")
+
+
+def fit_items(learner: Any, X: FloatArray, targets: FloatArray, weights: Mapping[str, FloatArray]) -> Any:
+    """Fit a learner, or a pipeline, to features (n, d, q) and targets (n, d).
+
+    A learner that does not take features per item itself sees the long form, (n * d, q) and (n * d,).
+
+    Parameters
+    ----------
+    targets : ndarray of shape (n, d) or (n, d + 1)
+        The last of d + 1 targets belongs to the row, not to an item; see `LiftedItems`.
+    weights : mapping of keywords of `learner.fit` to ndarrays of shape (n,)
+        All items of a row have its weight.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X = np.array([[[0.0], [1.0]], [[2.0], [3.0]]])
+    >>> predict_items(fit_items(LinearRegression(), X, np.array([[1.0, 3.0], [5.0, 7.0]]), {}), X).round(12)
+    array([[1., 3.],
+           [5., 7.]])
     """
+    n_items, n_features = X.shape[1:]
+    if targets.shape[1] > n_items:
+        items = fit_items(clone(learner), X, targets[:, :n_items], weights)
+        return LiftedItems(items, fitted(_without_items(learner), rows_of(X), targets[:, n_items], weights))
+    if hasattr(learner, "fit_blocks"):
+        return fitted(learner, X, targets, weights)
+    repeated = {keyword: np.repeat(weight, n_items) for keyword, weight in weights.items()}
+    return fitted(learner, X.reshape(-1, n_features), targets.ravel(), repeated)
 
-    @classmethod
-    @cache
-    def _get_param_names(cls) -> list[str]:
-        return super()._get_param_names()
+
+def predict_items(model: Any, X: FloatArray) -> FloatArray:
+    """Return the predictions (n, d), or (n, d + 1) if lifted, of a fitted model for features (n, d, q)."""
+    if isinstance(model, LiftedItems):
+        always_one = np.reshape(model.always_one.predict(rows_of(X)), (-1, 1))
+        return np.hstack([predict_items(model.items, X), always_one])
+    if hasattr(model, "fit_blocks"):
+        return np.asarray(model.predict(X))
+    return np.reshape(model.predict(X.reshape(-1, X.shape[2])), X.shape[:2])
 
 
-class ScoredByVariance(RegressorMixin):
-    """A regressor whose score is the coefficient of determination; targets that are no numbers are refused."""
+def rows_of(X: Any) -> Any:
+    """Return features of rows, for what depends on the row and not on an item: the means over the items."""
+    return np.mean(X, axis=1) if is_per_item(X) else X
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the coefficient of determination, as every regressor of scikit-learn does."""
-        check_is_fitted(self)
-        refuse_no_numbers(y, name="y")
-        return float(super().score(X, y, sample_weight))
+
+def _without_items(learner: Any) -> Any:
+    """Return a copy of the learner in which items have no intercepts or coefficients of their own."""
+    return clone(learner).set_params(**({"per_item": "none"} if hasattr(learner, "per_item") else {}))
