@@ -6,8 +6,8 @@ from scipy.optimize import nnls
 
 from decidewise.data import make_travelling_salesman
 from decidewise.losses import Cave, CaveHybrid, CavePlus
+from decidewise.losses.parts.cones import NormalCones
 from decidewise.problems import Assignment, Ball, Knapsack, ShortestPath, TopK, TravellingSalesman
-from decidewise.solvers.cones import NormalCones
 
 PROBLEMS = [
     ShortestPath(4, 4),

@@ -5,8 +5,8 @@ from sklearn.linear_model import LinearRegression
 from decidewise import DecisionRegressor, normalized_regret
 from decidewise.data import make_shortest_path
 from decidewise.losses import Dys, Qptl
+from decidewise.losses.parts.split_region import SplitRegion
 from decidewise.problems import Knapsack, LinearProgram, ShortestPath, TopK
-from decidewise.solvers.split_region import SplitRegion
 
 
 @pytest.mark.parametrize(

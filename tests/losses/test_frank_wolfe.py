@@ -6,7 +6,7 @@ import pytest
 from scipy.sparse import csc_matrix, eye, vstack
 
 from decidewise.kit.errors import SolverError
-from decidewise.losses.parts.frank_wolfe import project_on_hull
+from decidewise.losses.parts.smoothed import project_on_hull
 from decidewise.problems import Assignment, Ball, CountedProblem, Ellipsoid, Knapsack, ShortestPath, TopK
 
 STRICT = {"max_iter": 1000, "tol": 1e-12}

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from decidewise.losses import IntOpt
+from decidewise.losses.intopt import Barrier
 from decidewise.problems import Assignment, Knapsack, LinearProgram, ShortestPath, TopK
-from decidewise.solvers.barrier import Barrier
 
 PROBLEMS = [ShortestPath(3, 3), TopK(6, 2), Assignment(3), Knapsack([[3.0, 4.0, 5.0, 6.0, 7.0]], [12.0])]
 on_every_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: type(problem).__name__)

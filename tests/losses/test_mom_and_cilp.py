@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import linprog, nnls
 
 from decidewise.losses import Cilp, Mom
+from decidewise.losses.parts.cones import NormalCones
 from decidewise.problems import Assignment, Knapsack, LinearProgram, ShortestPath, TopK
-from decidewise.solvers.cones import NormalCones
 
 PROBLEMS = [ShortestPath(3, 3), Assignment(3), TopK(6, 2, sense="min")]
 on_every_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: type(problem).__name__)

@@ -5,9 +5,9 @@ from sklearn.linear_model import LinearRegression
 from decidewise import DecisionRegressor, normalized_regret
 from decidewise.data import make_shortest_path
 from decidewise.losses import ProjectNet, Qptl
+from decidewise.losses.parts.split_region import SplitRegion
 from decidewise.losses.project_net import _Dykstra
 from decidewise.problems import Knapsack, LinearProgram, ShortestPath, TopK
-from decidewise.solvers.split_region import SplitRegion
 
 PROBLEMS = [
     ShortestPath(3, 3),

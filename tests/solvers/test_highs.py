@@ -6,8 +6,8 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from decidewise import SolverError
+from decidewise.losses.parts.cones import NormalCones
 from decidewise.solvers import Polyhedron, one_by_one, vertices
-from decidewise.solvers.cones import NormalCones
 from decidewise.solvers.highs import relaxed_vertices
 
 

@@ -18,16 +18,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from array_api_compat import array_namespace
 
 from decidewise.kit.checks import FloatArray, as_matrix, as_rng, check_range, check_same_rows
-from decidewise.losses.parts.requirements import Requirement, check_declaration, check_requirements
 from decidewise.losses.parts.target import TOO_LARGE, DecisionTarget, Target, ValueAndGrad
 from decidewise.problems.contract import Problem, as_problem, check_rows, sign_of
-from decidewise.problems.views import in_variables, lift, n_predicted, unlift
+from decidewise.problems.views import in_variables, lift, n_predicted, relaxation, unlift
+
+#: "polyhedron": linear constraints; "relaxation": the same, also where only some variables are in whole numbers;
+#: "polytope": flat faces (see `Problem.faces`); "derivative": a curved region whose derivative is known;
+#: "common region": decisions of one row are feasible in every other row, because the loss compares them;
+#: "features": `label` uses the features.
+Requirement = Literal["polyhedron", "relaxation", "polytope", "derivative", "common region", "features"]
 
 
 class Loss(ABC):
@@ -61,7 +66,8 @@ class Loss(ABC):
     solves: ClassVar[bool] = True
     #: Whether `evaluate` draws random numbers.
     random: ClassVar[bool] = False
-    #: What the loss needs, of the problem or of the fit: see `decidewise.losses.parts.requirements`.
+    #: What the loss needs, of the problem or of the fit: `requires = frozenset({"polyhedron"})`. One that derives from
+    #: another adds to what that one requires: `Cmap.requires | {"features"}`.
     requires: ClassVar[frozenset[Requirement]] = frozenset()
     #: Whether the best predictions are directions, of length at most one, rather than of the size of the costs.
     directions: ClassVar[bool] = False
@@ -74,7 +80,7 @@ class Loss(ABC):
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        check_declaration(cls.__name__, cls.requires)
+        _check_declaration(cls.__name__, cls.requires)
 
     def prepare(self, problem: Problem, costs: Any, *, X: Any = None, rng: np.random.Generator | None = None) -> Target:
         """Return the target that all later calls need; call this once.
@@ -138,7 +144,7 @@ class Loss(ABC):
 
     def check(self, problem: Problem) -> None:
         """Raise an error that says what to do if this loss does not work on this problem."""
-        check_requirements(self, as_problem(problem), self._seen(problem))
+        _check_requirements(self, as_problem(problem), self._seen(problem))
 
     def _seen(self, problem: Problem) -> Problem:
         """Return the problem as the loss sees it: lifted, unless the loss is a function of predictions and costs.
@@ -198,6 +204,78 @@ class Loss(ABC):
                 f"prediction has {len(prediction)} rows and the target {len(target)}; take the same rows of both."
             )
         return prediction
+
+
+def _check_declaration(name: str, requires: object) -> None:
+    """Raise unless what a class of losses declares is a set of requirements."""
+    if not isinstance(requires, frozenset) or not requires <= frozenset(get_args(Requirement)):
+        raise TypeError(
+            f"{name}.requires must be a frozenset of some of {', '.join(map(repr, get_args(Requirement)))}; got "
+            f"{requires!r}."
+        )
+
+
+def _check_requirements(loss: Loss, problem: Problem, seen: Problem) -> None:
+    """Raise an error that says what to do if a problem lacks what a loss requires.
+
+    Parameters
+    ----------
+    loss : Loss
+    problem : Problem
+    seen : Problem
+        The view of the problem that the loss works on.
+    """
+    name, its, requires = type(loss).__name__, type(problem).__name__, loss.requires
+    if loss.directions and problem.has_known:
+        raise ValueError(
+            f"{name} predicts directions, which cannot be added to the known costs of {its}. Choose a loss whose "
+            "predictions are costs, such as SpoPlus or Mse, or fit WiseRegressor(lifted=True)."
+        )
+    if "common region" in requires and problem.n_rows is not None:
+        raise ValueError(
+            f"{name} compares each row with decisions of other rows, and {its} differs by row, so there they may "
+            "not be feasible, or not cost the same. Choose a loss that solves each row by itself, such as SpoPlus "
+            "or Pfy."
+        )
+    is_flat = problem.faces == "flat" or problem.is_integer or problem.polyhedron is not None
+    if "polytope" in requires and not is_flat:
+        raise ValueError(
+            f"{name} needs a region with flat faces, and {its} is not known to be one. If it is, set faces = "
+            "'flat' in its class; otherwise choose a loss that works on any region, such as Rfy, SpoPlus or Pfy."
+        )
+    lacks = (
+        "polyhedron" in requires and seen.polyhedron is None,
+        "relaxation" in requires and relaxation(seen) is None,
+    )
+    if any(lacks):
+        raise ValueError(
+            f"{name} needs linear constraints, and {its} {_without_polyhedron(problem, seen)}. Choose a loss that "
+            f"works on any region, such as {'' if problem.has_known else 'Wise, '}SpoPlus or Pfy."
+        )
+    if "derivative" in requires and seen.faces != "curved":
+        if is_flat:
+            raise ValueError(
+                f"{name} differentiates the decision itself, and on the polytope of {its} that is constant almost "
+                "everywhere, so its gradient would be zero. Choose Qptl (or Rfwo), which adds a quadratic term."
+            )
+        its += " with known costs" if problem.has_known else ""
+        why = problem.missing.get("derivative", "it does not set faces = 'curved'")
+        raise ValueError(
+            f"{name} needs a curved region whose derivative is known, and {its} has none: {why}. Write its "
+            "derivative, or choose a loss that works on any region, such as SpoPlus or Pfy."
+        )
+
+
+def _without_polyhedron(problem: Problem, seen: Problem) -> str:
+    """Say what a problem has instead of linear constraints."""
+    why = seen.missing.get("polyhedron") or problem.missing.get("polyhedron")
+    if why is not None:
+        return f"has no polyhedron ({why})"
+    if problem.n_rows is not None:
+        return "differs by row, so there is no polyhedron for all rows"
+    if problem.has_known and problem.polyhedron is not None:
+        return "has one only for its decisions, without the known part of its costs"
+    return "has no polyhedron"
 
 
 def namespace_of(prediction: Any, costs: Any) -> Any:

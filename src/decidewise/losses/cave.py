@@ -1,6 +1,6 @@
 """CaVE, cone-aligned vector estimation: the angle between a prediction and the cone of costs with the same decision.
 
-The decision `w` is optimal for the costs `p` exactly if `-p` lies in the normal cone at `w` (see `solvers.cones`).
+The decision `w` is optimal for the costs `p` exactly if `-p` lies in the normal cone at `w` (see `parts.cones`).
 CaVE is `1 - cos(-p, q)`, where `q` is a point of that cone near `-p`, held constant in the gradient. `Cave` takes the
 projection for `q`; if `-p` is outside the cone, that lies on the boundary, so training only aims at the boundary.
 `CavePlus` and `CaveHybrid` take a point further inside (Tang & Khalil, "CaVE: A Cone-Aligned Approach for Fast
@@ -22,10 +22,10 @@ import numpy as np
 from decidewise.kit.checks import FloatArray, as_choice, as_integer, as_number
 from decidewise.kit.scaling import unit_rows
 from decidewise.losses.base import Loss
+from decidewise.losses.parts.cones import NormalCones, SignArray
 from decidewise.losses.parts.target import SHARED, DecisionTarget, ValueAndGrad, row_dot, solve_labels
 from decidewise.problems.contract import Problem
 from decidewise.problems.views import polyhedron_at
-from decidewise.solvers.cones import NormalCones, SignArray
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray, as_integer, as_positive
 from decidewise.losses.base import Loss
+from decidewise.losses.parts.split_region import SplitRegion
 from decidewise.losses.parts.target import SHARED, DecisionTarget, ValueAndGrad, row_dot, solve_labels
 from decidewise.problems.contract import Problem
 from decidewise.solvers import Polyhedron
-from decidewise.solvers.split_region import SplitRegion
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from decidewise.kit.checks import FloatArray, IntArray, as_integer, as_positive
 from decidewise.kit.kernels import kernel
 from decidewise.kit.progress import tracked
 from decidewise.losses.base import Loss
+from decidewise.losses.parts.adjacent_vertices import adjacent_vertices
+from decidewise.losses.parts.cones import NormalCones
 from decidewise.losses.parts.target import SHARED, Target, ValueAndGrad, solve_labels
 from decidewise.problems.contract import Problem
-from decidewise.solvers.adjacent_vertices import adjacent_vertices
-from decidewise.solvers.cones import NormalCones
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,12 @@
 """MIPaaL, cutting planes that close the relaxation of an integer program, and then QPTL on what is left.
 
 Ferber, Wilder, Dilkina & Tambe, "MIPaaL: Mixed Integer Program as a Layer", AAAI 2020.
+
+The cuts are facets of the hull of the decisions, found by the problem's own solver alone. For a point `v` outside the
+hull and a point `q` inside it, `α·(z - q) <= 1` with the largest `α·(v - q)` that holds for all `z` of the region is
+the facet through which the way from `q` to `v` leaves the hull. A linear program over the decisions known so far
+proposes `α`, and the solver finds a decision that breaks it, or proves it (Buchheim, Liers & Oswald, "Local cuts
+revisited", Operations Research Letters 36, 2008).
 """
 
 from __future__ import annotations
@@ -10,9 +16,11 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
+from scipy.optimize import linprog
 from scipy.sparse import csr_array, vstack
 
 from decidewise.kit.checks import FloatArray, IndexArray, as_integer
+from decidewise.kit.errors import SolverError
 from decidewise.kit.progress import tracked
 from decidewise.losses.parts.target import SHARED, DecisionTarget, Target, row_dot
 from decidewise.losses.qptl import Qptl
@@ -21,13 +29,17 @@ from decidewise.problems.views import relaxation
 from decidewise.solvers import Polyhedron
 from decidewise.solvers.highs import Solver
 from decidewise.solvers.program import Program
-from decidewise.solvers.target_cuts import TargetCuts
 
 # A relaxation is closed where its value is that of the integers, relative to the sum of the sizes of its terms. HiGHS
 # keeps constraints to 1e-7.
 _GAP = 1e-6
 # What breaks a cut by less than this, relative to its limit, keeps it.
 _KEPT = 1e-12
+# The largest entry of a normal, relative to the size of the hull: in directions in which the hull is flat there is no
+# other bound.
+_STEEPEST = 1e4
+_TOLERANCE = 1e-9
+_MOST_ROUNDS = 1000
 
 
 @dataclass(frozen=True)
@@ -74,7 +86,7 @@ class Mipaal(Qptl):
     Notes
     -----
     Each cut is a facet of the hull that separates a fractional vertex, found by the problem's own solver (see
-    `solvers.target_cuts`): valid and as tight as can be, whatever the constraints. The cuts of the paper are those of
+    `TargetCuts`): valid and as tight as can be, whatever the constraints. The cuts of the paper are those of
     a commercial solver, anew for every prediction; its code is not public. Each step of the smoothing is a linear
     program, solved by HiGHS: where the problem has a fast solver, `Rfwo` has the limit for less. On a region whose
     relaxation has integer vertices there is nothing to cut, and this is `Qptl`. Mixed-integer programs are cut alike:
@@ -156,3 +168,49 @@ class Mipaal(Qptl):
             b_ub=np.concatenate([region.b_ub, limits]),
         )
         return replace(target, region=region, n_cuts=target.n_cuts + len(limits), solver=Solver(Program.of(region)))
+
+
+@dataclass
+class TargetCuts:
+    """The cuts of one region.
+
+    Parameters
+    ----------
+    minimize : callable
+        Returns optimal decisions for costs (n, d).
+    decisions : ndarray of shape (m, d)
+        Different ones of the region; those that are found later are added.
+
+    Examples
+    --------
+    >>> corners = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> cuts = TargetCuts(lambda costs: corners[(costs @ corners.T).argmin(axis=1)], corners)
+    >>> normal, limit = cuts.separate(np.array([1.0, 0.5]))
+    >>> normal.round(6), round(limit, 6)
+    (array([1., 1.]), 1.0)
+    """
+
+    minimize: Callable[[FloatArray], FloatArray]
+    decisions: FloatArray
+
+    def separate(self, point: FloatArray) -> tuple[FloatArray, float]:
+        """Return `α` (d,), of largest entry 1, and the largest `α·z` of the region, which is below that of the point.
+
+        The limit is that of a decision of the solver, so that no decision is ever cut off.
+        """
+        for _ in range(_MOST_ROUNDS):
+            inside = self.decisions.mean(axis=0)
+            around = self.decisions - inside
+            steepest = _STEEPEST / max(np.abs(around).max(), np.abs(point - inside).max())
+            found = linprog(
+                inside - point, A_ub=around, b_ub=np.ones(len(around)), bounds=(-steepest, steepest), method="highs"
+            )
+            if found.status != 0:
+                break
+            normal = found.x / np.abs(found.x).max()
+            farthest = self.minimize(-normal[None])[0]
+            known = (self.decisions @ normal).max()
+            if farthest @ normal <= known + _TOLERANCE * (1 + abs(known)):
+                return normal, float(max(farthest @ normal, known))
+            self.decisions = np.vstack([self.decisions, farthest])
+        raise SolverError("no cut of a fractional point was found. Choose Rfwo, which needs no cuts.", row=0)

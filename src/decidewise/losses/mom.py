@@ -12,9 +12,9 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray
 from decidewise.losses.lava import EdgeTarget, Lava
+from decidewise.losses.parts.adjacent_vertices import edge_directions
+from decidewise.losses.parts.cones import NormalCones
 from decidewise.losses.parts.target import ValueAndGrad
-from decidewise.solvers.adjacent_vertices import edge_directions
-from decidewise.solvers.cones import NormalCones
 
 
 @dataclass(frozen=True)

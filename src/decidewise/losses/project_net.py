@@ -16,10 +16,10 @@ from decidewise.kit.progress import tracked
 from decidewise.losses.base import Loss
 from decidewise.losses.lodl import spread_of
 from decidewise.losses.parts.adam import Adam
+from decidewise.losses.parts.split_region import SplitRegion
 from decidewise.losses.parts.target import SHARED, DecisionTarget, ValueAndGrad, row_dot, solve_labels
 from decidewise.problems.contract import Problem
 from decidewise.solvers import Polyhedron
-from decidewise.solvers.split_region import SplitRegion
 
 # Of the steps of Adam that train the matrix.
 _LEARNING_RATE, _BATCH = 1e-2, 64

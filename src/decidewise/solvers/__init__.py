@@ -1,4 +1,4 @@
-"""Geometry of polyhedra: normal cones, projections, adjacent vertices and linear programs.
+"""A program in, points out: linear, mixed-integer and conic programs, and vertices of polyhedra.
 
 Nothing here depends on problems or losses.
 """

@@ -5,9 +5,9 @@ import pytest
 from scipy.optimize import nnls
 from scipy.sparse import csr_array
 
+from decidewise.losses.parts.cones import NormalCones
 from decidewise.problems import Assignment, ShortestPath, TopK
 from decidewise.solvers import Polyhedron
-from decidewise.solvers.cones import NormalCones
 
 PROBLEMS = [ShortestPath(4, 4), Assignment(4), TopK(7, 3, sense="min")]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from decidewise.solvers.nonnegative_least_squares import nonnegative_projection
+from decidewise.losses.parts.nonnegative_least_squares import nonnegative_projection
 
 
 def project(points, binding, generators):

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial import ConvexHull
 
 from decidewise.kit.errors import SolverError
-from decidewise.solvers.target_cuts import TargetCuts
+from decidewise.losses.mipaal import TargetCuts
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -30,7 +30,7 @@ def test_cuts_are_facets_that_separate(seed):
 
 
 def test_a_solver_that_never_agrees_is_given_up(monkeypatch):
-    monkeypatch.setattr("decidewise.solvers.target_cuts._MOST_ROUNDS", 5)
+    monkeypatch.setattr("decidewise.losses.mipaal._MOST_ROUNDS", 5)
     rng = np.random.default_rng(0)
     cuts = TargetCuts(lambda costs: -1e3 * rng.uniform(1, 2) * costs, np.zeros((1, 2)))
     with pytest.raises(SolverError, match="no cut of a fractional point was found"):

@@ -14,7 +14,7 @@ from scipy.linalg import qr
 
 from decidewise.kit.checks import BoolArray, FloatArray
 from decidewise.kit.kernels import kernel
-from decidewise.solvers.cones import NormalCones
+from decidewise.losses.parts.cones import NormalCones
 
 _ZERO = 1e-9  # products of a unit normal and a ray whose largest entry is 1 count as zero below this
 

@@ -17,8 +17,8 @@ from scipy.linalg import null_space
 from scipy.sparse import csr_array, eye_array, vstack
 
 from decidewise.kit.checks import FloatArray
-from decidewise.solvers.interior_point import interior_projection
-from decidewise.solvers.nonnegative_least_squares import nonnegative_projection
+from decidewise.losses.parts.interior_point import interior_projection
+from decidewise.losses.parts.nonnegative_least_squares import nonnegative_projection
 
 SignArray = npt.NDArray[np.int8]
 

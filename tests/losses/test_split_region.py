@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, vstack
 
+from decidewise.losses.parts import split_region
+from decidewise.losses.parts.split_region import SplitRegion
 from decidewise.problems import Assignment, Knapsack, ShortestPath, TopK
-from decidewise.solvers import Polyhedron, split_region
-from decidewise.solvers.split_region import SplitRegion
+from decidewise.solvers import Polyhedron
 
 PROBLEMS = [ShortestPath(4, 5), TopK(6, 2), Assignment(4), Knapsack([[3.0, 4.0, 5.0], [1.0, 0.0, 2.0]], [7.0, 2.0])]
 

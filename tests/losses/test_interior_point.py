@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from decidewise.solvers.interior_point import interior_projection
+from decidewise.losses.parts.interior_point import interior_projection
 
 
 def as_rows(matrix):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from decidewise.losses.parts.adjacent_vertices import adjacent_vertices, extreme_rays
+from decidewise.losses.parts.cones import NormalCones
 from decidewise.problems import Assignment, ShortestPath, TopK
 from decidewise.solvers import Polyhedron
-from decidewise.solvers.adjacent_vertices import adjacent_vertices, extreme_rays
-from decidewise.solvers.cones import NormalCones
 
 
 def polytope(A_ub=(), b_ub=(), A_eq=(), b_eq=(), *, lower, upper):
