@@ -110,9 +110,9 @@ def some_cone_steps(loss, target, prediction, rng):
 
 
 def edge_products(loss, target, prediction, rng):
-    edges = target.edges.differences
+    edges = target.edges
     for vertex in np.unique(target.vertex):
-        rows = edges[target.edges.starts[vertex] : target.edges.starts[vertex + 1]]
+        rows = edges[target.starts[vertex] : target.starts[vertex + 1]]
         products = prediction[target.vertex == vertex] @ rows.T
         (products > -loss.threshold) @ rows
 

@@ -112,7 +112,7 @@ def transform(
     >>> transform([[3.0, 4.0]], scale=10.0)
     (array([0.05]), array([[6., 8.]]))
     """
-    check_exponent(exponent)
+    as_number(exponent, name="exponent", at_least=0)
     costs = as_matrix(costs)
     sizes = checked_sizes(costs, exponent)
     if scale is not None:
@@ -243,8 +243,3 @@ def _as_scale(scale: Any, n_rows: int) -> FloatArray:
     if not (np.isfinite(scale).all() and (scale > 0).all()):
         raise ValueError("scale must be positive and finite in every row, or the direction of the costs is lost.")
     return scale
-
-
-def check_exponent(exponent: float) -> None:
-    """Raise unless the exponent is a finite number that is not negative."""
-    as_number(exponent, name="exponent", at_least=0)

@@ -59,9 +59,9 @@ def test_rows_share_the_neighbours_of_their_vertex(monkeypatch):
     target = Lava().prepare(problem, costs)
 
     assert solved == [4]
-    assert len(target.edges.starts) == 2 + 1
+    assert len(target.starts) == 2 + 1
     assert target.vertex[0] == target.vertex[2] == target.vertex[3] != target.vertex[1]
-    assert np.diff(target.edges.starts).tolist() == [3, 3]
+    assert np.diff(target.starts).tolist() == [3, 3]
 
 
 def test_in_integers_the_vertices_are_those_of_the_relaxation():
@@ -71,9 +71,9 @@ def test_in_integers_the_vertices_are_those_of_the_relaxation():
     target = Lava().prepare(KNAPSACK, costs)
 
     # At a non-degenerate vertex of d dimensions there are d neighbours, all feasible and none better.
-    starts = target.edges.starts
+    starts = target.starts
     assert set(np.diff(starts)) == {5}
-    differences = target.edges.differences.toarray()
+    differences = target.edges.toarray()
     fractional = 0
     for row, vertex in zip(costs, target.vertex, strict=True):
         relaxed = linprog(-row, region.A_ub, region.b_ub, bounds=bounds)
@@ -95,7 +95,7 @@ def test_padding_and_order_play_no_part():
     prediction, costs = draw(problem)
     loss = Lava()
     target = loss.prepare(problem, costs)
-    assert len(set(np.diff(target.edges.starts))) > 1
+    assert len(set(np.diff(target.starts))) > 1
 
     values, gradient = loss.value_and_grad(prediction, target, None)
 
@@ -108,8 +108,8 @@ def test_padding_and_order_play_no_part():
 def test_a_limit_on_the_neighbours():
     problem = Assignment(5)
     _, costs = draw(problem, n=3)
-    assert set(np.diff(Lava().prepare(problem, costs).edges.starts)) == {84}
-    assert max(np.diff(Lava(max_neighbors=30).prepare(problem, costs).edges.starts)) <= 30
+    assert set(np.diff(Lava().prepare(problem, costs).starts)) == {84}
+    assert max(np.diff(Lava(max_neighbors=30).prepare(problem, costs).starts)) <= 30
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from decidewise.data.portfolio import make_portfolio
 from decidewise.data.shortest_path import make_shortest_path
 from decidewise.data.storage import make_storage
 from decidewise.data.tables import read_features, read_table
-from decidewise.data.travelling_salesman import make_travelling_salesman
-from decidewise.data.vehicle_routing import make_vehicle_routing
+from decidewise.data.tours import make_travelling_salesman, make_vehicle_routing
 
 __all__ = [
     "Dataset",

@@ -23,22 +23,16 @@ from decidewise.problems.contract import Problem
 
 
 @dataclass(frozen=True)
-class Edges:
-    """The differences `w - v` of vertices `w` and their neighbours `v`, as sparse rows.
+class EdgeTarget(Target):
+    """Costs, the index `(n,)` of the optimal vertex of each row, and the edges of all these vertices.
 
-    The differences of vertex `i` are the rows from `starts[i]` up to, but not including, `starts[i + 1]`.
+    The edges are the differences `w - v` of vertices `w` and their neighbours `v`, as sparse rows. Those of vertex `i`
+    are the rows from `starts[i]` up to, but not including, `starts[i + 1]`.
     """
 
-    differences: csr_array
-    starts: IntArray
-
-
-@dataclass(frozen=True)
-class EdgeTarget(Target):
-    """Costs, the index `(n,)` of the optimal vertex of each row, and the edges of all these vertices."""
-
     vertex: IntArray
-    edges: Edges = field(metadata=SHARED)
+    edges: csr_array = field(metadata=SHARED)
+    starts: IntArray = field(metadata=SHARED)
 
 
 @dataclass(frozen=True)
@@ -78,7 +72,7 @@ class Lava(Loss):
             _sparse(self.differences(cones, decisions[row])) for row in tracked(first, "Finding adjacent vertices")
         ]
         starts = np.cumsum([0, *(edges.shape[0] for edges in differences)])
-        return EdgeTarget(problem, costs, vertex.ravel(), Edges(csr_array(vstack(differences, format="csr")), starts))
+        return EdgeTarget(problem, costs, vertex.ravel(), csr_array(vstack(differences, format="csr")), starts)
 
     def differences(self, cones: NormalCones, vertex: FloatArray) -> FloatArray:
         """Return `w - v` (k, d) for all neighbours `v` of the vertex `w` (d,)."""
@@ -86,8 +80,10 @@ class Lava(Loss):
 
     def evaluate(self, prediction: FloatArray, target: EdgeTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and the sum of the `w - v` with `p·w - p·v > -threshold`."""
-        starts, edges = target.edges.starts, target.edges.differences
-        return _hinges(prediction, target.vertex, starts, edges.indptr, edges.indices, edges.data, self.threshold)
+        edges = target.edges
+        return _hinges(
+            prediction, target.vertex, target.starts, edges.indptr, edges.indices, edges.data, self.threshold
+        )
 
 
 def _sparse(differences: FloatArray) -> csr_array:

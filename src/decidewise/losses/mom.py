@@ -60,5 +60,5 @@ class Mom(Lava):
     def evaluate(self, prediction: FloatArray, target: EdgeTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and subgradient."""
         values, gradient = super().evaluate(prediction, target, rng)  # of max(-p·η, -threshold)
-        n_edges = np.diff(target.edges.starts)[target.vertex]
+        n_edges = np.diff(target.starts)[target.vertex]
         return values + self.threshold * n_edges, gradient

@@ -12,8 +12,7 @@ from decidewise.models.selection.row_folds import RowFolds
 from decidewise.models.selection.time_folds import BlockFolds, TimeFolds
 from decidewise.models.training.loop import Epoch
 from decidewise.models.trees.decision_boosting import DecisionBoostingRegressor
-from decidewise.models.trees.spo_forest import SpoForestRegressor
-from decidewise.models.trees.spo_tree import SpoTreeRegressor
+from decidewise.models.trees.spo_trees import SpoForestRegressor, SpoTreeRegressor
 from decidewise.models.wise_regressor import WiseRegressor
 from decidewise.models.wise_regressor_cv import WiseRegressorCV
 

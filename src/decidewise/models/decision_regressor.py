@@ -8,14 +8,13 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from decidewise.kit.batches import time_limit
 from decidewise.kit.checks import FloatArray, as_choice, as_integer, as_number, as_positive
 from decidewise.kit.errors import SolveLimitReached, TimeLimitReached, TrainingWarning
 from decidewise.losses import Loss, Target, as_loss
-from decidewise.models.estimator.base import all_or_nothing, check_known_items, read_features
+from decidewise.models.estimator.base import all_or_nothing, as_generator, check_known_items, read_features
 from decidewise.models.estimator.scored_by_regret import TrainedOnLoss
 from decidewise.models.linear.deviances import Link, check_kept_coefficients, check_means, linear_predictor, respond
 from decidewise.models.linear.per_item import PerItem
@@ -171,7 +170,7 @@ class DecisionRegressor(TrainedOnLoss):
         with all_or_nothing(self):
             loss = self._check_parameters()
             X, costs = self._read(X, y)
-            rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+            rng = as_generator(self.random_state)
             kept, held = self._set_aside(len(X), rng)
             held_X, held_costs = X[held], costs[held]
             X, costs = X[kept], costs[kept]

@@ -8,7 +8,7 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import MetaEstimatorMixin, MultiOutputMixin, RegressorMixin
+from sklearn.base import MetaEstimatorMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -30,6 +30,7 @@ from decidewise.kit.kept import need_model
 from decidewise.measure import transform
 from decidewise.models.estimator.base import (
     KnownParameters,
+    ManyOutputs,
     all_or_nothing,
     check_fitted,
     only_if,
@@ -72,7 +73,7 @@ def _has_partial_fit(model: WiseRegressor) -> bool:
     return bool(learner.partial_fit_blocks)  # raises an AttributeError with the reason for a log link
 
 
-class WiseRegressor(FitsRows, MetaEstimatorMixin, MultiOutputMixin, RegressorMixin, KnownParameters):
+class WiseRegressor(FitsRows, MetaEstimatorMixin, ManyOutputs, RegressorMixin, KnownParameters):
     """Fit any regressor to costs for good decisions, without a solver.
 
     The learner is fitted with sample weights `a/s(x)²` and targets `y s(x)/a`, where `a = ‖y‖^exponent` and `s(x) > 0`
@@ -386,7 +387,6 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, MultiOutputMixin, RegressorMix
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self._learner())
-        tags.target_tags.single_output = False
         tags.target_tags.positive_only = inner.target_tags.positive_only
         tags.input_tags.sparse = inner.input_tags.sparse
         tags.input_tags.allow_nan = inner.input_tags.allow_nan

@@ -4,7 +4,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from decidewise import SpoForestRegressor, SpoTreeRegressor
 from decidewise.data import make_shortest_path
-from decidewise.models.trees.spo_tree import predicted
+from decidewise.models.trees.spo_trees import predicted
 from decidewise.problems import Ball, Knapsack, TopK
 from decidewise.testing import check_model
 

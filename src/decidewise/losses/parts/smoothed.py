@@ -38,17 +38,7 @@ _DEPENDENT = 1e-14  # relative; keeps the factor regular if atoms nearly coincid
 
 @dataclass(frozen=True)
 class Smoothed(Loss):
-    """The parameters and the projection that these losses share.
-
-    Parameters
-    ----------
-    lambd : float
-        The strength `λ` of the regulariser, in units of costs over decisions.
-    max_iter : int
-        The largest number of Frank–Wolfe steps, one solve per row each; a row that needs more raises a `SolverError`.
-    tol : float
-        An upper bound of half the squared error of `z(p)`.
-    """
+    """The projection that these losses share, and its parameters, as `Rfwo` documents them."""
 
     lambd: float = 1.0
     max_iter: int = 1000

@@ -8,7 +8,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from decidewise.kit.checks import (
@@ -191,6 +192,11 @@ def read_cost_names(estimator: Any, y: Any, *, reset: bool) -> None:
         estimator.cost_names_in_ = np.array(names, dtype=object)
 
 
+def as_generator(random_state: Any) -> np.random.Generator:
+    """Return a generator of NumPy for what scikit-learn takes as `random_state`."""
+    return np.random.default_rng(check_random_state(random_state).randint(2**31))
+
+
 class KnownParameters(BaseEstimator):
     """An estimator whose class is inspected for its parameters only once.
 
@@ -201,6 +207,15 @@ class KnownParameters(BaseEstimator):
     @cache
     def _get_param_names(cls) -> list[str]:
         return super()._get_param_names()
+
+
+class ManyOutputs(MultiOutputMixin):
+    """An estimator of many outputs, which refuses a one-dimensional target."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.single_output = False
+        return tags
 
 
 class ScoredByVariance(RegressorMixin):

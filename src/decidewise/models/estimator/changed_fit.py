@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing, check_array, check_random_state, get_tags
+from sklearn.utils import _safe_indexing, check_array, get_tags
 
 from decidewise.kit.batches import check_time
 from decidewise.kit.checks import FloatArray, as_features, as_matrix, is_per_item
@@ -28,7 +28,7 @@ from decidewise.measure import (
     targets_of,
     weights_of,
 )
-from decidewise.models.estimator.base import read_features
+from decidewise.models.estimator.base import as_generator, read_features
 from decidewise.models.estimator.from_rows import describe
 from decidewise.models.estimator.learner import (
     check_features,
@@ -227,7 +227,7 @@ class ChangedFit:
             by_keyword[keyword] = weights
         elif weights.min() < weights.max():
             X = X if per_item else _readable(X, allow_nan=get_tags(self.learner).input_tags.allow_nan)
-            rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+            rng = as_generator(self.random_state)
             drawn = draw(weights, len(weights), rng)
             X, targets = _safe_indexing(X, drawn), targets[drawn]
         if per_item:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Tags
 
 from decidewise.evaluate import normalized_regret
@@ -22,13 +22,13 @@ from decidewise.kit.checks import (
     check_same_rows,
 )
 from decidewise.losses import Loss, as_loss
-from decidewise.models.estimator.base import read_cost_names, read_features
+from decidewise.models.estimator.base import ManyOutputs, read_cost_names, read_features
 from decidewise.problems.contract import Problem, as_problem, check_rows
 
 Rows = IndexArray
 
 
-class ScoredByRegret(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class ScoredByRegret(ManyOutputs, RegressorMixin, BaseEstimator):
     """A regressor with a parameter `problem`, whose score is minus the regret of its decisions."""
 
     problem: Problem
@@ -42,7 +42,6 @@ class ScoredByRegret(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.single_output = False
         tags.regressor_tags.poor_score = True  # the score is minus a regret, never above zero
         return tags
 

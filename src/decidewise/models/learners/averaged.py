@@ -7,18 +7,17 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, MultiOutputMixin, clone
-from sklearn.utils import Tags
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from decidewise.kit.checks import FloatArray, as_flag, as_integer, as_vector, n_rows
 from decidewise.kit.kept import need, need_model
 from decidewise.kit.scaling import unit_rows
-from decidewise.models.estimator.base import ScoredByVariance
+from decidewise.models.estimator.base import ManyOutputs, ScoredByVariance
 from decidewise.models.linear.blocks import one_library_thread
 
 
-class AveragedRegressor(MultiOutputMixin, ScoredByVariance, BaseEstimator):
+class AveragedRegressor(ManyOutputs, ScoredByVariance, BaseEstimator):
     """Average the predictions of several models, with equal or given weights.
 
     Parameters
@@ -119,11 +118,6 @@ class AveragedRegressor(MultiOutputMixin, ScoredByVariance, BaseEstimator):
             need(fits, f"estimators_ must be a list of {n_shares} models")
             for member in self.estimators_:
                 need_model(member, "a member of the average")
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.single_output = False
-        return tags
 
 
 def _fit(model: Any, X: Any, y: Any) -> Any:

@@ -7,16 +7,16 @@ from operator import index
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin
-from sklearn.utils import Tags, _safe_indexing
+from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from decidewise.kit.checks import FloatArray, as_integer, as_matrix
 from decidewise.kit.kept import need
-from decidewise.models.estimator.base import ScoredByVariance, refuse_no_numbers
+from decidewise.models.estimator.base import ManyOutputs, ScoredByVariance, refuse_no_numbers
 
 
-class GivenForecast(MultiOutputMixin, ScoredByVariance, BaseEstimator):
+class GivenForecast(ManyOutputs, ScoredByVariance, BaseEstimator):
     """Predict the costs by a forecast that the features contain: nothing is fitted.
 
     Parameters
@@ -82,8 +82,3 @@ class GivenForecast(MultiOutputMixin, ScoredByVariance, BaseEstimator):
         )
         if hasattr(self, "n_outputs_"):
             as_integer(self.n_outputs_, name="n_outputs_")
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.single_output = False
-        return tags

@@ -6,12 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from decidewise.kit.checks import FloatArray, as_integer, as_positive
 from decidewise.kit.kept import are_floats, need
-from decidewise.models.estimator.base import read_features
+from decidewise.models.estimator.base import as_generator, read_features
 
 _N_PAIRS = 2000
 
@@ -46,7 +45,7 @@ class SmoothFeatures(TransformerMixin, BaseEstimator):
         n_pairs = (as_integer(self.n_components, name="n_components") + 1) // 2
         as_positive(self.bandwidth, name="bandwidth")
         X = read_features(self, X, reset=True, dtype=np.float64)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        rng = as_generator(self.random_state)
         first, second = rng.integers(len(X), size=(2, _N_PAIRS))
         distances = np.linalg.norm(X[first] - X[second], axis=1)
         distances = distances[distances > 0]

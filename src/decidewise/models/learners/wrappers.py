@@ -5,19 +5,25 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import MetaEstimatorMixin, MultiOutputMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from decidewise.kit.checks import FloatArray, as_matrix, as_number, as_positive, as_sample_weight, check_same_rows
 from decidewise.kit.kept import need_model
 from decidewise.kit.scaling import norms
-from decidewise.models.estimator.base import KnownParameters, ScoredByVariance, read_features, refuse_no_numbers
+from decidewise.models.estimator.base import (
+    KnownParameters,
+    ManyOutputs,
+    ScoredByVariance,
+    read_features,
+    refuse_no_numbers,
+)
 from decidewise.models.estimator.learner import as_regressor, fitted
 from decidewise.models.wise_regressor import WiseRegressor
 
 
-class FlooredRegressor(MetaEstimatorMixin, MultiOutputMixin, ScoredByVariance, KnownParameters):
+class FlooredRegressor(MetaEstimatorMixin, ManyOutputs, ScoredByVariance, KnownParameters):
     """Raise targets below a floor to the floor, then fit.
 
     The floor of a column is a fraction of the mean absolute target of this column. A log link needs it where a few
@@ -64,7 +70,6 @@ class FlooredRegressor(MetaEstimatorMixin, MultiOutputMixin, ScoredByVariance, K
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.single_output = False
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
 

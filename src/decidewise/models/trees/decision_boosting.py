@@ -8,7 +8,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.base import clone
 from sklearn.tree import DecisionTreeRegressor
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from decidewise.evaluate import Hindsight
@@ -16,7 +15,7 @@ from decidewise.kit.checks import FloatArray, as_integer, as_number
 from decidewise.kit.kept import need, need_model
 from decidewise.losses import Loss, Target, as_loss
 from decidewise.measure import norms
-from decidewise.models.estimator.base import all_or_nothing, read_features
+from decidewise.models.estimator.base import all_or_nothing, as_generator, read_features
 from decidewise.models.estimator.learner import as_regressor
 from decidewise.models.estimator.scored_by_regret import TrainedOnLoss
 from decidewise.models.linear.units import Units
@@ -124,7 +123,7 @@ class DecisionBoostingRegressor(TrainedOnLoss):
         with all_or_nothing(self):
             loss = self._check_parameters()
             X, costs = self._read(X, y)
-            rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+            rng = as_generator(self.random_state)
             kept, held = self._set_aside(len(X), rng)
             problem = CountedProblem(self.problem)
             held_out = Hindsight.of(problem.take(held), costs[held]) if len(held) else None
