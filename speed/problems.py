@@ -2,7 +2,7 @@
 
 Run: `python speed/problems.py`; `speed/solves.py` has the comparison with other solvers. Targets: 5×5 shortest path
 under 1 µs, a road network of 200 nodes and 2,600 edges under 100 µs, 16-item knapsack under 5 µs, 60-item knapsack
-under 1,000 µs, 25-asset portfolio under 40 µs; tours of 20 nodes under 5 ms and of 50 nodes under 200 ms, both for the
+under 1,000 µs, 45 items with 11 levels each under one budget under 1 ms, 25-asset portfolio under 40 µs; tours of 20 nodes under 5 ms and of 50 nodes under 200 ms, both for the
 generator's costs and for the predictions of a linear model, which training solves more often; routes of 20 customers
 under 2 s. If the side of a grid doubles, the time per edge may grow by half. Between 20×20 and 50×50, which are not
 compared, a batch of costs and decisions outgrows the processor's cache.
@@ -20,7 +20,7 @@ from decidewise.data import (
     make_vehicle_routing,
 )
 from decidewise.models import GeneralizedLinear
-from decidewise.problems import ShortestPath
+from decidewise.problems import Levels, ShortestPath, level_costs, newsvendor
 from solves import BATCH, random_knapsack, road_network
 
 
@@ -55,6 +55,19 @@ def grids(bench):
         bench.claim(names[1], times[1], times[0], peer=f"ours on {side}×{side}", at_most=1.5)
 
 
+def stock(bench):
+    """Report 45 items with 11 levels each: for the costs of a realised demand, with many ties, and for a prediction."""
+    rng = np.random.default_rng(0)
+    rates, weights = rng.uniform(1, 8, 45), np.repeat(rng.uniform(1, 9, 45), 11) * np.tile(np.arange(11), 45)
+    problem = Levels([np.arange(11)] * 45, consumption=weights, budget=1000)
+    demand = rng.poisson(rates * rng.gamma(4, 0.25, size=(20 * BATCH // 10, 45)))
+    costs = level_costs(demand, problem.levels, newsvendor(1, 4))
+    predicted = costs.reshape(BATCH // 10, 20, -1).mean(axis=1)
+    for what, rows in (("realised", costs[: BATCH // 10]), ("predicted", predicted)):
+        report(bench, f"levels, 45×11 under one budget, {what}", problem.solve, rows, 1e-3)
+        report(bench, f"levels, 45×11 with a fixed total, {what}", Levels(problem.levels, total=200).solve, rows)
+
+
 def main(arguments):
     np.ones(2**21)  # freed at once: from now on the process keeps the memory that a batch frees, as in a training
     with Bench(__file__, "A solve of each problem", arguments.quick) as bench:
@@ -69,6 +82,7 @@ def main(arguments):
         report(bench, "knapsack, 16 items, 2 dimensions", data.problem.solve, data.costs, 5e-6)
         large = random_knapsack(60)
         report(bench, large.name, large.problem.solve, large.costs, 1e-3, rounds=3)
+        stock(bench)
         data = make_portfolio(BATCH, degree=3, seed=0)
         report(bench, "portfolio, 25 assets", data.problem.solve, data.costs, 4e-5)
         data = make_storage(BATCH, degree=4, seed=0)

@@ -16,6 +16,7 @@ from decidewise.problems import (
     Inventory,
     Knapsack,
     KnownCosts,
+    Levels,
     LinearProgram,
     Matching,
     MinCostFlow,
@@ -65,6 +66,14 @@ def random_items(weights, capacities, rng):
         if np.any(weights @ decision > capacities):
             decision[item] = 0.0
     return decision
+
+
+def random_levels(levels, most, rng, *, least=-np.inf):
+    """Take random levels until their sum is allowed."""
+    while True:
+        chosen = [rng.integers(len(own)) for own in levels]
+        if least <= sum(own[j] for own, j in zip(levels, chosen, strict=True)) <= most:
+            return np.concatenate([np.eye(len(own))[j] for own, j in zip(levels, chosen, strict=True)])
 
 
 def random_tour(problem, rng):
@@ -160,6 +169,7 @@ FLEET = [3.0, 1.0, 2.0, 2.0, 1.0], 5.0, 2
 WEIGHTS = np.random.default_rng(0).uniform(3.0, 8.0, size=(2, 12)).round(1)
 MANY = np.random.default_rng(6).uniform(3.0, 8.0, size=(2, 30)).round(1)  # too many packs to list
 CAPACITIES = np.array([20.0, 25.0])
+STEPS = [[0.0, 1.0, 3.0], [0.0, 2.0], [1.0, 2.0, 3.0, 4.0], [0.0, 5.0]]
 ROOT = np.random.default_rng(1).normal(size=(6, 6))
 MATRIX = ROOT @ ROOT.T + 0.1 * np.eye(6)
 USE = np.random.default_rng(7).integers(0, 5, size=(5, 9)).astype(float)
@@ -183,6 +193,9 @@ CASES = {
     "knapsack": Case(partial(Knapsack, WEIGHTS, CAPACITIES), partial(random_items, WEIGHTS, CAPACITIES)),
     "knapsack-1d": Case(partial(Knapsack, WEIGHTS[:1], CAPACITIES[:1]), partial(random_items, WEIGHTS[:1], 20.0)),
     "knapsack-large": Case(partial(Knapsack, MANY, 2 * CAPACITIES), partial(random_items, MANY, 2 * CAPACITIES)),
+    "levels": Case(partial(Levels, STEPS), partial(random_levels, STEPS, np.inf)),
+    "levels-budget": Case(partial(Levels, STEPS, budget=9.0), partial(random_levels, STEPS, 9.0)),
+    "levels-total": Case(partial(Levels, STEPS, total=9.0), partial(random_levels, STEPS, 9.0, least=9.0)),
     "tour": Case(partial(TravellingSalesman, 7), partial(random_tour, TravellingSalesman(7))),
     "tour-large": Case(partial(TravellingSalesman, 14), partial(random_tour, TravellingSalesman(14))),
     "routes": Case(partial(VehicleRouting, *FLEET), partial(random_routes, VehicleRouting(*FLEET))),

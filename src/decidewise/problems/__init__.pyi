@@ -7,6 +7,7 @@ from decidewise.problems.details import SolveDetails
 from decidewise.problems.ellipsoid import Ellipsoid
 from decidewise.problems.knapsack import Knapsack
 from decidewise.problems.known_costs import KnownCosts
+from decidewise.problems.levels import DemandCost, Levels, level_costs, lost_sales, newsvendor, overtime, service_level
 from decidewise.problems.linear_program import LinearProgram
 from decidewise.problems.matching import Matching
 from decidewise.problems.min_cost_flow import MinCostFlow
@@ -35,11 +36,13 @@ __all__ = [
     "CachedProblem",
     "ConicProgram",
     "CountedProblem",
+    "DemandCost",
     "Ellipsoid",
     "Exponential",
     "Inventory",
     "Knapsack",
     "KnownCosts",
+    "Levels",
     "LinearProgram",
     "Matching",
     "MinCostFlow",
@@ -65,5 +68,10 @@ __all__ = [
     "from_linopy",
     "from_pyepo",
     "from_pyomo",
+    "level_costs",
+    "lost_sales",
+    "newsvendor",
+    "overtime",
     "read_problem",
+    "service_level",
 ]

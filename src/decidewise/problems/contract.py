@@ -40,6 +40,7 @@ from decidewise.kit.checks import (
     as_number,
     as_positive,
     as_vector,
+    check_finite,
     shown,
 )
 from decidewise.kit.errors import SolverError
@@ -258,6 +259,35 @@ class Problem(ABC):
         A problem with more variables than costs returns these.
         """
         return {"decision": self.solve(costs)}
+
+    def as_costs(self, values: Any, *, name: str = "costs") -> FloatArray:
+        """Return costs (n, n_costs) of what was predicted: costs, or scenarios of them, whose mean is what counts.
+
+        The objective is linear in the costs, so the decision for their mean is the one that is best in the mean.
+
+        Parameters
+        ----------
+        values : array-like of shape (n, n_costs), or (n, samples, n_costs)
+            Samples or quantiles of equal weight.
+        name : str
+            Their name in messages.
+
+        Examples
+        --------
+        >>> from decidewise.problems import TopK
+        >>> TopK(2, 1).as_costs([[[1.0, 4.0], [3.0, 8.0]]])
+        array([[2., 6.]])
+        """
+        values = as_array(values, name=name)
+        if values.ndim == 3 and values.shape[1] and values.shape[2] == self.n_costs:
+            check_finite(values, name=name)
+            values = values.mean(axis=1)
+        elif values.ndim == 3:
+            raise ValueError(
+                f"{name} must be scenarios of shape (n, samples, {self.n_costs}) for {type(self).__name__}, or costs "
+                f"of shape (n, {self.n_costs}); got {name}.shape={values.shape}."
+            )
+        return as_matrix(values, name=name, n_columns=self.n_costs, owner=type(self).__name__)
 
     def plot(self, decision: Any, costs: Any = None, ax: Any = None) -> Any:
         """Draw one decision: a path on its graph, the day of a battery, and bars for every other problem.
