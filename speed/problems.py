@@ -2,10 +2,11 @@
 
 Run: `python speed/problems.py`; `speed/solves.py` has the comparison with other solvers. Targets: 5×5 shortest path
 under 1 µs, a road network of 200 nodes and 2,600 edges under 100 µs, 16-item knapsack under 5 µs, 60-item knapsack
-under 1,000 µs, 45 items with 11 levels each under one budget under 1 ms, 25-asset portfolio under 40 µs; tours of 20 nodes under 5 ms and of 50 nodes under 200 ms, both for the
-generator's costs and for the predictions of a linear model, which training solves more often; routes of 20 customers
-under 2 s. If the side of a grid doubles, the time per edge may grow by half. Between 20×20 and 50×50, which are not
-compared, a batch of costs and decisions outgrows the processor's cache.
+under 1,000 µs, 45 items with 11 levels each under one budget under 1 ms, 25-asset portfolio under 40 µs; tours of 20
+nodes under 5 ms and of 50 nodes under 200 ms, both for the generator's costs and for the predictions of a linear model,
+which training solves more often; routes of 20 customers under 2 s. If the side of a grid doubles, the time per edge may
+grow by half. Between 20×20 and 50×50, which are not compared, a batch of costs and decisions outgrows the processor's
+cache.
 """
 
 import numpy as np
