@@ -218,8 +218,8 @@ def as_levels(levels: Any) -> list[FloatArray]:
     ValueError: the levels of item 1 must increase; got 3 and then 1. Sort them.
     """
     is_nested = np.iterable(levels) and not isinstance(levels, str | Mapping)
-    own: list[Any] = list(levels) if is_nested else []
-    if not own or not all(np.iterable(of_item) and len(of_item) for of_item in own):
+    own = [list(of_item) if np.iterable(of_item) else [] for of_item in levels] if is_nested else []
+    if not own or not all(own):
         raise ValueError(
             f"levels must be a list of levels for each item, such as [[0, 1, 2], [0, 5]]; got {shown(levels)}."
         )
