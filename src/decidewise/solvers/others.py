@@ -34,7 +34,7 @@ _LENGTH = 1e3
 _MOST = 2.0**52
 
 
-class Outcome(NamedTuple):
+class RowOutcome(NamedTuple):
     """What a solver says of one row: "optimal", "limit", "infeasible" or else its own word; a point, if it has one."""
 
     status: str
@@ -106,7 +106,7 @@ class OtherSolver(Solver):
         """Return the point, the gap between its value and the bound, and whether a limit stopped the search."""
         seconds = min(np.inf if self.time_limit is None else self.time_limit, seconds_left())
         is_empty = (program.lower > program.upper).any()  # which some solvers call a mistake
-        outcome = Outcome("infeasible") if is_empty else self._run(model, costs, seconds)
+        outcome = RowOutcome("infeasible") if is_empty else self._run(model, costs, seconds)
         check_time()
         is_stopped = outcome.status == "limit" and self.keep_best
         if outcome.point is None or not (is_stopped or outcome.status == "optimal"):
@@ -138,7 +138,7 @@ class OtherSolver(Solver):
         """Return the solver with a program in it."""
 
     @abstractmethod
-    def _run(self, model: Any, costs: FloatArray, seconds: float) -> Outcome:
+    def _run(self, model: Any, costs: FloatArray, seconds: float) -> RowOutcome:
         """Minimise from the beginning."""
 
 
@@ -173,7 +173,7 @@ class GurobiSolver(OtherSolver):
                 model.addMConstr(A, variables, "=" if kind == "ZeroConeT" else "<", b)
         return model, variables
 
-    def _run(self, model: Any, costs: FloatArray, seconds: float) -> Outcome:
+    def _run(self, model: Any, costs: FloatArray, seconds: float) -> RowOutcome:
         import gurobipy  # noqa: PLC0415
 
         model, variables = model
@@ -191,7 +191,7 @@ class GurobiSolver(OtherSolver):
         bound = model.ObjVal if model.Status == gurobipy.GRB.OPTIMAL and not model.IsMIP else None
         if bound is None:
             bound = model.ObjBound if model.IsMIP else -np.inf
-        return Outcome(codes.get(model.Status, str(model.Status)), point, bound)
+        return RowOutcome(codes.get(model.Status, str(model.Status)), point, bound)
 
 
 class ScipSolver(OtherSolver):
@@ -236,7 +236,7 @@ class ScipSolver(OtherSolver):
             )
         return model, variables, square
 
-    def _run(self, model: Any, costs: FloatArray, seconds: float) -> Outcome:
+    def _run(self, model: Any, costs: FloatArray, seconds: float) -> RowOutcome:
         model, variables, square = model
         model.freeTransform()
         if np.isfinite(seconds):
@@ -247,7 +247,7 @@ class ScipSolver(OtherSolver):
         codes = {"gaplimit": "optimal", "timelimit": "limit"}
         status = codes.get(model.getStatus(), model.getStatus())
         point = np.array([model.getVal(variable) for variable in variables]) if model.getNSols() else None
-        return Outcome(status, point, model.getDualbound())
+        return RowOutcome(status, point, model.getDualbound())
 
 
 class CpSatSolver(OtherSolver):
@@ -288,7 +288,7 @@ class CpSatSolver(OtherSolver):
                 model.add(terms >= int(np.ceil(lower - _FEASIBLE * (1.0 + abs(lower)))))
         return model, variables, np.maximum(np.abs(program.lower), np.abs(program.upper))
 
-    def _run(self, model: Any, costs: FloatArray, seconds: float) -> Outcome:
+    def _run(self, model: Any, costs: FloatArray, seconds: float) -> RowOutcome:
         from ortools.sat.python import cp_model  # noqa: PLC0415
 
         model, variables, reach = model
@@ -302,9 +302,9 @@ class CpSatSolver(OtherSolver):
             solver.parameters.max_time_in_seconds = max(seconds, 0.0)
         code = solver.solve(model)
         if code not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            return Outcome({cp_model.UNKNOWN: "limit"}.get(code, solver.status_name(code).lower()))
+            return RowOutcome({cp_model.UNKNOWN: "limit"}.get(code, solver.status_name(code).lower()))
         point = np.array([solver.value(variable) for variable in variables], dtype=float)
-        return Outcome("optimal" if code == cp_model.OPTIMAL else "limit", point, solver.best_objective_bound / unit)
+        return RowOutcome("optimal" if code == cp_model.OPTIMAL else "limit", point, solver.best_objective_bound / unit)
 
 
 #: The solvers that a user may name besides HiGHS.
