@@ -50,3 +50,13 @@ def test_workflows_name_actions_by_hash_and_one_job_may_publish():
     publishing = texts["release.yml"].partition("  publish:")[2]
     assert "id-token: write" in publishing
     assert "run:" not in publishing
+
+
+def test_the_conda_package_needs_what_the_command_line_needs():
+    lines = [line.strip() for line in (ROOT / ".ci" / "recipe.yaml").read_text().splitlines()]
+    assert f'version: "{decidewise.__version__}"' in lines
+    assert f'summary: "{PROJECT["description"]}"' in lines
+    run = lines[lines.index("run:") + 1 : lines.index("tests:") - 1]
+    needed = (f"python{PROJECT['requires-python']}", *PROJECT["dependencies"], *PROJECT["optional-dependencies"]["cli"])
+    named = [line.removeprefix("- ").replace("matplotlib-base", "matplotlib") for line in run]
+    assert list(map(Requirement, named)) == list(map(Requirement, needed))
