@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from decidewise import compare, decide
 from decidewise.problems import (
     KnownCosts,
     Levels,
     LinearProgram,
+    TopK,
     level_costs,
     lost_sales,
     newsvendor,
@@ -183,3 +185,29 @@ def test_scenarios_of_demand_and_of_costs_become_mean_costs():
     np.testing.assert_array_equal(KnownCosts(problem, np.zeros(5)).as_costs(demand), problem.as_costs(demand))
     with pytest.raises(ValueError, match=r"scenarios of shape \(n, samples, 5\)"):
         problem.as_costs(rng.uniform(size=(4, 50, 3)))
+
+
+class Says:
+    """A model that predicts what it is given as features."""
+
+    def predict(self, X):
+        return X
+
+
+def test_compare_and_decide_take_demand_and_scenarios():
+    rng = np.random.default_rng(4)
+    scenarios, demand = rng.gamma(2.0, 3.0, size=(30, 40, 2)), rng.gamma(2.0, 3.0, size=(30, 2))
+    problem = Levels([[0, 3, 6, 9], [1, 2, 5]], budget=9, cost=newsvendor(1, 4))
+    table = level_costs(demand, problem.levels, problem.cost)
+    expected = problem.as_costs(scenarios)
+    compared = compare(problem, {"point": scenarios.mean(axis=1), "scenarios": scenarios, "mean": expected}, demand)
+    by_hand = compare(problem, {"point": problem.as_costs(scenarios.mean(axis=1)), "mean": expected}, table)
+    assert compared[0].regret == by_hand[0].regret
+    assert compared[1].regret == compared[2].regret == by_hand[1].regret
+    np.testing.assert_array_equal(decide(Says(), problem, scenarios), problem.solve(expected))
+    cheapest, costs = TopK(3, 1, sense="min"), rng.normal(size=(5, 7, 3))
+    np.testing.assert_array_equal(decide(Says(), cheapest, costs), cheapest.solve(costs.mean(axis=1)))
+    with pytest.raises(ValueError, match="demand must not be negative; row 2, item 1 has -1"):
+        compare(problem, {"zero": 0 * demand[:3]}, [[1.0, 2.0], [3.0, 4.0], [5.0, -1.0]])
+    with pytest.raises(ValueError, match=r"predictions\['a'\] must be scenarios of shape \(n, samples, 3\)"):
+        compare(cheapest, {"a": rng.normal(size=(5, 7, 4))}, costs[:, 0])

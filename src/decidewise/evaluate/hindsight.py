@@ -12,7 +12,6 @@ from decidewise.kit.checks import (
     FloatArray,
     all_finite,
     as_flag,
-    as_matrix,
     check_same_names,
     check_same_rows,
     column_names,
@@ -42,7 +41,8 @@ def decision_regret(problem: Problem, prediction: Any, costs: Any, *, unambiguou
     problem : Problem
         The problem that both the predictions and the costs are solved with. If it differs by row, it has n rows.
     prediction, costs : array-like of shape (n, d)
-        Predicted and realised costs.
+        Predicted and realised costs. A prediction may be scenarios (n, samples, d): their mean decides. `Levels` with a
+        cost of demand takes demand (n, items) for both, and scenarios of it.
     unambiguous : bool
         Whether to break ties in the worst way: among the decisions that are optimal for the prediction, take the worst
         for the costs. It is the optimum for `ĉ/‖ĉ‖∞ - 1e-6 · c/‖c‖∞`, so predicted values closer than that count as
@@ -116,7 +116,9 @@ class Hindsight:
     def of(cls, problem: Problem, costs: Any) -> Hindsight:
         """Solve for the optimal decisions of realised costs (n, d)."""
         names = column_names(costs)
-        costs = as_matrix(costs, n_columns=as_problem(problem).n_costs, owner=type(problem).__name__)
+        costs = as_problem(problem).as_costs(costs, realised=True)
+        if names is not None and len(names) != problem.n_costs:  # they are those of demand
+            names = None
         check_rows(problem, len(costs))
         lifted = problem.lifted
         costs = lift(lifted, costs)
@@ -139,9 +141,12 @@ class Hindsight:
         return regret
 
     def check(self, prediction: Any, *, name: str = "prediction") -> FloatArray:
-        """Return a prediction (n, d) as an array; raise unless it has the rows and the names of the costs."""
+        """Return a prediction as costs (n, d); raise unless it has the rows and the names of the costs.
+
+        It may be scenarios, or demand, as far as the problem understands it (`Problem.as_costs`).
+        """
         check_same_names(self.cost_names, column_names(prediction), of=name, expected="costs")
-        prediction = as_matrix(prediction, name=name, n_columns=self.problem.n_costs, owner=type(self.problem).__name__)
+        prediction = self.problem.as_costs(prediction, name=name)
         check_same_rows(**{name: prediction, "costs": self.costs})
         return prediction
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from decidewise.evaluate import Hindsight, Interval, check_in_units
-from decidewise.kit.checks import FloatArray, as_matrix, check_same_names, check_same_rows, n_rows
+from decidewise.kit.checks import FloatArray, check_same_names, check_same_rows, n_rows
 from decidewise.kit.errors import SolverError
 from decidewise.kit.files import check_apart
 from decidewise.kit.notebook import frame_like
@@ -69,7 +69,8 @@ def decide(model: Any, problem: Problem, X: Any) -> Any:
     ----------
     model : fitted estimator
         Any object whose `predict(X)` returns costs of shape (n, d): those of `decidewise.models`, of scikit-learn, or
-        your own.
+        your own. It may also return scenarios, (n, samples, d), of equal weight, or if `problem` is `Levels` with a
+        cost of demand, the demand of each item or scenarios of it (`Problem.as_costs`).
     problem : Problem
         If it differs by row, row `i` of the problem belongs to row `i` of `X`.
     X : array-like or frame of shape (n, p), or array-like of shape (n, d, q) with features of each item
@@ -130,9 +131,7 @@ def _decisions(model: Any, problem: Problem, X: Any) -> FloatArray:
     check_in_units(model, problem)
     if np.ndim(X) > 1 and n_rows(X) == 0:  # which many models refuse to predict
         return problem.solve(np.empty((0, problem.n_costs)))
-    prediction = as_matrix(
-        model.predict(X), name="model.predict(X)", n_columns=problem.n_costs, owner=type(problem).__name__
-    )
+    prediction = problem.as_costs(model.predict(X), name="model.predict(X)")
     check_same_rows(X=X, **{"model.predict(X)": prediction})
     return problem.solve(prediction)
 

@@ -260,7 +260,7 @@ class Problem(ABC):
         """
         return {"decision": self.solve(costs)}
 
-    def as_costs(self, values: Any, *, name: str = "costs") -> FloatArray:
+    def as_costs(self, values: Any, *, name: str = "costs", realised: bool = False) -> FloatArray:
         """Return costs (n, n_costs) of what was predicted: costs, or scenarios of them, whose mean is what counts.
 
         The objective is linear in the costs, so the decision for their mean is the one that is best in the mean.
@@ -271,6 +271,8 @@ class Problem(ABC):
             Samples or quantiles of equal weight.
         name : str
             Their name in messages.
+        realised : bool
+            Whether they happened, so that there are no scenarios.
 
         Examples
         --------
@@ -278,6 +280,8 @@ class Problem(ABC):
         >>> TopK(2, 1).as_costs([[[1.0, 4.0], [3.0, 8.0]]])
         array([[2., 6.]])
         """
+        if realised:
+            return as_matrix(values, name=name, n_columns=self.n_costs, owner=type(self).__name__)
         values = as_array(values, name=name)
         if values.ndim == 3 and values.shape[1] and values.shape[2] == self.n_costs:
             check_finite(values, name=name)

@@ -9,11 +9,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from decidewise.kit.batches import search_in_parts
-from decidewise.kit.checks import FloatArray, IntArray, as_array
+from decidewise.kit.checks import FloatArray, IntArray, as_array, as_matrix, check_finite
 from decidewise.kit.errors import SolverError
 from decidewise.problems.by_row import as_amounts, as_numbers, spread, take_rows
 from decidewise.problems.contract import Problem, Sense, as_n_costs
-from decidewise.problems.levels.demand import as_demand_cost, as_levels, padded, table_of
+from decidewise.problems.levels.demand import as_demand_cost, as_levels, level_costs, padded, table_of
 from decidewise.problems.levels.search import ROOM, search_levels
 from decidewise.problems.linear_program import LinearProgram
 from decidewise.solvers import Polyhedron
@@ -240,16 +240,20 @@ class Levels(Problem, marks_ones=True):
         ub = None if self.budget is None else (self._uses, self.budget)
         return Polyhedron.within(np.zeros(self.n_costs), np.ones(self.n_costs), ub=ub, eq=(A_eq, b_eq))
 
-    def as_costs(self, values: Any, *, name: str = "costs") -> FloatArray:
+    def as_costs(self, values: Any, *, name: str = "costs", realised: bool = False) -> FloatArray:
         """Return costs (n, n_costs) of demand (n, n_items) or scenarios of it (n, samples, n_items), if `cost` is set.
 
-        Costs and scenarios of costs are understood too, as by every problem.
+        Costs and scenarios of costs are understood too, as by every problem. A forecast of demand may be below zero,
+        and counts as zero; what was realised may not.
         """
-        values = as_array(values, name=name)
-        if self.cost is None or values.shape[-1:] != (self.n_items,) or self.n_items == self.n_costs:
-            return super().as_costs(values, name=name)
-        demand = np.maximum(values, 0.0)  # which a forecast may miss
-        return table_of(demand, padded(self._flat, self._starts), self.cost, over_scenarios=values.ndim == 3)
+        found = as_array(values, name=name)
+        if self.cost is None or found.shape[-1:] != (self.n_items,) or self.n_items == self.n_costs:
+            return super().as_costs(values, name=name, realised=realised)
+        if realised:
+            return level_costs(as_matrix(values, name=name), self.levels, self.cost)
+        check_finite(found, name=name)
+        levels = padded(self._flat, self._starts)
+        return table_of(np.maximum(found, 0.0), levels, self.cost, over_scenarios=found.ndim == 3)
 
     def levels_of(self, decisions: Any) -> FloatArray:
         """Return the level of each item: (n, n_costs) -> (n, n_items), or of one decision (n_costs,) -> (n_items,)."""
