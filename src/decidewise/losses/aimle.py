@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, as_integer, as_positive
-from decidewise.losses.base import Loss
+from decidewise.kit.checks import FloatArray
+from decidewise.losses.base import Loss, count, positive
 from decidewise.losses.imle import sum_of_gamma
 from decidewise.losses.parts.target import SHARED, DecisionTarget, ValueAndGrad, row_dot
 
@@ -71,20 +71,14 @@ class Aimle(Loss):
     AdaptiveStep(alpha=1.001, density=0.9)
     """
 
-    n_samples: int = 10
-    sigma: float = 1.0
-    kappa: float = 5.0
-    rate: float = 1e-3
+    n_samples: int = count(10)
+    sigma: float = positive(1.0)
+    kappa: float = positive(5.0)
+    rate: float = positive(1e-3)
 
     gradient = "surrogate"
     target_type = AdaptiveTarget
     random = True
-
-    def __post_init__(self) -> None:
-        as_integer(self.n_samples, name="n_samples")
-        as_positive(self.sigma, name="sigma")
-        as_positive(self.kappa, name="kappa")
-        as_positive(self.rate, name="rate")
 
     def evaluate(self, prediction: FloatArray, target: AdaptiveTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return regrets and surrogate gradient for one draw of the noise, then adapt the step."""

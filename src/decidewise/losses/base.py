@@ -18,12 +18,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import field, fields
+from functools import partial
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from array_api_compat import array_namespace
 
-from decidewise.kit.checks import FloatArray, as_matrix, as_rng, check_range, check_same_rows
+from decidewise.kit.checks import (
+    FloatArray,
+    as_choice,
+    as_integer,
+    as_matrix,
+    as_number,
+    as_positive,
+    as_rng,
+    check_range,
+    check_same_rows,
+)
 from decidewise.losses.parts.target import TOO_LARGE, DecisionTarget, Target, ValueAndGrad
 from decidewise.problems.contract import Problem, as_problem, check_rows, sign_of
 from decidewise.problems.views import in_variables, lift, n_predicted, relaxation, unlift
@@ -33,6 +45,35 @@ from decidewise.problems.views import in_variables, lift, n_predicted, relaxatio
 #: "common region": decisions of one row are feasible in every other row, because the loss compares them;
 #: "features": `label` uses the features.
 Requirement = Literal["polyhedron", "relaxation", "polytope", "derivative", "common region", "features"]
+
+
+def parameter(default: Any, check: Callable[..., Any], *, kw_only: bool = False) -> Any:
+    """Return the field of a parameter: `sigma: float = parameter(1.0, as_positive)`.
+
+    When the loss is made, `check` is called with the value and the name, and raises if the value is bad; None is not
+    checked where it is the default.
+    """
+    return field(default=default, kw_only=kw_only, metadata={"check": check})
+
+
+def count(default: int | None, minimum: int = 1) -> Any:
+    """Return the field of a whole number."""
+    return parameter(default, partial(as_integer, minimum=minimum))
+
+
+def positive(default: float) -> Any:
+    """Return the field of a positive number."""
+    return parameter(default, as_positive)
+
+
+def not_negative(default: float) -> Any:
+    """Return the field of a number that is at least zero."""
+    return parameter(default, partial(as_number, at_least=0))
+
+
+def choice(default: Any, *others: Any, kw_only: bool = False) -> Any:
+    """Return the field of one of some values, of which the first is the default."""
+    return parameter(default, partial(as_choice, choices=(default, *others)), kw_only=kw_only)
 
 
 class Loss(ABC):
@@ -81,6 +122,13 @@ class Loss(ABC):
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         _check_declaration(cls.__name__, cls.requires)
+
+    def __post_init__(self) -> None:
+        """Check the parameters that say how; see `parameter`."""
+        for each in fields(self):  # type: ignore[arg-type]  # every loss with parameters is a dataclass
+            value = getattr(self, each.name)
+            if "check" in each.metadata and not (value is None and each.default is None):
+                each.metadata["check"](value, name=each.name)
 
     def prepare(self, problem: Problem, costs: Any, *, X: Any = None, rng: np.random.Generator | None = None) -> Target:
         """Return the target that all later calls need; call this once.

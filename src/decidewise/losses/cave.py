@@ -15,17 +15,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, as_choice, as_integer, as_number
+from decidewise.kit.checks import FloatArray, as_number
 from decidewise.kit.scaling import unit_rows
-from decidewise.losses.base import Loss
+from decidewise.losses.base import Loss, choice, count, parameter
 from decidewise.losses.parts.cones import NormalCones, SignArray
 from decidewise.losses.parts.target import SHARED, DecisionTarget, ValueAndGrad, row_dot, solve_labels
 from decidewise.problems.contract import Problem
 from decidewise.problems.views import polyhedron_at
+
+_SHARE = partial(as_number, at_least=0, at_most=1)
 
 
 @dataclass(frozen=True)
@@ -40,14 +43,11 @@ class ConeTarget(DecisionTarget):
 class ConeLoss(Loss):
     """What losses of the normal cone share: its label, the cone at the optimal decision of each row."""
 
-    relaxed: bool | Literal["auto"] = field(default="auto", kw_only=True)
+    relaxed: bool | Literal["auto"] = choice("auto", True, False, kw_only=True)
 
     target_type = ConeTarget
     solves = False
     requires = frozenset({"polyhedron"})
-
-    def __post_init__(self) -> None:
-        as_choice(self.relaxed, name="relaxed", choices=("auto", True, False))
 
     def label(self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator) -> ConeTarget:
         """Solve every row once and find the constraints that bind there."""
@@ -124,13 +124,9 @@ class CavePlus(_ConeAligned):
         Whether to take the cone at an optimum of the linear relaxation; "auto" does so if the problem is integer.
     """
 
-    max_iter: int = 3
+    max_iter: int = count(3)
 
     gradient = "surrogate"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        as_integer(self.max_iter, name="max_iter")
 
     def aim(self, points: FloatArray, target: ConeTarget, rng: np.random.Generator) -> FloatArray:
         """Return the truncated projection."""
@@ -155,18 +151,12 @@ class CaveHybrid(_ConeAligned):
         Whether to take the cone at an optimum of the linear relaxation; "auto" does so if the problem is integer.
     """
 
-    solve_ratio: float = 0.3
-    inner_ratio: float = 0.2
-    max_iter: int = 3
+    solve_ratio: float = parameter(0.3, _SHARE)
+    inner_ratio: float = parameter(0.2, _SHARE)
+    max_iter: int = count(3)
 
     gradient = "surrogate"
     random = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        as_integer(self.max_iter, name="max_iter")
-        for name in ("solve_ratio", "inner_ratio"):
-            as_number(getattr(self, name), name=name, at_least=0, at_most=1)
 
     def aim(self, points: FloatArray, target: ConeTarget, rng: np.random.Generator) -> FloatArray:
         """Return the truncated projection on the rows drawn and the mixture on the others."""

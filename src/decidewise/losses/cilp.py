@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, as_number
+from decidewise.kit.checks import FloatArray
+from decidewise.losses.base import not_negative
 from decidewise.losses.cave import ConeLoss, ConeTarget
 from decidewise.losses.parts.target import ValueAndGrad, row_dot
 
@@ -46,13 +47,9 @@ class Cilp(ConeLoss):
     (array([1.]), array([[ 1., -1.,  0.]]))
     """
 
-    margin: float = 1.0
+    margin: float = not_negative(1.0)
 
     gradient = "exact"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        as_number(self.margin, name="margin", at_least=0)
 
     def evaluate(self, prediction: FloatArray, target: ConeTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and gradient."""

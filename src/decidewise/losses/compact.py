@@ -16,8 +16,9 @@ from scipy.sparse import csr_array, vstack
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 
-from decidewise.kit.checks import FloatArray, IndexArray, as_integer
+from decidewise.kit.checks import FloatArray, IndexArray
 from decidewise.kit.errors import SolverError
+from decidewise.losses.base import count
 from decidewise.losses.parts.smoothed import Smoothed
 from decidewise.losses.parts.target import SHARED, DecisionTarget, Target, ValueAndGrad, row_dot, solve_labels
 from decidewise.problems.contract import Problem
@@ -77,17 +78,12 @@ class Compact(Smoothed):
     array([4., 4.])
     """
 
-    n_columns: int | None = None
+    n_columns: int | None = count(None)
 
     target_type = CompactTarget
     gradient = "exact"
     solves = False
     requires = frozenset({"polyhedron"})
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.n_columns is not None:
-            as_integer(self.n_columns, name="n_columns")
 
     def check(self, problem: Problem) -> None:
         """Raise if the region has too many equations for so few columns, or decisions below zero."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, as_positive
-from decidewise.losses.base import Loss
+from decidewise.kit.checks import FloatArray
+from decidewise.losses.base import Loss, positive
 from decidewise.losses.parts.target import DecisionTarget, ValueAndGrad, row_dot
 
 
@@ -38,12 +38,9 @@ class Dbb(Loss):
     (array([1.]), array([[ 0.1, -0.1,  0. ]]))
     """
 
-    lambd: float = 10.0
+    lambd: float = positive(10.0)
 
     gradient = "surrogate"
-
-    def __post_init__(self) -> None:
-        as_positive(self.lambd, name="lambd")
 
     def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return regrets and surrogate gradient."""

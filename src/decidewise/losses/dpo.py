@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, as_flag, as_integer, as_positive
-from decidewise.losses.base import Loss
+from decidewise.kit.checks import FloatArray, as_flag
+from decidewise.losses.base import Loss, count, parameter, positive
 from decidewise.losses.parts.target import DecisionTarget, ValueAndGrad
 
 
@@ -45,17 +45,12 @@ class Dpo(Loss):
     array([[ 1., -1., -1.]])
     """
 
-    n_samples: int = 10
-    sigma: float = 1.0
-    variance_reduction: bool = True
+    n_samples: int = count(10)
+    sigma: float = positive(1.0)
+    variance_reduction: bool = parameter(True, as_flag)
 
     gradient = "surrogate"
     random = True
-
-    def __post_init__(self) -> None:
-        as_integer(self.n_samples, name="n_samples")
-        as_positive(self.sigma, name="sigma")
-        as_flag(self.variance_reduction, name="variance_reduction")
 
     def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return regrets and score-function gradient for one draw of the noise."""

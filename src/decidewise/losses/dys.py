@@ -11,8 +11,8 @@ from typing import cast
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, as_integer, as_positive
-from decidewise.losses.base import Loss
+from decidewise.kit.checks import FloatArray
+from decidewise.losses.base import Loss, count, positive
 from decidewise.losses.parts.split_region import SplitRegion
 from decidewise.losses.parts.target import SHARED, DecisionTarget, ValueAndGrad, row_dot, solve_labels
 from decidewise.problems.contract import Problem
@@ -64,20 +64,15 @@ class Dys(Loss):
     array([2.])
     """
 
-    step: float = 0.05
-    gamma: float = 5e-4
-    tol: float = 1e-2
-    max_iter: int = 1000
+    step: float = positive(0.05)
+    gamma: float = positive(5e-4)
+    tol: float = positive(1e-2)
+    max_iter: int = count(1000)
 
     target_type = SplitTarget
     gradient = "surrogate"
     solves = False
     requires = frozenset({"polyhedron"})
-
-    def __post_init__(self) -> None:
-        for name in ("step", "gamma", "tol"):
-            as_positive(getattr(self, name), name=name)
-        as_integer(self.max_iter, name="max_iter")
 
     def label(self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator) -> SplitTarget:
         """Solve every row, and decompose the equations of the region."""

@@ -11,8 +11,9 @@ from typing import cast
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, as_integer, as_number, as_positive
+from decidewise.kit.checks import FloatArray
 from decidewise.kit.errors import NotForProblemError
+from decidewise.losses.base import count, not_negative, positive
 from decidewise.losses.lodl import WeightedSquares, WeightedTarget, spread_of
 from decidewise.losses.parts.small_network import SmallNetwork
 from decidewise.losses.parts.target import Target, row_dot, solve_labels
@@ -59,19 +60,13 @@ class Egl(WeightedSquares):
     True
     """
 
-    n_samples: int = 30
-    n_hidden: int = 32
-    n_steps: int = 200
-    learning_rate: float = 1e-2
-    floor: float = 1e-3
+    n_samples: int = count(30)
+    n_hidden: int = count(32)
+    n_steps: int = count(200)
+    learning_rate: float = positive(1e-2)
+    floor: float = not_negative(1e-3)
 
     requires = frozenset({"features"})
-
-    def __post_init__(self) -> None:
-        for name in ("n_samples", "n_hidden", "n_steps"):
-            as_integer(getattr(self, name), name=name)
-        as_positive(self.learning_rate, name="learning_rate")
-        as_number(self.floor, name="floor", at_least=0)
 
     def label(
         self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator

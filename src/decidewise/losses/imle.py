@@ -11,9 +11,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, IndexArray, as_integer, as_positive
+from decidewise.kit.checks import FloatArray, IndexArray
 from decidewise.kit.kernels import kernel
-from decidewise.losses.base import Loss
+from decidewise.losses.base import Loss, count, positive
 from decidewise.losses.parts.target import DecisionTarget, ValueAndGrad, row_dot
 
 # Below this κ the table of counts is long, and the noise hardly varies.
@@ -102,19 +102,13 @@ class Imle(Loss):
     (array([1.]), array([[ 0.1, -0.1,  0. ]]))
     """
 
-    n_samples: int = 10
-    sigma: float = 1.0
-    lambd: float = 10.0
-    kappa: float = 5.0
+    n_samples: int = count(10)
+    sigma: float = positive(1.0)
+    lambd: float = positive(10.0)
+    kappa: float = positive(5.0)
 
     gradient = "surrogate"
     random = True
-
-    def __post_init__(self) -> None:
-        as_integer(self.n_samples, name="n_samples")
-        as_positive(self.sigma, name="sigma")
-        as_positive(self.lambd, name="lambd")
-        as_positive(self.kappa, name="kappa")
 
     def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return regrets and surrogate gradient for one draw of the noise."""

@@ -20,9 +20,9 @@ from scipy.linalg import null_space
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 
-from decidewise.kit.checks import FloatArray, as_positive
+from decidewise.kit.checks import FloatArray
 from decidewise.kit.errors import SolverError
-from decidewise.losses.base import Loss
+from decidewise.losses.base import Loss, positive
 from decidewise.losses.parts.target import SHARED, DecisionTarget, ValueAndGrad, row_dot, solve_labels
 from decidewise.problems.contract import Problem
 from decidewise.solvers import Polyhedron
@@ -71,15 +71,12 @@ class IntOpt(Loss):
     (array([0.618]), array([[ 0.1056, -0.1056]]))
     """
 
-    mu: float = 0.1
+    mu: float = positive(0.1)
 
     target_type = BarrierTarget
     gradient = "exact"
     solves = False
     requires = frozenset({"polyhedron"})
-
-    def __post_init__(self) -> None:
-        as_positive(self.mu, name="mu")
 
     def label(
         self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, as_flag, as_integer, as_positive
+from decidewise.kit.checks import FloatArray, as_flag
 from decidewise.kit.errors import NotForProblemError
-from decidewise.losses.base import Loss
+from decidewise.losses.base import Loss, count, parameter, positive
 from decidewise.losses.lodl import spread_of
 from decidewise.losses.parts.small_network import SmallNetwork
 from decidewise.losses.parts.target import SHARED, Target, ValueAndGrad, row_dot, solve_labels
@@ -78,22 +78,16 @@ class Lancer(Loss):
     True
     """
 
-    n_samples: int = 10
-    sigma: float = 1.0
-    n_hidden: int = 32
-    n_steps: int = 100
-    refresh_every: int = 5
-    rising: bool = True
+    n_samples: int = count(10)
+    sigma: float = positive(1.0)
+    n_hidden: int = count(32)
+    n_steps: int = count(100)
+    refresh_every: int = count(5)
+    rising: bool = parameter(True, as_flag)
 
     target_type = LandscapeTarget
     gradient = "exact"
     solves = False
-
-    def __post_init__(self) -> None:
-        for name in ("n_samples", "n_hidden", "n_steps", "refresh_every"):
-            as_integer(getattr(self, name), name=name)
-        as_flag(self.rising, name="rising")
-        as_positive(self.sigma, name="sigma")
 
     def label(
         self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from decidewise.kit.checks import FloatArray, IntArray, as_integer, as_positive
+from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.kit.kernels import kernel
 from decidewise.kit.progress import tracked
-from decidewise.losses.base import Loss
+from decidewise.losses.base import Loss, count, positive
 from decidewise.losses.parts.adjacent_vertices import adjacent_vertices
 from decidewise.losses.parts.cones import NormalCones
 from decidewise.losses.parts.target import SHARED, Target, ValueAndGrad, solve_labels
@@ -51,17 +51,13 @@ class Lava(Loss):
         assignments, have more neighbours than can be listed.
     """
 
-    threshold: float = 0.1
-    max_neighbors: int = 1000
+    threshold: float = positive(0.1)
+    max_neighbors: int = count(1000)
 
     gradient = "subgradient"
     target_type = EdgeTarget
     solves = False
     requires = frozenset({"polyhedron"})
-
-    def __post_init__(self) -> None:
-        as_positive(self.threshold, name="threshold")
-        as_integer(self.max_neighbors, name="max_neighbors")
 
     def label(self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator) -> EdgeTarget:
         """Find the optimal vertex of each row, and the neighbours of each distinct vertex."""

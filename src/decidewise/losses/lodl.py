@@ -12,11 +12,11 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtrs
 from scipy.optimize import nnls
 
-from decidewise.kit.checks import FloatArray, as_flag, as_integer, as_number, as_positive
+from decidewise.kit.checks import FloatArray, as_flag
 from decidewise.kit.errors import NotForProblemError
 from decidewise.kit.machine import one_library_thread
 from decidewise.kit.progress import tracked
-from decidewise.losses.base import Loss
+from decidewise.losses.base import Loss, count, not_negative, parameter, positive
 from decidewise.losses.parts.target import Target, ValueAndGrad, row_dot, solve_labels
 from decidewise.problems.contract import Problem
 from decidewise.problems.views import n_predicted
@@ -84,16 +84,10 @@ class Lodl(WeightedSquares):
     True
     """
 
-    n_samples: int = 500
-    sigma: float = 1.0
-    directed: bool = False
-    floor: float = 1e-3
-
-    def __post_init__(self) -> None:
-        as_integer(self.n_samples, name="n_samples")
-        as_positive(self.sigma, name="sigma")
-        as_flag(self.directed, name="directed")
-        as_number(self.floor, name="floor", at_least=0)
+    n_samples: int = count(500)
+    sigma: float = positive(1.0)
+    directed: bool = parameter(False, as_flag)
+    floor: float = not_negative(1e-3)
 
     def label(
         self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator

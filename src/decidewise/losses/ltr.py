@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_softmax, softmax
 
-from decidewise.kit.checks import FloatArray, as_number, as_positive
+from decidewise.kit.checks import FloatArray
+from decidewise.losses.base import not_negative, positive
 from decidewise.losses.parts.pool import PoolLoss, PoolTarget
 from decidewise.losses.parts.target import ValueAndGrad, row_dot
 
@@ -59,12 +60,9 @@ class LtrPairwise(PoolLoss):
     (array([1.]), array([[ 1., -1.,  0.]]))
     """
 
-    margin: float = 0.0
+    margin: float = not_negative(0.0)
 
     gradient = "subgradient"
-
-    def __post_init__(self) -> None:
-        as_number(self.margin, name="margin", at_least=0)
 
     def evaluate(self, prediction: FloatArray, target: PoolTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and subgradient; a hinge at its kink has subgradient 0."""
@@ -104,12 +102,9 @@ class LtrListwise(PoolLoss):
     (array([1.044]), array([[ 0.462, -0.462,  0.   ]]))
     """
 
-    temperature: float = 1.0
+    temperature: float = positive(1.0)
 
     gradient = "exact"
-
-    def __post_init__(self) -> None:
-        as_positive(self.temperature, name="temperature")
 
     def evaluate(self, prediction: FloatArray, target: PoolTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and gradient: the difference of the two expected decisions, divided by the temperature."""

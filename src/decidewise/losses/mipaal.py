@@ -19,9 +19,10 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, vstack
 
-from decidewise.kit.checks import FloatArray, IndexArray, as_integer
+from decidewise.kit.checks import FloatArray, IndexArray
 from decidewise.kit.errors import SolverError
 from decidewise.kit.progress import tracked
+from decidewise.losses.base import count
 from decidewise.losses.parts.target import SHARED, DecisionTarget, Target, row_dot
 from decidewise.losses.qptl import Qptl
 from decidewise.problems.contract import Problem
@@ -101,16 +102,11 @@ class Mipaal(Qptl):
     (1, array([[0., 1.]]))
     """
 
-    max_cuts: int = 1000
-    refresh_every: int = 5
+    max_cuts: int = count(1000)
+    refresh_every: int = count(5)
 
     target_type = CutTarget
     requires = frozenset({"relaxation"})
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        as_integer(self.max_cuts, name="max_cuts")
-        as_integer(self.refresh_every, name="refresh_every")
 
     def label(self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator) -> CutTarget:
         """Solve every row, and cut until the relaxation has the same value."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.kit.checks import FloatArray
+from decidewise.losses.base import positive
 from decidewise.losses.lava import EdgeTarget, Lava
 from decidewise.losses.parts.adjacent_vertices import edge_directions
 from decidewise.losses.parts.cones import NormalCones
@@ -47,7 +48,7 @@ class Mom(Lava):
     (array([0.5]), array([[ 1., -1.,  0.]]))
     """
 
-    threshold: float = 1.0
+    threshold: float = positive(1.0)
 
     def differences(self, cones: NormalCones, vertex: FloatArray) -> FloatArray:
         """Return `-η` (k, d) for all edges of the vertex (d,)."""

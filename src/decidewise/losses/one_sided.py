@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, as_number
+from decidewise.kit.checks import FloatArray
 from decidewise.kit.errors import NotForProblemError
-from decidewise.losses.base import Loss
+from decidewise.losses.base import Loss, not_negative
 from decidewise.losses.parts.target import DecisionTarget, ValueAndGrad
 from decidewise.problems.contract import Problem
 from decidewise.problems.views import is_lifted
@@ -47,13 +47,10 @@ class OneSided(Loss):
     (array([1.25]), array([[ 2., -1.,  0.]]))
     """
 
-    rho: float = 0.1
+    rho: float = not_negative(0.1)
 
     gradient = "exact"
     solves = False
-
-    def __post_init__(self) -> None:
-        as_number(self.rho, name="rho", at_least=0)
 
     def check(self, problem: Problem) -> None:
         """Raise if decisions cannot be zeros and ones, as far as the bounds of the problem tell."""

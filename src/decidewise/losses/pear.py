@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, as_number
+from decidewise.kit.checks import FloatArray
+from decidewise.losses.base import not_negative, positive
 from decidewise.losses.parts.smoothed import Smoothed
 from decidewise.losses.parts.target import Target, ValueAndGrad, row_dot
 from decidewise.problems.contract import Problem
@@ -58,16 +59,12 @@ class Pear(Smoothed):
     (array([0.25]), array([[ 0.5, -0.5,  0. ]]))
     """
 
-    lambd: float = 0.1
-    injection: float = 0.1
+    lambd: float = positive(0.1)
+    injection: float = not_negative(0.1)
 
     gradient = "surrogate"
     target_type = SmoothedTarget
     requires = frozenset({"polytope"})
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        as_number(self.injection, name="injection", at_least=0)
 
     def label(
         self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator

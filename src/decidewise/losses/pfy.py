@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, as_integer, as_positive
-from decidewise.losses.base import Loss
+from decidewise.kit.checks import FloatArray
+from decidewise.losses.base import Loss, count, positive
 from decidewise.losses.parts.target import DecisionTarget, ValueAndGrad, row_dot
 
 
@@ -41,15 +41,11 @@ class Pfy(Loss):
     array([[ 1., -1.,  0.]])
     """
 
-    n_samples: int = 10
-    sigma: float = 1.0
+    n_samples: int = count(10)
+    sigma: float = positive(1.0)
 
     gradient = "subgradient"
     random = True
-
-    def __post_init__(self) -> None:
-        as_integer(self.n_samples, name="n_samples")
-        as_positive(self.sigma, name="sigma")
 
     def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and subgradient for one draw of the noise."""

@@ -10,8 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, as_choice, as_positive
-from decidewise.losses.base import Loss
+from decidewise.kit.checks import FloatArray
+from decidewise.losses.base import Loss, choice, positive
 from decidewise.losses.parts.target import Target, ValueAndGrad, row_dot
 
 #: The two points of the difference, as multiples of `h` times the costs.
@@ -46,15 +46,11 @@ class Pg(Loss):
     (array([2.5]), array([[ 0. ,  0.5, -0.5]]))
     """
 
-    h: float = 0.1
-    mode: Literal["backward", "forward", "central"] = "backward"
+    h: float = positive(0.1)
+    mode: Literal["backward", "forward", "central"] = choice(*ENDS)
 
     target_type = Target
     gradient = "subgradient"
-
-    def __post_init__(self) -> None:
-        as_positive(self.h, name="h")
-        as_choice(self.mode, name="mode", choices=tuple(ENDS))
 
     def evaluate(self, prediction: FloatArray, target: Target, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and gradient."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, as_integer, as_number, as_positive
-from decidewise.losses.base import Loss
+from decidewise.kit.checks import FloatArray
+from decidewise.losses.base import Loss, count, not_negative, positive
 from decidewise.losses.parts.target import SHARED, DecisionTarget, ValueAndGrad, row_dot, solve_labels
 from decidewise.losses.pg import Pg
 from decidewise.problems.contract import Problem
@@ -58,17 +58,12 @@ class PgAdaptive(Loss):
     0.5
     """
 
-    h: float = 0.1
-    slack: float = 0.1
-    refresh_every: int = 5
+    h: float = positive(0.1)
+    slack: float = not_negative(0.1)
+    refresh_every: int = count(5)
 
     target_type = WidthTarget
     gradient = "subgradient"
-
-    def __post_init__(self) -> None:
-        as_positive(self.h, name="h")
-        as_number(self.slack, name="slack", at_least=0)
-        as_integer(self.refresh_every, name="refresh_every")
 
     def label(self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator) -> WidthTarget:
         """Solve every row once; until the first search the prediction and the costs count the same."""

@@ -11,8 +11,8 @@ from typing import Self
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, as_integer, as_positive
-from decidewise.losses.base import Loss
+from decidewise.kit.checks import FloatArray
+from decidewise.losses.base import Loss, count, positive
 from decidewise.losses.parts.target import Target, ValueAndGrad, row_dot, solve_labels
 from decidewise.problems.contract import Problem
 
@@ -59,15 +59,11 @@ class PgDca(Loss):
     (array([2.5]), array([[ 0. ,  0.5, -0.5]]))
     """
 
-    h: float = 0.1
-    refresh_every: int = 5
+    h: float = positive(0.1)
+    refresh_every: int = count(5)
 
     target_type = SnapshotTarget
     gradient = "subgradient"
-
-    def __post_init__(self) -> None:
-        as_positive(self.h, name="h")
-        as_integer(self.refresh_every, name="refresh_every")
 
     def evaluate(self, prediction: FloatArray, target: SnapshotTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return values and subgradient."""

@@ -11,9 +11,9 @@ from typing import cast
 
 import numpy as np
 
-from decidewise.kit.checks import BoolArray, FloatArray, IndexArray, as_integer, as_number, as_positive
+from decidewise.kit.checks import BoolArray, FloatArray, IndexArray
 from decidewise.kit.progress import tracked
-from decidewise.losses.base import Loss
+from decidewise.losses.base import Loss, count, not_negative, positive
 from decidewise.losses.lodl import spread_of
 from decidewise.losses.parts.adam import Adam
 from decidewise.losses.parts.split_region import SplitRegion
@@ -73,25 +73,17 @@ class ProjectNet(Loss):
     array([1.])
     """
 
-    n_rounds: int = 3
-    step: float = 3.0
-    xi: float = 0.5
-    tol: float = 1e-2
-    max_iter: int = 100
-    n_steps: int = 20
+    n_rounds: int = count(3)
+    step: float = positive(3.0)
+    xi: float = not_negative(0.5)
+    tol: float = positive(1e-2)
+    max_iter: int = count(100)
+    n_steps: int = count(20, minimum=0)
 
     target_type = LayerTarget
     gradient = "exact"
     solves = False
     requires = frozenset({"polyhedron"})
-
-    def __post_init__(self) -> None:
-        as_integer(self.n_rounds, name="n_rounds")
-        as_integer(self.max_iter, name="max_iter")
-        as_integer(self.n_steps, name="n_steps", minimum=0)
-        as_positive(self.step, name="step")
-        as_positive(self.tol, name="tol")
-        as_number(self.xi, name="xi", at_least=0)
 
     def label(self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator) -> LayerTarget:
         """Solve the linear relaxation of every row, decompose the equations of the region, and train the matrix."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from decidewise.kit.checks import FloatArray, IndexArray
+from decidewise.losses.base import positive
 from decidewise.losses.parts.target import DecisionTarget, Target
 from decidewise.losses.rfwo import Rfwo
 from decidewise.problems.contract import Problem
@@ -49,7 +50,7 @@ class Qptl(Rfwo):
     (array([0.692308]), array([[ 1.384615, -0.923077]]))
     """
 
-    lambd: float = 0.1
+    lambd: float = positive(0.1)
 
     def label(
         self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator

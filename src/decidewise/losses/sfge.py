@@ -11,8 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, as_choice, as_integer, as_positive
-from decidewise.losses.base import Loss
+from decidewise.kit.checks import FloatArray, as_integer
+from decidewise.losses.base import Loss, choice, positive
 from decidewise.losses.parts.target import DecisionTarget, ValueAndGrad
 
 
@@ -51,16 +51,15 @@ class Sfge(Loss):
     """
 
     n_samples: int = 10
-    sigma: float = 1.0
-    standardize: Literal["row", "batch"] = "row"
+    sigma: float = positive(1.0)
+    standardize: Literal["row", "batch"] = choice("row", "batch")
 
     gradient = "surrogate"
     random = True
 
     def __post_init__(self) -> None:
-        as_choice(self.standardize, name="standardize", choices=("row", "batch"))
+        super().__post_init__()
         as_integer(self.n_samples, name="n_samples", minimum=2 if self.standardize == "row" else 1)
-        as_positive(self.sigma, name="sigma")
 
     def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
         """Return regrets and gradient for one draw of the noise."""

@@ -23,10 +23,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decidewise.kit.checks import FloatArray, IndexArray, as_integer, as_positive
+from decidewise.kit.checks import FloatArray, IndexArray
 from decidewise.kit.errors import SolverError
 from decidewise.kit.kernels import kernel
-from decidewise.losses.base import Loss
+from decidewise.losses.base import Loss, count, positive
 from decidewise.losses.parts.target import Target, row_dot
 
 # Sums may be taken in any order, which lets the compiler use vector instructions.
@@ -40,14 +40,9 @@ _DEPENDENT = 1e-14  # relative; keeps the factor regular if atoms nearly coincid
 class Smoothed(Loss):
     """The projection that these losses share, and its parameters, as `Rfwo` documents them."""
 
-    lambd: float = 1.0
-    max_iter: int = 1000
-    tol: float = 1e-12
-
-    def __post_init__(self) -> None:
-        as_positive(self.lambd, name="lambd")
-        as_integer(self.max_iter, name="max_iter")
-        as_positive(self.tol, name="tol")
+    lambd: float = positive(1.0)
+    max_iter: int = count(1000)
+    tol: float = positive(1e-12)
 
     def smoothed(self, costs: FloatArray, target: Target) -> Projection:
         """Return `z` of each row of costs (b, d), with the face that it lies on."""
