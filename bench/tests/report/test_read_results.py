@@ -64,7 +64,7 @@ def test_a_refusal_is_no_failure(row):
         [],
         ["Cave needs linear constraints."],
     )
-    assert [entry.ours for entry in regret_table(board).rows[0].entries] == ["12.00", "refused"]
+    assert [entry.ours for entry in regret_table(board).rows[0].entries] == ["12.00", "refused", "10.00"]
     (section,) = failures_section([board])
     assert (section.name, "Cave needs linear constraints." in section.body) == ("refusals", True)
 

@@ -29,19 +29,22 @@ def charts_of(board: Board) -> list[Chart | Matrix]:
     """Return every figure for which the board has enough rows."""
     if not any(cell.trials for cell in board.cells.values()):
         return []
-    candidates: list[Chart | Matrix | None]
-    if board.has_several_sizes:
+    lines = board.leading
+    candidates: list[Chart | Matrix | None] = [regret_by_time(lines), regret_by_solves(lines), paired_wins(lines)]
+    if board.has_several_sizes:  # with a single one, charts against samples would have one position
         candidates = [
-            regret_by_samples(board),
-            regret_by_time(board),
-            regret_by_solves(board),
-            excess_over_floor(board),
-            speed_up(board),
-            paired_wins(board),
+            regret_by_samples(lines),
+            *candidates[:2],
+            excess_over_floor(lines),
+            speed_up(lines),
+            candidates[2],
         ]
-    else:  # charts against samples would have a single position
-        candidates = [regret_by_method(board), regret_by_time(board), regret_by_solves(board), paired_wins(board)]
-    return [chart for chart in candidates if chart is not None]
+    shown = [chart for chart in candidates if chart is not None]
+    if board.has_many_columns:
+        note = f" Of {len(board.columns)} methods, the {len(lines.columns)} with the best mean rank."
+        shown = [replace(chart, caption=chart.caption + note) for chart in shown]
+    by_method = None if board.has_several_sizes and not board.has_many_columns else regret_by_method(board)
+    return [by_method, *shown] if by_method else shown
 
 
 def regret_by_samples(board: Board) -> Chart | None:
@@ -59,15 +62,17 @@ def regret_by_samples(board: Board) -> Chart | None:
 
 
 def regret_by_method(board: Board) -> Chart | None:
-    """Return the regret of each method at a single number of samples, one panel per degree."""
-    labels = [column.label for column in board.columns]
+    """Return the regret of each method at the largest number of samples, one panel per degree; many by their rank."""
+    columns = board.ranked if board.has_many_columns else board.columns
+    labels = [column.label for column in columns]
+    most = max(setting.samples for setting in board.settings)
     panels = []
-    for setting in board.settings:
+    for setting in (setting for setting in board.settings if setting.samples == most):
         series = []
         for each in series_of(board, [setting], lambda at, cell: (0.0, cell.regret)):
             # A published number goes to the position of the method in its default mode.
             mode = DEFAULT_MODE if each.layer == PUBLISHED else each.layer
-            x = board.columns.index(Column(each.method, mode))
+            x = columns.index(Column(each.method, mode))
             series.append(replace(each, marks=tuple(replace(mark, x=x) for mark in each.marks)))
         if setting in board.floors:
             ends = (0, len(labels) - 1) if len(labels) > 1 else (0,)
@@ -75,7 +80,7 @@ def regret_by_method(board: Board) -> Chart | None:
         panels.append(Panel(degree_text(setting.degree), tuple(series)))
     return build_chart(
         f"regret_method_{board.name}",
-        "Regret of each method",
+        "Regret of each method" + (f", {most:,} samples" if board.has_several_sizes else ""),
         _regret_caption(board),
         Axis("", ticks=tuple(map(float, range(len(labels)))), names=tuple(labels)),
         "regret, %",

@@ -34,22 +34,20 @@ LATEX_END = (r"\bottomrule", r"\end{tabular}}", r"\end{table}")
 
 
 def to_markdown(table: Table) -> str:
-    """Write one line per setting: ours, then in brackets the published number, the difference and any verdict."""
-    heads = [*table.keys, *(markdown_text(column.label) for column in table.columns), "floor"]
-    lines = [[*table.start(row), *(_markdown_entry(entry) for entry in row.entries), row.floor] for row in table.rows]
-    width = len(heads) if table.has_floor else len(heads) - 1
-    return markdown_table([line[:width] for line in [heads, *lines]])
+    """Write one line per row: ours, then in brackets the published number, the difference and any verdict."""
+    heads = [*table.keys, *map(markdown_text, table.heads)]
+    lines = [[*map(markdown_text, row.start), *map(_markdown_entry, row.entries)] for row in table.rows]
+    return markdown_table([heads, *lines])
 
 
 def to_latex(table: Table, caption: str) -> str:
-    """Write a floating table with up to three lines per setting: ours, published, difference and any verdict."""
-    heads = [*table.keys, "", *(latex_text(column.label) for column in table.columns)]
-    lines = latex_head(caption, f"{'r' * len(table.keys)}l{'r' * (len(table.columns) + table.has_floor)}")
-    lines.append(latex_line([*heads, *["floor"] * table.has_floor]))
-    for i, row in enumerate(table.rows):
-        if i == 0 or row.setting.degree != table.rows[i - 1].setting.degree:
+    """Write a floating table with up to three lines per row: ours, published, difference and any verdict."""
+    lines = latex_head(caption, f"{'r' * len(table.keys)}l{'r' * len(table.heads)}")
+    lines.append(latex_line([*table.keys, "", *map(latex_text, table.heads)]))
+    for row in table.rows:
+        if row.is_first:
             lines.append(r"\midrule")
-        lines += _latex_rows(row, table)
+        lines += _latex_rows(row, table.has_published)
     return "\n".join([*lines, *LATEX_END]) + "\n"
 
 
@@ -122,18 +120,18 @@ def latex_head(caption: str, columns: str) -> list[str]:
     ]
 
 
-def _latex_rows(row: TableRow, table: Table) -> list[str]:
-    start = table.start(row)
-    floor, blank = ([row.floor], [""]) if table.has_floor else ([], [])
+def _latex_rows(row: TableRow, has_published: bool) -> list[str]:
+    start = [latex_text(text) for text in row.start]
     ours = [latex_bold(entry.ours, entry.best) for entry in row.entries]
-    if not table.has_published:
-        return [latex_line([*start, "", *ours, *floor])]
+    if not has_published:
+        return [latex_line([*start, "", *ours])]
     published = [latex_bold(entry.published, entry.published_best) for entry in row.entries]
     relations = [latex_text(_relation(entry)) for entry in row.entries]
+    blank = [""] * len(start)
     return [
-        latex_line([*start, "ours", *ours, *floor]),
-        latex_line([*[""] * len(start), "published", *published, *blank]),
-        latex_line([*[""] * len(start), "difference", *relations, *blank]),
+        latex_line([*start, "ours", *ours]),
+        latex_line([*blank, "published", *published]),
+        latex_line([*blank, "difference", *relations]),
     ]
 
 

@@ -44,6 +44,8 @@ _SETTINGS: dict[Any, Any] = {
     "ytick.color": INK,
 }
 _COLUMNS = 3
+#: A panel with more names along its axis has a row of its own, in files and on the page.
+_MANY_NAMES = 16
 #: The most letters of a label; a longer one is shortened, to leave room for the figure.
 _MAX_LABEL = 40
 
@@ -72,7 +74,7 @@ def render(draw: Callable[[], Figure], name: str) -> dict[str, bytes]:
 
 def draw_chart(chart: Chart, styles: Mapping[str, Style]) -> Figure:
     """Draw the panels in rows of three, with one legend below of the methods that the axis does not name."""
-    columns = min(len(chart.panels), _COLUMNS)
+    columns = 1 if len(chart.x.names) > _MANY_NAMES else min(len(chart.panels), _COLUMNS)
     rows = ceil(len(chart.panels) / columns)
     width = max(3.1 * max(columns, 1.6), 0.24 * len(chart.x.names) * columns)  # so that names do not overlap
     styles = {method: style for method, style in styles.items() if method in chart.methods}

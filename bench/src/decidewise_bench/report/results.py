@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from math import isfinite, nan, sqrt
@@ -17,6 +17,8 @@ from decidewise.app.pages.chart import DEFAULT_MODE, MODES, Column, in_order
 _RESERVED = ("main", "summary", "failures", "refusals", "tip", "data")
 #: The most bytes of a stem; file systems allow 255 for a whole file name.
 _MAX_STEM = 120
+#: With more columns than this, tables have a row for each method, and lines show this many methods: the best.
+_MANY = 12
 
 
 @dataclass(frozen=True)
@@ -214,6 +216,31 @@ class Board:
         rank = {method: index for index, method in enumerate(methods)}
         modes = in_order((column.mode for column in columns), first=MODES)
         return sorted(columns, key=lambda column: (modes.index(column.mode), rank[column.method]))
+
+    @property
+    def has_many_columns(self) -> bool:
+        """Whether it has too many columns for a table as wide as a page, and for lines that one can tell apart."""
+        return len(self.columns) > _MANY
+
+    @cached_property
+    def ranked(self) -> list[Column]:
+        """The columns by their mean rank over the settings, the lowest regret first; without a trial they are last."""
+        ranks = dict.fromkeys(self.columns, 0)
+        for setting in self.settings:
+            means = {column: self.cells.get((setting, column), Trials()).regret.mean for column in self.columns}
+            for rank, column in enumerate(
+                sorted(means, key=lambda column: (not isfinite(means[column]), means[column]))
+            ):
+                ranks[column] += rank
+        return sorted(ranks, key=ranks.__getitem__)
+
+    @property
+    def leading(self) -> Board:
+        """The board, with its best columns alone if it has many."""
+        leaders = set(self.ranked[:_MANY])
+        cells = {place: cell for place, cell in self.cells.items() if place[1] in leaders}
+        published = {at: cell for at, cell in self.published.items() if Column(at[1], DEFAULT_MODE) in leaders}
+        return replace(self, cells=cells, published=published) if self.has_many_columns else self
 
     @property
     def n_trials(self) -> int:

@@ -15,44 +15,39 @@ class TableEntry:
     """One entry of a table; a string is empty if there is nothing to show, `absent` is true if we have no trial."""
 
     ours: str
-    published: str
-    difference: str
-    verdict: Verdict | None
-    best: bool
-    published_best: bool
-    absent: bool
+    published: str = ""
+    difference: str = ""
+    verdict: Verdict | None = None
+    best: bool = False
+    published_best: bool = False
+    absent: bool = False
+    is_floor: bool = False
 
 
 @dataclass(frozen=True)
 class TableRow:
-    """One row of a table: the entries of one setting."""
+    """One row of a table: what identifies it, its entries, and whether a group of rows begins with it."""
 
-    setting: Setting
+    start: tuple[str, ...]
     entries: tuple[TableEntry, ...]
-    floor: str
+    is_first: bool
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table, independent of any format."""
+    """A table, independent of any format: a row for each setting, or for each method where there are many.
 
-    columns: tuple[Column, ...]
+    Parameters
+    ----------
+    keys : tuple of str
+        The headings of what identifies a row: degree and samples (without degrees only "samples"), or method.
+    heads : tuple of str
+        The headings of the entries.
+    """
+
+    keys: tuple[str, ...]
+    heads: tuple[str, ...]
     rows: tuple[TableRow, ...]
-
-    @property
-    def keys(self) -> list[str]:
-        """The headings of the columns that identify the setting; without degrees only "samples"."""
-        return [name for name in Setting._fields if any(getattr(row.setting, name) is not None for row in self.rows)]
-
-    def start(self, row: TableRow) -> list[str]:
-        """Return the entries of a row under `keys`."""
-        values = [getattr(row.setting, key) for key in self.keys]
-        return ["" if value is None else str(value) for value in values]
-
-    @property
-    def has_floor(self) -> bool:
-        """Whether any row has a floor."""
-        return any(row.floor for row in self.rows)
 
     @property
     def has_published(self) -> bool:
@@ -104,8 +99,8 @@ def _table(
 ) -> Table:
     moments: Callable[[object], Summary] = attrgetter(quantity.attribute)
 
-    def row(setting: Setting) -> TableRow:
-        ours = {column: board.cells.get((setting, column), Trials()) for column in board.columns}
+    def entries(setting: Setting) -> list[TableEntry]:
+        ours = {column: board.cells.get((setting, column), Trials()) for column in columns}
         theirs = {
             Column(name, DEFAULT_MODE): moments(cell) for (at, name), cell in board.published.items() if at == setting
         }
@@ -125,9 +120,23 @@ def _table(
                 not cell.trials,
             )
 
-        return TableRow(setting, tuple(entry(*item) for item in ours.items()), floors.get(setting, ""))
+        own = [entry(*item) for item in ours.items()]
+        return [*own, TableEntry(floors.get(setting, ""), is_floor=True)] if floors else own
 
-    return Table(tuple(board.columns), tuple(map(row, board.settings)))
+    columns = board.ranked if board.has_many_columns else board.columns
+    heads = (*(column.label for column in columns), *["floor"] * bool(floors))
+    by_setting = {setting: entries(setting) for setting in board.settings}
+    if board.has_many_columns:
+        by_method = zip(heads, zip(*by_setting.values(), strict=True), strict=True)
+        rows = [TableRow((head,), own, i == 0) for i, (head, own) in enumerate(by_method)]
+        return Table(("method",), tuple(setting.text for setting in by_setting), tuple(rows))
+    keys = [name for name in Setting._fields if any(getattr(at, name) is not None for at in by_setting)]
+    rows, degree = [], object()
+    for setting, own in by_setting.items():
+        start = ("" if (value := getattr(setting, key)) is None else str(value) for key in keys)
+        rows.append(TableRow(tuple(start), tuple(own), setting.degree != degree))
+        degree = setting.degree
+    return Table(tuple(keys), heads, tuple(rows))
 
 
 def _best(means: Mapping[Column, float]) -> set[Column]:
