@@ -17,8 +17,8 @@ from scipy.linalg import null_space
 from scipy.sparse import csr_array, eye_array, vstack
 
 from decidewise.kit.checks import FloatArray
+from decidewise.kit.errors import SolverError
 from decidewise.losses.parts.interior_point import interior_projection
-from decidewise.losses.parts.nonnegative_least_squares import nonnegative_projection
 
 SignArray = npt.NDArray[np.int8]
 
@@ -93,11 +93,6 @@ class NormalCones:
         lengths = np.linalg.norm(reduced, axis=1, keepdims=True)
         return np.divide(reduced, lengths, out=np.zeros_like(reduced), where=lengths > 1e-9)
 
-    @cached_property
-    def gram(self) -> FloatArray:
-        """The inner products (m, m) of the generators."""
-        return self.generators @ self.generators.T
-
     def binding(self, decisions: FloatArray) -> SignArray:
         """Return how each normal takes part in the cone at each decision: (n, d) -> (n, m).
 
@@ -123,7 +118,7 @@ class NormalCones:
         """Return the nearest point of its cone for each point: (n, d), (n, m) -> (n, d)."""
         # A cone contains the span of the equalities, so the projection keeps the component in that span.
         inside = points @ self.directions
-        moved = nonnegative_projection(inside, binding, self.generators, self.gram) - inside
+        moved = project_on_cones(inside, binding, self.generators) - inside
         projections = points + moved @ self.directions.T
         # If the apex is the nearest point, rounding would leave a small vector of arbitrary direction: set it to zero.
         lost = np.linalg.norm(projections, axis=1) <= 1e-12 * np.linalg.norm(points, axis=1)
@@ -140,3 +135,27 @@ class NormalCones:
     @cached_property
     def _fixed(self) -> npt.NDArray[np.bool_]:
         return np.asarray(self.polyhedron.upper - self.polyhedron.lower <= self.tolerance)
+
+
+def project_on_cones(points: FloatArray, binding: SignArray, generators: FloatArray) -> FloatArray:
+    """Project each point (n, r) on the cone spanned by its own choice of signed unit generators (m, r).
+
+    `binding` (n, m) is 1 where a generator is used and -1 where it is used reversed; others are not used. What a
+    projection leaves of a point is the nearest point of the polar cone, at which no generator ascends (Moreau): a
+    quadratic program for the active set of DAQP.
+    """
+    import daqp  # noqa: PLC0415  (few losses need it)
+
+    signs = np.where(np.abs(binding) == 1, binding, 0)
+    sizes = np.linalg.norm(points, axis=1)
+    units, identity = points / np.where(sizes > 0, sizes, 1.0)[:, None], np.eye(points.shape[1])
+    projections = np.zeros_like(points)
+    for row in np.flatnonzero(sizes):
+        used = np.flatnonzero(signs[row])
+        zeros, kinds = np.zeros(len(used)), np.zeros(len(used), np.intc)
+        spanning = signs[row, used, None] * generators[used]
+        rest, _, flag, _ = daqp.solve(identity, -units[row], spanning, zeros, zeros - 1e30, kinds, primal_tol=1e-12)
+        if flag != 1:
+            raise SolverError(f"DAQP ended with the status {flag} in the projection on a normal cone.", row=int(row))
+        projections[row] = sizes[row] * (units[row] - rest)
+    return projections

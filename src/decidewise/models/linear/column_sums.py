@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -18,15 +19,15 @@ _LOW, _HIGH = 1e-140, 1e140
 
 
 def column_sums(blocks: RowBlocks, shift: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-    """Return `Σ w a aᵀ` and `Σ w a zᵀ` with `a = (1, x - shift)` over all rows of some blocks.
+    """Return `Σ w a aᵀ` and `Σ w a zᵀ` with `a = (1, x - shift)` over all rows of some blocks with features in columns.
 
-    Return None if they must be found in the general way: of rows that are not in columns, under changes of measure that
-    are not one function of the costs, or of numbers so extreme that a sum is not finite.
+    Return None if they must be found in the general way: of costs that are not in columns, under changes of measure
+    that are not one function of the costs, or of numbers so extreme that a sum is not finite.
     """
-    X, costs, scale, how = blocks.X, blocks.targets, blocks.scale, blocks.how
+    X: Any = blocks.X
+    costs, scale, how = blocks.targets, blocks.scale, blocks.how
     is_plain = how.unit == 1 and how.smallest_size is None and how.deviance is None
-    is_plain &= not isinstance(scale, np.ndarray)
-    if not (isinstance(X, ColumnMatrix) and isinstance(costs, ColumnMatrix) and is_plain):
+    if not (isinstance(costs, ColumnMatrix) and is_plain) or isinstance(scale, np.ndarray):
         return None
     exponent = math.nan if how.exponent is None else float(how.exponent)
     weights = np.empty(0) if blocks.sample_weight is None else np.ascontiguousarray(blocks.sample_weight)

@@ -29,6 +29,7 @@ from decidewise.models.linear.units import (
     whiten,
 )
 from decidewise.rows.passes import Passes
+from decidewise.rows.source import ColumnMatrix
 
 _EPS = float(np.finfo(np.float64).eps)
 # Features up to this size need no unit: their products with targets and weights are well within float64.
@@ -116,7 +117,7 @@ class Moments(RowSums):
         return self._sum(blocks, range(len(blocks)))
 
     def _sum(self, blocks: RowBlocks, task: range) -> tuple[FloatArray, FloatArray]:
-        if len(task) == len(blocks) and (self.unit == 1).all():
+        if isinstance(blocks.X, ColumnMatrix) and len(task) == len(blocks) and (self.unit == 1).all():
             found = column_sums(blocks, self.shift)
             if found is not None:
                 return found

@@ -20,10 +20,13 @@ from decidewise.losses.parts.adam import Adam
 from decidewise.measure import norms
 from decidewise.models.estimator.learner import LiftedItems, as_regressor
 from decidewise.models.generalized_linear import GeneralizedLinear
+from decidewise.models.linear.blocks import Blocks, InMemory
 from decidewise.models.linear.deviances import Link, linear_predictor, multiplied, respond
 from decidewise.models.linear.per_item import PerItem
 from decidewise.models.linear.units import Units
 from decidewise.models.wise_regressor import WiseRegressor
+from decidewise.rows.passes import in_memory
+from decidewise.rows.source import Rows
 
 #: Starts that do not look at the data.
 NO_FITS = ("torch", "zeros")
@@ -68,14 +71,20 @@ def start(
         if init == "torch":
             drawn = rng.uniform(-1, 1, size=(shape[0], 1) if per_item else shape) / np.sqrt(X.shape[-1])
             return drawn.repeat(shape[1], axis=1) if per_item else drawn
+        exponent = 1.0 if init == "wise" else 0.0
         features, costs = units.features(X) * units.varies, costs / units.cost
-        model = _named_model(init, link).fit(features, costs)
-        parameters = _parameters(model, link)
+        blocks = Blocks(InMemory(Rows(features, costs, None)), exponent or None)
+        model = GeneralizedLinear("gamma" if exponent and link == "log" else "squared", link=link)
+        parameters = _parameters(in_memory(model.fit_blocks(blocks)), link)
         parameters = parameters.repeat(shape[1], axis=1) if per_item else parameters
-        return multiplied(link, parameters, _factor(model, costs, 1.0, directions))
+        return multiplied(link, parameters, _factor(costs, 1.0, exponent, directions))
     if hasattr(init, "predict") or hasattr(init, "fit"):
         model = _fitted(init, X, costs)
-        parameters, factor = _parameters(model, link), _factor(model, costs, units.cost, directions)
+        is_wise = isinstance(model, WiseRegressor)
+        # Of unit scale it predicts costs divided by their expected size to the power of its exponent, otherwise costs.
+        exponent = model.exponent if is_wise and model.scale == "unit" else 0.0
+        unit = units.cost / model.unit_ if is_wise else units.cost
+        parameters, factor = _parameters(model, link), _factor(costs / units.cost, unit, exponent, directions)
     else:
         parameters, factor = _as_array(init), 1 / units.prediction
     if per_item and parameters.shape in ((shape[0],), (shape[0], 1)):
@@ -87,12 +96,6 @@ def start(
             f"got {parameters.shape}."
         )
     return multiplied(link, units.enter(parameters), factor)
-
-
-def _named_model(init: str, link: Link) -> Any:
-    if init == "mse":
-        return GeneralizedLinear("squared", link=link)
-    return WiseRegressor(GeneralizedLinear("gamma" if link == "log" else "squared"), scale="unit")
 
 
 def _as_array(init: Any) -> FloatArray:
@@ -140,16 +143,12 @@ def _parameters(model: Any, link: Link) -> FloatArray:
     return np.vstack([intercepts, coefficients])
 
 
-def _factor(model: Any, costs: FloatArray, unit: float, directions: bool) -> float:
-    """Return the factor that converts a model's predictions to the units of training, in which costs are in `unit`.
+def _factor(costs: FloatArray, unit: float, exponent: float, directions: bool) -> float:
+    """Return the factor to the units of training from predictions of costs divided by their size to the exponent.
 
-    Under the change of measure with the scale "unit", a model predicts costs divided by their expected size to the
-    power of its exponent. With other scales, it predicts costs.
+    Costs are those of training, (n, d); the predictions are of costs in a unit, itself in units of training.
     """
-    exponent, sizes = 0.0, norms(costs / unit)
-    if isinstance(model, WiseRegressor):
-        exponent = model.exponent if model.scale == "unit" else 0.0
-        unit = unit / model.unit_
+    sizes = norms(costs)
     factor = (sizes**exponent).mean() * np.float64(unit) ** (exponent - 1)
     return float(factor / (sizes.mean() or 1.0)) if directions else float(factor)
 
