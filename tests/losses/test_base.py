@@ -23,7 +23,7 @@ class TestLabels:
         own = {name for name, loss in registry.items() if loss.label is not Loss.label}
         assert own == {
             "cave", "cave+", "cave-hybrid", "cilp", "compact", "dys", "egl", "intopt", "lancer", "lava", "lodl",
-            "mipaal", "mom", "one-sided", "pear", "pg-adaptive", "projectnet", "qptl", "spo-relax",
+            "mipaal", "mom", "one-sided", "pear", "projectnet",
         }  # fmt: skip
 
     def test_features_and_random_numbers_are_at_hand(self):

@@ -56,9 +56,8 @@ class Aimle(Loss):
 
     Notes
     -----
-    The surrogate is that of `Imle`, with about the shortest step that still changes decisions. `prepare` stores a new
-    `α` in the target, so two trainings never share one; every evaluation changes it. If all predictions of a batch are
-    zero, so is the step, and there is no gradient: do not start training at zero.
+    The surrogate is that of `Imle`, with about the shortest step that still changes decisions. `α` is in the target,
+    and every evaluation changes it. Where all predictions are zero there is no gradient: do not start training there.
 
     Examples
     --------

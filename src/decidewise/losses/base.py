@@ -209,7 +209,6 @@ class Loss(ABC):
         Parameters
         ----------
         problem : Problem
-            Solve it by `minimize` or `minimize_relaxation`.
         costs : ndarray of shape (n, d)
             To be minimised, whatever the sense of the problem.
         X : ndarray of shape (n, p), or None unless the loss requires "features"

@@ -106,7 +106,6 @@ class Cave(_ConeAligned):
     gradient = "subgradient"
 
     def aim(self, points: FloatArray, target: ConeTarget, rng: np.random.Generator) -> FloatArray:
-        """Return the projection."""
         return target.cones.project(points, target.binding)
 
 
@@ -129,7 +128,6 @@ class CavePlus(_ConeAligned):
     gradient = "surrogate"
 
     def aim(self, points: FloatArray, target: ConeTarget, rng: np.random.Generator) -> FloatArray:
-        """Return the truncated projection."""
         return target.cones.approach(points, target.binding, self.max_iter)
 
 

@@ -35,7 +35,7 @@ class Cilp(ConeLoss):
     -----
     With `Π` the projection on `K`, `q = -(s + Π(-p - s))` and the gradient is `p - q`: the value is convex and smooth.
     The normals are those of the constraints as they are written, as in the authors' code (`revgrad`), so that another
-    scale of a row is another margin. "CILO" in the public code of PG is a different loss.
+    scale of a row is another margin.
 
     Examples
     --------
@@ -52,7 +52,6 @@ class Cilp(ConeLoss):
     gradient = "exact"
 
     def evaluate(self, prediction: FloatArray, target: ConeTarget, rng: np.random.Generator) -> ValueAndGrad:
-        """Return values and gradient."""
         one_sided = np.where(target.binding == 2, 0, target.binding)  # an equality holds on both sides
         inside = self.margin * np.asarray(one_sided @ target.cones.normals)
         nearest = -(inside + target.cones.project(-prediction - inside, target.binding))

@@ -7,7 +7,6 @@ NeurIPS 2020.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -20,7 +19,7 @@ from decidewise.kit.checks import FloatArray, IndexArray
 from decidewise.kit.errors import SolverError
 from decidewise.losses.base import count
 from decidewise.losses.parts.smoothed import Smoothed
-from decidewise.losses.parts.target import SHARED, DecisionTarget, Target, ValueAndGrad, row_dot, solve_labels
+from decidewise.losses.parts.target import SHARED, DecisionTarget, ValueAndGrad, row_dot, solve_labels
 from decidewise.problems.contract import Problem
 from decidewise.solvers import Polyhedron
 from decidewise.solvers.highs import Solver
@@ -38,6 +37,10 @@ class CompactTarget(DecisionTarget):
 
     columns: FloatArray = field(metadata=SHARED)
     solver: Solver = field(metadata=SHARED)
+
+    def minimize(self, costs: FloatArray, rows: IndexArray | None = None) -> FloatArray:
+        """Return an optimal `y` (b, m) for each row of costs (b, m)."""
+        return self.solver.minimize(costs)
 
 
 @dataclass(frozen=True)
@@ -58,12 +61,10 @@ class Compact(Smoothed):
 
     Notes
     -----
-    The gradient is `-P F Pᵀc / λ`, where `F` projects on the directions of the face of `y(p)`. The paper moves a random
-    column of `P` in every step of training, by the gradient of the regret; here `P` comes from the decisions, before
-    training, so that the loss stays the same during it. Each equation of the region takes one of the m variables away,
-    so there must be fewer equations than columns: not so on a grid of paths, and that is an error. The method was made
-    for objectives that are not linear, where a solve takes long; here it saves little, and what it decides is limited
-    to the span of `P`.
+    The gradient is `-P F Pᵀc / λ`, where `F` projects on the directions of the face of `y(p)`. The paper moves columns
+    of `P` in training; here `P` comes from the decisions, before it. Each equation of the region takes one of the m
+    variables away, so there must be fewer equations than columns: not so on a grid of paths, and that is an error. The
+    method was made for objectives that are not linear; here it saves little, and decides within the span of `P`.
 
     Examples
     --------
@@ -123,16 +124,10 @@ class Compact(Smoothed):
         return CompactTarget(problem, costs, decisions, row_dot(costs, decisions), columns, solver)
 
     def evaluate(self, prediction: FloatArray, target: CompactTarget, rng: np.random.Generator) -> ValueAndGrad:
-        """Return values and gradient."""
         costs = target.costs @ target.columns
         smoothed = self.smoothed(prediction @ target.columns, target)
         values = row_dot(costs, smoothed.points) - target.values
         return values, smoothed.along_face(costs / -self.lambd) @ target.columns.T
-
-    def oracle(self, target: Target) -> Callable[[FloatArray, IndexArray], FloatArray]:
-        """Return what minimises over `y`."""
-        solver = cast("CompactTarget", target).solver
-        return lambda costs, _: solver.minimize(costs)
 
 
 def factors(decisions: FloatArray, n_columns: int, rng: np.random.Generator) -> FloatArray:

@@ -74,7 +74,6 @@ class Cosine(Loss):
     native = staticmethod(cosine)
 
     def evaluate(self, prediction: FloatArray, target: WiseTarget, rng: np.random.Generator) -> ValueAndGrad:
-        """Return values and gradient."""
         length = norms(prediction)[:, None]
         predicted = np.divide(prediction, length, out=np.zeros_like(prediction), where=length > 0)
         agreement = row_dot(predicted, target.directions)

@@ -43,7 +43,6 @@ class Dbb(Loss):
     gradient = "surrogate"
 
     def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
-        """Return regrets and surrogate gradient."""
         decisions = target.minimize(prediction)
         shifted = target.minimize(prediction + self.lambd * target.costs)
         return row_dot(target.costs, decisions) - target.values, (shifted - decisions) / self.lambd

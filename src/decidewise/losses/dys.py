@@ -14,7 +14,7 @@ import numpy as np
 from decidewise.kit.checks import FloatArray
 from decidewise.losses.base import Loss, count, positive
 from decidewise.losses.parts.split_region import SplitRegion
-from decidewise.losses.parts.target import SHARED, DecisionTarget, ValueAndGrad, row_dot, solve_labels
+from decidewise.losses.parts.target import SHARED, DecisionTarget, ValueAndGrad, row_dot
 from decidewise.problems.contract import Problem
 from decidewise.solvers import Polyhedron
 
@@ -49,10 +49,9 @@ class Dys(Loss):
     -----
     The gradient is `-α Π₀(1[z inside its bounds] ∘ 2(x - w))`, with `Π₀` the projection on the directions of the
     equations: the derivative of the last step alone ("Jacobian-free"), so a surrogate. It needs no solver, only two
-    products of matrices per step, or sparse factors of the equations where the region is large. The public code begins
-    at random, stops when the whole batch has moved little, so that a row depends on its batch, and takes the quadratic
-    term at `z`; here every row is on its own. It is for linear programs without a fast solver: where there is one,
-    `SpoPlus` is cheaper and has an exact subgradient.
+    products of matrices per step, or sparse factors of the equations where the region is large. In the public code a
+    row depends on its batch; here every row is on its own. It is for linear programs without a fast solver: where there
+    is one, `SpoPlus` is cheaper and has an exact subgradient.
 
     Examples
     --------
@@ -77,11 +76,9 @@ class Dys(Loss):
     def label(self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator) -> SplitTarget:
         """Solve every row, and decompose the equations of the region."""
         region = SplitRegion.of(cast("Polyhedron", problem.polyhedron))  # `check` refuses a problem without one
-        decisions = solve_labels(problem, costs)
-        return SplitTarget(problem, costs, decisions, row_dot(costs, decisions), region)
+        return SplitTarget.of(problem, costs, region)
 
     def evaluate(self, prediction: FloatArray, target: SplitTarget, rng: np.random.Generator) -> ValueAndGrad:
-        """Return values and the gradient of the last step."""
         region, d = target.region, prediction.shape[1]
         points = self._split(prediction, region)
         distance = np.clip(points, region.lower, region.upper)[:, :d] - target.decisions

@@ -43,10 +43,9 @@ class Egl(WeightedSquares):
 
     Notes
     -----
-    It needs the features: `loss.prepare(problem, costs, X=X)`. The models are those of gradient descent on the squared
-    error, `θ_t = θ + (I - η XᵀX/n)ᵗ (θ₀ - θ)`, with `θ` the fit of least squares. Training then calls no solver. Like
-    `Lodl`, the loss is not Fisher consistent. The public code shares its weights between the items of a row, by
-    features of each item; here every cost has an output of its own, so that rows may have features of any kind.
+    It needs the features: `loss.prepare(problem, costs, X=X)`. Training then calls no solver. Like
+    `Lodl`, the loss is not Fisher consistent. The public code shares its weights between the items of a row; here every
+    cost has an output of its own, so that rows may have features of any kind.
 
     Examples
     --------

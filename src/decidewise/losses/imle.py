@@ -111,7 +111,6 @@ class Imle(Loss):
     random = True
 
     def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
-        """Return regrets and surrogate gradient for one draw of the noise."""
         noise = target.predicted_only(sum_of_gamma(rng, (self.n_samples, *prediction.shape), kappa=self.kappa))
         noise *= self.sigma
         perturbed = np.add(noise, prediction, out=noise)

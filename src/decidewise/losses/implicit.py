@@ -30,12 +30,9 @@ class Implicit(Loss):
 
     Notes
     -----
-    Donti's stochastic programs reduce to this where the objective is linear, since only the mean of the costs counts.
-    Layers of general solvers (qpth, cvxpylayers with diffcp) compute the same derivative from the residuals of a
-    conic program, to the tolerance of their solver; here it is exact, of a `ConicProgram` to 1e-8. Its value is that of
-    the decision that the solver returns, which its gap of 1e-10 determines to about 1e-5 on a curved region. qpth
-    minimises `½ zᵀQz + p·z`, so that its `Q = μI` is `Qptl(lambd=μ)`. The value is not convex. At a kink of the region
-    the gradient is that of one side.
+    Layers of general solvers (qpth, cvxpylayers) compute the same derivative to the tolerance of their solver; here it
+    is exact, of a `ConicProgram` to 1e-8. The value is not convex. At a kink of the region the gradient is that of one
+    side.
 
     Examples
     --------
@@ -50,7 +47,6 @@ class Implicit(Loss):
     requires = frozenset({"derivative"})
 
     def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
-        """Return values and gradient."""
         decisions = target.minimize(prediction)
         values = row_dot(target.costs, decisions) - target.values
         return values, target.problem.derivative(prediction, decisions, target.costs)

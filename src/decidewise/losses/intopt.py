@@ -23,7 +23,7 @@ from scipy.sparse import csr_array, eye_array, hstack, vstack
 from decidewise.kit.checks import FloatArray
 from decidewise.kit.errors import SolverError
 from decidewise.losses.base import Loss, positive
-from decidewise.losses.parts.target import SHARED, DecisionTarget, ValueAndGrad, row_dot, solve_labels
+from decidewise.losses.parts.target import SHARED, RelaxedTarget, ValueAndGrad, row_dot
 from decidewise.problems.contract import Problem
 from decidewise.solvers import Polyhedron
 
@@ -36,7 +36,7 @@ _MOST_SQUARES = 2**22
 
 
 @dataclass(frozen=True)
-class BarrierTarget(DecisionTarget):
+class BarrierTarget(RelaxedTarget):
     """Costs with the optimal decisions and values of the linear relaxation, and the barrier of the region."""
 
     barrier: Barrier = field(metadata=SHARED)
@@ -55,11 +55,9 @@ class IntOpt(Loss):
     -----
     The gradient is `J c` with the Jacobian `J = -N H⁻¹ Nᵀ` of `x(p)` (see `Barrier`). `x(p)` never reaches a
     vertex, so the gradient never vanishes, and as `μ` goes to 0 the value becomes the regret on the relaxation.
-    Newton's method finds `x(p)` to machine precision, without the damping of the original code. That code
-    differentiates the iterate of a homogeneous embedding, whose equations have no exact solution for `μ > 0`; here the
-    equations are those of the barrier problem itself. A public collection repairs this with an elementwise product
-    where an outer one is due, and makes the capacity of a knapsack an equation. The region must have a point with all
-    inequalities slack.
+    Newton's method finds `x(p)` to machine precision. The original code differentiates the iterate of a homogeneous
+    embedding, whose equations have no exact solution for `μ > 0`. The region must have a point with all inequalities
+    slack.
 
     Examples
     --------
@@ -81,14 +79,11 @@ class IntOpt(Loss):
     def label(
         self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator
     ) -> BarrierTarget:
-        """Solve the linear relaxation of every row, and find a point inside the region."""
         barrier = Barrier(cast("Polyhedron", problem.polyhedron))  # `check` refuses a problem without one
         barrier.interior  # noqa: B018  (raises now, not in training, if there is none)
-        decisions = solve_labels(problem, costs, relaxed=True)
-        return BarrierTarget(problem, costs, decisions, row_dot(costs, decisions), barrier)
+        return BarrierTarget.of(problem, costs, barrier)
 
     def evaluate(self, prediction: FloatArray, target: BarrierTarget, rng: np.random.Generator) -> ValueAndGrad:
-        """Return values and gradient."""
         points, along = target.barrier.minimize(prediction, mu=self.mu, vectors=target.costs)
         return row_dot(target.costs, points) - target.values, along
 

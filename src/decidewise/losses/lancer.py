@@ -60,11 +60,9 @@ class Lancer(Loss):
     (degree 6, 200 rows) it leads from a regret of 11.8 %, that of its start at least squares, to 33.6 %, and a rising
     one to 11.3 % (`python examples/lancer.py`). More steps, more samples or a refresh in every epoch do not cure it.
 
-    The errors are divided by `s` before they are squared. The public code fits the cost `c·z*(p)`, although the input
-    of its network hides `c`; here it is the regret. With several workers it leaves the cost of the last row at 0. Its
-    output layer is a `relu`, whose gradient may die; here it is a `softplus`. It begins at a model of least squares
-    instead of drawn predictions: use `init="mse"` in `DecisionRegressor` for that. A network that has seen few regrets
-    can mislead: compare with `Lodl`.
+    The errors are divided by `s` before they are squared. The public code fits the cost `c·z*(p)` instead of the
+    regret, and begins at a model of least squares instead of drawn predictions: for that, use `init="mse"` in
+    `DecisionRegressor`. A network that has seen few regrets can mislead: compare with `Lodl`.
 
     Examples
     --------
@@ -92,7 +90,6 @@ class Lancer(Loss):
     def label(
         self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator
     ) -> LandscapeTarget:
-        """Draw predictions, solve for their regrets, and fit the network."""
         n_regrets = self.n_samples * len(costs)
         if n_regrets < costs.shape[1]:
             raise NotForProblemError(
@@ -114,7 +111,6 @@ class Lancer(Loss):
         return LandscapeTarget(problem, costs, values, network, spread, scale, seen, found)
 
     def evaluate(self, prediction: FloatArray, target: LandscapeTarget, rng: np.random.Generator) -> ValueAndGrad:
-        """Return values and gradient."""
         error = (prediction - target.costs) / target.spread
         values, slope = target.network.value_and_slope(error**2)
         return target.scale * values, target.scale * 2 * error * slope / target.spread

@@ -43,7 +43,6 @@ class WeightedSquares(Loss):
     solves = False
 
     def evaluate(self, prediction: FloatArray, target: WeightedTarget, rng: np.random.Generator) -> ValueAndGrad:
-        """Return values and gradient."""
         error = prediction - target.costs
         above = np.maximum(error, 0)
         weighted = (target.above * above + target.below * (error - above)) / error.shape[1]
@@ -70,10 +69,9 @@ class Lodl(WeightedSquares):
 
     Notes
     -----
-    The original code fits the weights by 100 steps of Adam, on 30 % of the samples. The loss is linear in the weights,
-    so non-negative least squares finds the best ones exactly. That code also lets Adam move the centre `c`; here it
-    stays; and its signs assume a maximisation. The loss is not Fisher consistent: weights by coordinate move the
-    minimiser to `E[a c]/E[a]`, while the single weight per row of WISE keeps the direction. Training calls no solver.
+    The original code fits the weights, and moves the centre `c`, by 100 steps of Adam. The loss is linear in the
+    weights, so non-negative least squares finds the best ones exactly. It is not Fisher consistent: weights by
+    coordinate move the minimiser to `E[a c]/E[a]`, while the single weight per row of WISE keeps the direction.
 
     Examples
     --------
@@ -92,7 +90,6 @@ class Lodl(WeightedSquares):
     def label(
         self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator
     ) -> WeightedTarget:
-        """Draw predictions, solve for their regrets, and fit the weights of every row."""
         n, d = costs.shape
         n_weights = n_predicted(problem) * (2 if self.directed else 1)
         if self.n_samples < n_weights:

@@ -48,7 +48,7 @@ class LtrPairwise(PoolLoss):
 
     Notes
     -----
-    PyEPO has no margin. The authors' code counts decisions of equal true cost once; PyEPO and this class count all.
+    The authors' code counts decisions of equal true cost once; PyEPO, which has no margin, and this class count all.
 
     Examples
     --------
@@ -89,8 +89,7 @@ class LtrListwise(PoolLoss):
 
     Notes
     -----
-    The authors' code divides by the size of the pool; PyEPO and this class sum. PyEPO raises true probabilities
-    below 1e-8 to 1e-8, so they no longer sum to one; this class does not change them.
+    The authors' code divides by the size of the pool; PyEPO and this class sum.
 
     Examples
     --------

@@ -23,7 +23,7 @@ from decidewise.kit.checks import FloatArray, IndexArray
 from decidewise.kit.errors import SolverError
 from decidewise.kit.progress import tracked
 from decidewise.losses.base import count
-from decidewise.losses.parts.target import SHARED, DecisionTarget, Target, row_dot
+from decidewise.losses.parts.target import SHARED, DecisionTarget, RelaxedTarget, row_dot
 from decidewise.losses.qptl import Qptl
 from decidewise.problems.contract import Problem
 from decidewise.problems.views import relaxation
@@ -44,19 +44,19 @@ _MOST_ROUNDS = 1000
 
 
 @dataclass(frozen=True)
-class CutTarget(DecisionTarget):
-    """Costs, optimal decisions and values, and the relaxation with its cuts; None if it needs none."""
+class CutTarget(RelaxedTarget):
+    """Costs, optimal decisions and values, and the relaxation with its cuts, None if it needs none: what it solves."""
 
     region: Polyhedron | None = field(metadata=SHARED)
     n_cuts: int = field(metadata=SHARED)
     solver: Solver | None = field(metadata=SHARED)
 
-    def minimize_with_cuts(self, costs: FloatArray, rows: IndexArray | None = None) -> FloatArray:
-        """Return an optimal vertex of the relaxation with its cuts for each row of costs, as `minimize` does.
+    def minimize(self, costs: FloatArray, rows: IndexArray | None = None) -> FloatArray:
+        """Return an optimal vertex of the relaxation with its cuts for each row of costs (b, d).
 
         A vertex of the relaxation that keeps all cuts is optimal with them; HiGHS solves the other rows.
         """
-        vertices = self.minimize_relaxation(costs, rows)
+        vertices = super().minimize(costs, rows)
         if self.region is None or self.solver is None or self.n_cuts == 0:
             return vertices
         cuts, limits = self.region.A_ub[-self.n_cuts :], self.region.b_ub[-self.n_cuts :]
@@ -87,11 +87,9 @@ class Mipaal(Qptl):
     Notes
     -----
     Each cut is a facet of the hull that separates a fractional vertex, found by the problem's own solver (see
-    `TargetCuts`): valid and as tight as can be, whatever the constraints. The cuts of the paper are those of
-    a commercial solver, anew for every prediction; its code is not public. Each step of the smoothing is a linear
-    program, solved by HiGHS: where the problem has a fast solver, `Rfwo` has the limit for less. On a region whose
-    relaxation has integer vertices there is nothing to cut, and this is `Qptl`. Mixed-integer programs are cut alike:
-    their hull has finitely many facets, too.
+    `TargetCuts`); the cuts of the paper are those of a commercial solver, anew for every prediction. Each step of the
+    smoothing is a linear program, solved by HiGHS: where the problem has a fast solver, `Rfwo` has the limit for less.
+    On a region whose relaxation has integer vertices there is nothing to cut, and this is `Qptl`.
 
     Examples
     --------
@@ -121,18 +119,14 @@ class Mipaal(Qptl):
         """Cut until the relaxation has the value of the integers for the present predictions, too."""
         if target.region is None:
             return target
-        return self._closed(target, prediction, row_dot(prediction, target.minimize(prediction)))
-
-    def oracle(self, target: Target) -> Callable[[FloatArray, IndexArray], FloatArray]:
-        """Return what minimises over the relaxation with its cuts."""
-        return cast("CutTarget", target).minimize_with_cuts
+        return self._closed(target, prediction, row_dot(prediction, target.problem.minimize(prediction)))
 
     def _closed(self, target: CutTarget, costs: FloatArray, values: FloatArray) -> CutTarget:
         """Return the target with cuts that bring the value of the relaxation up to `values`, of costs (n, d)."""
         rows = np.arange(len(costs))
         facets = TargetCuts(target.problem.minimize, np.unique(target.decisions, axis=0))
         while target.region is not None:
-            vertices = target.minimize_with_cuts(costs[rows])
+            vertices = target.minimize(costs[rows])
             size = row_dot(np.abs(costs[rows]), np.abs(vertices))
             is_open = row_dot(costs[rows], vertices) < values[rows] - _GAP * (size + np.abs(values[rows]))
             rows, vertices = rows[is_open], np.unique(vertices[is_open], axis=0)

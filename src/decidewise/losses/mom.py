@@ -59,7 +59,6 @@ class Mom(Lava):
         return -directions / slacks.max(axis=1, keepdims=True, initial=0.0)
 
     def evaluate(self, prediction: FloatArray, target: EdgeTarget, rng: np.random.Generator) -> ValueAndGrad:
-        """Return values and subgradient."""
         values, gradient = super().evaluate(prediction, target, rng)  # of max(-p·η, -threshold)
         n_edges = np.diff(target.starts)[target.vertex]
         return values + self.threshold * n_edges, gradient

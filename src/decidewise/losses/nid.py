@@ -37,5 +37,4 @@ class Nid(Loss):
     gradient = "surrogate"
 
     def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
-        """Return regrets and surrogate gradient."""
         return row_dot(target.costs, target.minimize(prediction)) - target.values, -target.costs

@@ -70,7 +70,6 @@ class OneSided(Loss):
         return target
 
     def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
-        """Return values and gradient."""
         error = prediction - target.costs
         above = np.maximum(error, 0)
         weighted = (target.decisions + self.rho) * above + (1 - target.decisions + self.rho) * (error - above)

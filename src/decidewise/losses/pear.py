@@ -46,8 +46,7 @@ class Pear(Smoothed):
     The gradient of the value is `u = F(p - c)/λ`, where `F` projects on the directions of the face of `z(p)`. It is
     zero where `z(p)` is a vertex, and so is the value's slope. With `n` the rest of `(p - c)/λ`, the loss returns
     `u + η n ‖u‖/(‖n‖ + 1e-6)`: the part across the face, scaled to the length of the part along it. The value is never
-    negative, and 0 at `p = c`. It takes the same projection as RFY in each step, and one more for the labels: it is not
-    free of solvers. The value that the public code reports is `½‖p - c‖²`, of which its gradient is not the gradient.
+    negative, and 0 at `p = c`. It takes the projection of RFY in each step, and one more for the labels.
 
     Examples
     --------
@@ -69,7 +68,6 @@ class Pear(Smoothed):
     def label(
         self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator
     ) -> SmoothedTarget:
-        """Smooth the decision of every row of costs."""
         return SmoothedTarget(problem, costs, self.smoothed(costs, Target(problem, costs)).points)
 
     def evaluate(self, prediction: FloatArray, target: SmoothedTarget, rng: np.random.Generator) -> ValueAndGrad:

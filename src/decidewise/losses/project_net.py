@@ -17,7 +17,7 @@ from decidewise.losses.base import Loss, count, not_negative, positive
 from decidewise.losses.lodl import spread_of
 from decidewise.losses.parts.adam import Adam
 from decidewise.losses.parts.split_region import SplitRegion
-from decidewise.losses.parts.target import SHARED, DecisionTarget, ValueAndGrad, row_dot, solve_labels
+from decidewise.losses.parts.target import SHARED, RelaxedTarget, ValueAndGrad, row_dot
 from decidewise.problems.contract import Problem
 from decidewise.solvers import Polyhedron
 
@@ -26,7 +26,7 @@ _LEARNING_RATE, _BATCH = 1e-2, 64
 
 
 @dataclass(frozen=True)
-class LayerTarget(DecisionTarget):
+class LayerTarget(RelaxedTarget):
     """Costs, optimal decisions and values of the relaxation, the region in split form, and the matrix `L` (d, d)."""
 
     region: SplitRegion = field(metadata=SHARED)
@@ -59,10 +59,8 @@ class ProjectNet(Loss):
     Notes
     -----
     The gradient is that of the unrolled steps, exact wherever the number of rounds does not change. It needs no solver,
-    only products of matrices. In the public code the loop of the projection has no cap, the projection stops when the
-    whole batch has moved little, and `L = VΛV⁻¹` is not symmetric, as it is in the text; here every row is on its own,
-    and `L` is symmetric. As `n_rounds` grows with `L = 0`, `x(p)` becomes the optimum of the relaxation. `Dys` is a
-    layer of the same kind, with nothing to train.
+    only products of matrices. As `n_rounds` grows with `L = 0`, `x(p)` becomes the optimum of the relaxation. In the
+    public code a row depends on its batch, and `L` is not symmetric. `Dys` is such a layer with nothing to train.
 
     Examples
     --------
@@ -88,7 +86,6 @@ class ProjectNet(Loss):
     def label(self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator) -> LayerTarget:
         """Solve the linear relaxation of every row, decompose the equations of the region, and train the matrix."""
         region = SplitRegion.of(cast("Polyhedron", problem.polyhedron))  # `check` refuses a problem without one
-        decisions = solve_labels(problem, costs, relaxed=True)
         d = costs.shape[1]
         matrix = np.zeros((d, d))
         adam = Adam(matrix, _LEARNING_RATE)
@@ -97,10 +94,9 @@ class ProjectNet(Loss):
             drawn = costs[rows] + spread_of(costs) * rng.standard_normal((len(rows), d))
             _, _, slope = self._unrolled(drawn, drawn, region, matrix)
             adam.step((slope + slope.T) / 2, len(rows))
-        return LayerTarget(problem, costs, decisions, row_dot(costs, decisions), region, matrix)
+        return LayerTarget.of(problem, costs, region, matrix)
 
     def evaluate(self, prediction: FloatArray, target: LayerTarget, rng: np.random.Generator) -> ValueAndGrad:
-        """Return values and gradient."""
         points, gradient, _ = self._unrolled(prediction, target.costs, target.region, target.matrix)
         return row_dot(target.costs, points) - target.values, gradient
 

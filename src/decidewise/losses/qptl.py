@@ -6,16 +6,12 @@ Optimization", AAAI 2019.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
-import numpy as np
-
-from decidewise.kit.checks import FloatArray, IndexArray
 from decidewise.losses.base import positive
-from decidewise.losses.parts.target import DecisionTarget, Target
+from decidewise.losses.parts.target import DecisionTarget, RelaxedTarget
 from decidewise.losses.rfwo import Rfwo
-from decidewise.problems.contract import Problem
 
 
 @dataclass(frozen=True)
@@ -35,11 +31,11 @@ class Qptl(Rfwo):
     Notes
     -----
     The gradient is `-F c / λ`, where `F` projects on the directions of the face of `z(p)`: the derivative of the
-    optimality conditions of the quadratic program. It is zero where `z(p)` is a vertex. Two public collections have a
-    "QPTL" whose loss does not contain the costs; this one is the regret of the paper.
+    optimality conditions of the quadratic program. It is zero where `z(p)` is a vertex.
 
     Examples
     --------
+    >>> import numpy as np
     >>> from decidewise.problems import Knapsack
     >>> loss = Qptl(lambd=1.0)
     >>> target = loss.prepare(Knapsack([[2.0, 3.0]], [4.0]), [[2.0, 6.0]])
@@ -52,12 +48,4 @@ class Qptl(Rfwo):
 
     lambd: float = positive(0.1)
 
-    def label(
-        self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator
-    ) -> DecisionTarget:
-        """Solve the linear relaxation of every row."""
-        return DecisionTarget.of(problem, costs, relaxed=True)
-
-    def oracle(self, target: Target) -> Callable[[FloatArray, IndexArray], FloatArray]:
-        """Return what minimises over the relaxation."""
-        return target.minimize_relaxation
+    target_type: ClassVar[type[DecisionTarget]] = RelaxedTarget

@@ -48,7 +48,6 @@ class Rfwo(Smoothed):
     requires = frozenset({"polytope"})
 
     def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
-        """Return values and gradient."""
         smoothed = self.smoothed(prediction, target)
         values = row_dot(target.costs, smoothed.points) - target.values
         return values, smoothed.along_face(target.costs / -self.lambd)

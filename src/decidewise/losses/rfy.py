@@ -24,10 +24,8 @@ class Rfy(Smoothed):
     ----------
     lambd : float
         The strength `λ` of the regulariser, in units of costs over decisions.
-    max_iter : int
-        The largest number of Frank–Wolfe steps, one solve per row each; a row that needs more raises a `SolverError`.
-    tol : float
-        The largest error of the value, divided by `λ`.
+    max_iter, tol
+        As for `Rfwo`; `tol` bounds the error of the value, divided by `λ`.
 
     Notes
     -----
@@ -47,7 +45,6 @@ class Rfy(Smoothed):
     gradient = "exact"
 
     def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
-        """Return values and gradient."""
         smoothed = self.smoothed(prediction, target).points
         gradient = target.decisions - smoothed
         return row_dot(prediction + self.lambd / 2 * (target.decisions + smoothed), gradient), gradient

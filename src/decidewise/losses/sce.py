@@ -33,8 +33,6 @@ class Sce(Smoothed):
     the directions of the face of `z(p)`. Where `z(p)` is a vertex `F` is zero, and with it the gradient of RFWO; that
     of SCE stays `w - z(p)`. A curved region has no such faces, so the loss needs a polytope.
 
-    Public code that combines SCE with another layer counts the regulariser twice; here it is part of `z(p)` alone.
-
     Examples
     --------
     >>> from decidewise.problems import TopK
@@ -49,7 +47,6 @@ class Sce(Smoothed):
     requires = frozenset({"polytope"})
 
     def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
-        """Return values and gradient."""
         smoothed = self.smoothed(prediction, target)
         error, gap = prediction - target.costs, target.decisions - smoothed.points
         return row_dot(error, gap), gap + smoothed.along_face(error / self.lambd)

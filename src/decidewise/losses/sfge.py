@@ -62,7 +62,6 @@ class Sfge(Loss):
         as_integer(self.n_samples, name="n_samples", minimum=2 if self.standardize == "row" else 1)
 
     def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
-        """Return regrets and gradient for one draw of the noise."""
         noise = target.predicted_only(rng.standard_normal((self.n_samples, *prediction.shape)))
         sampled = target.minimize(prediction + self.sigma * noise)
         achieved = np.einsum("ij,sij->si", target.costs, sampled)

@@ -35,15 +35,10 @@ class SpoPlus(Loss):
     gradient = "subgradient"
 
     def evaluate(self, prediction: FloatArray, target: DecisionTarget, rng: np.random.Generator) -> ValueAndGrad:
-        """Return values and subgradient."""
         twice = 2 * prediction
         shifted_costs = twice - target.costs
-        shifted = self.solve(shifted_costs, target)
+        shifted = target.minimize(shifted_costs)
         values = row_dot(twice, target.decisions) - target.values - row_dot(shifted_costs, shifted)
         gradient = target.decisions - shifted
         gradient *= 2
         return values, gradient
-
-    def solve(self, costs: FloatArray, target: DecisionTarget) -> FloatArray:
-        """Return an optimal decision for each row of costs (b, d); `SpoRelax` takes that of the relaxation."""
-        return target.minimize(costs)

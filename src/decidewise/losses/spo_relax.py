@@ -7,12 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from decidewise.kit.checks import FloatArray
-from decidewise.losses.parts.target import DecisionTarget
+from decidewise.losses.parts.target import RelaxedTarget
 from decidewise.losses.spo_plus import SpoPlus
-from decidewise.problems.contract import Problem
 
 
 @dataclass(frozen=True)
@@ -27,6 +23,7 @@ class SpoRelax(SpoPlus):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from decidewise.problems import Knapsack
     >>> loss = SpoRelax()
     >>> target = loss.prepare(Knapsack([[2.0, 3.0]], [4.0]), [[2.0, 6.0]])
@@ -37,12 +34,4 @@ class SpoRelax(SpoPlus):
     (array([1.66666667]), array([[ 1.        , -0.66666667]]))
     """
 
-    def label(
-        self, problem: Problem, costs: FloatArray, X: FloatArray | None, rng: np.random.Generator
-    ) -> DecisionTarget:
-        """Solve the linear relaxation of every row."""
-        return DecisionTarget.of(problem, costs, relaxed=True)
-
-    def solve(self, costs: FloatArray, target: DecisionTarget) -> FloatArray:
-        """Return an optimal vertex of the relaxation for each row of costs."""
-        return target.minimize_relaxation(costs)
+    target_type = RelaxedTarget

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -44,10 +44,10 @@ class PoolTarget(DecisionTarget):
     pool: Pool = field(metadata=SHARED)
 
     @classmethod
-    def of(cls, problem: Problem, costs: FloatArray, *, relaxed: bool = False) -> Self:
+    def of(cls, problem: Problem, costs: FloatArray, *more: Any) -> Self:
         """Solve for the optimal decisions and collect the distinct ones."""
-        solved = DecisionTarget.of(problem, costs, relaxed=relaxed)
-        return cls(problem, costs, solved.decisions, solved.values, Pool(np.unique(solved.decisions, axis=0)))
+        solved = DecisionTarget.of(problem, costs)
+        return cls(problem, costs, solved.decisions, solved.values, Pool(np.unique(solved.decisions, axis=0)), *more)
 
 
 class PoolLoss(Loss):

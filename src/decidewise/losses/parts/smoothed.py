@@ -45,15 +45,10 @@ class Smoothed(Loss):
     tol: float = positive(1e-12)
 
     def smoothed(self, costs: FloatArray, target: Target) -> Projection:
-        """Return `z` of each row of costs (b, d), with the face that it lies on."""
-        minimize = self.oracle(target)
+        """Return `z` of each row of costs (b, d) over the hull of what `target.minimize` solves over, with its face."""
         with np.errstate(over="ignore"):  # what overflows is refused where it is solved for
             targets = costs / -self.lambd
-        return project_on_hull(minimize, targets, max_iter=self.max_iter, tol=self.tol)
-
-    def oracle(self, target: Target) -> Callable[[FloatArray, IndexArray], FloatArray]:
-        """Return what minimises costs (b, d) of some rows (b,) over the region whose hull is meant."""
-        return target.minimize
+        return project_on_hull(target.minimize, targets, max_iter=self.max_iter, tol=self.tol)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
@@ -60,6 +60,9 @@ class Target:
     problem: Problem = field(metadata=SHARED)
     costs: FloatArray
 
+    #: Whether labels and solves are those of the linear relaxation, at one of its vertices.
+    relaxed: ClassVar[bool] = False
+
     @classmethod
     def of(cls, problem: Problem, costs: FloatArray) -> Self:
         """Return the target of costs (n, d) to be minimised; this class stores only the costs."""
@@ -104,20 +107,13 @@ class Target:
         Call it in `evaluate`: errors name the row of the target, whatever the leading axes. `rows` (b,) are the rows of
         the target that the costs belong to; by default all of them.
         """
-        return self._minimize("minimize", costs, rows)
-
-    def minimize_relaxation(self, costs: FloatArray, rows: IndexArray | None = None) -> FloatArray:
-        """Return an optimal vertex of the linear relaxation for each row of costs, as `minimize` does."""
-        return self._minimize("minimize_relaxation", costs, rows)
-
-    def _minimize(self, method: str, costs: FloatArray, rows: IndexArray | None) -> FloatArray:
         batch = np.ascontiguousarray(costs).reshape(-1, costs.shape[-1])
         problem = self.problem
         if problem.n_rows is not None and (rows is not None or costs.ndim > 2):
             rows = np.arange(len(self)) if rows is None else rows
             problem = problem.take(np.tile(rows, len(batch) // len(rows)))
         try:
-            return getattr(problem, method)(batch).reshape(costs.shape)
+            return (problem.minimize_relaxation if self.relaxed else problem.minimize)(batch).reshape(costs.shape)
         except SolverError as error:
             row = error.row % costs.shape[-2]
             raise error.at(row if rows is None else int(rows[row])) from error
@@ -148,12 +144,19 @@ class DecisionTarget(Target):
     values: FloatArray
 
     @classmethod
-    def of(cls, problem: Problem, costs: FloatArray, *, relaxed: bool = False) -> Self:
-        """Label every row of costs with its optimal decision, or with an optimal vertex of the linear relaxation."""
-        decisions = solve_labels(problem, costs, relaxed=relaxed)
+    def of(cls, problem: Problem, costs: FloatArray, *more: Any) -> Self:
+        """Label every row of costs with its optimal decision; `more` are the fields of a subclass."""
+        decisions = solve_labels(problem, costs, relaxed=cls.relaxed)
         values = row_dot(costs, decisions)
         _warn_if_not_optimal(problem, costs, decisions, values)
-        return cls(problem, costs, decisions, values)
+        return cls(problem, costs, decisions, values, *more)
+
+
+@dataclass(frozen=True)
+class RelaxedTarget(DecisionTarget):
+    """Costs with optimal vertices of the linear relaxation and their values."""
+
+    relaxed = True
 
 
 def solve_labels(problem: Problem, costs: FloatArray, *, relaxed: bool = False) -> FloatArray:

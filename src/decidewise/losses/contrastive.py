@@ -1,4 +1,4 @@
-"""NCE, noise-contrastive estimation: compare the optimal decision with every decision of a pool.
+"""NCE and CMAP: compare the optimal decision with all decisions of a pool, or with the best of them.
 
 Mulamba, Mandi, Diligenti, Lombardi, Bucarey & Guns, "Contrastive Losses and Solution Caching for
 Predict-and-Optimize", IJCAI 2021.
@@ -40,3 +40,30 @@ class Nce(PoolLoss):
         """Return values and gradient `w - mean_v v`."""
         gradient = target.decisions - target.pool.mean
         return row_dot(prediction, gradient), gradient
+
+
+@dataclass(frozen=True)
+class Cmap(PoolLoss):
+    """The contrastive loss `max_v p·(w - v)` over the pool, with `w` the optimal decision of the costs.
+
+    Notes
+    -----
+    It is convex. It is non-negative because `w` is in the pool, and zero where no decision of the pool is better than
+    `w` under `p`, such as at `p = 0`. The paper also has a variant with `p - c` in place of `p`; PyEPO and this class
+    use `p`.
+
+    Examples
+    --------
+    >>> from decidewise.problems import TopK
+    >>> loss = Cmap()
+    >>> target = loss.prepare(TopK(3, 1, sense="min"), [[1.0, 2.0, 4.0], [3.0, 1.0, 2.0]])
+    >>> loss.value_and_grad([[2.0, 1.0, 4.0]], target[[0]], np.random.default_rng(0))
+    (array([1.]), array([[ 1., -1.,  0.]]))
+    """
+
+    gradient = "subgradient"
+
+    def evaluate(self, prediction: FloatArray, target: PoolTarget, rng: np.random.Generator) -> ValueAndGrad:
+        best = target.pool.objectives(prediction).argmin(axis=1)  # ties go to the first of the pool
+        subgradient = target.decisions - target.pool.decisions[best]
+        return row_dot(prediction, subgradient), subgradient
