@@ -15,7 +15,7 @@ VALUES = RNG.integers(10, 60, size=(6, 30)).astype(float)
 
 
 def pack(**limits):
-    region = {"upper": 1, "integrality": np.ones(30), "sense": "max"}
+    region = {"upper": 1, "integrality": np.ones(30), "sense": "max", "solver": "highs"}
     return LinearProgram(WEIGHTS, WEIGHTS.sum(axis=1) // 3, **region, **limits)
 
 

@@ -148,7 +148,7 @@ def test_a_vertex_that_is_whole_needs_no_branching_and_all_others_get_it(sides, 
     rng = np.random.default_rng(8)
     weights, costs = rng.uniform(1.0, 3.0, size=(2, 8)).round(1), rng.normal(size=(40, 8))
     sides = np.resize(sides, (40, 2)) if len(sides) > 1 else sides[0]
-    problem = LinearProgram(weights, sides, upper=1, integrality=1, sense="max")
+    problem = LinearProgram(weights, sides, upper=1, integrality=1, sense="max", solver="highs")
     relaxed = -problem.minimize_relaxation(-costs)
     whole = np.abs(relaxed - relaxed.round()).max(axis=1) < 1e-9
     branched = []

@@ -136,6 +136,7 @@ class QuadraticProgram(LinearProgram):
             self.faces = "unknown"
             if not isinstance(self._solver, OtherSolver):
                 raise ValueError(f"the objective is quadratic, and {WHOLE}")
+        self._may_be_recognised = False
         self._quadratic = csr_array(self._sign * Q)
         _check_convex(self._quadratic, self.sense)
 

@@ -75,6 +75,7 @@ class Knapsack(Problem, marks_ones=True):
 
     is_integer = True
     B_S: float | None = None
+    _most_steps: int | None = None
 
     def __init__(self, weights: Any, capacities: Any, *, sense: Sense = "max") -> None:
         super().__init__(sense=sense)
@@ -164,10 +165,11 @@ class Knapsack(Problem, marks_ones=True):
         def search(rows: FloatArray, steps: IntArray, *own: FloatArray) -> tuple[FloatArray, int]:
             return search_packs(rows, self._loads, steps, *own)
 
-        decisions, stuck = search_in_parts(search, values, *rooms, steps=STEPS, max_steps=MAX_STEPS)
+        most = self._most_steps or MAX_STEPS
+        decisions, stuck = search_in_parts(search, values, *rooms, steps=STEPS, max_steps=most)
         if stuck >= 0:
             raise SolverError(
-                f"no optimal pack was proved within {MAX_STEPS:,} steps. A knapsack is hard if the values are strongly "
+                f"no optimal pack was proved within {most:,} steps. A knapsack is hard if the values are strongly "
                 "correlated with the weights; round the values or use fewer items.",
                 row=stuck,
             )

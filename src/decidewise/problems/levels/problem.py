@@ -81,6 +81,7 @@ class Levels(Problem, marks_ones=True):
     """
 
     faces = "flat"
+    _most_steps: int | None = None
 
     def __init__(
         self,
@@ -193,10 +194,11 @@ class Levels(Problem, marks_ones=True):
         def search(rows: FloatArray, steps: IntArray, own: FloatArray) -> tuple[FloatArray, int]:
             return search_levels(rows, steps, own, self._starts, weights, fixed)
 
-        decisions, stuck = search_in_parts(search, costs, budgets, steps=STEPS, max_steps=MAX_STEPS)
+        most = self._most_steps or MAX_STEPS
+        decisions, stuck = search_in_parts(search, costs, budgets, steps=STEPS, max_steps=most)
         if stuck >= 0:
             raise SolverError(
-                f"no optimal levels were proved within {MAX_STEPS:,} steps. Round what the levels consume, so that "
+                f"no optimal levels were proved within {most:,} steps. Round what the levels consume, so that "
                 "many of them consume the same together, or use fewer levels.",
                 row=stuck,
             )

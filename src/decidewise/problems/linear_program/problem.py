@@ -18,6 +18,7 @@ from scipy.sparse import csr_array, vstack
 from decidewise.kit.checks import FloatArray, as_array, as_vector
 from decidewise.kit.errors import InfeasibleError, SolverError
 from decidewise.problems.contract import Sense
+from decidewise.problems.linear_program.recognised import Recognised, recognise
 from decidewise.problems.linear_program.region import PolyhedralProblem
 from decidewise.problems.mapped_problem import EMPTY
 from decidewise.problems.mapped_problem.arguments import (
@@ -97,9 +98,9 @@ class LinearProgram(PolyhedralProblem):
     on_error : {"raise", "nan"}
         Whether a row that cannot be solved is a `SolverError`, or a decision of NaN beside the decisions of all others.
     solver : {"highs", "gurobi", "scip", "cp-sat"}, optional
-        Who solves; HiGHS by default. The others are extras of their names, start anew for every row, and return the
-        decision that they find first; Gurobi needs a licence, and CP-SAT whole numbers alone, with bounds, in
-        constraints of whole numbers.
+        Who solves; by default the kernel of `recognised`, or else HiGHS. The others are extras of their names, start
+        anew for every row, and return the decision that they find first; Gurobi needs a licence, and CP-SAT whole
+        numbers alone, with bounds, in constraints of whole numbers.
 
     Attributes
     ----------
@@ -113,6 +114,9 @@ class LinearProgram(PolyhedralProblem):
         `w0`, `w1` and so on where none were given.
     constraint_names : list of str
         Of constraints from a file or a modelling tool, which `by_row` understands.
+    recognised : {"top_k", "assignment", "matching", "shortest_path", "levels", "knapsack"} or None
+        The built-in problem that the program is, whatever the order and scale of its constraints. Its kernel solves the
+        rows, with its own rule for ties, and HiGHS checks the first three. Rows that are hard for it go to HiGHS.
     B_S : float
         An upper bound on the norm of a decision, from the bounds alone; infinite where one of them is.
 
@@ -184,6 +188,7 @@ class LinearProgram(PolyhedralProblem):
             keep_going=self.on_error == "nan",
             by_row=self._bounds is not None,
         )
+        self._may_be_recognised = solver is None
         self._name_sides(SideNames())
         self._check_not_empty()
 
@@ -313,7 +318,7 @@ class LinearProgram(PolyhedralProblem):
             self._sign * as_known(known, n),
         )  # fmt: skip
         twin._solver = replace(self._solver, program=twin._program(), by_row=twin._bounds is not None, _idle=[])
-        for name in ("_relaxation", "_region_of_decisions"):
+        for name in ("_relaxation", "_region_of_decisions", "_recognised"):
             twin.__dict__.pop(name, None)
         return twin
 
@@ -321,7 +326,22 @@ class LinearProgram(PolyhedralProblem):
         """Return `M w` of an optimal vertex of the linear relaxation for each row: (r, n_costs) -> (r, n_costs)."""
         return self._decisions(self._relaxation.minimize(self._objective(costs, 1.0), self._bounds))
 
+    @property
+    def recognised(self) -> str | None:
+        """The built-in problem whose kernel solves the program in the place of HiGHS, or None."""
+        return self._recognised.name if self._recognised else None
+
+    @cached_property
+    def _recognised(self) -> Recognised | None:
+        return recognise(self._solver.program) if self._may_be_recognised and self._bounds is None else None
+
+    def __repr__(self) -> str:
+        text = super().__repr__()
+        return f"{text[:-1]}, recognised={self.recognised!r})" if self.recognised else text
+
     def _minimize_variables(self, objective: FloatArray) -> FloatArray:
+        if self._recognised:
+            return self._recognised.minimize(objective, self._solver)
         return self._solver.minimize(objective, self._bounds)
 
     @cached_property

@@ -75,7 +75,7 @@ class PolyhedralProblem(MappedProblem):
         if self.n_rows is not None or self.polyhedron is not None:
             return self.lifted
         twin = copy.copy(self)
-        for name in ("_order", "_region_of_decisions", "_spread"):
+        for name in ("_order", "_region_of_decisions", "_spread", "_is_plain"):
             twin.__dict__.pop(name, None)
         twin._map, twin.n_costs = as_map(None, self.names), self.n_variables
         twin._known, twin._offset, twin.has_known = np.zeros(self.n_variables), 0.0, False

@@ -102,6 +102,8 @@ class MappedProblem(Problem):
 
     def _objective(self, costs: FloatArray, weight: Any) -> FloatArray:
         """Return the costs of all variables: (r, n_costs) -> (r, n_variables)."""
+        if self._is_plain and not self._known.any():
+            return costs
         with np.errstate(over="ignore", invalid="ignore"):
             objective = np.ascontiguousarray((self._spread @ costs.T).T + weight * self._known)
         check_range(objective, "the cost of a variable", "its predicted and known costs")
@@ -111,7 +113,17 @@ class MappedProblem(Problem):
         return self._minimize_variables(self._objective(costs, weight))
 
     def _decisions(self, variables: FloatArray) -> FloatArray:
-        return np.ascontiguousarray((self._map @ variables.T).T)
+        return variables if self._is_plain else np.ascontiguousarray((self._map @ variables.T).T)
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether every variable has one cost, in order."""
+        n, each = self.n_variables, self._map
+        return (
+            each.shape == (n, n)
+            and np.array_equal(each.indptr, np.arange(n + 1))
+            and bool(np.array_equal(each.indices, np.arange(n)) and (each.data == 1).all())
+        )
 
     @cached_property
     def _spread(self) -> csr_array:
