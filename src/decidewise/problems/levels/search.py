@@ -14,6 +14,8 @@ any choice, so a walk from the first item takes the lowest level with which an o
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from decidewise.kit.checks import FloatArray, IntArray
@@ -28,6 +30,17 @@ ROOM = 1e-9
 FIRST = 1 / 16
 #: How much larger the next guess is, where no solution was found within the last one.
 GROWTH = 4.0
+
+
+class Row(NamedTuple):
+    """The levels of all items, one after another (d,), for one row of costs; those of item `i` begin at `starts[i]`."""
+
+    weights: FloatArray
+    starts: IntArray
+    costs: FloatArray  # in a safe unit
+    own: FloatArray  # beyond those of the cheapest level of the item
+    losses: FloatArray
+    chosen: IntArray  # (items,) the levels of the linear relaxation
 
 
 @kernel
@@ -47,15 +60,12 @@ def search_levels(
     n_rows, d = costs.shape
     n = len(starts) - 1
     decisions = np.zeros((n_rows, d))
-    own = np.empty(d)
-    scaled = np.empty(d)
-    losses = np.empty(d)
-    chosen = np.empty(n, np.int64)
+    at = Row(weights, starts, np.empty(d), np.empty(d), np.empty(d), np.empty(n, np.int64))
+    scaled, own, losses, chosen = at.costs, at.own, at.losses, at.chosen
     ahead = np.zeros((n + 1, 2))  # the least and the most consumption of the items before each
     firsts = np.zeros(n + 1, np.int64)  # where the list of each item begins; those of later items come before it
-    pool = np.empty((3, 1024))  # consumption, cost and loss of the partial solutions, item after item
-    merged = np.empty((3, 1024))
-    spare = np.empty((3, 1024))
+    # Consumption, cost and loss of the partial solutions, item after item.
+    pool, merged, spare = np.empty((3, 1024)), np.empty((3, 1024)), np.empty((3, 1024))
     size = 0.0
     for i in range(n):
         least = most = weights[starts[i]]
@@ -79,7 +89,7 @@ def search_levels(
                 least = min(least, scaled[j])
             for j in range(starts[i], starts[i + 1]):
                 own[j] = scaled[j] - least
-        price, spent, consumed = _price(own, weights, starts, budget, room, fixed, chosen)
+        price, spent, consumed = _price(at, budget, room, fixed)
         total = 0.0
         for i in range(n):
             base = chosen[i]
@@ -89,7 +99,7 @@ def search_levels(
                 dearest = max(dearest, losses[j])
             total += dearest
         bound = spent - price * (budget - consumed)
-        gap = FIRST * _gap(own, weights, losses, starts, budget, room, fixed, chosen, spent, consumed, bound, total)
+        gap = FIRST * _gap(at, budget - consumed, room, fixed, spent - bound, total)
         done = False
         while not done:
             tie = rounding = 0.0
@@ -116,21 +126,10 @@ def search_levels(
                     need = count + end - begin
                     if need > spare.shape[1]:
                         spare = np.empty((3, 2 * need))
+                    most, least = budget + room - ahead[i, 0], budget - room - ahead[i, 1] if fixed else -np.inf
+                    level = weights[j], own[j], losses[j]
                     count = _merge(
-                        merged,
-                        count,
-                        pool,
-                        begin,
-                        end,
-                        spare,
-                        weights[j],
-                        own[j],
-                        losses[j],
-                        limit,
-                        budget + room - ahead[i, 0],
-                        budget - room - ahead[i, 1] if fixed else -np.inf,
-                        room / 1000.0,
-                        fixed,
+                        merged[:, :count], pool[:, begin:end], spare, level, limit, most, least, room / 1000.0, fixed
                     )
                     merged, spare = spare, merged
                 if filled + count > pool.shape[1]:
@@ -174,70 +173,59 @@ def search_levels(
 
 
 @kernel(inner=True)
-def _line(own: FloatArray, weights: FloatArray, starts: IntArray, price: float, sign: float, chosen: IntArray) -> None:
-    """Choose the cheapest level of each item at a price; ties go to what consumes least, times the sign."""
-    for i in range(len(starts) - 1):
+def _line(at: Row, price: float, sign: float, chosen: IntArray) -> tuple[float, float]:
+    """Choose the cheapest level of each item at a price; ties go to what consumes least, times the sign.
+
+    Return cost and consumption of these levels.
+    """
+    own, weights, starts = at.own, at.weights, at.starts
+    spent = consumed = 0.0
+    for i in range(len(chosen)):
         best, weight, place = np.inf, 0.0, -1
         for j in range(starts[i], starts[i + 1]):
             value = own[j] + price * sign * weights[j]
             if value < best or (value == best and sign * weights[j] < weight):
                 best, weight, place = value, sign * weights[j], j
         chosen[i] = place
-
-
-@kernel(inner=True)
-def _sums(own: FloatArray, weights: FloatArray, chosen: IntArray) -> tuple[float, float]:
-    spent = consumed = 0.0
-    for i in range(len(chosen)):
-        spent += own[chosen[i]]
-        consumed += weights[chosen[i]]
+        spent += own[place]
+        consumed += weights[place]
     return spent, consumed
 
 
 @kernel(inner=True)
-def _price(
-    own: FloatArray,
-    weights: FloatArray,
-    starts: IntArray,
-    budget: float,
-    room: float,
-    fixed: bool,
-    chosen: IntArray,
-) -> tuple[float, float, float]:
+def _price(at: Row, budget: float, room: float, fixed: bool) -> tuple[float, float, float]:
     """Find the price of the linear relaxation; return it, and cost and consumption of the levels it chooses.
 
     These levels meet the budget, but not always a fixed total.
     """
-    _line(own, weights, starts, 0.0, 1.0, chosen)
-    spent, consumed = _sums(own, weights, chosen)
+    own, weights, starts, chosen = at.own, at.weights, at.starts, at.chosen
+    spent, consumed = _line(at, 0.0, 1.0, chosen)
     sign = 1.0
     if consumed <= budget + room:
         if not fixed or consumed >= budget - room:
             return 0.0, spent, consumed
-        _line(own, weights, starts, 0.0, -1.0, chosen)
-        spent, consumed = _sums(own, weights, chosen)
+        spent, consumed = _line(at, 0.0, -1.0, chosen)
         if consumed >= budget - room:
             return 0.0, spent, consumed  # some levels of the same cost consume less, and others more
         sign = -1.0
     # At a price of zero too much is consumed, and at an infinite one little enough: the levels that consume least.
-    for i in range(len(starts) - 1):
+    cheap, heavy = spent, sign * consumed
+    dear = light = price = 0.0
+    for i in range(len(chosen)):
         place = starts[i]
         for j in range(starts[i] + 1, starts[i + 1]):
             lighter = sign * (weights[j] - weights[place])
             if lighter < 0.0 or (lighter == 0.0 and own[j] < own[place]):
                 place = j
         chosen[i] = place
-    cheap, heavy = spent, sign * consumed
-    dear, consumed = _sums(own, weights, chosen)
-    light = sign * consumed
-    price = 0.0
+        dear += own[place]
+        light += sign * weights[place]
     trial = chosen.copy()
     for _ in range(200):
         if heavy <= light:
             break
         price = (dear - cheap) / (heavy - light)
-        _line(own, weights, starts, price, sign, trial)
-        spent, consumed = _sums(own, weights, trial)
+        spent, consumed = _line(at, price, sign, trial)
         consumed = sign * consumed
         if spent + price * consumed >= (dear + price * light) * (1.0 - 4.0 * EPS) - 4.0 * EPS * price * abs(light):
             break
@@ -245,49 +233,37 @@ def _price(
             cheap, heavy = spent, consumed
         else:
             dear, light = spent, consumed
-            for i in range(len(chosen)):
-                chosen[i] = trial[i]
+            chosen[:] = trial
     return sign * price, dear, sign * light
 
 
 @kernel(inner=True)
-def _gap(
-    own: FloatArray,
-    weights: FloatArray,
-    losses: FloatArray,
-    starts: IntArray,
-    budget: float,
-    room: float,
-    fixed: bool,
-    chosen: IntArray,
-    spent: float,
-    consumed: float,
-    bound: float,
-    total: float,
-) -> float:
-    """Return how much dearer than the bound a solution near the chosen levels is, or for a fixed total a guess."""
+def _gap(at: Row, left: float, room: float, fixed: bool, above: float, total: float) -> float:
+    """Return how much dearer than the bound a solution near the chosen levels is, or for a fixed total a guess.
+
+    The chosen levels leave `left` of the budget, and are dearer than the bound by `above`.
+    """
+    own, weights, starts, chosen = at.own, at.weights, at.starts, at.chosen
     n = len(chosen)
-    left = budget - consumed
     if not fixed:
         for i in range(n):  # spend what is left, item by item
             place = chosen[i]
             for j in range(starts[i], starts[i + 1]):
                 if own[j] < own[place] and weights[j] - weights[chosen[i]] <= left + room:
                     place = j
-            spent += own[place] - own[chosen[i]]
+            above += own[place] - own[chosen[i]]
             left -= weights[place] - weights[chosen[i]]
-        return max(0.0, spent - bound)
+        return max(0.0, above)
     if abs(left) <= room:
-        return max(0.0, spent - bound)
-    best = np.inf
-    second = 0.0
+        return max(0.0, above)
+    best, second = np.inf, 0.0
     for i in range(n):
         least = np.inf
         for j in range(starts[i], starts[i + 1]):
             if abs(weights[j] - weights[chosen[i]] - left) <= room:
-                best = min(best, spent + own[j] - own[chosen[i]] - bound)
+                best = min(best, above + own[j] - own[chosen[i]])
             if j != chosen[i]:
-                least = min(least, losses[j])
+                least = min(least, at.losses[j])
         second += least / n if least < np.inf else 0.0
     if best == np.inf:
         return second if second > 0.0 else total
@@ -296,39 +272,27 @@ def _gap(
 
 @kernel(inner=True)
 def _merge(
-    old: FloatArray,
-    n_old: int,
-    pool: FloatArray,
-    begin: int,
-    end: int,
-    out: FloatArray,
-    weight: float,
-    cost: float,
-    loss: float,
-    limit: float,
-    most: float,
-    least: float,
-    same: float,
-    fixed: bool,
-) -> int:
-    """Merge two lists in the order of their consumption: the old one, and the pool with one more level; return a count.
+    old: FloatArray, later: FloatArray, out: FloatArray, level: tuple[float, float, float], limit: float, most: float,
+    least: float, same: float, fixed: bool,
+) -> int:  # fmt: skip
+    """Merge two lists in the order of their consumption: the old one, and that of later items with one more level.
 
     Of partial solutions only those are kept that consume at most `most` and at least `least`, lose at most `limit`, and
-    are cheaper than all that consume less (or, if `fixed`, as much).
+    are cheaper than all that consume less (or, if `fixed`, as much). Return how many.
     """
-    count = a = 0
-    p = begin
-    while a < n_old or p < end:
-        if p < end:
-            heavy = pool[0, p] + weight
-            if heavy > most or heavy < least or pool[2, p] + loss > limit:
+    weight, cost, loss = level
+    count = a = p = 0
+    while a < old.shape[1] or p < later.shape[1]:
+        if p < later.shape[1]:
+            heavy = later[0, p] + weight
+            if heavy > most or heavy < least or later[2, p] + loss > limit:
                 p += 1
                 continue
-        if p >= end or (a < n_old and old[0, a] <= heavy):
+        if p >= later.shape[1] or (a < old.shape[1] and old[0, a] <= heavy):
             w, c, lost = old[0, a], old[1, a], old[2, a]
             a += 1
         else:
-            w, c, lost = heavy, pool[1, p] + cost, pool[2, p] + loss
+            w, c, lost = heavy, later[1, p] + cost, later[2, p] + loss
             p += 1
         if count > 0:
             near = w - out[0, count - 1] <= same
@@ -336,9 +300,7 @@ def _merge(
                 continue
             if near and (fixed or w == out[0, count - 1]):
                 count -= 1
-        out[0, count] = w
-        out[1, count] = c
-        out[2, count] = lost
+        out[0, count], out[1, count], out[2, count] = w, c, lost
         count += 1
     return count
 
