@@ -1,10 +1,9 @@
 # What the package offers; see `decidewise.kit.lazy`.
 from decidewise.problems.assignment import Assignment
-from decidewise.problems.ball import Ball
+from decidewise.problems.ball import Ball, Ellipsoid
 from decidewise.problems.conic_program import ConicProgram, Exponential, Quadratic, SecondOrder, Semidefinite
 from decidewise.problems.contract import Problem
 from decidewise.problems.details import SolveDetails
-from decidewise.problems.ellipsoid import Ellipsoid
 from decidewise.problems.knapsack import Knapsack
 from decidewise.problems.known_costs import KnownCosts
 from decidewise.problems.levels import DemandCost, Levels, level_costs, lost_sales, newsvendor, overtime, service_level

@@ -9,18 +9,18 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csr_array
 
 from decidewise.kit.checks import BoolArray, FloatArray, IntArray
 from decidewise.kit.errors import InfeasibleError
-from decidewise.problems.by_row import as_amounts, check_not_negative, spread, take_rows
-from decidewise.problems.contract import Problem, Sense, as_n_costs
+from decidewise.problems.by_row import as_amounts, check_not_negative, spread
+from decidewise.problems.contract import Problem, Sense
+from decidewise.problems.linear_program.region import PolyhedralProblem
 from decidewise.solvers import Polyhedron
 from decidewise.solvers.highs import Solver
-from decidewise.solvers.program import Program
 
 
-class MinCostFlow(Problem):
+class MinCostFlow(PolyhedralProblem):
     """Send goods through a network from the nodes that supply them to those that need them.
 
     Each edge has a cost per unit. A decision has the flow on each edge, from 0 to its capacity; what leaves a node is
@@ -62,10 +62,10 @@ class MinCostFlow(Problem):
            [0., 0., 1.]])
     """
 
-    faces = "flat"
+    _whole = None
+    solution = Problem.solution
 
     def __init__(self, tails: Any, heads: Any, supply: Any, *, capacity: Any = None, sense: Sense = "min") -> None:
-        super().__init__(sense=sense)
         supply = as_amounts(supply, name="supply")
         total = np.where(supply > 0.0, supply, 0.0).sum(axis=-1)
         unbalanced = np.flatnonzero(np.abs(supply.sum(axis=-1)) > 1e-9 * total)
@@ -83,7 +83,7 @@ class MinCostFlow(Problem):
             raise ValueError(
                 f"tails has {len(self.tails)} nodes and heads {len(self.heads)}; pass one of each for every edge."
             )
-        self.n_costs = as_n_costs(len(self.tails))
+        super().__init__(len(self.tails), costs=None, known=None, offset=0.0, sense=sense, names=None)
         if capacity is None:
             capacity = np.repeat(np.expand_dims(total, -1), self.n_costs, axis=-1)
         capacity = as_amounts(np.full(self.n_costs, capacity) if np.ndim(capacity) == 0 else capacity, name="capacity")
@@ -93,7 +93,9 @@ class MinCostFlow(Problem):
                 f"row per sample; got capacity.shape={capacity.shape}."
             )
         check_not_negative(capacity, name="capacity", owner="edge")
-        self.n_rows, (self.supply, self.capacity) = spread(supply=(supply, 1), capacity=(capacity, 1))
+        _, (self.supply, self.capacity) = spread(supply=(supply, 1), capacity=(capacity, 1))
+        balance = self._net_outflow(), self.supply
+        self._set_region(Polyhedron.within(np.zeros(self.n_costs), self.capacity, eq=balance), self._known)
         self._solver = Solver(self._program(), by_row=self.n_rows is not None)
         self._check_not_empty()
         self.B_S = float(np.linalg.norm(self.capacity, axis=-1).max())
@@ -130,11 +132,13 @@ class MinCostFlow(Problem):
 
     def take(self, rows: Any) -> Self:
         """Return the problem of some rows, with their supplies and capacities."""
-        return take_rows(self, rows, "supply", "capacity")
+        part = super().take(rows)
+        if part is not self:
+            part.supply, part.capacity = self.supply[rows], self.capacity[rows]
+        return part
 
-    def minimize(self, costs: FloatArray) -> FloatArray:
-        """Return a flow of least cost for each row."""
-        flows = self._solver.minimize(costs, None if self.n_rows is None else self._bounds)
+    def _minimize_variables(self, objective: FloatArray) -> FloatArray:
+        flows = self._solver.minimize(objective, self._bounds)
         # Every vertex is whole where all numbers are: what is left of a fraction is rounding.
         is_whole = _is_whole(self.supply) & _is_whole(self.capacity)
         return np.where(np.expand_dims(is_whole, -1), np.rint(flows), flows) if is_whole.any() else flows
@@ -149,32 +153,11 @@ class MinCostFlow(Problem):
                 f"{where}the capacities do not let all supplies reach the nodes that need them; raise some."
             ) from error
 
-    def _program(self) -> Program:
-        """Return the program, or one as wide as that of all rows."""
-        return self._bounds if self.n_rows is None else self._bounds.widest
-
-    @property
-    def _bounds(self) -> Program:
-        """The program, in which supplies and capacities may have one row per sample."""
-        return Program(
-            csc_array(self._net_outflow), self.supply, self.supply, np.zeros_like(self.capacity), self.capacity
-        )
-
-    @property
     def _net_outflow(self) -> csr_array:
-        """What leaves each node minus what enters it, as a matrix of shape (n_nodes, n_costs)."""
+        """Return what leaves each node minus what enters it, as a matrix of shape (n_nodes, n_costs)."""
         edges, ends = np.tile(np.arange(self.n_costs), 2), np.concatenate([self.tails, self.heads])
         signs = np.repeat([1.0, -1.0], self.n_costs)
-        matrix = csr_array((signs, (ends, edges)), shape=(self.supply.shape[-1], self.n_costs))
-        matrix.eliminate_zeros()  # an edge from a node to itself
-        return matrix
-
-    @property
-    def polyhedron(self) -> Polyhedron | None:
-        """Of each node, what leaves minus what enters is its supply; None if that, or a capacity, differs by row."""
-        if self.n_rows is not None:
-            return None
-        return Polyhedron.within(np.zeros(self.n_costs), self.capacity, eq=(self._net_outflow, self.supply))
+        return csr_array((signs, (ends, edges)), shape=(self.supply.shape[-1], self.n_costs))
 
 
 def _is_whole(amounts: FloatArray) -> BoolArray:

@@ -7,9 +7,9 @@ its multipliers: it keeps all constraints, and no other point can be better by m
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, eye_array, vstack
@@ -37,8 +37,7 @@ _SMALL = 1e-3
 _DAMPING, _STILL, _MOST_STEPS = 1e-5, 1e-15, 100
 
 
-@dataclass(frozen=True)
-class QuadraticSolutions:
+class QuadraticSolutions(NamedTuple):
     """Optimal points (r, n), and the multipliers of variables, then of rows (r, n + m): `Qw + c + z + Aᵀy = 0`.
 
     A multiplier is positive at an upper bound and negative at a lower one; `binding` says which bounds determine the
@@ -56,10 +55,14 @@ class QuadraticSolutions:
         prices = np.full((n_rows, n + m), np.nan)
         return cls(np.full((n_rows, n), np.nan), prices, np.zeros(prices.shape, dtype=bool))
 
+    def take(self, rows: BoolArray) -> QuadraticSolutions:
+        """Return some rows."""
+        return QuadraticSolutions(self.points[rows], self.prices[rows], self.binding[rows])
+
     def put(self, rows: IntArray, solutions: QuadraticSolutions) -> None:
         """Replace some rows."""
-        self.points[rows], self.prices[rows] = solutions.points, solutions.prices
-        self.binding[rows] = solutions.binding
+        for own, new in zip(self, solutions, strict=True):
+            own[rows] = new
 
 
 @dataclass
@@ -131,7 +134,7 @@ class QuadraticSolver:
             found = worker.solve(costs, bounds)
             self._idle.append(worker)
             proved = self._proved(found, costs, bounds, _EXACT)
-            solutions.put(rows[proved], _taken(found, proved))
+            solutions.put(rows[proved], found.take(proved))
             rows = rows[~proved]
         if len(rows):
             within = bounds and bounds.take(rows)
@@ -220,12 +223,6 @@ class QuadraticSolver:
     @cached_property
     def _cones(self) -> _Cones:
         return _Cones(self.program, self.quadratic, self.time_limit, self.keep_going)
-
-
-def _taken(solutions: QuadraticSolutions, rows: BoolArray) -> QuadraticSolutions:
-    return replace(
-        solutions, points=solutions.points[rows], prices=solutions.prices[rows], binding=solutions.binding[rows]
-    )
 
 
 @dataclass(frozen=True)

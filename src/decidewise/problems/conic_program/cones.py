@@ -23,7 +23,7 @@ class Cone(ABC):
         """Return the constraint as rows that lie in cones."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class ConeRows(Cone):
     """The constraint `b - A w in K`, with `A` of shape (m, n) and `b` of shape (m,)."""
 
@@ -36,7 +36,7 @@ class ConeRows(Cone):
         return self
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class SecondOrder(Cone):
     """The constraint `‖A w + b‖ <= c·w + d`.
 
@@ -62,12 +62,9 @@ class SecondOrder(Cone):
 
     def __post_init__(self) -> None:
         A = as_sparse(self.A, name="A of SecondOrder")
-        _set(self, A=A, b=_as_side(self.b, A.shape[0], "SecondOrder"), d=as_number(self.d, name="d of SecondOrder"))
-        _set(self, c=np.zeros(A.shape[1]) if self.c is None else as_vector(self.c, name="c of SecondOrder"))
-        if len(self.c) != A.shape[1]:
-            raise ValueError(
-                f"c of SecondOrder must have one entry for each of the {A.shape[1]} columns of A; got {len(self.c)}."
-            )
+        self.A, self.b = A, _as_side(self.b, A.shape[0], "b of SecondOrder")
+        self.c = _as_side(self.c, A.shape[1], "c of SecondOrder", "columns of A")
+        self.d = as_number(self.d, name="d of SecondOrder")
 
     def rows(self) -> ConeRows:
         """Return `(c·w + d, A w + b)` in a second-order cone."""
@@ -75,7 +72,7 @@ class SecondOrder(Cone):
         return ConeRows(-A, np.concatenate([[self.d], self.b]), (("SecondOrderConeT", A.shape[0]),))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Semidefinite(Cone):
     """The constraint that `A w + b`, written row by row as a symmetric matrix of size k, is positive semidefinite.
 
@@ -112,8 +109,8 @@ class Semidefinite(Cone):
                 f"A.shape={np.shape(self.A)}."
             )
         A = as_sparse(A, name="A of Semidefinite")
-        b = np.zeros(size**2) if self.b is None else as_array(self.b, name="b of Semidefinite").ravel()
-        _set(self, A=A, b=_as_side(b, size**2, "Semidefinite"))
+        b = None if self.b is None else as_array(self.b, name="b of Semidefinite").ravel()
+        self.A, self.b = A, _as_side(b, size**2, "b of Semidefinite")
         _check_symmetric(A, size, "A of Semidefinite")
         _check_symmetric(csr_array(self.b[:, None]), size, "b of Semidefinite")
 
@@ -145,7 +142,7 @@ class Semidefinite(Cone):
         return ConeRows(-A, factors * self.b[entries], (("PSDTriangleConeT", size),))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Exponential(Cone):
     """The constraint `y exp(x / y) <= z` with `y > 0`, where `(x, y, z) = A w + b`, and several such at once.
 
@@ -172,14 +169,14 @@ class Exponential(Cone):
             raise ValueError(
                 f"A of Exponential must have three rows, x, y and z, for each constraint; got A.shape={A.shape}."
             )
-        _set(self, A=A, b=_as_side(self.b, A.shape[0], "Exponential"))
+        self.A, self.b = A, _as_side(self.b, A.shape[0], "b of Exponential")
 
     def rows(self) -> ConeRows:
         """Return `A w + b` in one exponential cone for every three rows."""
         return ConeRows(-self.A, self.b, (("ExponentialConeT",),) * (len(self.b) // 3))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Quadratic(Cone):
     """The constraint `wᵀQw + q·w <= r`, which becomes a second-order cone.
 
@@ -204,11 +201,10 @@ class Quadratic(Cone):
     _root: csr_array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        Q = as_symmetric(self.Q, name="Q of Quadratic", form="wᵀQw")
-        n = Q.shape[0]
-        q = np.zeros(n) if self.q is None else as_vector(self.q, name="q of Quadratic", length=n)
-        _set(self, Q=Q, q=q, r=as_number(self.r, name="r of Quadratic"))
-        _set(self, _root=_root(self.Q))
+        self.Q = as_symmetric(self.Q, name="Q of Quadratic", form="wᵀQw")
+        n = self.Q.shape[0]
+        self.q = np.zeros(n) if self.q is None else as_vector(self.q, name="q of Quadratic", length=n)
+        self.r, self._root = as_number(self.r, name="r of Quadratic"), _root(self.Q)
 
     def rows(self) -> ConeRows:
         """Return `‖F w + v‖² <= t`, with `FᵀF = Q` and `t = s - p·w`, where `Q p = 0`, as a second-order cone.
@@ -269,19 +265,11 @@ def as_cone(constraint: Any) -> Cone:
     return KINDS[kind](**arguments)
 
 
-def _set(cone: Any, **values: Any) -> None:
-    """Replace what was given by clean arrays, in a frozen dataclass that is still being made."""
-    for name, value in values.items():
-        object.__setattr__(cone, name, value)
-
-
-def _as_side(b: Any, length: int, owner: str) -> FloatArray:
-    if b is None:
-        return np.zeros(length)
-    b = as_vector(b, name=f"b of {owner}")
-    if len(b) != length:
-        raise ValueError(f"b of {owner} must have one entry for each of the {length} rows of A; got {len(b)}.")
-    return b
+def _as_side(values: Any, length: int, name: str, per: str = "rows of A") -> FloatArray:
+    values = np.zeros(length) if values is None else as_vector(values, name=name)
+    if len(values) != length:
+        raise ValueError(f"{name} must have one entry for each of the {length} {per}; got {len(values)}.")
+    return values
 
 
 def _check_symmetric(A: csr_array, size: int, name: str) -> None:

@@ -25,15 +25,13 @@ from decidewise.problems.mapped_problem.arguments import (
     Costs,
     PlaceNames,
     SideNames,
-    as_bound,
     as_bounds,
     as_columns,
-    as_constraints,
+    as_constraint,
     as_indices,
     as_integrality,
     as_known,
     as_rows,
-    as_two_sided,
     count_variables,
     is_map,
 )
@@ -231,9 +229,9 @@ class LinearProgram(PolyhedralProblem):
         """
         c = as_vector(c, name="c")
         n = len(c)
-        parts = [as_two_sided(*constraint, n) for constraint in as_constraints(constraints)]
-        A = csr_array(vstack([csr_array((0, n)), *(part[0] for part in parts)], format="csr"))
-        lb, ub = (np.concatenate([np.empty(0), *(part[k] for part in parts)]) for k in (1, 2))
+        rows = as_constraint(constraints, n)
+        A, lb, ub = csr_array(rows.A), rows.lb, rows.ub
+        lower, upper = (0.0, np.inf) if bounds is None else (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds
         equal = lb == ub
         from_below, from_above = ~equal & np.isfinite(lb), ~equal & np.isfinite(ub)
         if (whole := as_integrality(integrality, n)) is not None:
@@ -247,8 +245,8 @@ class LinearProgram(PolyhedralProblem):
             b_ub=np.concatenate([ub[from_above], -lb[from_below]]),
             A_eq=A[equal],
             b_eq=lb[equal],
-            lower=0.0 if bounds is None else as_bound(bounds, 0, n),
-            upper=np.inf if bounds is None else as_bound(bounds, 1, n),
+            lower=np.broadcast_to(as_array(lower, name="bounds"), n),
+            upper=np.broadcast_to(as_array(upper, name="bounds"), n),
             costs=costs,
             known=known,
             **options,

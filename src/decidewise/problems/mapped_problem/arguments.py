@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, eye_array, issparse
+from scipy.optimize import LinearConstraint
+from scipy.sparse import csr_array, eye_array, issparse, vstack
 
 from decidewise.kit.checks import (
     BoolArray,
@@ -98,7 +99,7 @@ def as_sparse(A: Any, *, name: str) -> csr_array:
 
 
 def as_symmetric(Q: Any, *, name: str, form: str) -> csr_array:
-    """Return a symmetric sparse matrix, of which `form` is the quadratic form."""
+    """Return a symmetric sparse matrix, of which `form` is the quadratic form, such as "wᵀQw"."""
     Q = as_sparse(Q, name=name)
     if Q.shape[0] != Q.shape[1]:
         raise ValueError(f"{name} must be square, with one row for each variable; got a shape of {Q.shape}.")
@@ -107,7 +108,7 @@ def as_symmetric(Q: Any, *, name: str, form: str) -> csr_array:
         i, j = (int(k) for k in np.unravel_index(asymmetry.toarray().argmax(), Q.shape))
         raise ValueError(
             f"{name} must be symmetric; entry ({i}, {j}) is {Q[i, j]:g} and entry ({j}, {i}) {Q[j, i]:g}. "
-            f"Pass (Q + Q.T) / 2, which has the same {form}."
+            f"Pass ({form[2]} + {form[2]}.T) / 2, which has the same {form}."
         )
     return csr_array(Q + Q.T) / 2
 
@@ -317,39 +318,16 @@ def check_names(wanted: Iterable[Any], names: list[str], owner: str) -> None:
         raise ValueError(f"there is no {owner} {name!r}{near}")
 
 
-def as_constraints(constraints: Any) -> list[tuple[Any, Any, Any]]:
-    """Return SciPy's constraints, one or several, as tuples `(A, lb, ub)`."""
-    if constraints is None:
-        return []
-    if hasattr(constraints, "A") or (
-        isinstance(constraints, tuple) and len(np.shape(constraints[0])) == 2 and not hasattr(constraints[0], "A")
-    ):
-        constraints = [constraints]
-    filled = (-np.inf, np.inf)
-    return [
-        (part.A, part.lb, part.ub) if hasattr(part, "lb") else (*part, *filled[len(part) - 1 :])[:3]
-        for part in constraints
-    ]
-
-
-def as_two_sided(A: Any, lb: Any, ub: Any, n: int) -> tuple[csr_array, FloatArray, FloatArray]:
-    """Return the rows `lb <= A w <= ub` of one constraint: (m, n), (m,), (m,)."""
-    A = as_sparse(A, name="A of a constraint")
-    if A.shape[1] != n:
-        raise ValueError(f"a constraint must have one column for each of the {n} variables; got A.shape={A.shape}.")
-    sides = []
-    for name, side in (("lb", lb), ("ub", ub)):
-        values = as_array(side, name=f"{name} of a constraint")
-        if values.ndim > 1 or (values.ndim == 1 and len(values) != A.shape[0]) or np.isnan(values).any():
-            raise ValueError(
-                f"{name} of a constraint must have one entry for each of its {A.shape[0]} rows, infinite where there "
-                f"is no bound; got {name}.shape={values.shape}."
-            )
-        sides.append(np.broadcast_to(values, A.shape[0]))
-    return A, sides[0], sides[1]
-
-
-def as_bound(bounds: Any, which: int, n: int) -> FloatArray:
-    """Return the lower or the upper bounds of a `scipy.optimize.Bounds`, or of a pair of them."""
-    bound = (bounds.lb, bounds.ub)[which] if hasattr(bounds, "lb") else tuple(bounds)[which]
-    return np.broadcast_to(as_array(bound, name="bounds"), n)
+def as_constraint(constraints: Any, n: int) -> LinearConstraint:
+    """Return SciPy's constraints, one or several, or tuples `(A, lb, ub)`, as one on `n` variables."""
+    is_one = hasattr(constraints, "lb") or (isinstance(constraints, tuple) and len(np.shape(constraints[0])) == 2)
+    parts = [constraints] if is_one else constraints or ()
+    parts = [part if hasattr(part, "lb") else LinearConstraint(*part) for part in parts]
+    matrices = [as_sparse(part.A, name="A of a constraint") for part in parts]
+    for A, part in zip(matrices, parts, strict=True):
+        if A.shape[1] != n:
+            raise ValueError(f"a constraint must have one column for each of the {n} variables; got A.shape={A.shape}.")
+        if np.isnan([part.lb, part.ub]).any():
+            raise ValueError("a side of a constraint is NaN. Write infinity, with its sign, where there is no bound.")
+    lb, ub = (np.concatenate([np.empty(0), *(getattr(part, side) for part in parts)]) for side in ("lb", "ub"))
+    return LinearConstraint(vstack([csr_array((0, n)), *matrices], format="csr"), lb, ub)

@@ -11,12 +11,10 @@ from decidewise.kit.batches import check_time, in_parts
 from decidewise.kit.checks import FloatArray, as_array, as_matrix
 from decidewise.problems.by_row import as_numbers, spread, take_rows
 from decidewise.problems.contract import Problem, Sense
+from decidewise.problems.mapped_problem.arguments import ROUNDING, as_symmetric
 from decidewise.problems.portfolio.cone import solve_cone
 from decidewise.problems.portfolio.critical_line import follow_risk_price
 from decidewise.problems.portfolio.derivative import derivative
-
-# Asymmetries, and eigenvalues below zero, up to this fraction of the largest entry are rounding.
-_ROUNDING = 1e-10
 
 
 class Portfolio(Problem):
@@ -151,19 +149,9 @@ def _as_covariances(covariance: Any) -> FloatArray:
 
 def _as_covariance(covariance: Any) -> FloatArray:
     matrix = as_matrix(covariance, name="covariance")
-    if matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(
-            f"covariance must be square, with one row and one column per asset; got covariance.shape={matrix.shape}."
-        )
-    scale = np.abs(matrix).max()
-    if np.abs(matrix - matrix.T).max() > _ROUNDING * scale:
-        i, j = np.unravel_index(np.abs(matrix - matrix.T).argmax(), matrix.shape)
-        raise ValueError(
-            f"covariance must be symmetric; entry ({i}, {j}) is {matrix[i, j]:g} and entry ({j}, {i}) {matrix[j, i]:g}."
-        )
-    matrix = (matrix + matrix.T) / 2
+    matrix = as_symmetric(matrix, name="covariance", form="wᵀΣw").toarray()
     smallest = np.linalg.eigvalsh(matrix)[0]
-    if smallest < -_ROUNDING * scale:
+    if smallest < -ROUNDING * np.abs(matrix).max():
         raise ValueError(
             f"covariance must be positive semidefinite; its smallest eigenvalue is {smallest:g}. "
             "Estimate it from more observations, or shrink it towards its diagonal."
