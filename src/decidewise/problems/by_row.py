@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 
+from decidewise.kit.batches import in_parts
 from decidewise.kit.checks import FloatArray, as_array, as_matrix, as_number, as_vector, check_same_rows
 from decidewise.problems.contract import Problem
 
@@ -99,3 +101,11 @@ def take_rows(problem: AnyProblem, rows: Any, *names: str) -> AnyProblem:
         setattr(part, name, np.ascontiguousarray(getattr(problem, name)[rows]))
     part.n_rows = len(getattr(part, names[0]))
     return part
+
+
+def kernel_in_parts(kernel: Callable[..., object], problem: Problem, costs: FloatArray, *numbers: Any) -> FloatArray:
+    """Return the decisions of a kernel, which is given one entry of the numbers for all rows, or one for each."""
+    if problem.n_rows is not None:
+        return in_parts(kernel, costs, *numbers)
+    own = [np.asarray(number)[np.newaxis] for number in numbers]
+    return in_parts(lambda rows, decisions: kernel(rows, decisions, *own), costs)

@@ -9,10 +9,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from decidewise.kit.batches import in_parts
 from decidewise.kit.checks import FloatArray, as_vector
 from decidewise.kit.kernels import kernel
-from decidewise.problems.by_row import as_amounts, as_levels, as_numbers, check_not_negative, spread, take_rows
+from decidewise.problems.by_row import (
+    as_amounts,
+    as_levels,
+    as_numbers,
+    check_not_negative,
+    kernel_in_parts,
+    spread,
+    take_rows,
+)
 from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.problems.rounding import EPS, safe_unit
 from decidewise.problems.stock.marginal_values import length_above, merge_offers
@@ -146,10 +153,9 @@ class Inventory(Problem):
         return np.column_stack([purchases, purchases @ self._tails + self._constant])
 
     def _buy(self, prices: FloatArray) -> FloatArray:
-        store = self.demand, self._most, self._lowest, self.capacity, self.initial
-        if self.n_rows is not None:
-            return in_parts(_stock_up_by_row, prices, *store)
-        return in_parts(lambda rows, decisions: _stock_up(rows, decisions, *store), prices)
+        return kernel_in_parts(
+            _stock_up, self, prices, self.demand, self._most, self._lowest, self.capacity, self.initial
+        )
 
     def solution(self, costs: Any) -> dict[str, FloatArray]:
         """Return what is bought, and the stock at the end of each period, both of the shape of costs."""
@@ -178,23 +184,25 @@ class Inventory(Problem):
 def _stock_up(
     costs: FloatArray,
     decisions: FloatArray,
-    demand: FloatArray,
-    most: FloatArray,
-    lowest: FloatArray,
-    capacity: float,
-    initial: float,
+    demands: FloatArray,
+    mosts: FloatArray,
+    lowests: FloatArray,
+    capacities: FloatArray,
+    initials: FloatArray,
 ) -> None:
-    """Set the purchases of each row, for prices that include the costs of holding."""
+    """Set the purchases of each row, with one store for all rows or one for each; prices include holding costs."""
     n_periods = costs.shape[1]
-    tiny = 8 * EPS * (n_periods + 1) * (capacity + demand.max())
     slopes = np.empty((n_periods + 1, n_periods + 1))
     lengths = np.empty_like(slopes)
     counts = np.empty(n_periods + 1, np.int64)
     price = np.empty(n_periods)
     offers, amounts = np.empty(1), np.empty(1)
-    slopes[n_periods, 0], lengths[n_periods, 0] = 0.0, capacity - lowest[n_periods]
-    counts[n_periods] = 1
     for row in range(len(costs)):
+        store = min(row, len(demands) - 1)
+        demand, most, lowest, capacity = demands[store], mosts[store], lowests[store], capacities[store]
+        tiny = 8 * EPS * (n_periods + 1) * (capacity + demand.max())
+        slopes[n_periods, 0], lengths[n_periods, 0] = 0.0, capacity - lowest[n_periods]
+        counts[n_periods] = 1
         largest = 0.0
         for period in range(n_periods):
             largest = max(largest, abs(costs[row, period]))
@@ -205,7 +213,7 @@ def _stock_up(
             offers[0], amounts[0] = price[period], most[period]
             skip = lowest[period] - (lowest[period + 1] + demand[period] - most[period])
             merge_offers(slopes, lengths, counts, period, offers, amounts, skip, capacity - lowest[period], tiny)
-        stock = initial
+        stock = initials[store]
         for period in range(n_periods):
             ahead = period + 1
             worth_having = length_above(slopes[ahead], lengths[ahead], counts[ahead], price[period], False)
@@ -215,19 +223,3 @@ def _stock_up(
                 decisions[row, period] = most[period] if wanted >= most[period] - tiny else wanted
                 stock += decisions[row, period]
             stock = min(max(stock, 0.0), capacity)
-
-
-@kernel
-def _stock_up_by_row(
-    costs: FloatArray,
-    decisions: FloatArray,
-    demand: FloatArray,
-    most: FloatArray,
-    lowest: FloatArray,
-    capacity: FloatArray,
-    initial: FloatArray,
-) -> None:
-    """Set the purchases of each row, with a demand and a store of its own."""
-    for row in range(len(costs)):
-        part = slice(row, row + 1)
-        _stock_up(costs[part], decisions[part], demand[row], most[row], lowest[row], capacity[row], initial[row])

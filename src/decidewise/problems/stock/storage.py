@@ -9,10 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from decidewise.kit.batches import in_parts
 from decidewise.kit.checks import FloatArray, as_integer
 from decidewise.kit.kernels import kernel
-from decidewise.problems.by_row import as_levels, as_numbers, spread, take_rows
+from decidewise.problems.by_row import as_levels, as_numbers, kernel_in_parts, spread, take_rows
 from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.problems.drawing import draw_trades
 from decidewise.problems.rounding import EPS, safe_unit
@@ -121,10 +120,7 @@ class Storage(Problem):
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return the net sales that cost least, so at prices `-costs`; ties go to the trade closest to zero."""
-        store = self.power, self.energy, self.efficiency, self.initial, self.final
-        if self.n_rows is not None:
-            return in_parts(_trade_by_row, costs, *store)
-        return in_parts(lambda rows, decisions: _trade(rows, decisions, *store), costs)
+        return kernel_in_parts(_trade, self, costs, self.power, self.energy, self.efficiency, self.initial, self.final)
 
     def solution(self, costs: Any) -> dict[str, FloatArray]:
         """Return what is sold, what is bought, and the level at the end of each period, all of the shape of costs."""
@@ -164,33 +160,35 @@ class Storage(Problem):
 def _trade(
     costs: FloatArray,
     decisions: FloatArray,
-    power: float,
-    energy: float,
-    efficiency: float,
-    initial: float,
-    final: float,
+    powers: FloatArray,
+    energies: FloatArray,
+    efficiencies: FloatArray,
+    initials: FloatArray,
+    finals: FloatArray,
 ) -> None:
-    """Set the net sales of each row.
+    """Set the net sales of each row, with one store for all rows or one for each.
 
     Levels: lowest from which `final` is reached.
     Backwards: merge each period's offers into marginal values.
     Forwards: give away, buy, or sell.
     """
     n_periods = costs.shape[1]
-    tiny = 8 * EPS * (n_periods + 1) * energy
-    fill, drain = min(efficiency * power, energy), min(power, energy)  # the most that a period adds, and takes out
     slopes = np.empty((n_periods + 1, 2 * n_periods + 1))
     lengths = np.empty_like(slopes)
     counts = np.empty(n_periods + 1, np.int64)
     lowest = np.empty(n_periods + 1)  # the level from which the final one can still be reached
     price = np.empty(n_periods)
-    offers = np.empty(2)
-    amounts = np.array([fill, drain])
-    slopes[n_periods, 0], lengths[n_periods, 0] = 0.0, energy - final
-    counts[n_periods], lowest[n_periods] = 1, final
-    for period in range(n_periods - 1, -1, -1):
-        lowest[period] = max(lowest[period + 1] - fill, 0.0)
+    offers, amounts = np.empty(2), np.empty(2)
     for row in range(len(costs)):
+        store = min(row, len(powers) - 1)
+        power, energy, efficiency = powers[store], energies[store], efficiencies[store]
+        tiny = 8 * EPS * (n_periods + 1) * energy
+        fill, drain = min(efficiency * power, energy), min(power, energy)  # the most that a period adds, and takes out
+        amounts[0], amounts[1] = fill, drain
+        slopes[n_periods, 0], lengths[n_periods, 0] = 0.0, energy - finals[store]
+        counts[n_periods], lowest[n_periods] = 1, finals[store]
+        for period in range(n_periods - 1, -1, -1):
+            lowest[period] = max(lowest[period + 1] - fill, 0.0)
         largest = 0.0
         for period in range(n_periods):
             largest = max(largest, abs(costs[row, period]))
@@ -202,7 +200,7 @@ def _trade(
             offers[0] = offers[1] / efficiency
             skip = fill - (lowest[period + 1] - lowest[period])
             merge_offers(slopes, lengths, counts, period, offers, amounts, skip, energy - lowest[period], tiny)
-        level = initial
+        level = initials[store]
         for period in range(n_periods):
             if price[period] < 0.0:
                 decisions[row, period] = -power
@@ -225,19 +223,3 @@ def _trade(
                     sold = power
                 decisions[row, period] = sold
                 level = high if sold < power else level - power
-
-
-@kernel
-def _trade_by_row(
-    costs: FloatArray,
-    decisions: FloatArray,
-    power: FloatArray,
-    energy: FloatArray,
-    efficiency: FloatArray,
-    initial: FloatArray,
-    final: FloatArray,
-) -> None:
-    """Set the net sales of each row, with a store of its own."""
-    for row in range(len(costs)):
-        part = slice(row, row + 1)
-        _trade(costs[part], decisions[part], power[row], energy[row], efficiency[row], initial[row], final[row])
