@@ -9,6 +9,8 @@ grow by half. Between 20×20 and 50×50, which are not compared, a batch of cost
 cache.
 """
 
+from functools import partial
+
 import numpy as np
 
 from benchmark import Bench, parser
@@ -56,6 +58,21 @@ def grids(bench):
         bench.claim(names[1], times[1], times[0], peer=f"ours on {side}×{side}", at_most=1.5)
 
 
+def both_ways(bench):
+    """Report grids with roads to all four neighbours: a small one with negative cycles, too, and one of a real size."""
+    rng = np.random.default_rng(0)
+    for side, rows in ((12, 100), (317, 3)):
+        nodes = np.arange(side * side).reshape(side, side)
+        tails, heads = np.append(nodes[:, :-1], nodes[:-1]), np.append(nodes[:, 1:], nodes[1:])
+        roads = ShortestPath.from_edges(np.append(tails, heads), np.append(heads, tails), 0, side * side - 1)
+        costs = rng.gamma(4, 0.25, size=(rows, roads.n_costs))
+        name = f"shortest path, {roads.n_costs:,} roads both ways"
+        report(bench, name, roads.solve, costs)
+        if side == 12:  # with other costs in every call, since a row that was seen before takes less time
+            solve = partial(lambda problem, rows: problem.solve(rows - rng.uniform(0.4, 0.6)), roads)
+            report(bench, f"{name}, negative cycles", solve, costs)
+
+
 def stock(bench):
     """Report 45 items with 11 levels each: for the costs of a realised demand, with many ties, and for a prediction."""
     rng = np.random.default_rng(0)
@@ -79,6 +96,7 @@ def main(arguments):
         report(bench, "shortest path, 5×5", data.problem.solve, data.costs, 1e-6)
         roads = road_network()
         report(bench, roads.name, roads.problem.solve, roads.costs, 1e-4)
+        both_ways(bench)
         data = make_knapsack(BATCH, degree=4, seed=42)
         report(bench, "knapsack, 16 items, 2 dimensions", data.problem.solve, data.costs, 5e-6)
         large = random_knapsack(60)

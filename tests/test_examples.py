@@ -23,6 +23,7 @@ SMALL = {
     "rates": {"trials": 10, "sizes": (32, 64, 128)},
     "spo_plus": {"trials": 1, "rows": 60, "degrees": (1, 8)},
     "votes": {"n_seeds": 1, "names": ("knapsack, degree 1",)},
+    "terrain_network": {"n_train": 20, "n_test": 20, "side": 4, "epochs": 1},
     "torch_network": {"n_train": 64, "n_test": 50, "epochs": 2},
 }
 EXTRAS = {"gurobipy", "jax", "pyepo", "torch"}

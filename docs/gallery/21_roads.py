@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.collections import LineCollection
 
-from decidewise import GeneralizedLinear, WiseRegressor, normalized_regret
+from decidewise import GeneralizedLinear, WiseRegressor, decide, normalized_regret
 from decidewise.problems import ShortestPath
 
 rng = np.random.default_rng(4)
@@ -20,7 +20,7 @@ near = np.argsort(distance, axis=1)[:, 1:6]  # roads to the five nearest places
 tails, heads = np.repeat(np.arange(120), 5), near.ravel()
 tails, heads = np.concatenate([tails, heads]), np.concatenate([heads, tails])  # both ways
 start, goal = int(places.sum(axis=1).argmin()), int(places.sum(axis=1).argmax())
-problem = ShortestPath.from_edges(tails, heads, start, goal)
+problem = ShortestPath.from_edges(tails, heads, start, goal, lower=0)  # no time is negative, whatever is predicted
 
 length = distance[tails, heads]
 X = rng.normal(size=(700, 3))  # the hour, the weather, the day, in some units
@@ -28,17 +28,15 @@ effect = rng.normal(scale=0.35, size=(3, len(tails)))
 times = length * np.exp(X @ effect) * rng.gamma(8, 1 / 8, size=(700, len(tails)))
 train, test = slice(0, 300), slice(300, 700)
 models = {"least squares": GeneralizedLinear(), "WISE, log-linear": WiseRegressor(GeneralizedLinear("gamma"))}
-predictions = {}
 for name, model in models.items():
     model.fit(X[train], times[train])
-    predictions[name] = np.maximum(model.predict(X[test]), 0)  # a cycle of negative times would have no shortest path
-    print(f"{name}: regret {normalized_regret(problem, predictions[name], times[test]):.1f} %")
+    print(f"{name}: regret {normalized_regret(problem, model.predict(X[test]), times[test]):.1f} %")
 
 # %%
 # The routes of one trip, and what each took. One trip proves nothing; the regrets above are those of 400.
 trip = 0
 routes = {"in hindsight": problem.solve(times[test][trip])}
-routes |= {name: problem.solve(prediction[trip]) for name, prediction in predictions.items()}
+routes |= {name: decide(model, problem, X[test][[trip]])[0] for name, model in models.items()}
 figure, axes = plt.subplots(figsize=(6, 5.5), layout="constrained")
 roads = np.stack([places[tails], places[heads]], axis=1)
 axes.add_collection(LineCollection(roads, colors="gray", alpha=0.4, linewidths=0.8))

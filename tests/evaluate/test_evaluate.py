@@ -21,7 +21,7 @@ from decidewise.evaluate import (
     regret_scorer,
 )
 from decidewise.evaluate.intervals import N_AT_ONCE, N_GROUPS
-from decidewise.problems import Ball, ConicProgram, Knapsack, Problem, Quadratic, ShortestPath, TopK
+from decidewise.problems import Ball, ConicProgram, Knapsack, LinearProgram, Problem, Quadratic, TopK
 
 
 class Listed(Problem):
@@ -423,18 +423,18 @@ def test_values_beyond_the_range_are_refused():
 
 
 def test_a_prediction_that_cannot_be_decided_is_a_row_of_the_comparison():
-    cycle = ShortestPath.from_edges([0, 1, 2, 1, 2], [1, 2, 1, 3, 3], source=0, target=3)
+    cover = LinearProgram([[-1.0] * 5], [-1.0])  # unbounded where a cost is below zero
     costs = np.random.default_rng(0).uniform(1, 2, (9, 5))
     predictions = {"below zero": costs - 2, "right": costs, "mean": np.ones((9, 5)), 7: costs - 3}
-    found = compare(cycle, predictions, costs, baseline="below zero")
+    found = compare(cover, predictions, costs, baseline="below zero")
     assert [row.name for row in found] == ["right", "mean"]
     assert (found.baseline, list(found.failures)) == ("right", ["below zero", 7])
-    assert "below zero  failed: SolverError: row 0: a cycle has a negative cost" in str(found)
+    assert "below zero  failed: SolverError: row 0: HiGHS ended with status 'Unbounded'" in str(found)
     assert "7           failed: " in str(found)
     with pytest.raises(ValueError, match="none of the 1 predictions could be decided"):
-        compare(cycle, {"a": costs - 2}, costs)
+        compare(cover, {"a": costs - 2}, costs)
     with pytest.raises(ValueError, match=r"predictions\['a'\]"):  # a bad argument is not a model that fails
-        compare(cycle, {"a": costs[:, :2], "right": costs}, costs)
+        compare(cover, {"a": costs[:, :2], "right": costs}, costs)
 
 
 class TestInNotebooks:

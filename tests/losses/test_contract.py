@@ -1,10 +1,13 @@
 """The contract of `Loss`, checked on every registered loss and several problems."""
 
+import warnings
 from dataclasses import is_dataclass
 
 import numpy as np
 import pytest
 
+from decidewise import DecisionRegressor, normalized_regret
+from decidewise.kit.errors import TrainingWarning
 from decidewise.losses import Loss, Target, registry
 from decidewise.problems import (
     Assignment,
@@ -159,3 +162,21 @@ def test_mse_and_wise_never_touch_the_solver(monkeypatch):
     monkeypatch.setattr(problem, "minimize", lambda costs: pytest.fail("solved"))
     for name in ("mse", "wise"):
         evaluate(registry[name](), problem, *draw(problem))
+
+
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if loss.id not in ("implicit", "compact")])
+def test_every_loss_trains_where_predictions_have_negative_cycles(loss):
+    """On a grid with roads both ways; PFY, SPO+ and others solve for what is below zero even if no prediction is."""
+    nodes = np.arange(9).reshape(3, 3)
+    tails, heads = np.append(nodes[:, :-1], nodes[:-1]), np.append(nodes[:, 1:], nodes[1:])
+    roads = ShortestPath.from_edges(np.append(tails, heads), np.append(heads, tails), source=0, target=8)
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(30, 3))
+    costs = np.exp(X @ rng.normal(scale=0.5, size=(3, 24))) * rng.uniform(0.5, 1.5, size=(30, 24))
+    value, gradient = evaluate(loss, roads, rng.normal(size=(30, 24)), costs)
+    assert np.isfinite(value).all()
+    assert gradient.any()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrainingWarning)  # two epochs need not improve
+        model = DecisionRegressor(roads, loss, epochs=2, random_state=0).fit(X, costs)
+    assert normalized_regret(roads, model.predict(X), costs) < 30

@@ -18,7 +18,7 @@ from decidewise.evaluate import decision_regret, normalized_regret
 from decidewise.kit.scaling import unit_rows
 from decidewise.models import TimeFolds, default_candidates
 from decidewise.models.selection.scores import close
-from decidewise.problems import Ball, CountedProblem, ShortestPath, TopK
+from decidewise.problems import Ball, CountedProblem, LinearProgram, TopK
 
 FEW = {"mean": DummyRegressor(), "least squares": LinearRegression(), "wise": WiseRegressor()}
 
@@ -380,9 +380,9 @@ class TestFailures:
         assert model.cv_results_["note"][1] == "on all rows: OSError: gone"
 
     def test_training_with_the_solver_may_fail(self):
-        """Predictions less costs have cycles below zero, on which no path is the shortest: SPO+ fails in every fold."""
+        """Predictions less costs are below zero, where there is no best decision: SPO+ fails in every fold."""
         rng = np.random.default_rng(0)
-        problem = ShortestPath.from_edges([0, 1, 2, 1, 2], [1, 2, 1, 3, 3], source=0, target=3)
+        problem = LinearProgram([[-1.0] * 5], [-1.0])
         X = rng.normal(size=(60, 2))
         costs = np.exp(X @ rng.normal(size=(2, 5)) + rng.normal(size=(60, 5)))
         candidates = {"gamma": WiseRegressor(GeneralizedLinear("gamma")), "mean": DummyRegressor()}

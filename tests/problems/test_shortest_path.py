@@ -3,8 +3,8 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from decidewise import SolverError
-from decidewise.problems import ShortestPath
+from decidewise.evaluate import decision_regret
+from decidewise.problems import KnownCosts, ShortestPath
 from decidewise.testing import check_problem
 
 
@@ -206,7 +206,7 @@ def test_negative_costs_without_a_negative_cycle(cyclic, first_best):
         np.testing.assert_array_equal(cyclic.solve(scale * costs), expected)
 
 
-def test_a_negative_cycle_is_an_error_with_its_row():
+def test_a_row_with_a_negative_cycle_is_a_flow():
     problem = ShortestPath.from_edges([0, 1, 2, 1, 5, 3], [1, 2, 1, 3, 5, 0], source=0, target=3)
     costs = np.ones((70_000, 6))
     costs[:, 4] = -1.0  # a loop that is on no path
@@ -214,14 +214,14 @@ def test_a_negative_cycle_is_an_error_with_its_row():
     costs[66_000, 2] = -0.5
     np.testing.assert_array_equal(problem.solve(costs)[66_000], [1, 0, 0, 1, 0, 0])
     costs[66_000, 2] = -1.5
-    with pytest.raises(SolverError, match="row 66000: a cycle has a negative cost") as caught:
-        problem.solve(costs)
-    assert caught.value.row == 66_000
+    decisions = problem.solve(costs)
+    np.testing.assert_array_equal(decisions[66_000], [1, 1, 1, 1, 0, 0])
+    assert (decisions == [1, 0, 0, 1, 0, 0]).all(axis=1).sum() == 69_999
 
 
 def test_a_graph_with_cycles_keeps_the_contract(cyclic):
     rng = np.random.default_rng(5)
-    costs = np.vstack([rng.exponential(size=(20, cyclic.n_costs)), rng.integers(0, 3, size=(20, cyclic.n_costs))])
+    costs = np.vstack([rng.normal(size=(20, cyclic.n_costs)), rng.integers(0, 3, size=(20, cyclic.n_costs))])
     check_problem(cyclic, costs=costs, tolerance=0.0)
 
 
@@ -244,6 +244,56 @@ def test_equals_dijkstra_on_a_road_network():
         cheapest = np.full((200, 200), np.inf)
         np.minimum.at(cheapest, (tails, heads), row)
         assert value == pytest.approx(dijkstra(cheapest, indices=source)[target], rel=1e-12)
+
+
+def both_ways(side):
+    """A grid with edges to all four neighbours, from its first to its last node."""
+    nodes = np.arange(side * side).reshape(side, side)
+    ends = [(nodes[:, :-1].ravel(), nodes[:, 1:].ravel()), (nodes[:-1].ravel(), nodes[1:].ravel())]
+    tails, heads = np.hstack([*ends, *(end[::-1] for end in ends)])
+    return tails, heads, 0, side * side - 1
+
+
+def test_negative_cycles_give_the_best_flow(highs_minimum):
+    problem = ShortestPath.from_edges(*both_ways(6))
+    rng = np.random.default_rng(10)
+    costs = rng.normal(loc=rng.uniform(0, 3, size=(40, 1)), size=(40, problem.n_costs))
+    decisions = problem.solve(costs)
+    assert set(np.unique(decisions)) == {0.0, 1.0}
+    np.testing.assert_allclose((costs * decisions).sum(axis=1), highs_minimum(problem.polyhedron, costs), rtol=1e-9)
+    np.testing.assert_array_equal(ShortestPath.from_edges(*both_ways(6), sense="max").solve(-costs), decisions)
+
+    ends = rng.permutation(36)[:12].reshape(2, 6)
+    by_row = ShortestPath.from_edges(*both_ways(6)[:2], *ends)
+    alone = [
+        ShortestPath.from_edges(*both_ways(6)[:2], *pair).solve(row) for pair, row in zip(ends.T, costs, strict=False)
+    ]
+    np.testing.assert_array_equal(by_row.solve(costs[:6]), alone)
+    np.testing.assert_array_equal(by_row.take([4, 1]).solve(costs[[4, 1]]), [alone[4], alone[1]])
+
+
+def test_who_knows_that_costs_are_not_negative_decides_by_paths():
+    edges = both_ways(3)
+    rng = np.random.default_rng(11)
+    costs = rng.uniform(1, 2, size=(30, 24))
+    prediction = costs + rng.normal(scale=2, size=costs.shape)
+    free, bounded = ShortestPath.from_edges(*edges), ShortestPath.from_edges(*edges, lower=0)
+    raised = np.maximum(prediction, 0.0)
+    assert (free.solve(prediction).sum(axis=1) > free.solve(raised).sum(axis=1)).any()
+    np.testing.assert_array_equal(decision_regret(bounded, prediction, costs), decision_regret(free, raised, costs))
+    np.testing.assert_array_equal(bounded.as_costs(prediction), raised)
+    np.testing.assert_array_equal(bounded.solve(prediction), free.solve(prediction))
+    both = KnownCosts(bounded, costs[0])  # where the bound is on what comes on top
+    expected = decision_regret(free, raised + costs[0], costs + costs[0])
+    np.testing.assert_allclose(decision_regret(both, prediction, costs), expected, atol=1e-12)
+    costs[7, 3] = -0.25
+    with pytest.raises(ValueError, match=r"not be negative where lower=0 says so; row 7, edge 3 has -0\.25"):
+        decision_regret(bounded, prediction, costs)
+    for wrong in (1.5, [0.0, 0.0], np.nan):
+        with pytest.raises(ValueError, match=r"lower must be 0 or None.*KnownCosts"):
+            ShortestPath.from_edges(*edges, lower=wrong)
+    with pytest.raises(ValueError, match="leave it out where sense is 'max'"):
+        ShortestPath.from_edges(*edges, lower=0, sense="max")
 
 
 @pytest.mark.parametrize("is_cyclic", [True, False])

@@ -245,8 +245,7 @@ def compare(
     ----------
     predictions : mapping of str to array-like of shape (n, d)
         The prediction of each model, or scenarios of it, (n, samples, d): samples or quantiles of equal weight, whose
-        mean cost decides. One that the problem cannot decide, such as costs below zero on a graph with
-        cycles, is in `Comparison.failures` with the reason.
+        mean cost decides. One that the problem cannot decide is in `Comparison.failures` with the reason.
     baseline : str, optional
         The model that the others are compared with; by default, or if it fails, the first.
     problem, costs, level, n_resamples, rng, unambiguous, blocks

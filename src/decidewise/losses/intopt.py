@@ -103,16 +103,25 @@ class Barrier:
     polyhedron: Polyhedron
 
     @cached_property
+    def equalities(self) -> tuple[csr_array, FloatArray]:
+        """All equations as `rows·x = sides`, those of variables with one value among them: sparse (k, d), and (k,)."""
+        region = self.polyhedron
+        fixed = np.flatnonzero(region.lower == region.upper)
+        rows = vstack([region.A_eq, csr_array(eye_array(len(region.lower)))[fixed]], format="csr")
+        return csr_array(rows), np.concatenate([region.b_eq, region.lower[fixed]])
+
+    @cached_property
     def directions(self) -> FloatArray:
         """An orthonormal basis (d, r) of the directions that keep all equalities."""
-        A = self.polyhedron.A_eq
+        A, _ = self.equalities
         return null_space(A.toarray()) if A.shape[0] else np.eye(A.shape[1])
 
     @cached_property
     def slacks(self) -> tuple[csr_array, FloatArray]:
         """All inequalities and finite bounds as `rows·x <= limits`: sparse (m, d), and (m,)."""
         region, d = self.polyhedron, len(self.polyhedron.lower)
-        below, above = np.isfinite(region.lower), np.isfinite(region.upper)
+        free = region.lower < region.upper
+        below, above = free & np.isfinite(region.lower), free & np.isfinite(region.upper)
         unit = csr_array(eye_array(d))
         rows = vstack([region.A_ub, -unit[below], unit[above]], format="csr")
         return csr_array(rows), np.concatenate([region.b_ub, -region.lower[below], region.upper[above]])
@@ -121,14 +130,13 @@ class Barrier:
     def interior(self) -> FloatArray:
         """The point (d,) whose smallest slack is largest; raise a `ValueError` if that is not positive."""
         rows, limits = self.slacks
-        region, (m, d) = self.polyhedron, rows.shape
-        A_eq = hstack([region.A_eq, csr_array((region.A_eq.shape[0], 1))], format="csr")
+        (A_eq, b_eq), (m, d) = self.equalities, rows.shape
         found = linprog(
             np.append(np.zeros(d), -1.0),
             A_ub=hstack([rows, csr_array(np.ones((m, 1)))], format="csr"),
             b_ub=limits,
-            A_eq=A_eq if A_eq.shape[0] else None,
-            b_eq=region.b_eq if A_eq.shape[0] else None,
+            A_eq=hstack([A_eq, csr_array((len(b_eq), 1))], format="csr") if len(b_eq) else None,
+            b_eq=b_eq if len(b_eq) else None,
             bounds=[(None, None)] * d + [(None, 1.0)],
             method="highs",
         )

@@ -13,7 +13,7 @@ from decidewise import GeneralizedLinear, WiseRegressor, WiseRegressorCV
 from decidewise.data import make_shortest_path
 from decidewise.models import RowFolds, TimeFolds, default_candidates
 from decidewise.models.selection.sums import is_sum_over_rows
-from decidewise.problems import Knapsack, ShortestPath, Storage, TopK
+from decidewise.problems import Knapsack, LinearProgram, Storage, TopK
 from decidewise.rows import ArrayRows
 
 N = 300
@@ -140,8 +140,8 @@ def test_a_candidate_that_fails_is_a_row_and_the_others_go_on(data):
 
 
 def test_a_candidate_whose_predictions_cannot_be_decided_is_a_row(data):
-    """Least squares predict a cycle below zero for the last rows; means of positive costs never do."""
-    problem = ShortestPath.from_edges([0, 1, 2, 1, 2], [1, 2, 1, 3, 3], source=0, target=3)
+    """Least squares predict costs below zero, which have no best decision; means of positive costs never do."""
+    problem = LinearProgram([[-1.0] * 5], [-1.0])
     X = np.linspace(0, 1, N)[:, None]
     costs = np.maximum(0.05, 1 - 3 * X) + np.random.default_rng(0).uniform(0, 0.01, (N, 5))
     candidates = {"mean": DummyRegressor(), "least squares": GeneralizedLinear()}

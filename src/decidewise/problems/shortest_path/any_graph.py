@@ -1,8 +1,9 @@
 """Shortest paths in any directed graph, from the source to the target of each row.
 
 Where no cost is negative, Dijkstra's method runs backwards from the target until it has passed the source; otherwise
-Bellman and Ford's does, which also finds cycles of negative cost. Both compute in twice the precision, and leave a tree
-of shortest paths to the target. An edge is tied if the path that it begins is tied with that of the tree.
+Bellman and Ford's does, which also finds cycles of negative cost: such a row has no shortest path, but a flow. Both
+compute in twice the precision, and leave a tree of shortest paths to the target. An edge is tied if the path that it
+begins is tied with that of the tree.
 
 The path then takes, at each node, the lowest-numbered tied edge that still leads to the target without visiting a node
 twice. Where a cycle costs nothing, the tree may lead back to a node that is visited; then a search along tied edges
@@ -66,9 +67,9 @@ class Search(NamedTuple):
 
 @kernel
 def paths_in_any_graph(
-    costs: FloatArray, decisions: FloatArray, sources: IntArray, targets: IntArray, graph: Graph
-) -> int:
-    """Mark the path of each row; return the first row that has a cycle of negative cost, or -1.
+    costs: FloatArray, decisions: FloatArray, sources: IntArray, targets: IntArray, has_path: BoolArray, graph: Graph
+) -> None:
+    """Mark the path of each row; rows that have a cycle of negative cost become False in `has_path`.
 
     Tree: Dijkstra, or Bellman and Ford.
     Measure: depths and sizes of its paths.
@@ -93,7 +94,8 @@ def paths_in_any_graph(
         source, target = sources[row], targets[row]
         furthest = _dijkstra(source, target, at, heap, keys) if least >= 0.0 else np.inf
         if furthest == np.inf and not _bellman_ford(source, target, at):
-            return row
+            has_path[row] = False
+            continue
         _measure(target, furthest, at)
         for node in range(n_nodes):
             visited[node] = False
@@ -105,7 +107,6 @@ def paths_in_any_graph(
                 k += 1
             decisions[row, graph.edges[k]] = 1.0
             node = heads[k]
-    return -1
 
 
 @kernel(inner=True, _nrt=False)
@@ -185,7 +186,8 @@ def _bellman_ford(source: int, target: int, at: Search) -> bool:
     """Set the paths of the nodes that the source reaches; return False if they have a cycle of negative cost.
 
     Paths neither come back to the source nor leave the target, so that cycles through them do not matter. Nodes in
-    topological order need one round.
+    topological order need one round. Cycles are looked for after 1, 2, 4, 8 and so on rounds, which is soon enough not
+    to go all rounds and seldom enough to take no time.
     """
     heads, starts = at.graph.heads, at.graph.starts
     n_nodes = len(starts) - 1
@@ -206,11 +208,30 @@ def _bellman_ford(source: int, target: int, at: Search) -> bool:
                 if _shorten(node, head, k, at):
                     changed = node
         n_rounds += 1
-        if n_rounds >= n_nodes and changed >= 0:
-            if not _open_cycle(changed, at):
-                return False
-            n_rounds = 0
+        if changed >= 0 and (n_rounds & (n_rounds - 1) == 0 or n_rounds >= n_nodes):
+            node = _on_a_cycle(at)
+            if node >= 0:
+                if not _open_cycle(node, at):
+                    return False
+                n_rounds = 0
     return True
+
+
+@kernel(inner=True, _nrt=False)
+def _on_a_cycle(at: Search) -> int:
+    """Return a node of a cycle that the choices form, or -1 if there is none."""
+    depth, choice, heads = at.depth, at.choice, at.graph.heads
+    for node in range(len(depth)):
+        depth[node] = -1
+    for start in range(len(depth)):
+        node = start
+        while depth[node] < 0:  # not yet seen from any start
+            depth[node] = start
+            if choice[node] >= 0:
+                node = heads[choice[node]]
+        if depth[node] == start and choice[node] >= 0:
+            return node
+    return -1
 
 
 @kernel(inner=True, _nrt=False)
@@ -235,13 +256,11 @@ def _explore(source: int, target: int, at: Search) -> None:
 
 @kernel(inner=True, _nrt=False)
 def _open_cycle(node: int, at: Search) -> bool:
-    """Return whether the cycle that the choices lead into costs nothing, and is negative by rounding only.
+    """Return whether the cycle that the choices form at a node costs nothing, and is negative by rounding only.
 
     If so, one of its edges is made more expensive by that rounding, so that there is a shortest path.
     """
     cost, heads, terms = at.cost, at.graph.heads, at.terms
-    for _ in range(len(at.choice)):
-        node = heads[at.choice[node]]
     start, count = node, 0
     while count == 0 or node != start:
         terms[count] = -cost[at.choice[node]]

@@ -11,17 +11,16 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order
 
 from decidewise.kit.batches import in_parts
-from decidewise.kit.checks import BoolArray, FloatArray, IntArray, as_integer
+from decidewise.kit.checks import FloatArray, IntArray, as_integer
 from decidewise.kit.errors import SolverError
 from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.problems.drawing import draw_graph, layers
 from decidewise.problems.rounding import EPS, TIE
 from decidewise.problems.shortest_path.acyclic import acyclic_paths
 from decidewise.problems.shortest_path.any_graph import Graph, paths_in_any_graph
+from decidewise.problems.shortest_path.flow import UnitFlows, net_outflow, reached, useful_edges
 from decidewise.solvers import Polyhedron
 
 
@@ -32,12 +31,16 @@ class ShortestPath(Problem, marks_ones=True):
     `(i, j) -> (i, j + 1)`, then the edges south, `(i, j) -> (i + 1, j)`. A decision has a 1 for every edge on the path
     and a 0 elsewhere. `from_edges` builds the same problem on any directed graph.
 
-    An acyclic graph may have costs of any sign, and be solved with `sense="max"`, for the longest path. In a graph with
-    cycles, a row of costs in which a cycle has a negative cost has no shortest path: it is a `SolverError`. A path
-    visits no node twice, even if a cycle costs nothing.
+    An acyclic graph may have costs of any sign, and be solved with `sense="max"`, for the longest path. A path visits
+    no node twice, even if a cycle costs nothing.
 
-    `is_integer` is false because the flow constraints of `polyhedron` are totally unimodular: all its vertices are
-    paths, in a graph with cycles also paths beside cycles.
+    In a graph with cycles the region is that of `polyhedron`: a unit flow from source to target with at most 1 on every
+    edge. Where no cycle has a negative cost, as on roads, a shortest path is the best flow. In a row of predictions
+    with a negative cycle, the best flow is a path and, beside it or around it, all that costs less than nothing; it is
+    found by linear programming, with the ties of `LinearProgram`. So every loss can train, and every prediction can be
+    judged. Who knows that no cost is negative passes `lower=0` to `from_edges`: then decisions are paths.
+
+    `is_integer` is false because the flow constraints are totally unimodular: all vertices are whole.
 
     Parameters
     ----------
@@ -54,9 +57,11 @@ class ShortestPath(Problem, marks_ones=True):
     source, target : int or ndarray of shape (n_rows,)
     n_rows : int or None
         The number of rows that costs must have, where each has a source and a target of its own.
+    lower : float or None
+        See `from_edges`.
     B_S : float
-        The square root of the largest number of edges on a path; where that is not known, because there are cycles or
-        many sources and targets, of the number of nodes minus 1.
+        A bound on the norm of decisions: the square root of the largest number of edges on a path; in a graph with
+        cycles, or with a source and a target by row, of the number of edges.
 
     Examples
     --------
@@ -72,6 +77,7 @@ class ShortestPath(Problem, marks_ones=True):
     faces = "flat"
     source: Any
     target: Any
+    lower: Any = None
     n_rows: int | None
 
     def __init__(self, rows: int, columns: int, *, sense: Sense = "min") -> None:
@@ -84,7 +90,9 @@ class ShortestPath(Problem, marks_ones=True):
         self._set_graph(*_grid_edges(rows, columns), source=0, target=rows * columns - 1)
 
     @classmethod
-    def from_edges(cls, tails: Any, heads: Any, source: Any, target: Any, *, sense: Sense = "min") -> Self:
+    def from_edges(
+        cls, tails: Any, heads: Any, source: Any, target: Any, *, lower: Any = None, sense: Sense = "min"
+    ) -> Self:
         """Build the problem on a directed graph, which may have cycles, and several edges between two nodes.
 
         Edge `k` goes from node `tails[k]` to node `heads[k]`; cost `k` is the cost of edge `k`. Edges that are on no
@@ -97,6 +105,11 @@ class ShortestPath(Problem, marks_ones=True):
         source, target : int or array-like of int, of shape (n_rows,)
             The nodes where the path starts and ends: the same in all rows of costs, or one per row. The problem then
             solves exactly `n_rows` rows of costs; `take` chooses among them.
+        lower : 0, optional
+            Pass 0 if no cost is ever negative. Then predictions below zero count as zero where a model decides or is
+            judged (`decide`, regrets, `compare`, the choice), and negative realised costs are an error. `solve` takes
+            costs as they are, since losses ask it for other ones. If more is known, such as the time without traffic,
+            predict what comes on top of it, and pass the rest to `KnownCosts`.
         sense : {"min", "max"}
 
         Examples
@@ -113,6 +126,16 @@ class ShortestPath(Problem, marks_ones=True):
         >>> road.solve([[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]])
         array([[1., 0., 1., 0.],
                [0., 0., 0., 1.]])
+
+        A prediction with a negative cycle, as it is and with what is known of the costs:
+
+        >>> network = [0, 1, 2, 1], [1, 2, 1, 3], 0, 3
+        >>> prediction = [[4.0, 1.0, -2.0, 3.0]]
+        >>> ShortestPath.from_edges(*network).solve(prediction)
+        array([[1., 1., 1., 1.]])
+        >>> known = ShortestPath.from_edges(*network, lower=0.0)
+        >>> known.solve(known.as_costs(prediction))
+        array([[1., 0., 0., 1.]])
         """
         problem = cls.__new__(cls)
         Problem.__init__(problem, sense=sense)
@@ -120,6 +143,7 @@ class ShortestPath(Problem, marks_ones=True):
         tails, heads = _as_nodes(tails, "tails", "edge"), _as_nodes(heads, "heads", "edge")
         if len(tails) != len(heads):
             raise ValueError(f"tails has {len(tails)} nodes and heads {len(heads)}; pass one of each for every edge.")
+        problem._set_lower(lower)
         if np.ndim(source) == 0 and np.ndim(target) == 0:
             source = as_integer(source, name="source", minimum=0)
             target = as_integer(target, name="target", minimum=0)
@@ -134,24 +158,21 @@ class ShortestPath(Problem, marks_ones=True):
         self.tails, self.heads, self.source, self.target = tails, heads, source, target
         self.n_costs, self.n_rows = len(tails), None
         # Keep only edges on a way from source to target: a huge cost elsewhere must not enlarge the tie tolerance, and
-        # a negative cycle elsewhere is no error.
+        # a negative cycle elsewhere does not matter.
         nodes, tails, heads = self._numbered()
         first, last = _places(nodes, source, "source"), _places(nodes, target, "target")
-        edges = np.flatnonzero((heads != first) & (tails != last))
-        useful = _reached(tails[edges], heads[edges], first, len(nodes))
-        if not useful[last]:
+        edges = np.flatnonzero(useful_edges(tails, heads, first, last, len(nodes)))
+        if not len(edges):
             raise ValueError(f"no path leads from source {source} to target {target}; add edges or choose other ends.")
-        useful &= _reached(heads[edges], tails[edges], last, len(nodes))
-        edges = edges[useful[tails[edges]] & useful[heads[edges]]]
         tails, heads = tails[edges], heads[edges]
         order = _topological_order(tails, heads)
         self._is_acyclic = order is not None
-        order = np.flatnonzero(useful) if order is None else order
+        order = np.unique([tails, heads]) if order is None else order
         position = np.empty(len(nodes), np.int64)
         position[order] = np.arange(len(order))
         self._graph = Graph.of(edges, position[tails], position[heads], len(order))
         self._ends = position[[first, last]]
-        self._longest = _most_edges(self._graph) if self._is_acyclic else len(order) - 1
+        self._longest = _most_edges(self._graph) if self._is_acyclic else len(edges)
         self.B_S = float(np.sqrt(self._longest))
 
     def _set_graph_by_row(self, tails: IntArray, heads: IntArray, sources: IntArray, targets: IntArray) -> None:
@@ -161,7 +182,7 @@ class ShortestPath(Problem, marks_ones=True):
         ends = _places(nodes, sources, "source"), _places(nodes, targets, "target")
         for source in np.unique(ends[0]):
             rows = np.flatnonzero(ends[0] == source)
-            lost = rows[~_reached(tails, heads, source, len(nodes))[ends[1][rows]]]
+            lost = rows[~reached(tails, heads, source, len(nodes))[ends[1][rows]]]
             if len(lost):
                 raise ValueError(
                     f"row {lost[0]}: no path leads from source {sources[lost[0]]} to target {targets[lost[0]]}; add "
@@ -173,7 +194,20 @@ class ShortestPath(Problem, marks_ones=True):
         self._is_acyclic = False  # the fast recursion is for one source and one target
         self._graph = Graph.of(np.arange(self.n_costs), position[tails], position[heads], len(nodes))
         self._ends = position[np.array(ends)]
-        self.B_S = float(np.sqrt(len(nodes) - 1))
+        self.B_S = float(np.sqrt(self.n_costs))
+
+    def _set_lower(self, lower: Any) -> None:
+        if lower is None:
+            return
+        if np.ndim(lower) or lower != 0:
+            raise ValueError(
+                f"lower must be 0 or None; got {lower!r}. Predictions may have any unit, in which only zero stays what "
+                "it is. If costs are never below other numbers, predict what comes on top, and pass these numbers to "
+                "KnownCosts."
+            )
+        if self.sense == "max":
+            raise ValueError("lower is a bound on costs that are minimised; leave it out where sense is 'max'.")
+        self.lower = 0.0
 
     def _numbered(self) -> tuple[IntArray, IntArray, IntArray]:
         """Return the nodes in increasing order, and the places of the tails and of the heads among them."""
@@ -219,18 +253,35 @@ class ShortestPath(Problem, marks_ones=True):
 
     def _minimize_in_any_graph(self, costs: FloatArray) -> FloatArray:
         ends = np.repeat(self._ends[:, None], len(costs), axis=1) if self.n_rows is None else self._ends
+        has_path = np.ones(len(costs), np.bool_)
+        decisions = in_parts(lambda *part: paths_in_any_graph(*part, self._graph), costs, *ends, has_path)
+        if len(rows := np.flatnonzero(~has_path)):
+            edges = self._graph.edges
+            try:
+                decisions[np.ix_(rows, edges)] = self._flows.minimize(costs[np.ix_(rows, edges)], ends[:, rows])
+            except SolverError as error:
+                raise error.at(int(rows[error.row])) from error
+        return decisions
 
-        def solve(rows: FloatArray, decisions: FloatArray, sources: IntArray, targets: IntArray) -> None:
-            row = paths_in_any_graph(rows, decisions, sources, targets, self._graph)
-            if row >= 0:
-                raise SolverError(
-                    "a cycle has a negative cost, so that no path is shortest. Pass costs that are not negative, such "
-                    "as predictions cut off at zero; remove an edge of each cycle; or mind the sense: with 'max' it is "
-                    "a cycle of positive cost.",
-                    row=row,
-                )
+    @cached_property
+    def _flows(self) -> UnitFlows:
+        graph = self._graph
+        return UnitFlows(graph.tails, graph.heads, len(graph.starts) - 1, self._ends)
 
-        return in_parts(solve, costs, *ends)
+    def as_costs(self, values: Any, *, name: str = "costs", realised: bool = False) -> FloatArray:
+        """Return costs (n, n_costs) of costs or scenarios, predicted ones not below `lower`."""
+        costs = super().as_costs(values, name=name, realised=realised)
+        if self.lower is None:
+            return costs
+        if not realised:
+            return np.maximum(costs, self.lower)
+        if len(below := np.argwhere(costs < self.lower)):
+            row, edge = below[0]
+            raise ValueError(
+                f"{name} must not be negative where lower=0 says so; row {row}, edge {edge} has {costs[row, edge]:g}. "
+                "Leave out lower, or look at this cost."
+            )
+        return costs
 
     @property
     def polyhedron(self) -> Polyhedron | None:
@@ -241,13 +292,9 @@ class ShortestPath(Problem, marks_ones=True):
         if self.n_rows is not None:
             return None
         nodes, tails, heads = self._numbered()
-        edges = np.arange(self.n_costs)
-        signs = np.repeat([1.0, -1.0], self.n_costs)
-        ends = np.concatenate([tails, heads]), np.tile(edges, 2)
-        net_outflow = csr_array((signs, ends), shape=(len(nodes), self.n_costs))
         supply = (nodes == self.source) - 1.0 * (nodes == self.target)
-        upper = np.isin(edges, self._graph.edges).astype(float)
-        return Polyhedron.within(np.zeros(self.n_costs), upper, eq=(net_outflow, supply))
+        upper = np.isin(np.arange(self.n_costs), self._graph.edges).astype(float)
+        return Polyhedron.within(np.zeros(self.n_costs), upper, eq=(net_outflow(tails, heads, len(nodes)), supply))
 
     @property
     def missing(self) -> dict[str, str]:
@@ -306,14 +353,6 @@ def _places(nodes: IntArray, wanted: Any, name: str) -> Any:
         node = np.atleast_1d(wanted)[missing[0]]
         raise ValueError(f"node {node} is the {name}, but is not an end of any edge.")
     return places
-
-
-def _reached(tails: IntArray, heads: IntArray, origin: int, n_nodes: int) -> BoolArray:
-    """Return which nodes the edges reach from the origin, itself included: (n_nodes,)."""
-    graph = csr_array((np.ones(len(tails)), (tails, heads)), shape=(n_nodes, n_nodes))
-    reached = np.zeros(n_nodes, np.bool_)
-    reached[breadth_first_order(graph, origin, return_predecessors=False)] = True
-    return reached
 
 
 def _topological_order(tails: IntArray, heads: IntArray) -> IntArray | None:
