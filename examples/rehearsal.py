@@ -29,7 +29,7 @@ from decidewise.kit.importable import resolve
 from decidewise.kit.progress import tracked
 from decidewise_bench.experiments import Method, PlannedProblem, read_plan
 from decidewise_bench.real import PLANS
-from decidewise_bench.real.available import with_data
+from decidewise_bench.real.files import with_data
 
 N_STRETCHES = 4
 CHOICE, WITH_SPO_PLUS = "choice", "choice with SPO+"

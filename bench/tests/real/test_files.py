@@ -3,8 +3,7 @@ import pytest
 from decidewise.kit.errors import InputError
 from decidewise_bench.experiments import read_plan
 from decidewise_bench.real import PLANS
-from decidewise_bench.real.available import with_data
-from decidewise_bench.real.files import VARIABLE, MissingDataError, find_file
+from decidewise_bench.real.files import VARIABLE, MissingDataError, find_file, with_data
 
 
 def test_the_folder_is_beside_the_current_one_unless_it_is_named(tmp_path, monkeypatch):

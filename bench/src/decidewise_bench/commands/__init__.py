@@ -62,7 +62,7 @@ def _own_report(table: pa.Table, published: Path | None) -> Report:
 
 def _with_data(plan: Plan) -> Plan:
     """Return the plan without the tasks whose data are missing, and print which these are."""
-    from decidewise_bench.real.available import with_data  # noqa: PLC0415
+    from decidewise_bench.real.files import with_data  # noqa: PLC0415
 
     return with_data(plan, typer.echo)
 

@@ -36,18 +36,11 @@ class Cell:
 
     Examples
     --------
-    >>> from decidewise_bench.experiments import Method, Plan, PlannedProblem, cells_of_all
-    >>> paths = PlannedProblem(
-    ...     name="paths",
-    ...     data="decidewise.data:make_shortest_path",
-    ...     degrees=(2,),
-    ...     samples=(50,),
-    ...     test_samples=100,
-    ...     methods=(Method(name="WISE", loss="wise", mode="exact"),),
-    ... )
-    >>> first, second = cells_of_all([Plan(name="mine", problems=(paths,), trials=2)])
-    >>> first.seed, second.seed, first.key == second.key
-    (42, 43, False)
+    >>> from decidewise_bench.experiments import cells_of_all, read_plan
+    >>> from decidewise_bench.paper import PLANS
+    >>> first, *_, last = cells_of_all([read_plan(PLANS / "knapsack.toml")])
+    >>> first.seed, last.seed, first.key == last.key
+    (43, 62, False)
     """
 
     plan: str

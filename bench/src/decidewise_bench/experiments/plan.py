@@ -190,17 +190,10 @@ class Plan(PlanFile, frozen=True, kw_only=True):
 
     Examples
     --------
-    >>> from decidewise_bench.experiments import Method, Plan, PlannedProblem
-    >>> paths = PlannedProblem(
-    ...     name="paths",
-    ...     data="decidewise.data:make_shortest_path",
-    ...     degrees=(2, 4),
-    ...     samples=(50,),
-    ...     test_samples=100,
-    ...     methods=(Method(name="WISE", loss="wise", mode="exact"),),
-    ... )
-    >>> Plan(name="mine", problems=(paths,), trials=3).n_cells
-    6
+    >>> from decidewise_bench.paper import PLANS
+    >>> plan = read_plan(PLANS / "knapsack.toml")
+    >>> plan.name, plan.trials, plan.n_cells
+    ('knapsack', 20, 2160)
     """
 
     name: str

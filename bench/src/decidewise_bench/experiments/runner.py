@@ -48,18 +48,11 @@ def cells_of_all(
 
     Examples
     --------
-    >>> from decidewise_bench.experiments import Method, Plan, PlannedProblem
-    >>> paths = PlannedProblem(
-    ...     name="paths",
-    ...     data="decidewise.data:make_shortest_path",
-    ...     degrees=(2,),
-    ...     samples=(50,),
-    ...     test_samples=100,
-    ...     methods=(Method(name="WISE", loss="wise", mode="exact"),),
-    ... )
-    >>> cells = cells_of_all([Plan(name="mine", problems=(paths,), trials=3)])
-    >>> [(cell.trial, cell.method.name) for cell in cells]
-    [(0, 'WISE'), (1, 'WISE'), (2, 'WISE')]
+    >>> from decidewise_bench.experiments import read_plan
+    >>> from decidewise_bench.paper import PLANS
+    >>> cells = cells_of_all([read_plan(PLANS / "knapsack.toml")])
+    >>> len(cells), cells[0].trial, cells[-1].trial
+    (2160, 0, 19)
     """
     names = [plan.name for plan in plans]
     for name in names:

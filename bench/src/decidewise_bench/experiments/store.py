@@ -66,20 +66,13 @@ class Store:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from decidewise_bench.experiments import Method, Plan, PlannedProblem, cells_of_all
-    >>> paths = PlannedProblem(
-    ...     name="paths",
-    ...     data="decidewise.data:make_shortest_path",
-    ...     degrees=(2,),
-    ...     samples=(50,),
-    ...     test_samples=100,
-    ...     methods=(Method(name="WISE", loss="wise", mode="exact"),),
-    ... )
-    >>> cells = cells_of_all([Plan(name="mine", problems=(paths,), trials=1)])
+    >>> from decidewise_bench.experiments import cells_of_all, read_plan
+    >>> from decidewise_bench.paper import PLANS
+    >>> cells = cells_of_all([read_plan(PLANS / "knapsack.toml")], trials=1)
     >>> with TemporaryDirectory() as folder:
     ...     store = Store(Path(folder, "rows.sqlite"))
     ...     print(len(store.rows(cells)), len(store.missing(cells)))
-    0 1
+    0 108
     """
 
     path: Path

