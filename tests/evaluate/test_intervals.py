@@ -6,7 +6,7 @@ from scipy.signal import lfilter
 from scipy.stats import ttest_1samp
 
 from decidewise.evaluate import Hindsight, compare, compare_regrets, intervals, regret_interval
-from decidewise.evaluate.block_length import block_length
+from decidewise.evaluate.intervals import block_length
 from decidewise.problems import Ball, TopK
 
 

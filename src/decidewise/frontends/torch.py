@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from decidewise.frontends.shared import Reduction, check_batch, check_reduction, reduce
+from decidewise.frontends import Reduction, check_batch, check_reduction, reduce
 from decidewise.kit.checks import FloatArray, as_array, as_integer
 from decidewise.losses import Loss, Target, as_loss
 from decidewise.problems.contract import Problem

@@ -121,11 +121,9 @@ class GeneralizedLinear(FitsRows, MultiOutputMixin, ScoredByVariance, KnownParam
     Notes
     -----
     With the squared deviance and the identity link, the fit is exact: one sum of products over blocks of rows and one
-    small symmetric linear system. Otherwise each pass over the blocks computes the gradient and the observed Hessian of
-    every output for a Newton step, which is halved if it would increase the objective. Outputs that have converged are
-    left out of later passes. From 20 features on, if the rows are in memory, conjugate gradients find the same step
-    from products with the Hessian, in a fraction of the time. The squared deviance with a log link is not convex: its
-    answer is a local minimum, and its Hessians are always computed.
+    small symmetric linear system. Otherwise each pass gives a Newton step for every output that has not converged; from
+    20 features on, if the rows are in memory, by conjugate gradients. The squared deviance with a log link is not
+    convex: its answer is a local minimum.
 
     In both cases large tables are never copied, and are read with all threads. If the features do not have full rank,
     the coefficients of least norm are returned (directions of the features a million times weaker than the strongest

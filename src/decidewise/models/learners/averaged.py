@@ -77,7 +77,7 @@ class AveragedRegressor(ManyOutputs, ScoredByVariance, BaseEstimator):
         self.n_outputs_ = np.shape(y)[1]
         with one_library_thread():
             self.estimators_ = Parallel(n_jobs=self.n_jobs)(
-                delayed(_fit)(clone(estimator), X, y) for _, estimator in self.estimators
+                delayed(clone(estimator).fit)(X, y) for _, estimator in self.estimators
             )
         return self
 
@@ -118,7 +118,3 @@ class AveragedRegressor(ManyOutputs, ScoredByVariance, BaseEstimator):
             need(fits, f"estimators_ must be a list of {n_shares} models")
             for member in self.estimators_:
                 need_model(member, "a member of the average")
-
-
-def _fit(model: Any, X: Any, y: Any) -> Any:
-    return model.fit(X, y)

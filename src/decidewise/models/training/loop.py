@@ -38,21 +38,9 @@ HeldOut = tuple[Problem, FloatArray, FloatArray]
 
 
 class Budget:
-    """What a fit may take, what it has taken, and what it sets aside for the end.
+    """The problem of a fit, which counts solves up to a limit, and a deadline by `perf_counter`, infinite for none.
 
-    Parameters
-    ----------
-    problem : Problem
-    max_solves : int, optional
-    deadline : float
-        As a time of `perf_counter`; infinite if there is none.
-
-    Attributes
-    ----------
-    problem : CountedProblem
-        The problem to train with: it counts, and its limit is what may be solved now.
-    deadline : float
-        When to stop for now.
+    What is set aside for the end lowers both for now.
     """
 
     def __init__(self, problem: Problem, max_solves: int | None, deadline: float) -> None:
@@ -74,14 +62,9 @@ class Budget:
 class StartingLoss:
     """The loss of the starting parameters over the training rows, to compare with that of the last ones.
 
-    All losses use the target at the start of training, even if the loss refreshes its target later. If solver calls or
-    seconds are limited, evaluating the start takes about a twentieth of those left at most, on a random part of the
-    rows if necessary, and the same amount is reserved for each evaluation at the end.
-
-    Parameters
-    ----------
-    draw_back : bool
-        Whether `drawn_back` will be called, for which two more evaluations are reserved.
+    All losses use the target at the start of training. If solver calls or seconds are limited, evaluating the start
+    takes about a twentieth of those left at most, on a random part of the rows if necessary, and the same amount is
+    reserved for each evaluation at the end: three for `draw_back`, otherwise one.
     """
 
     def __init__(self, training: Training, budget: Budget, rng: np.random.Generator, *, draw_back: bool) -> None:
@@ -178,13 +161,10 @@ class TrainingLoop:
 
     Parameters
     ----------
-    budget : Budget
     start : ndarray of shape (p + 1, d)
         The parameters before training; not changed.
     clock : float
         The time of `perf_counter` when the fit began.
-    epochs, n_iter_no_change, verbose
-        As for `DecisionRegressor`.
     safe : bool
         Whether to keep the start if training did not lower its loss; only if no rows are held out.
     draw_back : bool
@@ -195,11 +175,8 @@ class TrainingLoop:
     ----------
     parameters : ndarray of shape (p + 1, d)
         The parameters to keep.
-    history : list of Epoch
-    stopped : str
-        Why training ended.
-    remark : str
-        The text of a warning for the caller, or empty.
+    stopped, remark : str
+        Why training ended, and the text of a warning for the caller, or empty.
     """
 
     budget: Budget

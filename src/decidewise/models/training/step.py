@@ -51,12 +51,9 @@ def start(
     Parameters
     ----------
     init : {"wise", "mse", "torch", "zeros"}, array of shape (p + 1, d), or linear model
-        "wise" is the fit under the change of measure (of the gamma deviance, if the link is "log"), "mse" is least
-        squares with either link, and "torch" is uniform in `±1/sqrt(p)`, as in `torch.nn.Linear`; these are in the
-        units of training. A model or an array is in the units of the caller. A model that is not fitted yet is fitted
-        on the given rows.
+        As for `DecisionRegressor`; of the gamma deviance, if "wise" has the log link.
     X, costs : ndarrays of shapes (n, p) or (n, d, q), and (n, d)
-        In the units of the caller.
+        In the units of the caller, as are a model and an array; the names are in the units of training.
     directions : bool
         Whether predictions are directions. If not, a WISE start is scaled to the size of the costs, because most losses
         depend on it.
@@ -162,14 +159,12 @@ class Training:
     parameters : ndarray of shape (p + 1, d)
         Changed in place; the intercepts are in the first row. With features per item, those of each item, of which some
         or all stay the same for all items, as `per_item` says.
-    averages : bool
-        Whether the result is the average over the steps, not the parameters after the last one.
     design : ndarray of shape (n, p + 1) or (n, d, q + 1)
         A column of ones, then the features.
-    target : Target of n rows
-        Replaced if the loss refreshes it.
+    averages : bool
+        Whether the result is the average over the steps, not the parameters after the last one.
     rng, label_rng : numpy.random.Generator
-        The first is for the order of the rows and for the loss, the second for labels, as passed to `loss.prepare`.
+        For the order of the rows and the loss; for labels.
     """
 
     parameters: FloatArray
@@ -279,17 +274,8 @@ class Average:
     """The weighted mean of the parameters after each step, in which the weights of old steps decay as a power.
 
     Steps of a constant size end in a cloud around the minimum, and the mean is near its centre. After t steps the last
-    one has the weight 9 / (t + 8), so that the first ones, still on the way, soon count for nothing, however many steps
-    there will be.
-
-    Parameters
-    ----------
-    start : ndarray
-        The parameters before the first step, which have no weight.
-
-    References
-    ----------
-    Shamir and Zhang, "Stochastic gradient descent for non-smooth optimization", ICML 2013.
+    one has the weight 9 / (t + 8), so that the first ones, still on the way, soon count for nothing (Shamir and Zhang,
+    "Stochastic gradient descent for non-smooth optimization", ICML 2013).
     """
 
     _DECAY = 8

@@ -53,11 +53,8 @@ class DecisionBoostingRegressor(TrainedOnLoss):
         exact and not random, a step that would raise the mean loss is halved, with all later ones.
     max_depth, min_samples_leaf
         Of the trees, as in scikit-learn. With features per item, samples are items of rows, and one model serves all.
-    early_stopping : bool
-        Whether to set aside `validation_fraction` of the rows, to stop after `n_iter_no_change` rounds without a lower
-        regret there, and to keep the rounds up to the lowest, which may be none.
-    validation : {"random", "last"}
-        Which rows to set aside: a random part, or, if the rows are in order of time, the last ones.
+    early_stopping, validation_fraction, validation, n_iter_no_change
+        As for `DecisionRegressor`: the rounds up to the lowest regret are kept, which may be none.
     random_state : int, RandomState instance or None
 
     Attributes
