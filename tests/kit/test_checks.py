@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from decidewise.kit.checks import all_finite, as_integer
+from decidewise.kit.checks import all_finite, as_integer, as_matrix, n_dimensions
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 33, 1280, 8192, 8193, 20_000])
@@ -24,3 +24,11 @@ def test_integers_have_bounds():
     assert as_integer(np.int8(3), name="n", maximum=3) == 3
     with pytest.raises(ValueError, match="n must be at most 3; got n=4"):
         as_integer(4, name="n", maximum=3)
+
+
+def test_a_list_that_holds_itself_is_refused():
+    endless: list = []
+    endless.append(endless)
+    assert n_dimensions(endless) > 3
+    with pytest.raises(ValueError, match="y must be an array of real numbers"):
+        as_matrix(endless, name="y")

@@ -102,6 +102,8 @@ def test_names_of_arrays_are_told(path):
 def test_a_summary_is_plain(path, value):
     with pytest.raises(TypeError, match=r"summary\['plan'\]\['a'\] must be text, numbers, dates, lists and mappings"):
         save_model(WiseRegressor().fit(X, COSTS), path, summary={"plan": {"a": value}})
+    with pytest.raises(TypeError, match=r"summary must be a dict of what to say of the model; got (object|set|bytes)"):
+        save_model(WiseRegressor().fit(X, COSTS), path, summary=value)
     assert not path.exists()
 
 

@@ -111,6 +111,7 @@ PARAMETERS = [
     (GeneralizedLinear(deviance=2), "deviance"),
     *((WiseRegressor(exponent=wrong), "exponent") for wrong in [*NOT_NUMBERS, np.nan, -1]),
     (WiseRegressor(lifted="yes"), "lifted"),
+    (WiseRegressor(random_state="x"), "'x' cannot be used to seed"),
     *((WiseRegressor(scale=wrong), "scale") for wrong in ["norm", 2.0, None, Ridge, LogisticRegression()]),
     *((WiseRegressor(wrong), "estimator") for wrong in ["ridge", Ridge, 5, LogisticRegression()]),
     *((WiseRegressorCV(wrong), "problem") for wrong in [None, "path", TopK, Ridge()]),
@@ -124,10 +125,12 @@ PARAMETERS = [
     *((DecisionRegressor(PROBLEM, max_solves=wrong), "max_solves") for wrong in ["x", np.nan, -1]),
     *((DecisionRegressor(PROBLEM, max_seconds=wrong), "max_seconds") for wrong in ["1", np.nan, -1]),
     *((DecisionRegressor(PROBLEM, n_neighbors=wrong), "n_neighbors") for wrong in ["1", 1.5, 0, 40]),
-    (DecisionRegressor(PROBLEM, n_neighbors=3, neighbor_weight="x"), "neighbor_weight"),
+    (DecisionRegressor(PROBLEM, neighbor_weight="x"), "neighbor_weight"),  # also where it is not used
+    (DecisionRegressor(PROBLEM, verbose=2), "verbose"),
     (DecisionRegressor(PROBLEM, early_stopping="yes"), "early_stopping"),
     *(
-        (DecisionRegressor(PROBLEM, early_stopping=True, validation_fraction=wrong), "validation_fraction")
+        (DecisionRegressor(PROBLEM, early_stopping=early, validation_fraction=wrong), "validation_fraction")
+        for early in (False, True)
         for wrong in ["x", np.nan, 0, 2]
     ),
     (DecisionRegressor(PROBLEM, link="sqrt"), "link"),

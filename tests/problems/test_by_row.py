@@ -135,6 +135,7 @@ FLOW = {"tails": TAILS, "heads": HEADS}
         (lambda: Knapsack(WEIGHTS, [[1.0, 2.0], [1.0, -2.0]]), r"capacities\[1, 1\] is -2"),
         (lambda: Portfolio([np.eye(2), -np.eye(2)], 1.0), "row 1: covariance must be positive semidefinite"),
         (lambda: Portfolio(np.eye(2), [1.0, 0.0]), r"risk\[1\] must be a number above 0; got risk\[1\]=0"),
+        (lambda: Portfolio(np.eye(2), []), "risk is empty: pass one number, or one per row"),
         (lambda: Portfolio(np.array([np.eye(2)] * 3), [1.0, 1.0]), "covariance has 3 rows, risk has 2 rows"),
         (lambda: Storage(3, 1.0, [1.0, np.nan]), "energy must be finite; row 1 has NaN"),
         (lambda: Storage(3, [1.0, 2.0], [1.0, 2.0, 3.0]), "power has 2 rows, energy has 3 rows"),

@@ -7,7 +7,7 @@ filled here, and the caller's array is never written to.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from numbers import Integral, Real
@@ -129,9 +129,10 @@ def is_per_item(X: Any) -> bool:
 
 def n_dimensions(values: Any) -> int:
     """Return the number of dimensions of an array, a frame or a nested list, judged by its first entries."""
-    if isinstance(values, list | tuple):
-        return 1 + (n_dimensions(values[0]) if values else 0)
-    return len(getattr(values, "shape", ()))
+    n_lists = 0
+    while isinstance(values, list | tuple) and n_lists <= 64:  # as deep as NumPy goes; a list may hold itself
+        n_lists, values = n_lists + 1, values[0] if values else None
+    return n_lists + len(getattr(values, "shape", ()))
 
 
 def as_features(X: Any, *, n_items: int | None = None, finite: bool = True) -> FloatArray:
@@ -327,8 +328,7 @@ def check_same_names(names: Sequence[str] | None, others: Sequence[str] | None, 
     """
     if names is None or others is None or tuple(names) == tuple(others):
         return
-    missing = [name for name in names if name not in set(others)]
-    new = [name for name in others if name not in set(names)]
+    missing, new = without(names, others), without(others, names)
     if missing or new:
         found = "; ".join(
             f"{what} {listed(some)}" for what, some in (("missing:", missing), ("not known:", new)) if some
@@ -342,6 +342,12 @@ def check_same_names(names: Sequence[str] | None, others: Sequence[str] | None, 
         f"{of} must have the same columns in the same order as {expected}; {found}. Select the columns by name, in "
         "that order."
     )
+
+
+def without(names: Iterable[str], others: Iterable[str]) -> list[str]:
+    """Return the names that are not among others, in their order; quick also for a hundred thousand."""
+    among = set(others)
+    return [name for name in names if name not in among]
 
 
 def listed(names: Sequence[Any], most: int = 4) -> str:

@@ -75,6 +75,8 @@ class ModelSummary:
     @classmethod
     def of(cls, model: Any, summary: Mapping[str, Any], versions: dict[str, str]) -> Self:
         """Return the summary of a fitted model, with what the caller says of it."""
+        if not isinstance(summary, Mapping):
+            raise TypeError(f"summary must be a dict of what to say of the model; got {type(summary).__name__}.")
         said = {str(key): as_json(value, f"summary[{key!r}]") for key, value in summary.items()}
         names = {"feature_names": found(model, "feature_names_in_"), "cost_names": found(model, "cost_names_in_")}
         for key in NAMES:

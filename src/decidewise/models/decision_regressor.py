@@ -11,7 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from decidewise.kit.batches import time_limit
-from decidewise.kit.checks import FloatArray, as_choice, as_integer, as_number, as_positive
+from decidewise.kit.checks import FloatArray, as_choice, as_flag, as_integer, as_number, as_positive
 from decidewise.kit.errors import SolveLimitReached, TimeLimitReached, TrainingWarning
 from decidewise.losses import Loss, Target, as_loss
 from decidewise.models.estimator.base import all_or_nothing, as_generator, check_known_items, read_features
@@ -256,7 +256,8 @@ class DecisionRegressor(TrainedOnLoss):
             as_positive(self.max_seconds, name="max_seconds")
         if self.n_neighbors is not None:
             as_integer(self.n_neighbors, name="n_neighbors")
-            as_number(self.neighbor_weight, name="neighbor_weight", at_least=0, at_most=1)
+        as_number(self.neighbor_weight, name="neighbor_weight", at_least=0, at_most=1)
+        as_flag(self.verbose, name="verbose")
         return loss
 
     def _check_kept(self) -> None:

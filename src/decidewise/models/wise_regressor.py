@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, RegressorMixin
 from sklearn.metrics import r2_score
-from sklearn.utils import Tags, get_tags
+from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from decidewise.kit.checks import (
@@ -274,6 +274,7 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, ManyOutputs, RegressorMixin, K
         """Return the learner; raise if a parameter is bad."""
         as_number(self.exponent, name="exponent", at_least=0)
         as_flag(self.lifted, name="lifted")
+        check_random_state(self.random_state)
         if isinstance(self.scale, str) or not hasattr(self.scale, "fit"):
             if not (isinstance(self.scale, str) and self.scale in SCALES):
                 raise ValueError(f"scale must be one of {', '.join(SCALES)}, or a regressor; got {self.scale!r}.")

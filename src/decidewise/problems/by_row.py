@@ -30,6 +30,8 @@ def as_numbers(values: Any, *, name: str, **bounds: Any) -> Any:
         )
     else:
         values = as_vector(values, name=name)
+        if not values.size:
+            raise ValueError(f"{name} is empty: pass one number, or one per row.")
         check_same_rows(**{name: values}, **{f"{name} {bound}": limit for bound, limit in by_row.items()})
     inside: Any = np.True_
     for bound, limit in bounds.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -22,15 +23,16 @@ def select_columns(names: Sequence[str], wanted: Any, *, argument: str) -> list[
     >>> select_columns(["day", "x_a", "x_b"], "x_*", argument="features")
     ['x_a', 'x_b']
     """
-    selected: list[str] = []
+    selected: dict[str, None] = {}  # in this order
+    among = set(names)
     for pattern in [wanted] if isinstance(wanted, str) else list(wanted):
-        found = [pattern] if pattern in names else [name for name in names if fnmatchcase(name, str(pattern))]
+        found = [pattern] if pattern in among else [name for name in names if fnmatchcase(name, str(pattern))]
         if not found:
             close = get_close_matches(str(pattern), names, n=1)
             hint = f" Do you mean {close[0]!r}?" if close else f" There are {listed(names)}."
             raise ValueError(f"{argument}: the table has no column {pattern!r}.{hint}")
-        selected += [name for name in found if name not in selected]
-    return selected
+        selected |= dict.fromkeys(found)
+    return list(selected)
 
 
 def one_column(names: Sequence[str], wanted: Any, *, argument: str) -> str:
@@ -229,7 +231,7 @@ class NamedColumns:
         unnamed = [name for name in columns if not isinstance(name, str)]
         if unnamed:
             raise ValueError(f"the columns of a table must have text as names; got {listed(unnamed)}.")
-        twice = [name for place, name in enumerate(columns) if name in columns[:place]]
+        twice = [name for name, count in Counter(columns).items() if count > 1]
         if twice:
             raise ValueError(f"the columns of a table must have different names; {listed(twice)} occur twice.")
         if not columns or not n_rows:

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from decidewise.kit.checks import listed
+from decidewise.kit.checks import listed, without
 from decidewise.kit.errors import InputError
 from decidewise.kit.progress import ByteBar
 from decidewise.rows.table_file import TableFile, TextTable, open_tables
@@ -146,8 +146,7 @@ def read_files(source: Any, **text: Any) -> Any:
 def _check_same_columns(files: Sequence[TableFile]) -> None:
     names = files[0].names
     for file in files[1:]:
-        missing = [name for name in names if name not in file.names]
-        new = [name for name in file.names if name not in names]
+        missing, new = without(names, file.names), without(file.names, names)
         if missing or new:
             what = f"lacks {listed(missing)}" if missing else f"has {listed(new)} as well"
             raise InputError(f"all files must have the same columns; {file.name} {what}, unlike {files[0].path.name}.")

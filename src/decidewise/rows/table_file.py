@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,7 +68,7 @@ class TableFile(ABC):
         with self.named_errors():
             self._schema = schema = self._open()
         self._own = list(schema.names)
-        twice = [name for place, name in enumerate(self._own) if name in self._own[:place]]
+        twice = [name for name, count in Counter(self._own).items() if count > 1]
         if twice:
             raise InputError(
                 f"{self.name}: the columns of a table must have different names; {listed(twice)} occur twice."

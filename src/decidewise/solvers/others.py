@@ -43,7 +43,7 @@ class RowOutcome(NamedTuple):
 
 
 _ADVICE = {
-    "limit": "The time limit was reached: give it a longer time_limit, or allow a gap.",
+    "limit": "Time limit reached: give it a longer time_limit, allow a gap, or take the best found: on_limit='best'.",
     "infeasible": "No decision keeps all constraints.",
 }
 

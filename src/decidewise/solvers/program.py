@@ -219,7 +219,7 @@ _ADVICE = {
     "Infeasible": "No decision keeps all constraints: look for the last one added, or a bound that is too tight.",
     "Unbounded": "The cost falls without end: bound the variables, or check the sense and the signs of the costs.",
     "Primal infeasible or unbounded": "Bound all variables; then HiGHS can tell which of the two it is.",
-    "Time limit reached": "Give it a longer time_limit, or allow a gap.",
+    "Time limit reached": "Give it a longer time_limit, allow a gap, or take the best found: on_limit='best'.",
 }
 
 

@@ -491,6 +491,7 @@ def test_the_command_serves_until_it_is_stopped(tmp_path, top_two):
         (["model.dw", "--problem", "none.toml"], "cannot read the problem none.toml"),
         (["model.dw", "--token", "a\nb"], "the token must be printable"),
         (["model.dw", "--host", "no such host"], "."),
+        (["model.dw", "--host", ""], "the host must be an address"),
         (["model.dw", "--max-megabytes", "inf"], "--max-megabytes must be a number above 0; got --max-megabytes=inf"),
         (["model.dw", "--seconds", "inf"], "seconds must be a number above 0"),
     ],

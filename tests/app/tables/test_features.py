@@ -18,6 +18,7 @@ from decidewise.app.tables.oddities import Unfamiliar
 from decidewise.app.tables.raw_values import as_numbers
 from decidewise.kit.errors import InputError
 from decidewise.problems import TopK
+from decidewise.rows.columns import NamedColumns
 
 DAYS = np.datetime64("2024-01-01") + np.arange(800)  # a Monday
 
@@ -31,6 +32,28 @@ def test_gaps_are_filled_with_the_median_of_training_and_flagged():
     assert fitted.feature_names_ == ("x", "x is missing")
     np.testing.assert_array_equal(fitted.transform({"x": np.array([np.nan, 5.0])}), [[3.0, 1.0], [5.0, 0.0]])
     assert "1 of 4 values missing (25 %)" in fitted.notes_[0]
+
+
+class Name(str):
+    """A name that counts how often names are compared."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+    compared = 0
+
+    def __eq__(self, other):
+        Name.compared += 1
+        return str.__eq__(self, other)
+
+
+def test_a_thousand_columns_are_not_compared_with_each_other():
+    table = {Name(f"x{j}"): np.array([j, 1.0]) for j in range(1000)}
+    fitted = TableFeatures(list(map(Name, table))).fit(table)
+    assert fitted.transform(pd.DataFrame({str(name): table[name] for name in table})).shape == (2, 999)
+    assert fitted.transform(table).shape == (2, 999)
+    assert len(NamedColumns.of(pa.table(table)).matching(list(map(Name, table)), argument="x")) == 1000
+    assert NamedColumns.of(table).n_rows == 2
+    assert Name.compared < 20 * len(table)
 
 
 def test_a_gap_that_training_did_not_have_is_filled_too():

@@ -15,6 +15,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from decidewise.app.server.app import create_app
 from decidewise.app.server.bodies import Limits
+from decidewise.kit.errors import InputError
 from decidewise.model_file import load_model, read_model_summary
 from decidewise.problems import ProblemFile
 
@@ -50,6 +51,8 @@ def serve(
     say : callable
         Called with one line when the server is ready to listen, and with a warning before if anyone may ask.
     """
+    if not host.strip():  # a variable that is not set; sockets would take it as all addresses
+        raise InputError("the host must be an address to listen on: 127.0.0.1 for this machine, 0.0.0.0 for all.")
     app = create_app(
         load_model(model, trusted=trusted),
         read_model_summary(model),

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from decidewise.app.tables.raw_values import Raw, are_dates, as_dates, as_numbers, check_column
-from decidewise.kit.checks import listed, nearest_names, shown
+from decidewise.kit.checks import listed, nearest_names, shown, without
 from decidewise.kit.errors import InputError
 from decidewise.problems import ProblemFile
 from decidewise.rows.columns import NamedColumns
@@ -215,7 +215,7 @@ class TableColumns:
     def of_features(self, used: Sequence[str]) -> list[str]:
         """Return the features: those that a model needs, those that are named, or all columns that are not `used`."""
         if self.reading.needed is not None:
-            if missing := [name for name in self.reading.needed if name not in self.table.names]:
+            if missing := without(self.reading.needed, self.table.names):
                 hint = nearest_names(missing[0], self.table.names)
                 raise InputError(f"the table has no column {missing[0]!r}, which the model needs{hint}")
             return list(self.reading.needed)

@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from decidewise.app.tables.raw_values import Raw, as_dates, as_numbers, as_texts, kind_of
-from decidewise.kit.checks import BoolArray, FloatArray, nearest_names
+from decidewise.kit.checks import BoolArray, FloatArray, nearest_names, without
 from decidewise.kit.errors import InputError
 from decidewise.kit.notebook import is_frame
 from decidewise.rows.columns import NamedColumns
@@ -161,8 +161,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> FloatArray:
         """Return the features (n, p) of a table with the same columns; costs are not needed."""
         needed, table = self.needed, self._read(X, reset=False)
-        missing = [name for name in needed if name not in table.names]
-        if missing:
+        if missing := without(needed, table.names):
             raise InputError(f"the table has no column {missing[0]!r}{nearest_names(missing[0], table.names)}")
         parts = [
             _MAKE[plan["kind"]](plan, np.asarray(table.read(plan["name"])))
@@ -180,7 +179,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             self.__dict__.pop("feature_names_in_", None)
         values = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False, ensure_min_samples=1 + reset)
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(values.shape[1])])
-        return NamedColumns(tuple(names), len(values), lambda name: values[:, list(names).index(name)])
+        return NamedColumns(tuple(names), len(values), dict(zip(names, values.T, strict=True)).__getitem__)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

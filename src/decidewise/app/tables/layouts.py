@@ -10,7 +10,7 @@ import numpy as np
 
 from decidewise.app.tables.columns import Names, Reading, TableColumns
 from decidewise.app.tables.raw_values import Raw, as_numbers, as_texts
-from decidewise.kit.checks import FloatArray, listed, nearest_names
+from decidewise.kit.checks import FloatArray, listed, nearest_names, without
 from decidewise.kit.errors import InputError
 from decidewise.problems import Problem
 from decidewise.problems.time_order import check_columns_in_time, check_items_in_time
@@ -110,8 +110,7 @@ class WideTable(TableColumns):
 
     def read_costs(self) -> FloatArray:
         """Return the costs (n, d), with NaN for gaps."""
-        missing = [name for name in self.columns if name not in self.table.names]
-        if missing:
+        if missing := without(self.columns, self.table.names):
             raise InputError(
                 f"--costs: the table has no column {missing[0]!r}{nearest_names(missing[0], self.table.names)}"
             )
@@ -119,7 +118,7 @@ class WideTable(TableColumns):
 
     def has_costs(self) -> bool:
         """Whether the table has the columns of the costs."""
-        return all(name in self.table.names for name in self.columns)
+        return not without(self.columns, self.table.names)
 
     def keys(self) -> tuple[Raw, str]:
         """Return the keys of the samples, and what a sample is called."""

@@ -79,8 +79,8 @@ class TrainedOnLoss(ScoredByRegret):
         as_problem(self.problem)
         as_positive(self.learning_rate, name="learning_rate")
         as_integer(self.n_iter_no_change, name="n_iter_no_change")
-        if as_flag(self.early_stopping, name="early_stopping"):
-            as_number(self.validation_fraction, name="validation_fraction", above=0, below=1)
+        as_flag(self.early_stopping, name="early_stopping")
+        as_number(self.validation_fraction, name="validation_fraction", above=0, below=1)
         as_choice(self.validation, name="validation", choices=("random", "last"))
         loss = as_loss(self.loss)
         loss.check(self.problem)
