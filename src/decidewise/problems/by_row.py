@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from decidewise.kit.checks import FloatArray, as_array, as_matrix, as_number, as
 from decidewise.problems.contract import Problem
 
 _COMPARE = {"at_least": np.greater_equal, "above": np.greater, "at_most": np.less_equal, "below": np.less}
-AnyProblem = TypeVar("AnyProblem", bound=Problem)
 
 
 def as_numbers(values: Any, *, name: str, **bounds: Any) -> Any:
@@ -92,17 +90,6 @@ def spread(**values: tuple[Any, int]) -> tuple[int | None, list[Any]]:
     return n_rows, [
         np.broadcast_to(value, (n_rows, *np.shape(value)[np.ndim(value) - ndim :])) for value, ndim in values.values()
     ]
-
-
-def take_rows(problem: AnyProblem, rows: Any, *names: str) -> AnyProblem:
-    """Return a copy of a problem with some rows of the attributes that differ by row."""
-    if problem.n_rows is None:
-        return problem
-    part = copy.copy(problem)
-    for name in names:
-        setattr(part, name, np.ascontiguousarray(getattr(problem, name)[rows]))
-    part.n_rows = len(getattr(part, names[0]))
-    return part
 
 
 def kernel_in_parts(kernel: Callable[..., object], problem: Problem, costs: FloatArray, *numbers: Any) -> FloatArray:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from copy import copy
 from functools import cached_property, wraps
 from inspect import signature
 from numbers import Integral
@@ -160,6 +161,8 @@ class Problem(ABC):
     on_error: Literal["raise", "nan"] = "raise"
     #: Whether `minimize` checks that costs are finite; if not, `solve` does.
     _checks_costs: ClassVar[bool] = True
+    #: The attributes that have one entry per row if `n_rows` is a number, or are None: what the default `take` takes.
+    _by_row: ClassVar[tuple[str, ...]] = ()
     #: The class method that builds this, if the constructor does not.
     _built_by: str = ""
 
@@ -352,7 +355,14 @@ class Problem(ABC):
         """
         if self.n_rows is None:
             return self
-        raise TypeError(f"{type(self).__name__} sets n_rows = {self.n_rows}, so it must write take(rows).")
+        if not self._by_row:
+            raise TypeError(f"{type(self).__name__} sets n_rows = {self.n_rows}, so it must write take(rows).")
+        part = copy(self)
+        for name in self._by_row:
+            if (values := getattr(self, name)) is not None:
+                setattr(part, name, np.ascontiguousarray(values[rows]))
+        part.n_rows = len(np.arange(self.n_rows)[rows])
+        return part
 
     @_checked
     def minimize_relaxation(self, costs: FloatArray) -> FloatArray:

@@ -62,7 +62,6 @@ class MinCostFlow(PolyhedralProblem):
            [0., 0., 1.]])
     """
 
-    _whole = None
     solution = Problem.solution
 
     def __init__(self, tails: Any, heads: Any, supply: Any, *, capacity: Any = None, sense: Sense = "min") -> None:
@@ -83,7 +82,7 @@ class MinCostFlow(PolyhedralProblem):
             raise ValueError(
                 f"tails has {len(self.tails)} nodes and heads {len(self.heads)}; pass one of each for every edge."
             )
-        super().__init__(len(self.tails), costs=None, known=None, offset=0.0, sense=sense, names=None)
+        super().__init__(len(self.tails), sense=sense)
         if capacity is None:
             capacity = np.repeat(np.expand_dims(total, -1), self.n_costs, axis=-1)
         capacity = as_amounts(np.full(self.n_costs, capacity) if np.ndim(capacity) == 0 else capacity, name="capacity")

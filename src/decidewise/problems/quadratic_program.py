@@ -6,10 +6,9 @@ right-hand sides, bounds and known costs may differ by row, as those of a linear
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, eye_array
@@ -19,12 +18,8 @@ from decidewise.kit.checks import BoolArray, FloatArray
 from decidewise.kit.errors import SolverError
 from decidewise.problems.contract import Problem, Sense
 from decidewise.problems.linear_program import LinearProgram
-from decidewise.problems.mapped_problem.arguments import (
-    ROUNDING,
-    Costs,
-    as_symmetric,
-    count_variables,
-)
+from decidewise.problems.mapped_problem import ProgramOptions
+from decidewise.problems.mapped_problem.arguments import ROUNDING, as_symmetric, count_variables
 from decidewise.solvers import Polyhedron
 from decidewise.solvers.others import OtherSolver
 from decidewise.solvers.quadratic import QuadraticSolver
@@ -107,31 +102,18 @@ class QuadraticProgram(LinearProgram):
         b_eq: Any = None,
         lower: Any = 0.0,
         upper: Any = np.inf,
-        *,
-        integrality: Any = None,
-        costs: Costs = None,
-        known: Any = None,
-        offset: float = 0.0,
-        sense: Sense = "min",
-        names: Sequence[str] | None = None,
-        time_limit: float | None = None,
-        gap: float | None = None,
-        on_limit: Literal["raise", "best"] = "raise",
-        on_error: Literal["raise", "nan"] = "raise",
-        solver: str | None = None,
+        **options: Unpack[ProgramOptions],
     ) -> None:
         Q = as_symmetric(quadratic, name="quadratic", form="wᵀQw")
         size = Q.shape[0]
-        n = count_variables(A_ub, A_eq, lower, upper, known, range(size) if names is None else names)
+        if options.get("names") is None:
+            options["names"] = [f"w{j}" for j in range(size)]
+        n = count_variables(A_ub, A_eq, lower, upper, options.get("known"), options["names"])
         if n != size:
             raise ValueError(
                 f"quadratic must have one row and one column for each of the {n} variables; got a shape of {Q.shape}."
             )
-        super().__init__(
-            A_ub, b_ub, A_eq, b_eq, lower, upper, integrality=integrality, costs=costs, known=known, offset=offset,
-            sense=sense, names=[f"w{j}" for j in range(n)] if names is None else names, time_limit=time_limit, gap=gap,
-            on_limit=on_limit, on_error=on_error, solver=solver,
-        )  # fmt: skip
+        super().__init__(A_ub, b_ub, A_eq, b_eq, lower, upper, **options)
         if self._whole is not None:
             self.faces = "unknown"
             if not isinstance(self._solver, OtherSolver):

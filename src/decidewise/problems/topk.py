@@ -5,13 +5,12 @@ Ties: the item with the lower index is chosen.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from decidewise.kit.batches import in_parts
 from decidewise.kit.checks import FloatArray, IntArray, as_integer, shown
-from decidewise.problems.by_row import take_rows
 from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.solvers import Polyhedron
 
@@ -50,6 +49,7 @@ class TopK(Problem, marks_ones=True):
     """
 
     faces = "flat"
+    _by_row = ("k",)
 
     def __init__(self, n: int, k: Any, *, sense: Sense = "max") -> None:
         super().__init__(sense=sense)
@@ -66,10 +66,6 @@ class TopK(Problem, marks_ones=True):
             raise ValueError(f"k must be an integer of at least 1, or one such integer per row; got k={shown(k)}.")
         self.n_rows = len(counts)
         return counts.astype(np.int64)
-
-    def take(self, rows: Any) -> Self:
-        """Return the problem of some rows, each with its `k`."""
-        return take_rows(self, rows, "k")
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return decisions that choose the `k` smallest costs of each row; ties go to the lower index."""

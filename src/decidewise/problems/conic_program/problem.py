@@ -6,7 +6,7 @@ Clarabel solves it (see `decidewise.solvers.conic`). Only the costs change from 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Unpack
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, eye_array, vstack
@@ -14,9 +14,8 @@ from scipy.sparse import csc_array, csr_array, eye_array, vstack
 from decidewise.kit.checks import FloatArray
 from decidewise.kit.scaling import norms
 from decidewise.problems.conic_program.cones import Cone, ConeRows, as_cone
-from decidewise.problems.contract import Sense
-from decidewise.problems.mapped_problem import EMPTY, MappedProblem
-from decidewise.problems.mapped_problem.arguments import Costs, as_bounds, as_integrality, as_rows, count_variables
+from decidewise.problems.mapped_problem import EMPTY, MappedProblem, ProgramOptions
+from decidewise.problems.mapped_problem.arguments import as_bounds, as_rows, count_variables
 from decidewise.problems.quadratic_program import WHOLE
 from decidewise.solvers.conic import ConicRegion, ConicSolver
 from decidewise.solvers.conic_derivative import CURVED, conic_derivative
@@ -34,11 +33,8 @@ class ConicProgram(MappedProblem):
     `solution`.
 
     *Accuracy.* Bounds hold exactly; constraints and values to about 1e-10, relative to their sizes, or to 1e-8 where
-    the solver gets no further (1e-6 at the worst; an answer that breaks a constraint by more is a `SolverError`). Where
-    second-order and exponential cones meet, a row in two hundred has its value to 1e-7. Along
-    a curved boundary a decision is less exact than its value: to 1e-5 to 1e-4, since a step so small changes no value
-    by 1e-9. Scaled costs `a * c` have the decision of `c`: to the last bit if `a` is a power of two, and otherwise to
-    this accuracy.
+    the solver gets no further (1e-6 at the worst; beyond that a row is a `SolverError`). Along a curved boundary a
+    decision is less exact than its value: to 1e-5 to 1e-4, since a step so small changes no value by 1e-9.
 
     *Ties.* A strictly convex region has none. Otherwise the decision lies inside the face of all optimal ones, on the
     way to its analytic centre, and not at a vertex; for costs of zero, inside the region.
@@ -112,19 +108,10 @@ class ConicProgram(MappedProblem):
         upper: Any = np.inf,
         *,
         cones: Sequence[Cone | Mapping[str, Any]] = (),
-        integrality: Any = None,
-        costs: Costs = None,
-        known: Any = None,
-        offset: float = 0.0,
-        sense: Sense = "min",
-        names: Sequence[str] | None = None,
-        time_limit: float | None = None,
-        gap: float | None = None,
-        on_limit: Literal["raise", "best"] = "raise",
-        on_error: Literal["raise", "nan"] = "raise",
-        solver: str | None = None,
+        **options: Unpack[ProgramOptions],
     ) -> None:
         parts = _as_cones(cones)
+        known, names, solver = options.get("known"), options.get("names"), options.pop("solver", None)
         n = parts[0].A.shape[1] if parts else count_variables(A_ub, A_eq, lower, upper, known, names)
         for k, part in enumerate(parts):
             if part.A.shape[1] != n:
@@ -132,29 +119,20 @@ class ConicProgram(MappedProblem):
                     f"cones must have one column for each variable; cones[0] has {n}, and cones[{k}] has "
                     f"{part.A.shape[1]}."
                 )
-        super().__init__(
-            n, costs=costs, known=known, offset=offset, sense=sense, names=names, time_limit=time_limit,
-            gap=0.0 if gap is None else gap, on_limit=on_limit, on_error=on_error,
-        )  # fmt: skip
+        super().__init__(n, **options)
         self._bounds = as_bounds(lower, upper, n, self.names)
         region = _joined(as_rows(A_ub, b_ub, n, "ub"), as_rows(A_eq, b_eq, n, "eq"), *self._bounds, parts)
         self.B_S = float(np.linalg.norm(abs(self._map) @ np.abs(self._bounds).max(axis=0)))
-        self._solver = ConicSolver(
-            region,
-            time_limit=self.time_limit,
-            keep_going=self.on_error == "nan",
-        )
-        self._other = self._other_solver(solver, integrality)
+        self._solver = ConicSolver(region, time_limit=self.time_limit, keep_going=self.on_error == "nan")
+        self._other = self._other_solver(solver)
         self.faces = "unknown" if "derivative" in self.missing else "curved"
         self._check_no_line()
         if self._solver.is_empty():
             raise ValueError(EMPTY)
 
-    def _other_solver(self, name: str | None, integrality: Any) -> OtherSolver | None:
+    def _other_solver(self, name: str | None) -> OtherSolver | None:
         """Return the solver in the place of Clarabel, which the region is given with its whole numbers."""
-        n = self.n_variables
-        whole, other = as_integrality(integrality, n), solver_class(name)
-        self.is_integer = whole is not None and bool(whole[self._map.indices].all() and np.all(self._map.data % 1 == 0))
+        n, whole, other = self.n_variables, self._whole, solver_class(name)
         if other is None:
             if whole is not None:
                 raise ValueError(f"the region has cones, and {WHOLE}")

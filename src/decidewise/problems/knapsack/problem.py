@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from decidewise.kit.batches import in_parts, search_in_parts
 from decidewise.kit.checks import FloatArray, IntArray, as_array, as_matrix, as_vector
 from decidewise.kit.errors import SolverError
-from decidewise.problems.by_row import take_rows
 from decidewise.problems.contract import Problem, Sense
 from decidewise.problems.knapsack.enumeration import ROOM, choose_packs, maximal_packs
 from decidewise.problems.knapsack.search import search_packs
@@ -74,6 +73,7 @@ class Knapsack(Problem, marks_ones=True):
     """
 
     is_integer = True
+    _by_row = ("capacities", "_rooms")
     B_S: float | None = None
     _most_steps: int | None = None
 
@@ -147,10 +147,6 @@ class Knapsack(Problem, marks_ones=True):
             solved = slice(None if stuck < 0 else stuck)
             counts[solved] = largest[solved].sum(axis=1)
         return counts[which.ravel()]
-
-    def take(self, rows: Any) -> Self:
-        """Return the problem of some rows, with their capacities."""
-        return take_rows(self, rows, "capacities", "_rooms")
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return the pack of least cost for each row; it has only items of negative cost."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from decidewise.kit.batches import search_in_parts
 from decidewise.kit.checks import FloatArray, IntArray, as_array, as_matrix, check_finite
 from decidewise.kit.errors import SolverError
-from decidewise.problems.by_row import as_amounts, as_numbers, spread, take_rows
+from decidewise.problems.by_row import as_amounts, as_numbers, spread
 from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.problems.levels.demand import as_demand_cost, as_levels, level_costs, padded, table_of
 from decidewise.problems.levels.search import ROOM, search_levels
@@ -81,6 +81,7 @@ class Levels(Problem, marks_ones=True):
     """
 
     faces = "flat"
+    _by_row = ("budget", "total")
     _most_steps: int | None = None
 
     def __init__(
@@ -173,10 +174,9 @@ class Levels(Problem, marks_ones=True):
                 f"{most:g}."
             )
 
-    def take(self, rows: Any) -> Self:
+    def take(self, rows: Any) -> Problem:
         """Return the problem of some rows, with their budgets and totals."""
-        named = {"budget": self.budget, "total": self.total}
-        part = take_rows(self, rows, *(name for name, value in named.items() if value is not None))
+        part = super().take(rows)
         if part is not self:
             part.__dict__.pop("_program", None)
         return part

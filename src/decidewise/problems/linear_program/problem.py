@@ -156,20 +156,16 @@ class LinearProgram(PolyhedralProblem):
         sense: Sense = "min",
         names: Sequence[str] | None = None,
         time_limit: float | None = None,
-        gap: float | None = None,
+        gap: float = 0.0,
         on_limit: Literal["raise", "best"] = "raise",
         on_error: Literal["raise", "nan"] = "raise",
         solver: str | None = None,
     ) -> None:
         n = count_variables(A_ub, A_eq, lower, upper, known, names)
-        limits: dict[str, Any] = {
-            "time_limit": time_limit, "gap": 0.0 if gap is None else gap, "on_limit": on_limit, "on_error": on_error
-        }  # fmt: skip
-        super().__init__(n, costs=costs, known=known, offset=offset, sense=sense, names=names, **limits)
-        whole = as_integrality(integrality, n)
-        # Whole numbers in part, or in expressions with fractions, are no decisions in whole numbers.
-        self.is_integer = whole is not None and bool(whole[self._map.indices].all() and np.all(self._map.data % 1 == 0))
-        self._whole = whole
+        super().__init__(
+            n, integrality=integrality, costs=costs, known=known, offset=offset, sense=sense, names=names,
+            time_limit=time_limit, gap=gap, on_limit=on_limit, on_error=on_error,
+        )  # fmt: skip
         self._set_region(
             Polyhedron(
                 *as_rows(A_ub, b_ub, n, "ub", by_row=True),

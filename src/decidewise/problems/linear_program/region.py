@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from decidewise.kit.checks import BoolArray, FloatArray, IntArray
+from decidewise.kit.checks import FloatArray, IntArray
 from decidewise.problems.contract import Problem
 from decidewise.problems.mapped_problem import MappedProblem, taken
 from decidewise.problems.mapped_problem.arguments import as_map, count_rows
@@ -29,7 +29,6 @@ class PolyhedralProblem(MappedProblem):
     """
 
     faces: Literal["flat", "curved", "unknown"] = "flat"
-    _whole: BoolArray | None
 
     def _set_region(self, region: Polyhedron, known: FloatArray) -> None:
         """Keep constraints, bounds and known costs, to be minimised; what differs by row has one more axis in front."""

@@ -1,5 +1,5 @@
 """What programs of any kind have in common: predicted costs on expressions of variables, and known costs."""
 
-from decidewise.problems.mapped_problem.problem import EMPTY, MappedProblem, taken
+from decidewise.problems.mapped_problem.problem import EMPTY, MappedProblem, ProgramOptions, taken
 
-__all__ = ["EMPTY", "MappedProblem", "taken"]
+__all__ = ["EMPTY", "MappedProblem", "ProgramOptions", "taken"]

@@ -6,20 +6,36 @@ import copy
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Literal, Self, TypedDict
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from decidewise.kit.checks import FloatArray, as_array, as_matrix, as_number, check_range
 from decidewise.problems.contract import Problem, Sense, as_n_costs, check_rows
-from decidewise.problems.mapped_problem.arguments import Costs, as_known, as_map, as_names, count_rows
+from decidewise.problems.mapped_problem.arguments import Costs, as_integrality, as_known, as_map, as_names, count_rows
 
 #: What to say of a region without any point.
 EMPTY = (
     "the region is empty: no decision keeps all constraints and bounds. Look for the last constraint added, for a sign "
     "that is the wrong way round, or for a bound that is too tight."
 )
+
+
+class ProgramOptions(TypedDict, total=False):
+    """The options of a program of any kind; see `LinearProgram`."""
+
+    integrality: Any
+    costs: Costs
+    known: Any
+    offset: float
+    sense: Sense
+    names: Sequence[str] | None
+    time_limit: float | None
+    gap: float
+    on_limit: Literal["raise", "best"]
+    on_error: Literal["raise", "nan"]
+    solver: str | None
 
 
 class MappedProblem(Problem):
@@ -29,7 +45,7 @@ class MappedProblem(Problem):
     ----------
     n : int
         The number of variables.
-    costs, known, offset, sense, names
+    integrality, costs, known, offset, sense, names
         As in `LinearProgram`.
     **limits
         As of `Problem`.
@@ -44,17 +60,21 @@ class MappedProblem(Problem):
         self,
         n: int,
         *,
-        costs: Costs,
-        known: Any,
-        offset: float,
-        sense: Sense,
-        names: Sequence[str] | None,
+        integrality: Any = None,
+        costs: Costs = None,
+        known: Any = None,
+        offset: float = 0.0,
+        sense: Sense = "min",
+        names: Sequence[str] | None = None,
         **limits: Any,
     ) -> None:
         super().__init__(sense=sense, **limits)
         self.n_variables = n
         self.names = [f"w{j}" for j in range(n)] if names is None else as_names(names, n)
         self._map = as_map(costs, self.names)
+        self._whole = whole = as_integrality(integrality, n)
+        # Whole numbers in part, or in expressions with fractions, are no decisions in whole numbers.
+        self.is_integer = whole is not None and bool(whole[self._map.indices].all() and np.all(self._map.data % 1 == 0))
         self.n_costs = as_n_costs(self._map.shape[0])
         self._sign = -1.0 if sense == "max" else 1.0  # `minimize` must not look at the sense
         self._known = self._sign * as_known(known, n)

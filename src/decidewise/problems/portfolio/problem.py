@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from decidewise.kit.batches import check_time, in_parts
 from decidewise.kit.checks import FloatArray, as_array, as_matrix
-from decidewise.problems.by_row import as_numbers, spread, take_rows
+from decidewise.problems.by_row import as_numbers, spread
 from decidewise.problems.contract import Problem, Sense
 from decidewise.problems.mapped_problem.arguments import ROUNDING, as_symmetric
 from decidewise.problems.portfolio.cone import solve_cone
@@ -64,6 +64,7 @@ class Portfolio(Problem):
     """
 
     faces = "curved"
+    _by_row = ("covariance", "risk", "budget")
 
     def __init__(self, covariance: Any, risk: Any, budget: Any = 1.0, *, sense: Sense = "max") -> None:
         super().__init__(sense=sense)
@@ -87,10 +88,6 @@ class Portfolio(Problem):
         with np.errstate(divide="ignore", invalid="ignore"):
             by_risk = np.where(smallest > 0, np.sqrt(self.risk / smallest), np.inf)
         self.B_S = float(np.minimum(self.budget, by_risk).max())
-
-    def take(self, rows: Any) -> Self:
-        """Return the problem of some rows, with their covariances, risks and budgets."""
-        return take_rows(self, rows, "covariance", "risk", "budget")
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return the portfolio of the largest return `-costs[i]·w` for each row."""

@@ -33,7 +33,7 @@ def read_problem(
     *,
     sense: Sense | None = None,
     time_limit: float | None = None,
-    gap: float | None = None,
+    gap: float = 0.0,
     on_limit: Literal["raise", "best"] = "raise",
     on_error: Literal["raise", "nan"] = "raise",
     solver: str | None = None,
@@ -87,7 +87,11 @@ def read_problem(
         "time_limit": time_limit, "gap": gap, "on_limit": on_limit, "on_error": on_error, "solver": solver,
     }  # fmt: skip
     if path.suffix.lower() == ".toml":
-        if costs is not None or sense is not None or any(given not in (None, "raise") for given in options.values()):
+        if (
+            costs is not None
+            or sense is not None
+            or any(given not in (None, 0.0, "raise") for given in options.values())
+        ):
             raise InputError(f"{path.name} says all about the problem: write costs and options into it.")
         from decidewise.problems.readers.problem_file import ProblemFile  # noqa: PLC0415  (it reads models, too)
 

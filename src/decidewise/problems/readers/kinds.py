@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any, Self
 
 import decidewise.problems
 from decidewise.problems.contract import Problem
+from decidewise.problems.mapped_problem import ProgramOptions
 from decidewise.problems.views import View
 
 
@@ -54,7 +55,7 @@ class Kind:
         """Return the kind that is described under this name."""
         said = _described()[name]
         arguments = {}
-        for key, parameter in inspect.signature(build).parameters.items():
+        for key, parameter in _parameters(build):
             what, text = said["arguments"][key]
             arguments[key] = Argument(key, what, text, parameter.default)
         return cls(
@@ -96,6 +97,16 @@ def built_in() -> dict[str, Kind]:
                 full = f"{kind}.{method}"
                 kinds[full] = Kind.of(full, getattr(cls, method), cls)
     return kinds
+
+
+def _parameters(build: Callable[..., Any]) -> Iterator[tuple[str, inspect.Parameter]]:
+    """Yield the parameters of a constructor; the options of programs are those that `LinearProgram` names."""
+    for key, parameter in inspect.signature(build).parameters.items():
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
+            yield key, parameter
+            continue
+        options = inspect.signature(decidewise.problems.LinearProgram).parameters
+        yield from ((option, options[option]) for option in ProgramOptions.__annotations__)
 
 
 def as_toml(kind: str, arguments: Mapping[str, Any]) -> str:

@@ -83,7 +83,6 @@ class PyepoMappedProblem(MappedProblem):
             known=compiled.fixed_cost,
             offset=float(compiled.obj_offset),
             sense=model.sense,
-            names=None,
             on_error=on_error,
         )
         self._solver = _solved_by(model, compiled.num_vars, on_error)

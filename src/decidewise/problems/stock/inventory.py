@@ -5,7 +5,7 @@ Ties: period by period, the smallest purchase with which an optimal plan can con
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from decidewise.problems.by_row import (
     check_not_negative,
     kernel_in_parts,
     spread,
-    take_rows,
 )
 from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.problems.rounding import EPS, safe_unit
@@ -84,6 +83,7 @@ class Inventory(Problem):
 
     faces = "flat"
     in_time = True
+    _by_row = ("demand", "capacity", "limit", "initial", "final", "_most", "_lowest", "_constant")
 
     def __init__(
         self,
@@ -137,11 +137,6 @@ class Inventory(Problem):
                     f"that needs a stock of {np.ravel(needed)[row]:g} at its start, and there can be "
                     f"{np.ravel(stock)[row]:g}. Raise limit, capacity or initial."
                 )
-
-    def take(self, rows: Any) -> Self:
-        """Return the problem of some rows, with their demand and their stores."""
-        names = "demand", "capacity", "limit", "initial", "final", "_most", "_lowest", "_constant"
-        return take_rows(self, rows, *names)
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return the purchases that cost least, holding costs included; ties go to later purchases."""

@@ -5,13 +5,13 @@ Ties: period by period, the trade that is closest to zero of all trades with whi
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from decidewise.kit.checks import FloatArray, as_integer
 from decidewise.kit.kernels import kernel
-from decidewise.problems.by_row import as_levels, as_numbers, kernel_in_parts, spread, take_rows
+from decidewise.problems.by_row import as_levels, as_numbers, kernel_in_parts, spread
 from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.problems.drawing import draw_trades
 from decidewise.problems.rounding import EPS, safe_unit
@@ -78,6 +78,7 @@ class Storage(Problem):
 
     faces = "flat"
     in_time = True
+    _by_row = ("power", "energy", "efficiency", "initial", "final")
 
     def __init__(
         self,
@@ -110,10 +111,6 @@ class Storage(Problem):
                 f"{self.n_costs} periods leads from initial={initial:g} to {most:g}. Lower final, or raise power."
             )
         self.B_S = float(np.max(self.power)) * float(np.sqrt(self.n_costs))
-
-    def take(self, rows: Any) -> Self:
-        """Return the problem of some rows, with their stores."""
-        return take_rows(self, rows, "power", "energy", "efficiency", "initial", "final")
 
     def _draw(self, decision: FloatArray, costs: FloatArray | None, names: list[str] | None, ax: Any) -> Any:
         return draw_trades(decision, costs, names, ax)
