@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from decidewise.kit.checks import FloatArray, IntArray
-from decidewise.kit.errors import SolverError, TimeLimitReached
+from decidewise.kit.errors import TimeLimitReached, at_rows
 
 Answer = TypeVar("Answer")
 #: Solves rows (n, d) in at most `steps[0]` steps, counting `steps[0]` down; returns decisions and the first unsolved
@@ -75,11 +75,9 @@ def in_parts(solve: Callable[..., object], costs: FloatArray, *by_row: npt.NDArr
     while start < len(costs):
         check_time()
         begin = perf_counter()
-        try:
-            part = slice(start, start + size)
+        part = slice(start, start + size)
+        with at_rows(range(start, len(costs))):
             solve(_writable(costs[part]), decisions[part], *(_writable(values[part]) for values in by_row))
-        except SolverError as error:
-            raise error.at(start + error.row) from error
         start += size
         pace = PART / max(perf_counter() - begin, 1e-9)
         size = max(1, int(size * min(4.0, pace)))

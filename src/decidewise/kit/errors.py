@@ -73,6 +73,21 @@ class SolverError(RuntimeError):
         return partial(type(self), row=self.row), (self.message,)
 
 
+@contextmanager
+def at_rows(rows: Any) -> Iterator[None]:
+    """Let a `SolverError` of row `k` in this context be one of `rows[k]`: that in the whole batch.
+
+    >>> with at_rows(range(100, 200)):
+    ...     raise SolverError("no luck.", row=3)
+    Traceback (most recent call last):
+    decidewise.kit.errors.SolverError: row 103: no luck.
+    """
+    try:
+        yield
+    except SolverError as error:
+        raise error.at(int(rows[error.row])) from error
+
+
 class InfeasibleError(SolverError):
     """A row has no decision that keeps all constraints.
 

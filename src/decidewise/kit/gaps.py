@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from decidewise.kit.checks import BoolArray, FloatArray
+from decidewise.kit.errors import at_rows
 
 
 @dataclass
@@ -49,6 +51,22 @@ def note_gaps(gaps: FloatArray, stopped: BoolArray) -> None:
     heard = _heard.get()
     if heard is not None:
         heard.batches.append((gaps, stopped))
+
+
+@contextmanager
+def some_rows(rows: Any, n_rows: int) -> Iterator[None]:
+    """Solve some rows of a batch in this context: notes and a `SolverError` are of these rows; all others are optimal.
+
+    >>> with noted_gaps() as noted, some_rows([2], 3):
+    ...     note_gaps(np.array([5.0]), np.array([True]))
+    >>> noted.by_row(3)
+    (array([0., 0., 5.]), array([False, False,  True]))
+    """
+    gaps, stopped = np.zeros(n_rows), np.zeros(n_rows, dtype=bool)
+    with at_rows(rows), noted_gaps() as noted:
+        yield
+    gaps[rows], stopped[rows] = noted.by_row(len(rows))
+    note_gaps(gaps, stopped)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from math import fsum
 import numpy as np
 
 from decidewise.kit.checks import FloatArray, IndexArray
-from decidewise.kit.errors import SolverError
+from decidewise.kit.errors import at_rows
 
 
 def minimize_capped(minimize: Callable[[FloatArray], FloatArray], costs: FloatArray, n_chosen: int) -> FloatArray:
@@ -54,10 +54,8 @@ def minimize_capped(minimize: Callable[[FloatArray], FloatArray], costs: FloatAr
     decisions = np.empty_like(costs)
 
     def solve(rows: IndexArray, row_costs: FloatArray) -> None:
-        try:
+        with at_rows(rows):
             decisions[rows] = minimize(row_costs)
-        except SolverError as error:
-            raise error.at(int(rows[error.row])) from error
 
     if plain.any():
         solve(np.flatnonzero(plain), costs[plain])

@@ -15,7 +15,7 @@ from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.linalg import eigsh, splu
 
 from decidewise.kit.checks import BoolArray, FloatArray
-from decidewise.kit.errors import SolverError
+from decidewise.kit.errors import at_rows
 from decidewise.problems.contract import Problem, Sense
 from decidewise.problems.linear_program import LinearProgram
 from decidewise.problems.mapped_problem import ProgramOptions
@@ -141,11 +141,9 @@ class QuadraticProgram(LinearProgram):
         solvers: list[tuple[Any, Any]] = [(self._solver, is_flat), (self._curved_solver, ~is_flat)]
         for solver, chosen in solvers:
             rows = np.flatnonzero(chosen)
-            try:
-                if len(rows):
+            if len(rows):
+                with at_rows(rows):
                     variables[rows] = solver.minimize(objective[rows], self._bounds and self._bounds.take(rows))
-            except SolverError as error:
-                raise error.at(int(rows[error.row])) from error
         return variables
 
     def _scaled(self, costs: FloatArray, weight: Any) -> tuple[FloatArray, FloatArray, BoolArray]:

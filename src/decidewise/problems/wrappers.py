@@ -11,7 +11,7 @@ from joblib import effective_n_jobs
 
 from decidewise.kit.batches import check_time
 from decidewise.kit.checks import FloatArray, as_integer, as_number
-from decidewise.kit.errors import SolveLimitReached, SolverError
+from decidewise.kit.errors import SolveLimitReached, at_rows
 from decidewise.kit.gaps import NotedGaps, note_gaps, noted_gaps
 from decidewise.kit.machine import n_elsewhere, spread_calls
 from decidewise.problems.contract import Problem, check_rows
@@ -106,11 +106,8 @@ class CachedProblem(View):
         decisions = np.empty_like(costs)
         gaps, stopped = np.full(len(costs), np.inf), np.zeros(len(costs), dtype=bool)  # a pool proves nothing
         if len(solved):
-            try:
-                with noted_gaps() as noted:
-                    decisions[solved] = minimize(costs[solved])
-            except SolverError as error:
-                raise error.at(int(solved[error.row])) from error
+            with at_rows(solved), noted_gaps() as noted:
+                decisions[solved] = minimize(costs[solved])
             self._remember(decisions[solved])
             gaps[solved], stopped[solved] = noted.by_row(len(solved))
         if len(solved) < len(costs):
@@ -252,8 +249,5 @@ class ParallelProblem(View):
 
 
 def _solve_block(method: str, problem: Problem, costs: FloatArray, start: int) -> tuple[FloatArray, NotedGaps]:
-    try:
-        with noted_gaps() as noted:
-            return getattr(problem, method)(costs), noted
-    except SolverError as error:
-        raise error.at(start + error.row) from error
+    with at_rows(range(start, start + len(costs))), noted_gaps() as noted:
+        return getattr(problem, method)(costs), noted

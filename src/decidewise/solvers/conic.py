@@ -6,6 +6,7 @@ row alone. It runs without presolve and without splitting semidefinite cones: af
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
@@ -56,6 +57,13 @@ class ConicRegion:
         cubes = sum(kind[1] ** 3 for kind in self.cones if kind[0] == "PSDTriangleConeT")
         return bool(self.A.nnz + cubes <= _LITTLE_WORK)
 
+    @property
+    def blocks(self) -> Iterator[tuple[str, list[Any], slice]]:
+        """The kind of each cone, its arguments, and its rows."""
+        first = 0
+        for kind, *arguments in self.cones:
+            yield kind, arguments, slice(first, first := first + _n_rows_of(kind, *arguments))
+
     @cached_property
     def _columns(self) -> tuple[Any, Any]:
         """`Aᵀ` and its absolute values, which are multiplied faster if they are dense and small."""
@@ -70,10 +78,9 @@ class ConicRegion:
         """
         slacks, terms = self.b - points @ self._columns[0], np.abs(points) @ self._columns[1]
         largest = np.abs(self.b).max(initial=0.0) or 1.0  # a cone alone has no size, and its best point is its apex
-        held, first = np.ones(len(points), dtype=bool), 0
-        for kind, *arguments in self.cones:
-            rows = slice(first, first + n_rows_of(kind, *arguments))
-            first, s, b = rows.stop, slacks[:, rows], np.abs(self.b[rows])
+        held = np.ones(len(points), dtype=bool)
+        for kind, arguments, rows in self.blocks:
+            s, b = slacks[:, rows], np.abs(self.b[rows])
             if kind in ("ZeroConeT", "NonnegativeConeT"):
                 allowed = _TOLERANCE * np.maximum(np.where(b > 0, b, largest), terms[:, rows])
                 held &= ((np.abs(s) if kind == "ZeroConeT" else -s) <= allowed).all(axis=1)
@@ -135,9 +142,6 @@ class ConicSolver:
     def _units(self, costs: FloatArray) -> FloatArray:
         return _rounded(unit_rows(costs)) if self.quadratic is None else costs
 
-    def _clarabel(self, aim: float, accepted: float, step: float) -> _Clarabel:
-        return _Clarabel(self.region, aim, accepted, step, self.quadratic)
-
     def _solve(self, units: FloatArray) -> ConicSolutions:
         points = np.full(units.shape, np.nan)
         slacks, duals = np.full((2, len(units), len(self.region.b)), np.nan)
@@ -173,7 +177,7 @@ class ConicSolver:
         for row, unit in enumerate(solutions.units):
             if first is None:
                 # Each thread takes a solver of its own. One that failed or was interrupted does not come back.
-                first = self._idle.pop() if self._idle else self._clarabel(*_ATTEMPTS[0])
+                first = self._idle.pop() if self._idle else _Clarabel(self.region, *_ATTEMPTS[0], self.quadratic)
                 if self.time_limit is not None or not self.region.is_small:  # asking after each step takes a tenth
                     first.obey(clock)
             clock.start()
@@ -183,7 +187,7 @@ class ConicSolver:
             for attempt in _ATTEMPTS[1:]:
                 if status not in _HARD_OUTCOMES:
                     break
-                again = self._clarabel(*attempt)
+                again = _Clarabel(self.region, *attempt, self.quadratic)
                 again.obey(clock)
                 status, *found = again.run(unit)
             if clock.stopped:
@@ -273,7 +277,7 @@ class _Clarabel:
         )
 
 
-def n_rows_of(kind: str, *size: Any) -> int:
+def _n_rows_of(kind: str, *size: Any) -> int:
     """Return how many rows a cone has."""
     if kind == "PSDTriangleConeT":
         return int(size[0] * (size[0] + 1) // 2)

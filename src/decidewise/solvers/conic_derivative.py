@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from decidewise.kit.checks import FloatArray
-from decidewise.solvers.conic import ConicRegion, ConicSolutions, matrices, n_rows_of, triangles
+from decidewise.solvers.conic import ConicRegion, ConicSolutions, matrices, triangles
 
 #: The cones with a boundary that is curved and smooth.
 CURVED = ("SecondOrderConeT", "ExponentialConeT", "PSDTriangleConeT")
@@ -68,10 +68,7 @@ class _Binding:
         """Sort the constraints by the slacks and duals (m,) that the solver found."""
         linear: list[int] = []
         smooth: list[_Smooth] = []
-        first = 0
-        for kind, *arguments in region.cones:
-            rows = slice(first, first + n_rows_of(kind, *arguments))
-            first = rows.stop
+        for kind, _, rows in region.blocks:
             if kind == "ZeroConeT":
                 linear += range(rows.start, rows.stop)
             elif kind == "NonnegativeConeT":

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from decidewise.kit.checks import BoolArray, FloatArray, IntArray
-from decidewise.kit.errors import InfeasibleError, SolverError
-from decidewise.kit.gaps import note_gaps, noted_gaps
+from decidewise.kit.errors import InfeasibleError, at_rows
+from decidewise.kit.gaps import note_gaps, noted_gaps, some_rows
 from decidewise.kit.scaling import unit_largest, unit_rows
 from decidewise.solvers.one_by_one import ROUNDING, OneByOne
 from decidewise.solvers.program import FEASIBLE, Highs, Polyhedron, Program
@@ -142,14 +142,8 @@ class Solver:
         if (is_wide := _is_wide(costs)).any():
             done = self._minimize_capped(costs, bounds, points, rows[is_wide])
             rows = np.delete(rows, done)
-        gaps, stopped = np.zeros(len(costs)), np.zeros(len(costs), dtype=bool)
-        try:
-            with noted_gaps() as noted:
-                points[rows] = self._minimize(costs[rows], bounds and bounds.take(rows), self.keep_going)
-        except SolverError as error:
-            raise error.at(int(rows[error.row])) from error
-        gaps[rows], stopped[rows] = noted.by_row(len(rows))
-        note_gaps(gaps, stopped)
+        with some_rows(rows, len(costs)):
+            points[rows] = self._minimize(costs[rows], bounds and bounds.take(rows), self.keep_going)
         return points
 
     def _minimize_capped(
@@ -246,10 +240,8 @@ class _Integers(OneByOne):
         is_whole[moved[program.violated(program.values(whole[moved])).any(axis=1)]] = False
         broken = np.flatnonzero(~is_whole)
         self.whole = whole[is_whole][:_MOST_KNOWN]
-        try:
+        with at_rows(broken):
             whole[broken] = super().minimize(costs[broken], bounds and bounds.take(broken), keep_going)
-        except SolverError as error:
-            raise error.at(int(broken[error.row])) from error
         self.note_gaps(costs, whole, broken)
         return whole
 

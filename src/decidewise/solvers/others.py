@@ -20,7 +20,7 @@ from decidewise.kit.errors import InfeasibleError, SolverError
 from decidewise.kit.gaps import note_gaps
 from decidewise.kit.lazy import require
 from decidewise.kit.scaling import norms, unit_rows
-from decidewise.solvers.conic import ConicRegion, n_rows_of
+from decidewise.solvers.conic import ConicRegion
 from decidewise.solvers.highs import Solver, rounded
 from decidewise.solvers.program import Program
 
@@ -323,12 +323,8 @@ _TAKEN = {"ZeroConeT", "NonnegativeConeT", "SecondOrderConeT"}
 
 
 def _parts(region: ConicRegion | None) -> Any:
-    """Yield `A`, `b` and the kind of each cone."""
-    if region is not None:
-        rows, first = region.A.tocsr(), 0
-        for kind, *size in region.cones:
-            part = slice(first, first := first + n_rows_of(kind, *size))
-            yield rows[part], region.b[part], kind
+    """Return `A`, `b` and the kind of each cone."""
+    return [] if region is None else [(region.A.tocsr()[rows], region.b[rows], kind) for kind, _, rows in region.blocks]
 
 
 def _finite(side: float) -> float | None:

@@ -16,7 +16,7 @@ from scipy.sparse import csc_array, csr_array, eye_array, vstack
 
 from decidewise.kit.batches import check_time
 from decidewise.kit.checks import BoolArray, FloatArray, IntArray
-from decidewise.kit.errors import SolverError
+from decidewise.kit.errors import SolverError, at_rows
 from decidewise.solvers.conic import ConicRegion, ConicSolver
 from decidewise.solvers.program import FEASIBLE, Program
 
@@ -138,10 +138,8 @@ class QuadraticSolver:
             rows = rows[~proved]
         if len(rows):
             within = bounds and bounds.take(rows)
-            try:
+            with at_rows(rows):
                 found = self._by_clarabel(costs[rows], within)
-            except SolverError as error:
-                raise error.at(int(rows[error.row])) from error
             failed = ~self._proved(found, costs[rows], within, _NEAR)
             unexplained = np.flatnonzero(failed & ~np.isnan(found.points).any(axis=1))
             if len(unexplained) and not self.keep_going:
@@ -214,10 +212,8 @@ class QuadraticSolver:
         solutions = QuadraticSolutions.empty(len(costs), self.program.A.shape)
         for row in range(len(costs)):
             cones = _Cones(bounds.take(row), self.quadratic, self.time_limit, self.keep_going)
-            try:
+            with at_rows([row]):
                 solutions.put(np.array([row]), cones.solve(costs[row : row + 1]))
-            except SolverError as error:
-                raise error.at(row) from error
         return solutions
 
     @cached_property

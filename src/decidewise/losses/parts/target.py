@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 
 from decidewise.kit.checks import FloatArray, IndexArray, check_range
-from decidewise.kit.errors import SolverError, doubt
+from decidewise.kit.errors import SolverError, at_rows, doubt
 from decidewise.kit.progress import tracked
 from decidewise.problems.contract import Problem
 from decidewise.problems.views import is_lifted
@@ -174,10 +174,8 @@ def solve_labels(problem: Problem, costs: FloatArray, *, relaxed: bool = False) 
     for first in tracked(range(0, len(costs), _ROWS_PER_PART), "Solving for the labels"):
         rows = slice(first, first + _ROWS_PER_PART)
         part = problem.take(rows)
-        try:
+        with at_rows(range(first, len(costs))):
             decisions[rows] = (part.minimize_relaxation if relaxed else part.minimize)(costs[rows])
-        except SolverError as error:
-            raise error.at(first + error.row) from error
     return decisions
 
 

@@ -47,16 +47,13 @@ class LinearProgram(PolyhedralProblem):
     `solution`.
 
     Ties: of all optimal vertices the one with the least `r·w`, where `r` are fixed random numbers between 1 and 2.
-    In a program of up to 400 constraints costs are tied if they differ by less than 1e-12 of what is added up on either
-    side, so that an answer depends on its row alone, also where costs are many decades apart. In one of up to 1,000
-    that holds where costs are more than seven decades apart, and such a row takes longer. In all other rows, and in
-    larger programs, costs are tied if they differ by less than about 1e-9 of the length of the row: a decision is then
-    optimal for costs that differ from its own by so little, and its last digits, up to 1e-9, may depend on the rows
-    before it. Costs of 1e15 that forbid variables leave the choice among
-    the others exact where some decision pays none of them. With variables in whole numbers this vertex of the linear
-    relaxation is the decision if it is whole. If not, HiGHS solves the row from the beginning, and ties go to the
-    decision that it finds first; there, costs that forbid should stay below 1e6 times the others where every decision
-    pays some of them.
+    In a program of up to 400 constraints (up to 1,000 where costs are more than seven decades apart) costs are tied if
+    they differ by less than 1e-12 of what is added up, so that an answer depends on its row alone. In larger ones they
+    are tied within about 1e-9 of the length of the row, and the last digits, up to 1e-9, may depend on the rows before.
+    Costs of 1e15 that forbid variables leave the choice among the others exact where some decision pays none of them.
+    In whole numbers this vertex of the relaxation is the decision if it is whole. If not, HiGHS solves the row from the
+    beginning, and ties go to the decision that it finds first; there, costs that forbid should stay below 1e6 times the
+    others where every decision pays some of them.
 
     Tolerances: a decision breaks no constraint by more than 1e-9 of what is added up there, or of 1 if that is more.
     Where no decision does so, but one by 1e-7, it is taken with a `FeasibilityWarning` that names the constraint. In
@@ -85,16 +82,8 @@ class LinearProgram(PolyhedralProblem):
         Of the whole objective, known costs included.
     names : sequence of str, optional
         The names of the variables, all different.
-    time_limit : float, optional
-        Seconds for one row.
-    gap : float, optional
-        With variables in whole numbers: how far, relative to its value, a decision may be from the optimum. By default
-        it is optimal.
-    on_limit : {"raise", "best"}
-        With variables in whole numbers: whether a row that reaches the time limit fails, or has the best decision found
-        so far, if there is one. `solve_details` says how far that may be from the optimum.
-    on_error : {"raise", "nan"}
-        Whether a row that cannot be solved is a `SolverError`, or a decision of NaN beside the decisions of all others.
+    time_limit, gap, on_limit, on_error
+        As of `Problem`; `gap` and `on_limit` are for variables in whole numbers.
     solver : {"highs", "gurobi", "scip", "cp-sat"}, optional
         Who solves; by default the kernel of `recognised`, or else HiGHS. The others are extras of their names, start
         anew for every row, and return the decision that they find first; Gurobi needs a licence, and CP-SAT whole

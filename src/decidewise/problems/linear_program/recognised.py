@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import connected_components
 
 from decidewise.kit.checks import BoolArray, FloatArray, IntArray
 from decidewise.kit.errors import OptimalityWarning, SolverError
-from decidewise.kit.gaps import note_gaps, noted_gaps
+from decidewise.kit.gaps import noted_gaps, some_rows
 from decidewise.problems.contract import Problem
 from decidewise.solvers.highs import Solver
 from decidewise.solvers.program import Program
@@ -65,14 +65,8 @@ class Recognised:
         if self._is_wrong or (self._unchecked and not self._passes(costs, points, solver)):
             return solver.minimize(costs)
         if left:
-            gaps, stopped = np.zeros(len(costs)), np.zeros(len(costs), dtype=bool)
-            try:
-                with noted_gaps() as noted:
-                    points[left] = solver.minimize(costs[left])
-            except SolverError as error:
-                raise error.at(left[error.row]) from error
-            gaps[left], stopped[left] = noted.by_row(len(left))
-            note_gaps(gaps, stopped)
+            with some_rows(left, len(costs)):
+                points[left] = solver.minimize(costs[left])
         return points
 
     def _points(self, costs: FloatArray) -> tuple[FloatArray, list[int]]:

@@ -64,8 +64,9 @@ def from_cvxpy(problem: Any, parameter: Any, **options: Any) -> LinearProgram | 
     rest = np.zeros(objective.shape[1])
     rest[program.param_id_to_col[-1]] = 1.0
     for other in others:
-        rest[_places(program, other)] = np.ravel(np.asarray(_value(other), dtype=float))
-    sign = -1.0 if _maximises(problem) else 1.0
+        value = other.value.toarray() if hasattr(other.value, "toarray") else other.value
+        rest[_places(program, other)] = np.ravel(np.asarray(value, dtype=float))
+    sign = -1.0 if type(problem.objective).__name__ == "Maximize" else 1.0
     amounts, known = sign * objective[:, places].T, sign * (objective @ rest)
     A, b = csr_array(data["A"]), data["b"]
     lower, upper = _bounds(data, n)
@@ -191,14 +192,6 @@ def _places(program: Any, parameter: Any) -> Any:
         )
     order = np.arange(parameter.size).reshape(parameter.shape, order="F")
     return program.param_id_to_col[parameter.id] + order.ravel()
-
-
-def _value(parameter: Any) -> Any:
-    return parameter.value.toarray() if hasattr(parameter.value, "toarray") else parameter.value
-
-
-def _maximises(problem: Any) -> bool:
-    return type(problem.objective).__name__ == "Maximize"
 
 
 def _bounds(data: dict[str, Any], n: int) -> tuple[Any, Any]:

@@ -57,16 +57,8 @@ def read_problem(
         map; see `LinearProgram`. By default all of them.
     sense : {"min", "max"}, optional
         By default that of the file.
-    time_limit : float, optional
-        Seconds for one row.
-    gap : float, optional
-        With variables in whole numbers: how far, relative to its value, a decision may be from the optimum.
-    on_limit : {"raise", "best"}
-        Whether a row that reaches the time limit fails, or has the best decision found so far, if there is one.
-    on_error : {"raise", "nan"}
-        Whether a row that cannot be solved is a `SolverError`, or a decision of NaN beside the decisions of all others.
-    solver : {"highs", "gurobi", "scip", "cp-sat"}, optional
-        Who solves; see `LinearProgram`.
+    time_limit, gap, on_limit, on_error, solver
+        As of `LinearProgram`.
 
     Examples
     --------
@@ -87,11 +79,7 @@ def read_problem(
         "time_limit": time_limit, "gap": gap, "on_limit": on_limit, "on_error": on_error, "solver": solver,
     }  # fmt: skip
     if path.suffix.lower() == ".toml":
-        if (
-            costs is not None
-            or sense is not None
-            or any(given not in (None, 0.0, "raise") for given in options.values())
-        ):
+        if costs is not None or sense is not None or not {*options.values()} <= {None, 0.0, "raise"}:
             raise InputError(f"{path.name} says all about the problem: write costs and options into it.")
         from decidewise.problems.readers.problem_file import ProblemFile  # noqa: PLC0415  (it reads models, too)
 
