@@ -126,7 +126,7 @@ class KnownCosts(View):
     def _seen_in_variables(self, inside: InVariables) -> Problem:
         if self._known.ndim == 2:
             return self.lifted
-        return inside.with_known(inside.known + self._known @ inside.matrix)
+        return InVariables(inside.problem, inside.matrix, inside.known + self._known @ inside.matrix)
 
     def in_unit(self, unit: float) -> Problem:
         """Return the same problem with known costs in another unit."""

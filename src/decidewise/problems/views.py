@@ -60,24 +60,6 @@ class View(Problem):
         return decisions
 
     @property
-    def n_predicted(self) -> int:
-        """The number of predicted costs, of which `lift` makes `n_costs`."""
-        return self.n_costs - self.is_lifted
-
-    def lift(self, costs: FloatArray) -> FloatArray:
-        """Return the costs of this view, of predicted costs (n, n_predicted) in the problem's own sense.
-
-        If it is lifted, the cost of the known part is 1, or -1 for a maximisation: it belongs to the minimisation.
-        """
-        if not self.is_lifted:
-            return costs
-        return np.concatenate([costs, np.full((len(costs), 1), sign_of(self))], axis=1)
-
-    def unlift(self, gradient: FloatArray) -> FloatArray:
-        """Return the gradient in the predicted costs, of a gradient (n, n_costs) in what `lift` returns."""
-        return gradient[:, :-1] if self.is_lifted else gradient
-
-    @property
     def lifted(self) -> Problem:
         """The same view of the lifted problem inside."""
         return self._around(self.problem.lifted) if self.has_known else self
@@ -98,7 +80,7 @@ class View(Problem):
         return self._seen_in_variables(inside) if isinstance(inside, InVariables) else self.lifted
 
     def _seen_in_variables(self, inside: InVariables) -> Problem:
-        return inside.with_inside(self._around(inside.problem))
+        return InVariables(self._around(inside.problem), inside.matrix, inside.known)
 
     def in_unit(self, unit: float) -> Problem:
         """Return the same view of the problem inside in another unit."""
@@ -142,17 +124,24 @@ def is_lifted(problem: Problem) -> bool:
 
 def n_predicted(problem: Problem) -> int:
     """Return the number of predicted costs, of which `lift` makes `n_costs`."""
-    return problem.n_predicted if isinstance(problem, View) else problem.n_costs
+    return problem.matrix.shape[0] if isinstance(problem, InVariables) else problem.n_costs - is_lifted(problem)
 
 
 def lift(problem: Problem, costs: FloatArray) -> FloatArray:
-    """Return the costs of a problem or a view, of predicted costs (n, n_predicted) in its own sense."""
-    return problem.lift(costs) if isinstance(problem, View) else costs
+    """Return the costs of a problem or a view, of predicted costs (n, n_predicted) in its own sense.
+
+    If it is lifted, the cost of the known part is 1, or -1 for a maximisation: it belongs to the minimisation.
+    """
+    if isinstance(problem, InVariables):
+        return np.ascontiguousarray(costs @ problem.matrix + sign_of(problem) * problem.known)
+    return np.column_stack([costs, np.full(len(costs), sign_of(problem))]) if is_lifted(problem) else costs
 
 
 def unlift(problem: Problem, gradient: FloatArray) -> FloatArray:
     """Return the gradient in the predicted costs, of a gradient (n, n_costs) in what `lift` returns."""
-    return problem.unlift(gradient) if isinstance(problem, View) else gradient
+    if isinstance(problem, InVariables):
+        return np.ascontiguousarray(gradient @ problem.matrix.T)
+    return gradient[:, :-1] if is_lifted(problem) else gradient
 
 
 def in_variables(problem: Problem) -> Problem:
@@ -274,27 +263,6 @@ class InVariables(View):
         super().__init__(problem)
         self.matrix, self.known = matrix, known
 
-    @property
-    def n_predicted(self) -> int:
-        """The number of predicted costs."""
-        return int(self.matrix.shape[0])
-
-    def lift(self, costs: FloatArray) -> FloatArray:
-        """Return the costs of all variables: (n, n_predicted) -> (n, n_variables)."""
-        return np.ascontiguousarray(costs @ self.matrix + (-self.known if self.sense == "max" else self.known))
-
-    def unlift(self, gradient: FloatArray) -> FloatArray:
-        """Return the gradient in the predicted costs: (n, n_variables) -> (n, n_predicted)."""
-        return np.ascontiguousarray(gradient @ self.matrix.T)
-
-    def with_inside(self, problem: Problem) -> InVariables:
-        """Return the same view of a wrapper of the problem inside, with its sense."""
-        return InVariables(problem, self.matrix, self.known)
-
-    def with_known(self, known: FloatArray) -> InVariables:
-        """Return the same view with other known costs."""
-        return InVariables(self.problem, self.matrix, known)
-
 
 class InUnit(View):
     """The same problem with all costs, predicted and known, divided by a unit.
@@ -348,7 +316,7 @@ class InUnit(View):
         return self.problem.solution(as_array(costs, name="costs") * self.unit)
 
     def _seen_in_variables(self, inside: InVariables) -> Problem:
-        return inside.with_known(inside.known / self.unit)
+        return InVariables(inside.problem, inside.matrix, inside.known / self.unit)
 
     @property
     def lifted(self) -> Problem:

@@ -198,7 +198,6 @@ class ConicSolver:
             if not self.keep_going:
                 advice = _ADVICE.get(status.removeprefix("Almost"), _HARD)
                 raise SolverError(f"Clarabel ended with status {status!r}. {advice}", row=row)
-            solutions.points[row] = solutions.slacks[row] = solutions.duals[row] = np.nan
         if first is not None and not clock.stopped:
             self._idle.append(first)
 

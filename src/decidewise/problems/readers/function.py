@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 
 from decidewise.kit.batches import check_time
-from decidewise.kit.checks import FloatArray, all_finite, as_array, as_choice, as_flag, as_integer, shown
+from decidewise.kit.checks import FloatArray, all_finite, as_array, as_flag, as_integer, shown
 from decidewise.kit.errors import InputError, SolverError
 from decidewise.kit.importable import find
-from decidewise.problems.contract import Problem, Sense, as_n_costs, as_problem
+from decidewise.problems.contract import Problem, Sense, as_n_costs, as_problem, sign_of
 
 
 def from_function(
@@ -65,22 +65,13 @@ class FunctionProblem(Problem):
     """A function as a problem; see `from_function`."""
 
     def __init__(
-        self,
-        function: Callable[[FloatArray], Any],
-        n_costs: int,
-        *,
-        sense: Sense,
-        batch: bool,
-        is_integer: bool,
-        on_error: Literal["raise", "nan"],
+        self, function: Callable[[FloatArray], Any], n_costs: int, *, batch: bool, is_integer: bool, **options: Any
     ) -> None:
-        super().__init__(sense=sense)
+        super().__init__(**options)
         self.n_costs = as_n_costs(as_integer(n_costs, name="n_costs"))
         self.is_integer = as_flag(is_integer, name="is_integer")
-        self.on_error = as_choice(on_error, name="on_error", choices=("raise", "nan"))
         self._batch = as_flag(batch, name="batch")
-        self._function, self._turns = function, Turns()
-        self._sign = -1.0 if sense == "max" else 1.0
+        self._function, self._turns, self._sign = function, Turns(), sign_of(self)
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Call the function, for all rows at once or for each of them."""
