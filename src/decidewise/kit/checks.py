@@ -410,6 +410,15 @@ def n_rows(array: Any) -> int:
     return int(array.shape[0]) if array.shape else 0
 
 
+def is_number(text: str) -> bool:
+    """Return whether a text is a number, as Python reads one."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _is_no_number(entry: Any) -> bool:
     # float() would convert these; it refuses a datetime or a dictionary itself.
     return isinstance(entry, str | bytes | np.datetime64 | np.timedelta64)

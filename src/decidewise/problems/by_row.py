@@ -68,7 +68,7 @@ def check_not_negative(amounts: FloatArray, *, name: str, owner: str) -> None:
     Traceback (most recent call last):
     ValueError: capacity must not be negative; row 0, edge 1 has -2.
     """
-    if amounts.min() < 0.0:
+    if amounts.min(initial=0.0) < 0.0:
         *row, place = np.unravel_index(amounts.argmin(), amounts.shape)
         where = f"row {row[0]}, {owner} {place}" if row else f"{owner} {place}"
         raise ValueError(f"{name} must not be negative; {where} has {amounts.min():g}.")

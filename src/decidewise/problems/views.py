@@ -23,14 +23,10 @@ from decidewise.solvers import Polyhedron
 class View(Problem):
     """A problem that solves the one inside; subclasses write `_call`, through which every batch goes, or its parts.
 
-    Attributes
-    ----------
-    problem : Problem
-        The problem inside.
-    is_lifted : bool
-        Whether the last cost is that of the known part.
+    `problem` is the one inside.
     """
 
+    #: Whether the last cost is that of the known part.
     is_lifted: bool = False
     _checks_costs = False  # the problem inside does
 
@@ -184,11 +180,6 @@ class Lifted(View):
     It has no known costs of its own: `costs·decisions` is the whole objective. The region of its decisions is that of
     `w`, mapped linearly; it has a polyhedron only if a subclass writes one.
 
-    Parameters
-    ----------
-    problem : Problem
-        A problem with `has_known`.
-
     Examples
     --------
     >>> import numpy as np
@@ -265,15 +256,7 @@ class InVariables(View):
 
 
 class InUnit(View):
-    """The same problem with all costs, predicted and known, divided by a unit.
-
-    Parameters
-    ----------
-    problem : Problem
-        A problem with `has_known`.
-    unit : float
-        Positive.
-    """
+    """A problem with known costs, and all costs, predicted and known, divided by a positive unit."""
 
     def __init__(self, problem: Problem, unit: float) -> None:
         super().__init__(problem)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.kit.checks import BoolArray, FloatArray, IndexArray
+from decidewise.kit.checks import BoolArray, FloatArray, IndexArray, is_number
 from decidewise.kit.errors import InputError
 from decidewise.rows.keys import as_moment
 
@@ -153,7 +153,7 @@ def _number(cells: Cells, place: int, name: str) -> float:
         return float("nan")
     if isinstance(value, Real | Decimal | np.bool_):
         return float(value)
-    if isinstance(value, str) and _is_number(value):  # in a column of numbers, as a spreadsheet writes some of them
+    if isinstance(value, str) and is_number(value):  # in a column of numbers, as a spreadsheet writes some of them
         return float(value)
     how = f" {_HOW}" if isinstance(value, str) and _WRITTEN.fullmatch(value.strip()) else ""
     raise InRowError(f"column {name!r} must be numbers; row {_ROW} has {str(value)[:60]!r}.{how}", cells.row(place))
@@ -194,7 +194,7 @@ def kind_of(name: str, values: Raw) -> str:
     cells, found = Cells.of(values), dict[str, int]()
     for place, value in cells.known.items():
         if isinstance(value, str):
-            kind = "digits" if _is_number(value) else "names"
+            kind = "digits" if is_number(value) else "names"
         elif isinstance(value, Real | Decimal | np.bool_):
             kind = "numbers"
         elif isinstance(value, datetime.date | np.datetime64):
@@ -216,7 +216,7 @@ def kind_of(name: str, values: Raw) -> str:
 def _text_or_digits(name: str, cells: Cells) -> str:
     """Return what a column of text holds; text among numbers is most likely an error of the table."""
     known = cells.known
-    words = {place: value for place, value in known.items() if not _is_number(value)}
+    words = {place: value for place, value in known.items() if not is_number(value)}
     if known and not words:
         return "numbers"
     n_known, n_words = cells.n_rows(known), cells.n_rows(words)
@@ -237,11 +237,3 @@ def _text_or_digits(name: str, cells: Cells) -> str:
             cells.row(place),
         )
     return "names"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from decidewise.kit.checks import FloatArray, all_finite, as_array, as_vector, check_finite, nearest_names, shown
+from decidewise.problems.by_row import check_not_negative
 
 #: `cost(level, demand)`: levels (items,) and demand (..., items) in, costs (..., items) out.
 CostOfLevel = Callable[[FloatArray, FloatArray], Any]
@@ -165,9 +166,7 @@ def level_costs(demand: Any, levels: Any, cost: Any) -> FloatArray:
     if demand.ndim == 1:
         demand = demand[:, np.newaxis]
     check_finite(demand, name="demand")
-    if demand.size and demand.min() < 0:
-        row, *place = np.unravel_index(demand.argmin(), demand.shape)
-        raise ValueError(f"demand must not be negative; row {row}, item {place[-1]} has {demand.min():g}.")
+    check_not_negative(demand, name="demand", owner="item")
     own = as_levels(levels)
     starts = np.concatenate([[0], np.cumsum([len(of_item) for of_item in own])])
     return table_of(demand, padded(np.concatenate(own), starts), as_demand_cost(cost))

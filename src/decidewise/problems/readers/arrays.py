@@ -11,6 +11,7 @@ from zipfile import BadZipFile
 import numpy as np
 from scipy.sparse import load_npz
 
+from decidewise.kit.checks import is_number
 from decidewise.kit.errors import InputError
 
 
@@ -58,7 +59,7 @@ def read_array(path: Path, *, name: str) -> Any:
 
 def _read_csv(path: Path) -> Any:
     lines = [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
-    if lines and not all(map(_is_number, lines[0].split(","))):
+    if lines and not all(map(is_number, lines[0].split(","))):
         del lines[0]  # headings
     if not lines:
         raise ValueError("it has no rows of numbers")
@@ -66,11 +67,3 @@ def _read_csv(path: Path) -> Any:
     if not any(re.search(r"[^\d\s,+-]", line) for line in lines) and np.all(np.abs(table) < 2**53):
         table = table.astype(np.int64)
     return table.ravel() if 1 in table.shape else table
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
