@@ -62,7 +62,7 @@ class ConicRegion:
         """The kind of each cone, its arguments, and its rows."""
         first = 0
         for kind, *arguments in self.cones:
-            yield kind, arguments, slice(first, first := first + _n_rows_of(kind, *arguments))
+            yield kind, arguments, slice(first, first := first + n_rows_of(kind, *arguments))
 
     @cached_property
     def _columns(self) -> tuple[Any, Any]:
@@ -276,7 +276,7 @@ class _Clarabel:
         )
 
 
-def _n_rows_of(kind: str, *size: Any) -> int:
+def n_rows_of(kind: str, *size: Any) -> int:
     """Return how many rows a cone has."""
     if kind == "PSDTriangleConeT":
         return int(size[0] * (size[0] + 1) // 2)
