@@ -5,7 +5,8 @@ import pytest
 
 from decidewise.losses import SpoPlus, SpoRelax
 from decidewise.problems import Assignment, Knapsack, LinearProgram, ShortestPath, TopK, TravellingSalesman
-from decidewise.solvers.highs import relaxed_vertices
+from decidewise.solvers.highs import Solver
+from decidewise.solvers.program import Program
 
 WEIGHTS = np.random.default_rng(0).integers(1, 9, size=(2, 8)).astype(float)
 
@@ -61,4 +62,4 @@ def test_warm_starts_do_not_change_answers(build):
     np.testing.assert_array_equal(used.minimize_relaxation(costs[::-1]), fresh[::-1])
     np.testing.assert_array_equal([used.minimize_relaxation(row[None])[0] for row in costs], fresh)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(used)).minimize_relaxation(costs), fresh)  # noqa: S301
-    np.testing.assert_array_equal(relaxed_vertices(used.polyhedron, costs), fresh)
+    np.testing.assert_array_equal(Solver(Program.of(used.polyhedron)).minimize(costs), fresh)

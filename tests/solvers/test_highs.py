@@ -8,7 +8,12 @@ from scipy.sparse import csr_array
 from decidewise import SolverError
 from decidewise.losses.parts.cones import NormalCones
 from decidewise.solvers import Polyhedron, one_by_one, vertices
-from decidewise.solvers.highs import relaxed_vertices
+from decidewise.solvers.highs import Solver
+from decidewise.solvers.program import Program
+
+
+def relaxed_vertices(region, costs):
+    return Solver(Program.of(region)).minimize(costs)
 
 
 def polyhedron(upper=1.0):

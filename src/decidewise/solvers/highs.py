@@ -20,7 +20,7 @@ from decidewise.kit.errors import InfeasibleError, at_rows
 from decidewise.kit.gaps import note_gaps, noted_gaps, some_rows
 from decidewise.kit.scaling import unit_largest, unit_rows
 from decidewise.solvers.one_by_one import ROUNDING, OneByOne
-from decidewise.solvers.program import FEASIBLE, Highs, Polyhedron, Program
+from decidewise.solvers.program import FEASIBLE, Highs, Program
 from decidewise.solvers.scale import Scale
 from decidewise.solvers.vertices import Vertices
 
@@ -34,27 +34,6 @@ _WHOLE = 1e-9
 _UNPROVED = 1e-7
 #: With how many points of other rows a point in whole numbers is compared.
 _MOST_KNOWN = 256
-
-
-def relaxed_vertices(polyhedron: Polyhedron, costs: FloatArray) -> FloatArray:
-    """Return a vertex of the polyhedron that minimises each row of costs: (n, d) -> (n, d).
-
-    Ties go as `Solver` says.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> from scipy.sparse import csr_array
-    >>> knapsack = SimpleNamespace(
-    ...     A_ub=csr_array([[2.0, 3.0]]), b_ub=np.array([4.0]), A_eq=csr_array((0, 2)), b_eq=np.zeros(0),
-    ...     lower=np.zeros(2), upper=np.ones(2),
-    ... )
-    >>> relaxed_vertices(knapsack, np.array([[-1.0, -3.0], [-3.0, -1.0], [-1.0, 1.0]])) + 0.0
-    array([[0.5       , 1.        ],
-           [1.        , 0.66666667],
-           [1.        , 0.        ]])
-    """
-    return Solver(Program.of(polyhedron)).minimize(costs)
 
 
 @dataclass

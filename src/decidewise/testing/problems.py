@@ -164,10 +164,11 @@ def _check_relaxation(problem: Problem, costs: FloatArray) -> None:
     _check_region(problem, relaxed, relaxed=True)
     if problem.polyhedron is None or problem.keeps_state:
         return
-    from decidewise.solvers.highs import relaxed_vertices  # noqa: PLC0415  (HiGHS is loaded only if needed)
+    from decidewise.solvers.highs import Solver  # noqa: PLC0415  (HiGHS is loaded only if needed)
+    from decidewise.solvers.program import Program  # noqa: PLC0415
 
     values = (costs * relaxed).sum(axis=1)
-    least = (costs * relaxed_vertices(problem.polyhedron, costs)).sum(axis=1)
+    least = (costs * Solver(Program.of(problem.polyhedron)).minimize(costs)).sum(axis=1)
     require_rows(
         np.abs(values - least) <= _OPTIMALITY * (1 + np.abs(costs * relaxed).sum(axis=1)),
         lambda row: (
