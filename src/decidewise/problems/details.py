@@ -59,6 +59,11 @@ class SolveDetails:
             gap = np.abs(self.objective - self.bound) / np.abs(self.objective)
         return np.where(self.objective == self.bound, 0.0, gap)
 
+    @property
+    def n_unproven(self) -> int:
+        """The number of decisions that may be improved."""
+        return int((self.gap > 0).sum())
+
     def __repr__(self) -> str:
         counts = [f"{n} {name}" for name in ("optimal", "limit", "failed") if (n := int((self.status == name).sum()))]
         n_rows = len(self.status)
