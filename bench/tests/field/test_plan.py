@@ -88,7 +88,7 @@ def run(tmp_path_factory):
         trials = 2
         parameters = { tries = 2, epochs = 1 }
         methods = [
-          { name = "least squares", model = "decidewise_bench.field.methods:least_squares" },
+      { name = "least squares", model = "decidewise_bench.field.methods:untuned", parameters.model = "least squares" },
           { name = "SPO+", model = "decidewise_bench.field.methods:linear", parameters = { loss = "spo+" } },
           { name = "implicit", model = "decidewise_bench.field.methods:linear", parameters = { loss = "implicit" } },
           { name = "crash", model = "crash:crash" },

@@ -17,7 +17,7 @@ from decidewise.models import DecisionRegressor
 from decidewise.problems import Portfolio, TopK
 from decidewise_bench.experiments import read_plan
 from decidewise_bench.field import PLANS
-from decidewise_bench.field.methods import gamma, linear
+from decidewise_bench.field.methods import linear, untuned
 from decidewise_bench.field.ranges import Range, draws
 from decidewise_bench.field.tuned import TunedRegressor
 
@@ -108,7 +108,7 @@ def test_losses_and_log_links_refuse():
     with pytest.raises(NotForProblemError, match="Cave needs linear constraints, and Portfolio has no polyhedron"):
         linear(portfolio, loss="cave", **budget).fit(X, COSTS)
     with pytest.raises(NotForProblemError, match="a log link needs positive costs, and the smallest here is -2"):
-        gamma(TopK(2, 1), **budget).fit(X, -COSTS)
+        untuned(TopK(2, 1), model="gamma", **budget).fit(X, -COSTS)
     with pytest.raises(NotForProblemError, match="Lodl fits 2 weights per row, and 1 samples do not determine them"):
         tuned(lambda problem, shift: DecisionRegressor(problem, Lodl(n_samples=1)))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Self
 
 from sklearn.dummy import DummyRegressor
@@ -33,6 +34,15 @@ from decidewise_bench.field.tuned import TunedRegressor
 
 #: With features per item every candidate split of an SPO tree solves all rows of its node: this keeps a forest fast.
 _SPO_DEPTH, _SPO_THRESHOLDS = 6, 5
+#: The models that have nothing to choose, by their names in the plans.
+UNTUNED: Mapping[str, Callable[[], Any]] = {
+    "training mean": DummyRegressor,
+    "least squares": GeneralizedLinear,
+    "gamma": partial(GeneralizedLinear, "gamma"),
+    "WISE": WiseRegressor,
+    "WISE iterated": partial(WiseRegressor, scale="iterated"),
+    "WISE gamma": lambda: WiseRegressor(GeneralizedLinear("gamma")),
+}
 
 
 class AfterSpoPlus(DecisionRegressor):
@@ -109,34 +119,12 @@ def boosting(
     )
 
 
-def training_mean(problem: Problem, *, random_state: int, tries: int, epochs: int, **search: Any) -> TunedRegressor:
-    """Predict the mean of the training costs."""
-    return _untuned(problem, DummyRegressor)
-
-
-def least_squares(problem: Problem, *, random_state: int, tries: int, epochs: int, **search: Any) -> TunedRegressor:
-    """Fit costs by least squares, in closed form."""
-    return _untuned(problem, GeneralizedLinear)
-
-
-def wise(problem: Problem, *, random_state: int, tries: int, epochs: int, **search: Any) -> TunedRegressor:
-    """Fit a linear model under the change of measure, in closed form."""
-    return _untuned(problem, WiseRegressor)
-
-
-def wise_iterated(problem: Problem, *, random_state: int, tries: int, epochs: int, **search: Any) -> TunedRegressor:
-    """Fit a linear model under the change of measure, in units of the norm of its own prediction."""
-    return _untuned(problem, lambda: WiseRegressor(scale="iterated"))
-
-
-def wise_gamma(problem: Problem, *, random_state: int, tries: int, epochs: int, **search: Any) -> TunedRegressor:
-    """Fit a log-linear model with the gamma deviance under the change of measure."""
-    return _untuned(problem, lambda: WiseRegressor(GeneralizedLinear("gamma")), refuses=_refuse_negative)
-
-
-def gamma(problem: Problem, *, random_state: int, tries: int, epochs: int, **search: Any) -> TunedRegressor:
-    """Fit a log-linear model with the gamma deviance."""
-    return _untuned(problem, lambda: GeneralizedLinear("gamma"), refuses=_refuse_negative)
+def untuned(
+    problem: Problem, *, random_state: int, tries: int, epochs: int, model: str, **search: Any
+) -> TunedRegressor:
+    """Fit one of the models that have nothing to choose."""
+    refuses = _refuse_negative if "gamma" in model else None
+    return TunedRegressor(problem, lambda _: UNTUNED[model](), {}, tries=1, random_state=0, refuses=refuses)
 
 
 def tree(problem: Problem, *, random_state: int, tries: int, epochs: int, **search: Any) -> TunedRegressor:
@@ -207,13 +195,6 @@ def choice(
 ) -> ChosenInFolds:
     """Choose among linear models, and with `train_solves` also SPO+, by decisions on rows held out."""
     return ChosenInFolds(problem, random_state=random_state, train_solves=train_solves)
-
-
-def _untuned(
-    problem: Problem, build: Callable[[], Any], refuses: Callable[[FloatArray], None] | None = None
-) -> TunedRegressor:
-    """Return a method that has nothing to choose."""
-    return TunedRegressor(problem, lambda rows: build(), {}, tries=1, random_state=0, refuses=refuses)
 
 
 def _inside(problem: Problem) -> Problem:
