@@ -47,9 +47,10 @@ class LinearProgram(PolyhedralProblem):
     `solution`.
 
     Ties: of all optimal vertices the one with the least `r·w`, where `r` are fixed random numbers between 1 and 2.
-    In a program of up to 400 constraints (up to 1,000 where costs are more than seven decades apart) costs are tied if
-    they differ by less than 1e-12 of what is added up, so that an answer depends on its row alone. In larger ones they
-    are tied within about 1e-9 of the length of the row, and the last digits, up to 1e-9, may depend on the rows before.
+    In a program of up to 400 constraints (1,000 where costs are more than seven decades apart, which takes longer)
+    costs are tied if they differ by less than 1e-12 of what is added up, so that an answer depends on its row alone. In
+    larger ones they are tied within about 1e-9 of the length of the row, and the last digits, up to 1e-9, may depend on
+    the rows before.
     Costs of 1e15 that forbid variables leave the choice among the others exact where some decision pays none of them.
     In whole numbers this vertex of the relaxation is the decision if it is whole. If not, HiGHS solves the row from the
     beginning, and ties go to the decision that it finds first; there, costs that forbid should stay below 1e6 times the
