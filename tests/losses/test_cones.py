@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import nnls
 from scipy.sparse import csr_array
 
+from decidewise import SolverError
 from decidewise.losses.parts.cones import NormalCones, project_on_cones
 from decidewise.problems import Assignment, ShortestPath, TopK
 from decidewise.solvers import Polyhedron
@@ -159,3 +160,11 @@ def test_what_is_not_chosen_plays_no_part():
     binding = np.array([[0, 1, 2]], dtype=np.int8)
     found = project_on_cones(np.ones((1, 3)), binding, np.eye(3))
     np.testing.assert_array_equal(found, [[0.0, 1.0, 0.0]])
+
+
+def test_a_projection_that_fails_names_its_row(monkeypatch):
+    answers = iter([1, -1])
+    monkeypatch.setattr("daqp.solve", lambda *given, **settings: (given[1], 0.0, next(answers), {}))
+    with pytest.raises(SolverError, match="row 1: DAQP found no projection on the normal cone") as caught:
+        project_on_cones(np.ones((2, 3)), np.ones((2, 3), dtype=np.int8), np.eye(3))
+    assert caught.value.row == 1

@@ -156,6 +156,10 @@ def project_on_cones(points: FloatArray, binding: SignArray, generators: FloatAr
         spanning = signs[row, used, None] * generators[used]
         rest, _, flag, _ = daqp.solve(identity, -units[row], spanning, zeros, zeros - 1e30, kinds, primal_tol=1e-12)
         if flag != 1:
-            raise SolverError(f"DAQP ended with the status {flag} in the projection on a normal cone.", row=int(row))
+            raise SolverError(
+                f"DAQP found no projection on the normal cone of the decision (status {flag}). Bring the coefficients "
+                "of the constraints nearer to 1, or choose a loss without cones, such as SpoPlus.",
+                row=int(row),
+            )
         projections[row] = sizes[row] * (units[row] - rest)
     return projections
