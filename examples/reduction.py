@@ -16,7 +16,7 @@ from rich.table import Table
 from decidewise import WiseRegressor
 from decidewise.operate.distributed import FAN_IN
 from decidewise.rows import ArrayRows
-from decidewise.rows.tree import add, combine_all
+from decidewise.rows.source import add, combine_all
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import matplotlib as mpl
 import numpy as np
 from cycler import cycler
 
-from decidewise.app.pages.chart import DARK, LIGHT
+from decidewise.app.pages import DARK, LIGHT
 from decidewise.kit.compilation import watch
 
 #: On white and on the dark page, its contrast is at least 4 to 1.

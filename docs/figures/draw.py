@@ -16,7 +16,7 @@ from places import draw_places
 from tree import draw_tree
 from words import WORDS
 
-from decidewise.app.pages.chart import DARK, INK, LIGHT
+from decidewise.app.pages import DARK, INK, LIGHT
 from decidewise_bench.paper.illustrations import ILLUSTRATIONS
 from decidewise_bench.report.matplotlib_charts import render
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from decidewise import GeneralizedLinear, WiseRegressor
-from decidewise.app.pages.chart import INK, LIGHT
+from decidewise.app.pages import INK, LIGHT
 from decidewise.data import make_knapsack, make_portfolio, make_shortest_path
 from decidewise.evaluate import Hindsight
 

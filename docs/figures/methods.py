@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from decidewise import DecisionRegressor, GeneralizedLinear, WiseRegressor, WiseRegressorCV, normalized_regret
-from decidewise.app.pages.chart import INK, LIGHT
+from decidewise.app.pages import INK, LIGHT
 from decidewise.data import make_shortest_path
 from decidewise.problems import Problem
 

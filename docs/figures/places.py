@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from scipy.stats import rankdata
 
-from decidewise.app.pages.chart import INK, LIGHT
+from decidewise.app.pages import INK, LIGHT
 
 ROWS = Path(__file__).with_name("field.csv")
 #: The upper ends of the solver calls of a search, with a colour each.

@@ -4,7 +4,7 @@ from itertools import count
 
 from matplotlib.figure import Figure
 
-from decidewise.app.pages.chart import INK, LIGHT
+from decidewise.app.pages import INK, LIGHT
 
 BLUE = LIGHT[0]
 #: Each question with its answers, and the call of each answer.

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-from decidewise.app.pages.chart import INK, LIGHT
+from decidewise.app.pages import INK, LIGHT
 from decidewise.problems import ShortestPath
 
 BLUE, ORANGE, GREEN = LIGHT[:3]

@@ -179,7 +179,7 @@ def spoilt(long, column, value):
         (lambda t: spoilt(t, "price", np.nan), "day 2024-01-01, hour 9, column 'price' has no value, or NaN"),
         (lambda t: spoilt(t, "x_wind", np.inf), "day 2024-01-01, hour 9, column 'x_wind' has .inf"),
         (lambda t: spoilt(t, "day", None), "column 'day' has no key in row 4"),
-        (lambda t: t.rename(columns={"price": "prize"}), "no column 'price'. Do you mean 'prize'"),
+        (lambda t: t.rename(columns={"price": "prize"}), "no column 'price'; the nearest of 5 names .*'prize'"),
         (lambda t: t[t["hour"] > 8], "the column 'hour' has 2 items, and TopK has 3 costs"),
         (lambda t: t.iloc[:0], "the table is empty"),
         (lambda t: t.assign(x_text="a"), "column 'x_text' must be an array of real numbers"),

@@ -16,7 +16,7 @@ from decidewise.evaluate import Interval, normalized_regret
 from decidewise.evaluate.intervals import plus_minus
 from decidewise.models import default_candidates
 from decidewise.operate.diagnose import Diagnosis, diagnose
-from decidewise.operate.diagnose.diagnosis import Grounds, call_of
+from decidewise.operate.diagnose.diagnosis import advice_of, call_of
 from decidewise.operate.diagnose.measure import _spo_plus
 from decidewise.problems import ShortestPath, Storage, TopK
 
@@ -100,7 +100,8 @@ class TestAdvice:
             ((None, None, None, none, False, 0.0), "Use another learner: 'it'"),
         ]
         for (gain, on_mean, on_forecast, spo_plus, log_link, exponent), beginning in begins:
-            advice, _ = Grounds("it", gain, on_mean, on_forecast, None, spo_plus, None, log_link, exponent, 70).advice()
+            gains = {"gain": gain, "gain_on_mean": on_mean, "gain_on_forecast": on_forecast, "spo_plus_gain": spo_plus}
+            advice, _ = advice_of("it", gains, log_link=log_link, exponent=exponent, n_training=70)
             assert advice.startswith(beginning)
 
 

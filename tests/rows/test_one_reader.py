@@ -12,8 +12,7 @@ from decidewise import WiseRegressor, decide_files, evaluate_files, load_model
 from decidewise.app.cli import app
 from decidewise.kit.errors import InputError
 from decidewise.problems import TopK
-from decidewise.rows.file_blocks import FileBlocks, read_files
-from decidewise.rows.find import KINDS, find_files
+from decidewise.rows.file_blocks import KINDS, FileBlocks, find_files, read_files
 
 N = 300
 ROLES = {"features": "x_*", "costs": "c_*"}

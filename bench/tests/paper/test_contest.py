@@ -6,7 +6,7 @@ import re
 import pyarrow as pa
 import pytest
 
-from decidewise.app.pages.chart import styles
+from decidewise.app.pages import styles
 from decidewise_bench.paper.contest import Contest, contest_chart, is_contest
 from decidewise_bench.paper.contest_tables import contest_to_csv, contest_to_latex, contest_to_markdown
 from decidewise_bench.paper.report import paper_boards, paper_report

@@ -8,7 +8,7 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 
-from decidewise.app.pages.chart import styles
+from decidewise.app.pages import styles
 from decidewise_bench.paper.report import paper_boards, paper_charts, paper_report
 from decidewise_bench.report import write_report
 from decidewise_bench.report.page import render_page

@@ -5,7 +5,7 @@ import math
 import pyarrow as pa
 import pytest
 
-from decidewise.app.pages.chart import styles
+from decidewise.app.pages import styles
 from decidewise_bench.real.overview import Overview, to_csv, to_markdown
 from decidewise_bench.real.report import CONVENTIONS, real_report
 from decidewise_bench.report.differences import Difference

@@ -1,7 +1,7 @@
 import pyarrow as pa
 import pytest
 
-from decidewise.app.pages.chart import FLOOR, PUBLISHED
+from decidewise.app.pages import FLOOR
 from decidewise_bench.report.chart_builders import (
     charts_of,
     excess_over_floor,
@@ -10,6 +10,7 @@ from decidewise_bench.report.chart_builders import (
     speed_up,
 )
 from decidewise_bench.report.read_results import read_boards, read_published
+from decidewise_bench.report.results import PUBLISHED
 
 
 def board_of(*rows, published=None):

@@ -5,11 +5,11 @@ from xml.etree import ElementTree
 import pyarrow as pa
 import pytest
 
-from decidewise.app.pages.chart import MARKERS, Axis, Chart, Mark, Matrix, Panel, Series, styles
+from decidewise.app.pages import MARKERS, Axis, Chart, Mark, Panel, Series, styles
 from decidewise_bench.report.chart_builders import charts_of, paired_wins, regret_by_method
 from decidewise_bench.report.matplotlib_charts import draw_chart, draw_matrix, render
 from decidewise_bench.report.read_results import read_boards, read_published
-from decidewise_bench.report.results import DEFAULT_MODE
+from decidewise_bench.report.results import DEFAULT_MODE, Matrix
 
 
 @pytest.fixture

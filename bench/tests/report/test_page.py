@@ -4,7 +4,7 @@ import re
 import pyarrow as pa
 import pytest
 
-from decidewise.app.pages.chart import styles
+from decidewise.app.pages import styles
 from decidewise_bench.report.page import render_page
 from decidewise_bench.report.read_results import COLUMNS
 from decidewise_bench.report.write import benchmark_report

@@ -12,7 +12,7 @@ from decidewise.data.dataset import Dataset
 from decidewise.kit.checks import FloatArray, listed
 from decidewise.problems.contract import Problem, as_problem
 from decidewise.problems.time_order import check_columns_in_time, check_items_in_time
-from decidewise.rows.columns import ColumnRoles, NamedColumns
+from decidewise.rows.columns import ColumnRoles, NamedColumns, check_distinct
 from decidewise.rows.long_tables import LongLayout
 
 
@@ -185,12 +185,7 @@ def _row_keys(table: NamedColumns, rows: str | None) -> npt.NDArray[Any] | None:
     if rows is None:
         return None
     keys = table.keys(table.one(rows, argument="rows"))
-    distinct, counts = np.unique(keys, return_counts=True)
-    if (counts > 1).any():
-        raise ValueError(
-            f"{rows} {distinct[counts > 1][0]} is in {counts.max()} lines of the table. A wide table has one line per "
-            "sample; if this one has a line per item, name the column of the items."
-        )
+    check_distinct(keys, rows)
     return keys
 
 

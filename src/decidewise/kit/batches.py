@@ -89,13 +89,8 @@ def search_in_parts(
 ) -> tuple[FloatArray, int]:
     """Solve each row by a search that may take long; return decisions and the first row it gave up on, or -1.
 
-    Parameters
-    ----------
-    steps : int
-        The number of steps that take a fraction of a second. Rows that need no more steps together are searched in one
-        call.
-    max_steps : int
-        The number of steps after which the search gives up on a row.
+    So many `steps` take a fraction of a second; rows that need no more together are searched in one call. After
+    `max_steps` the search gives up on a row.
     """
     decisions = np.zeros_like(costs)
     size = max(1, FIRST_PART // costs.shape[1])

@@ -138,13 +138,7 @@ def n_dimensions(values: Any) -> int:
 def as_features(X: Any, *, n_items: int | None = None, finite: bool = True) -> FloatArray:
     """Return features of shape (n, p), or (n, d, q) with a row for each item, as a C-contiguous float64 array.
 
-    Parameters
-    ----------
-    X : array-like of shape (n, p) or (n, d, q)
-    n_items : int, optional
-        The number of costs; features per item must be as many.
-    finite : bool
-        Whether to check that all entries are finite.
+    The number of costs, `n_items`, must be that of the items.
     """
     if not is_per_item(X):
         return as_matrix(X, name="X", finite=finite)
@@ -319,12 +313,7 @@ def column_names(values: Any) -> tuple[str, ...] | None:
 def check_same_names(names: Sequence[str] | None, others: Sequence[str] | None, *, of: str, expected: str) -> None:
     """Raise if both have names, and these differ; say which are missing or new, or where the order differs.
 
-    Parameters
-    ----------
-    names, others : sequences of str, or None
-        The names expected, and those that came.
-    of, expected : str
-        What has the other names, and what has those expected, for the message.
+    For the message, `of` is what has the other names, and `expected` what has those expected.
     """
     if names is None or others is None or tuple(names) == tuple(others):
         return

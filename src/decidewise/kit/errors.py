@@ -159,6 +159,17 @@ class DivergenceError(ArithmeticError):
         return partial(DivergenceError, epoch=self.epoch), (self.message,)
 
 
+@contextmanager
+def as_input_errors() -> Iterator[None]:
+    """Turn errors about arguments and solvers into an `InputError`: what is passed on comes from a user's files."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (ValueError, TypeError, ArithmeticError, SolverError) as error:
+        raise InputError(str(error) or type(error).__name__) from error
+
+
 _heard: ContextVar[list[str] | None] = ContextVar("heard", default=None)
 
 

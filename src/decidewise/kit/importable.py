@@ -56,13 +56,7 @@ def find(name: str, folder: str, *, file: str) -> Any:
 def load(module: str, folder: str = "", *, file: str = "plan") -> Any:
     """Import a module, from the folder too; if that fails, raise an `InputError` that says why and what to do.
 
-    Parameters
-    ----------
-    module : str
-    folder : str
-        The folder of the file that names the module; "" if the module must be installed.
-    file : str
-        What that file is, for messages.
+    The folder is that of the `file` that names the module; "" if the module must be installed.
     """
     if folder and folder not in sys.path:
         sys.path.append(folder)  # at the end, so that a file beside a plan never hides an installed module

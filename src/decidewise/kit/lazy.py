@@ -48,15 +48,10 @@ class LazyPackage(ModuleType):
 
 
 def import_lazily(package: str) -> None:
-    """Make a package import, on first use, the names that its stub imports.
+    """Make a package, which calls this with its `__name__`, import on first use the names that its stub imports.
 
     Every import of the stub has the form `from module import name`. Names from the package itself are its submodules:
     they are attributes, but `from package import *` leaves them out.
-
-    Parameters
-    ----------
-    package : str
-        The `__name__` of the package that calls this.
     """
     module = sys.modules[package]
     stub = ast.parse(Path(str(module.__file__)).with_suffix(".pyi").read_text(encoding="utf-8"))
@@ -82,14 +77,7 @@ EXTRAS = {
 def require(extra: str, *modules: str, by: str) -> None:
     """Raise an `ImportError` that names the extra unless its modules, or those given, are installed.
 
-    Parameters
-    ----------
-    extra : str
-        A key of `EXTRAS`.
-    modules : str
-        The modules of the extra that are needed; by default all of them.
-    by : str
-        Who needs it; it opens the message.
+    `by` says who needs it; it opens the message.
     """
     missing = [module for module in modules or EXTRAS[extra] if find_spec(module) is None]
     if missing:

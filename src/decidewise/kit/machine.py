@@ -178,15 +178,9 @@ def spread_calls(
 ) -> Iterator[Any]:
     """Yield `function(shared, *task)` for each task, in order; `shared` travels once to each process that needs it.
 
-    Parameters
-    ----------
-    n_jobs : int, optional
-        As in scikit-learn. In a context of `spread_to` it does not matter.
-    by_copy : bool
-        Whether large arrays are sent by copy. Otherwise they are mapped as files that are read only.
+    In a context of `spread_to`, `n_jobs` does not matter. Large arrays are mapped as files that are read only, unless
+    they are sent `by_copy`.
 
-    Examples
-    --------
     >>> list(spread_calls(pow, 2, [(1,), (2,), (3,)], n_jobs=None))
     [2, 4, 8]
     """

@@ -43,16 +43,7 @@ def html_table(
     below: Iterable[str] = (),
     folded: Sequence[str] = (),
 ) -> str:
-    """Return a table with the first column to the left, and lines of text below it.
-
-    Parameters
-    ----------
-    headings, rows
-    bold : collection of int
-        The rows that stand out.
-    below : iterable of str
-    folded : sequence of str
-        Lines that are shown on a click.
+    """Return a table with the first column to the left, and lines of text below it, some of them folded.
 
     >>> html_table(["model", "regret"], [["a < b", "1.0"]], below=["of 3 rows"]).splitlines()[-1]
     '<p>of 3 rows</p>'
@@ -80,15 +71,9 @@ COLORS = ("#0072b2", "#d55e00", "#00805c", "#b5588f", "#b07a00", "#3a97cf", "#4b
 
 
 def new_axes(n: int = 1, *, size: tuple[float, float], by: str) -> list[Any]:
-    """Return the axes of a new figure, side by side; a notebook shows it at the end of the cell.
+    """Return the axes of a new figure, side by side, each of a size in inches; a notebook shows it after the cell.
 
-    Parameters
-    ----------
-    n : int
-    size : tuple of two floats
-        The width of each of the axes and their height, in inches.
-    by : str
-        What is drawn, for the message if Matplotlib is missing.
+    `by` says what is drawn, for the message if Matplotlib is missing.
     """
     require("cli", "matplotlib", by=by)
     from matplotlib import pyplot  # noqa: PLC0415  (an extra)

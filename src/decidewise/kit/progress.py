@@ -54,15 +54,8 @@ def silenced(silent: bool = True) -> Iterator[None]:
 class Line:
     """A line that says what is done, how far it is and the time left; a context.
 
-    Parameters
-    ----------
-    description : str
-    total : int, optional
-        How much there is to do, if that is known.
-    done : int
-        What an earlier run has done of it.
-    patience : float
-        Seconds before the line is shown.
+    There is `total` to do, if that is known, of which an earlier run has done `done`; the line is shown after some
+    seconds of `patience`.
     """
 
     def __init__(

@@ -20,9 +20,8 @@ import decidewise
 from decidewise.kit.errors import InputError
 from decidewise.kit.files import write_whole
 from decidewise.model_file.container import pack, unpack
-from decidewise.model_file.foreign import UntrustedTypesError
 from decidewise.model_file.summary import ModelSummary
-from decidewise.model_file.values import Decoder, Encoder
+from decidewise.model_file.values import Decoder, Encoder, UntrustedTypesError
 from decidewise.models import WiseRegressorCV
 from decidewise.models.estimator.learner import found
 

@@ -46,17 +46,6 @@ class ModelSummary:
         Of Python, decidewise and the libraries that wrote the file.
     types : tuple of str
         The types that `load_model` must be told to trust; empty for models of plain arrays.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> from decidewise import WiseRegressor, read_model_summary, save_model
-    >>> with TemporaryDirectory() as folder:
-    ...     model = WiseRegressor().fit([[1.0], [2.0], [4.0]], [[1.0, 3.0], [2.0, 2.0], [3.0, 1.0]])
-    ...     save_model(model, f"{folder}/model.dw", summary={"units": "minutes", "rows": 3})
-    ...     summary = read_model_summary(f"{folder}/model.dw")
-    >>> summary.model, summary.n_costs, summary.units, summary.training
-    ('WiseRegressor()', 2, 'minutes', {'rows': 3})
     """
 
     model: str

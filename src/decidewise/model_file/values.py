@@ -2,12 +2,19 @@
 
 Plain values stand for themselves. A JSON object has one key, which says what it is: `{"array": 3}` is the array with
 number 3, `{"tuple": [...]}` a tuple, `{"object": ["WiseRegressor", {...}]}` an object of a class from `classes.py`.
+
+Parts that only their own libraries can read are estimators, through skops, and trees of LightGBM, as its text. Such
+libraries are not hardened against hostile input, and a type may run code of its own when it is built. So they never see
+a byte of a file unless the caller has named the types as trusted.
 """
 
 from __future__ import annotations
 
+import io
+import json
 import math
 import re
+import zipfile
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields
 from functools import partial
@@ -16,11 +23,14 @@ from typing import Any
 
 import numpy as np
 
+from decidewise.kit.errors import InputError
+from decidewise.kit.lazy import require
 from decidewise.losses import Loss, registry
-from decidewise.model_file import foreign
 from decidewise.model_file.classes import build, check_object, library_of, name_of, state_of
 from decidewise.model_file.container import can_hold
 
+_FORMS = ("skops", "lightgbm")
+_BOOSTER = "lightgbm.Booster"
 #: Functions of scikit-learn's transformers that a file may name.
 _FUNCTIONS = {f"numpy.{name}": getattr(np, name) for name in ("log", "exp", "log1p", "expm1", "sqrt", "square", "abs")}
 _LARGEST_INTEGER = 2**63
@@ -88,7 +98,7 @@ class Encoder:
         named = [function for function, known in _FUNCTIONS.items() if known is value]
         if named:
             return {"function": named[0]}
-        form, content, types = foreign.to_bytes(value, where)
+        form, content, types = _to_bytes(value, where)
         self.types |= types
         self.arrays.append(np.frombuffer(content, dtype=np.uint8))
         return {form: len(self.arrays) - 1}
@@ -123,7 +133,7 @@ class Decoder:
             "function": lambda name, _: _FUNCTIONS[name],
             "loss": self._loss,
             "object": self._object,
-            **{form: partial(self._foreign, form) for form in foreign.FORMS},
+            **{form: partial(self._foreign, form) for form in _FORMS},
         }
 
     def decode(self, given: Any, depth: int = 0) -> Any:
@@ -180,7 +190,7 @@ class Decoder:
         if content.dtype != np.uint8 or content.ndim != 1:
             raise TypeError("expected bytes")
         self.libraries.add("sklearn")
-        return foreign.from_bytes(form, content.tobytes(), self.trusted)
+        return _from_bytes(form, content.tobytes(), self.trusted)
 
 
 def _number(value: Any, where: str) -> Any:
@@ -208,3 +218,76 @@ def _dtype(text: Any) -> np.dtype[Any]:
     if not isinstance(text, str) or not re.fullmatch(r"<[fiu][248]|<U[0-9]{1,4}|\|[iub]1|\|O", text):
         raise TypeError("expected the type of an array")
     return np.dtype(text)
+
+
+def _to_bytes(value: Any, where: str) -> tuple[str, bytes, set[str]]:
+    """Return the form of a part, its bytes and the types that a reader must trust; raise if no form can hold it."""
+    if type(value).__module__.startswith("lightgbm.") and type(value).__name__ == "Booster":
+        return "lightgbm", value.model_to_string(num_iteration=-1).encode("utf-8"), {_BOOSTER}
+    name = type(value).__name__
+    if not callable(getattr(value, "get_params", None)):
+        raise TypeError(f"a model file cannot hold {where}, which is of type {name}.")
+    require("skops", by=f"saving {where}, a {name},")
+    import skops.io  # noqa: PLC0415
+
+    try:
+        content = skops.io.dumps(value)
+        types = {_root(content), *skops.io.get_untrusted_types(data=content)}
+    except Exception as reason:  # skops raises many kinds for what it cannot hold
+        raise TypeError(f"a model file cannot hold {where}, a {name}: {reason}") from reason
+    return "skops", content, types
+
+
+def _from_bytes(form: str, content: bytes, trusted: Collection[str]) -> Any:
+    """Return the object of a part, after checking that all of its types are trusted."""
+    if form == "lightgbm":
+        _check_trusted([_BOOSTER], trusted)
+        require("boosting", by="this model")
+        from lightgbm import Booster  # noqa: PLC0415
+
+        return Booster(model_str=content.decode("utf-8"))
+    _check_trusted([_root(content)], trusted)
+    require("skops", by="this model")
+    import skops.io  # noqa: PLC0415
+
+    try:
+        _check_trusted(skops.io.get_untrusted_types(data=content), trusted)
+        return skops.io.loads(content, trusted=list(trusted))
+    except InputError:
+        raise
+    except Exception as reason:  # skops raises many kinds
+        raise ValueError(f"skops cannot read a part of it ({type(reason).__name__}: {reason})") from reason
+
+
+def _check_trusted(types: Collection[str], trusted: Collection[str]) -> None:
+    unknown = sorted({*types} - {*trusted})
+    if unknown:
+        raise UntrustedTypesError(unknown)
+
+
+class UntrustedTypesError(InputError):
+    """A file holds types that the caller has not named as trusted.
+
+    Attributes
+    ----------
+    types : list of str
+    """
+
+    def __init__(self, types: Collection[str], sentence: str = "") -> None:
+        super().__init__(sentence or f"these types must be trusted: {', '.join(types)}.")
+        self.types = list(types)
+
+
+def _root(content: bytes) -> str:
+    """Return the type of the object in a file of skops, read without skops; raise if the file is not plain."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            entries = archive.infolist()
+            # skops writes entries without compression: with it, a small file could fill the memory.
+            plain = all(entry.compress_type == zipfile.ZIP_STORED for entry in entries)
+            if not plain or sum(entry.file_size for entry in entries) > len(content):
+                raise ValueError("its entries are compressed")
+            schema = json.loads(archive.read("schema.json"))
+            return f"{schema['__module__']}.{schema['__class__']}"
+    except (zipfile.BadZipFile, ValueError, KeyError, TypeError, RecursionError, NotImplementedError) as reason:
+        raise ValueError(f"a part of it is not a file of skops ({reason})") from reason

@@ -20,8 +20,7 @@ from decidewise.kit.notebook import frame_like
 from decidewise.models.estimator.learner import names_of
 from decidewise.problems.contract import Problem, as_problem, check_rows
 from decidewise.rows.files import FileRows
-from decidewise.rows.source import Rows, RowSource
-from decidewise.rows.tree import Sums
+from decidewise.rows.source import Rows, RowSource, Sums
 from decidewise.rows.write_table import write_table
 
 #: The normal quantile of 95 %: intervals over millions of rows need no other.

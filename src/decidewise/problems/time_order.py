@@ -10,7 +10,7 @@ import numpy as np
 from decidewise.kit.checks import listed
 from decidewise.problems.contract import Problem
 from decidewise.rows.columns import ColumnRoles, pattern_parts
-from decidewise.rows.keys import own_order
+from decidewise.rows.long_tables import own_order
 
 
 def check_in_time(problem: Problem, columns: ColumnRoles, pattern: Any) -> None:

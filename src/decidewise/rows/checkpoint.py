@@ -20,24 +20,16 @@ import numpy as np
 import numpy.typing as npt
 
 from decidewise.kit.files import write_whole
-from decidewise.rows.tree import PairwiseTree, Sums
+from decidewise.rows.source import PairwiseTree, Sums
 
 
 @dataclass
 class Checkpoint:
-    """The state of a fit in a file.
+    """The state of a fit in a file, which is written again after `every` so many seconds.
 
-    Attributes
-    ----------
-    path : Path
-    identity : str
-        Everything that determines the numbers: model, files, columns. Another fit must not continue from the file.
-    every : float
-        Seconds between two writes.
-    found : dict of str to ndarray
-        What was found before the first pass; add to it by `keep`.
-    n_rows : int
-        The number of rows of a finished pass, if it was counted.
+    The `identity` is everything that determines the numbers: model, files, columns. Another fit must not continue from
+    the file. What was `found` before the first pass is added by `keep`; `n_rows` is that of a finished pass, if it was
+    counted.
     """
 
     path: Path
@@ -59,6 +51,12 @@ class Checkpoint:
         if checkpoint.path.exists():
             checkpoint._read()
         return checkpoint
+
+    @classmethod
+    def of(cls, path: Any, model: Any, *, every: float, **rows: Any) -> Checkpoint:
+        """Return the state of the fit of a model; `rows` says on which."""
+        parameters = {name: repr(value) for name, value in sorted(model.get_params().items())}
+        return cls.at(path, json.dumps({"model": repr(model), "parameters": parameters, **rows}), every=every)
 
     def keep(self, **found: npt.NDArray[Any]) -> None:
         """Keep something that was found before the first pass, and write the file."""

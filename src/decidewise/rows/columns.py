@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.kit.checks import FloatArray, as_array, listed, shown
-from decidewise.rows.find import FORMATS
+from decidewise.kit.checks import FloatArray, as_array, listed, nearest_names, shown
+from decidewise.kit.errors import InputError
 
 
 def select_columns(names: Sequence[str], wanted: Any, *, argument: str) -> list[str]:
@@ -28,9 +27,7 @@ def select_columns(names: Sequence[str], wanted: Any, *, argument: str) -> list[
     for pattern in [wanted] if isinstance(wanted, str) else list(wanted):
         found = [pattern] if pattern in among else [name for name in names if fnmatchcase(name, str(pattern))]
         if not found:
-            close = get_close_matches(str(pattern), names, n=1)
-            hint = f" Do you mean {close[0]!r}?" if close else f" There are {listed(names)}."
-            raise ValueError(f"{argument}: the table has no column {pattern!r}.{hint}")
+            raise InputError(f"{argument}: the table has no column {pattern!r}{nearest_names(str(pattern), names)}")
         selected |= dict.fromkeys(found)
     return list(selected)
 
@@ -39,7 +36,7 @@ def one_column(names: Sequence[str], wanted: Any, *, argument: str) -> str:
     """Return the single column that a name or a pattern selects."""
     found = select_columns(names, wanted, argument=argument)
     if len(found) != 1:
-        raise ValueError(f"{argument} must be one column; {wanted!r} selects {len(found)}: {listed(found)}.")
+        raise InputError(f"{argument} must be one column; {wanted!r} selects {len(found)}: {listed(found)}.")
     return found[0]
 
 
@@ -220,6 +217,8 @@ class NamedColumns:
             return cls._checked(source.column_names, source.num_rows, lambda name: _of_arrow(source.column(name)))
         if hasattr(source, "columns") and hasattr(source, "shape"):  # pandas, polars
             return cls._checked(source.columns, source.shape[0], lambda name: source[name].to_numpy())
+        from decidewise.rows.file_blocks import FORMATS  # noqa: PLC0415
+
         raise TypeError(
             f"a table is a path of a file ({FORMATS}), a frame of pandas or polars, an Arrow table, or a dictionary "
             f"of columns; got {shown(source)}."
@@ -263,6 +262,16 @@ class NamedColumns:
         if missing.any():
             raise ValueError(f"column {name!r} has no key in row {int(missing.argmax())} of the table. Drop the row.")
         return keys.astype(str) if keys.dtype.kind == "O" else keys
+
+
+def check_distinct(keys: npt.NDArray[Any], name: str) -> None:
+    """Raise if a key of a wide table is in several lines."""
+    distinct, counts = np.unique(keys, return_counts=True)
+    if (counts > 1).any():
+        raise ValueError(
+            f"{name} {distinct[counts > 1][0]} is in {counts.max()} lines of the table. A wide table has one line per "
+            "sample; if this one has a line per item, name the column of the items (--items)."
+        )
 
 
 def _of_arrow(column: Any) -> npt.NDArray[Any]:

@@ -1,36 +1,154 @@
-"""A table in files, whole or block by block, with its columns as they are."""
+"""A table in files, found by a path, a pattern or a folder: whole or block by block, with its columns as they are."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from decidewise.kit.checks import listed, without
 from decidewise.kit.errors import InputError
+from decidewise.kit.lazy import require
 from decidewise.kit.progress import ByteBar
-from decidewise.rows.table_file import TableFile, TextTable, open_tables
+from decidewise.rows.table_file import ArrowTable, ParquetTable, TableFile, TextTable
+from decidewise.rows.text import TextFormat
+
+#: How names of files end, and what is in them.
+KINDS = {
+    ".csv": "text",
+    ".tsv": "text",
+    ".csv.gz": "text",
+    ".tsv.gz": "text",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
+FORMATS = ".csv, .tsv, .parquet or .arrow"
+_WILD = "*?["
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """A file of a table, and the values that the names of its folders give to columns.
+
+    These are folders named `key=value` (Hive partitions) below the folder or the fixed part of the pattern.
+    """
+
+    path: Path
+    partition: Mapping[str, Any] = field(default_factory=dict)
+
+
+def find_files(paths: Any) -> list[FoundFile]:
+    """Return the files of a path, a glob pattern, a folder or a list of these, in the order of their names.
+
+    Folders named `key=value` inside a folder are read as well, and give their files a column `key`: of whole numbers if
+    all values are, and of text otherwise. Files whose names begin with a point or an underscore are left out.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     for year in (2025, 2026):
+    ...         _ = Path(folder, f"year={year}").mkdir()
+    ...         _ = Path(folder, f"year={year}", "a.csv").write_text("x,c_1,c_2")
+    ...     [dict(file.partition) for file in find_files(folder)]
+    [{'year': 2025}, {'year': 2026}]
+    """
+    found: list[tuple[Path, dict[str, str]]] = []
+    for entry in [paths] if isinstance(paths, str | Path) else list(paths):
+        found += _files_of(Path(entry))
+    if not found:
+        raise ValueError("paths is empty; pass at least one file.")
+    names = [path for path, _ in found]
+    for place, path in enumerate(names):
+        if not path.is_file():
+            raise InputError(f"{path} is not a file.")  # a pipe can be read only once, and may never end
+        if path in names[:place]:
+            raise ValueError(f"{path} is listed twice; its rows would count double.")
+    whole = {key for _, texts in found for key in texts} - {
+        key for _, texts in found for key, text in texts.items() if not re.fullmatch(r"-?\d{1,18}", text)
+    }
+    return [
+        FoundFile(path, {key: int(text) if key in whole else _text(text) for key, text in texts.items()})
+        for path, texts in found
+    ]
+
+
+def kind_of_file(path: Path) -> str | None:
+    """Return what a file holds by the end of its name: "text", "parquet" or "arrow"; None if it is no table."""
+    name = path.name.lower()
+    return next((kind for ending, kind in KINDS.items() if name.endswith(ending)), None)
+
+
+def _files_of(source: Path) -> list[tuple[Path, dict[str, str]]]:
+    if source.is_dir():
+        found = list(_inside(source))
+        if not found:
+            raise InputError(f"the folder {source} has no table: none of its files ends in {FORMATS}.")
+        return [(path, _partition(path, source)) for path in found]
+    if not source.exists() and any(character in str(source) for character in _WILD):
+        matches = Path(source.anchor).glob(str(source.relative_to(source.anchor)))
+        hidden = () if source.name.startswith(".") else (".",)
+        found = sorted(
+            path for path in matches if path.is_file() and kind_of_file(path) and not path.name.startswith(hidden)
+        )
+        if not found:
+            raise FileNotFoundError(f"there is no file that matches {str(source)!r}.")
+        fixed = next(folder for folder in source.parents if not any(character in str(folder) for character in _WILD))
+        return [(path, _partition(path, fixed)) for path in found]
+    if not kind_of_file(source):
+        raise InputError(f"{source.name} is not a table that can be read; its name must end in {FORMATS}.")
+    if not source.exists():
+        beside = [path.name for path in source.parent.iterdir()] if source.parent.is_dir() else []
+        close = get_close_matches(source.name, beside, n=1)
+        hint = f" Do you mean {str(source.with_name(close[0]))!r}?" if close else ""
+        raise FileNotFoundError(f"there is no file {source}.{hint}")
+    return [(source, {})]
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    for entry in sorted(folder.iterdir()):
+        if entry.name.startswith((".", "_")):
+            continue
+        if entry.is_dir() and "=" in entry.name:
+            yield from _inside(entry)
+        elif kind_of_file(entry) and not entry.is_dir():
+            yield entry
+
+
+def _partition(path: Path, base: Path) -> dict[str, str]:
+    pairs = (part.partition("=") for part in path.relative_to(base).parts[:-1] if "=" in part)
+    return {unquote(key): unquote(value) for key, _, value in pairs}
+
+
+def _text(text: str) -> str | None:
+    return None if text == _NO_VALUE else text
+
 
 #: Bytes of numbers in one block.
 _BLOCK_BYTES = 2**22
 _MOST_ROWS, _LEAST_ROWS = 2**15, 256
 
 
+def open_tables(paths: Any, text: Mapping[str, Any] | None = None) -> list[TableFile]:
+    """Return the files of a path, a pattern, a folder or a list of these; `text` has options of `TextFormat`."""
+    found = find_files(paths)
+    require("cli", "pyarrow", by=f"reading {found[0].path.name}")
+    how = TextFormat(**(text or {}))
+    kinds: dict[str, type[TableFile]] = {"text": TextTable, "parquet": ParquetTable, "arrow": ArrowTable}
+    return [kinds[str(kind_of_file(file.path))](file, how) for file in found]
+
+
 @dataclass(frozen=True)
 class FileBlock:
-    """Some consecutive rows of a table.
+    """Some consecutive rows of a table, read from about `n_bytes` of the file `origin`.
 
-    Attributes
-    ----------
-    table : pyarrow.Table
-    first : int
-        The number of its first row, counted from 0 over all files.
-    origin : str
-        The name of the file.
-    n_bytes : int
-        About how many bytes of the files were read for it.
-    line : int
-        The number of its first row within its file, counted from 0.
+    The number of the first row is `first` over all files, and `line` within its file, both counted from 0.
     """
 
     table: Any
@@ -41,31 +159,16 @@ class FileBlock:
 
 
 class FileBlocks:
-    r"""The blocks of a table in a file, in all files of a folder, or in all files that match a pattern.
+    r"""The blocks of a table in files; the arguments are those of `read_files`.
 
-    Parameters
-    ----------
-    source, text
-        As for `read_files`.
-    exact : sequence of str
-        Columns of text files whose whole numbers are keys. Those of other columns may be followed by fractions, so
-        they are read as such.
+    The columns of text files that are `exact` have keys, which are whole numbers; those of other columns may be
+    followed by fractions, so they are read as such. `names` are all columns, and `n_bytes` is the size of the files.
 
-    Attributes
-    ----------
-    names : tuple of str
-        All columns.
-    n_bytes : int
-        The size of the files.
-
-    Examples
-    --------
     >>> from pathlib import Path
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp(), "a.csv")
     >>> _ = path.write_text("day,cost\n1,2.5\n2,3.5\n")
-    >>> blocks = FileBlocks(path)
-    >>> [(block.first, block.table["cost"].to_pylist()) for block in blocks]
+    >>> [(block.first, block.table["cost"].to_pylist()) for block in FileBlocks(path)]
     [(0, [2.5, 3.5])]
     """
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,9 +16,10 @@ from decidewise.kit.machine import map_in_order
 from decidewise.kit.progress import RowBar
 from decidewise.rows.checkpoint import Checkpoint
 from decidewise.rows.columns import ColumnRoles, NamedColumns
+from decidewise.rows.file_blocks import open_tables
 from decidewise.rows.long_tables import arrange, items_of_first
 from decidewise.rows.source import ColumnMatrix, Place, Rows, RowSource, located
-from decidewise.rows.table_file import TableFile, TextTable, open_tables
+from decidewise.rows.table_file import TableFile, TextTable
 
 #: Bytes of numbers in one block, and in one of a fit: sums take little memory besides, and reading is a tenth faster.
 #: A pass holds about eight blocks at once on two cores.
@@ -104,14 +104,9 @@ class FileRows(RowSource):
 
     def keep(self, path: Any, model: Any, every: float) -> None:
         """Keep what is finished in a file, from which a later call with the same model and files continues."""
-        what = {
-            "model": repr(model),
-            "parameters": {name: repr(value) for name, value in sorted(model.get_params().items())},
-            "files": [[str(file.path), *file.stamp] for file in self.files],
-            "columns": repr(self.columns),
-            "block_rows": self.block_rows,
-        }
-        self.checkpoint = Checkpoint.at(path, json.dumps(what), every=every)
+        files = [[str(file.path), *file.stamp] for file in self.files]
+        rows = {"files": files, "columns": repr(self.columns), "block_rows": self.block_rows}
+        self.checkpoint = Checkpoint.of(path, model, every=every, **rows)
 
     def blocks(self, first_file: int = 0, first_line: int = 0) -> Iterator[Rows]:
         """Yield the blocks in order, from a line of a file on; no block has rows of two files."""
@@ -121,10 +116,6 @@ class FileRows(RowSource):
             for rows in self._blocks_of(file, first_line if place == first_file else 0):
                 yield replace(rows, number=number)
                 number += len(rows)
-
-    def first(self) -> Rows:
-        """Return some of the first rows."""
-        return self._first
 
     @property
     def n_rows(self) -> int | None:
@@ -146,7 +137,7 @@ class FileRows(RowSource):
         """Yield the blocks with the results of a function, in order, and the place after each."""
         first_file, line, n_rows = begin
         numbers = {file.name: number for number, file in enumerate(self.files)}
-        results = map_in_order(_Located(function), self._from(first_file, line))
+        results = map_in_order(partial(_located, function), self._from(first_file, line))
         with closing(results), RowBar(self.description, self.n_rows_about, done=n_rows) as bar:
             for rows, result in results:
                 n_rows += len(rows)
@@ -230,15 +221,10 @@ class FileRows(RowSource):
         raise ValueError(f"{listed([file.name for file in self.files])} have no rows at all.")
 
 
-class _Located:
-    """A function of a block whose errors say where the rows came from."""
-
-    def __init__(self, function: Callable[[Rows], Any]) -> None:
-        self.function = function
-
-    def __call__(self, rows: Rows) -> Any:
-        with located(rows):
-            return self.function(rows)
+def _located(function: Callable[[Rows], Any], rows: Rows) -> Any:
+    """Return what a function makes of a block; its errors say where the rows came from."""
+    with located(rows):
+        return function(rows)
 
 
 def _difference(own: ColumnRoles, first: ColumnRoles) -> str:

@@ -1,9 +1,14 @@
-"""Long tables, with one line per sample and item: a whole one, and the lines of a block of a file."""
+"""Long tables, with one line per sample and item: a whole one, and the lines of a block of a file.
+
+Of items, numbers and dates have an order of their own, also as text; names have none.
+"""
 
 from __future__ import annotations
 
+import datetime
+import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,20 +16,72 @@ import numpy.typing as npt
 
 from decidewise.kit.checks import FloatArray, listed
 from decidewise.rows.columns import ColumnRoles, NamedColumns
-from decidewise.rows.keys import own_order
+
+#: A date as text: a day, perhaps with a time of day, perhaps with a zone; or as Americans write it, with AM or PM.
+_ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?")
+_AMERICAN = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4}),? (\d{1,2}):(\d\d)(?::(\d\d))? ?([AaPp])[Mm]")
+_TIME = re.compile(r"\d\d:\d\d(:\d\d(\.\d{1,6})?)?")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBERED = re.compile(r"(\D*)(\d+)(\D*)")
+
+
+def as_moment(text: str) -> datetime.datetime | None:
+    """Return a date that is written as text, in UTC if it has a zone; None if it is none.
+
+    >>> as_moment("1/31/2026 1:00 PM"), as_moment("soon")
+    (datetime.datetime(2026, 1, 31, 13, 0), None)
+    """
+    try:
+        if _ISO.fullmatch(text):
+            found = datetime.datetime.fromisoformat(text)
+            return found if found.tzinfo is None else found.astimezone(datetime.UTC).replace(tzinfo=None)
+        if american := _AMERICAN.fullmatch(text):
+            month, day, year, hour, minute, second = (int(part or 0) for part in american.groups()[:6])
+            if not 1 <= hour <= 12:
+                return None
+            hour = hour % 12 + 12 * (american[7] in "Pp")
+            return datetime.datetime(year, month, day, hour, minute, second)
+    except (ValueError, OverflowError):  # such as 2026-13-01
+        pass
+    return None
+
+
+def own_order(keys: npt.NDArray[Any]) -> npt.NDArray[np.intp] | None:
+    """Return the places of keys in their own order; None if they are names, which have none.
+
+    Numbers, dates and times of day have one, also as text, and so have names that differ by a whole number alone.
+
+    >>> own_order(np.array(["h1", "h10", "h2"])), own_order(np.array(["10", "-2.5"])), own_order(np.array(["b", "a"]))
+    (array([0, 2, 1]), array([1, 0]), None)
+    """
+    if keys.dtype.kind in "biufMm":
+        return np.argsort(keys, kind="stable")
+    texts = [str(key) for key in keys.tolist()]
+    values: list[Any] = [float(text) if _NUMBER.fullmatch(text) else None for text in texts]
+    if None in values:
+        values = [as_moment(text) for text in texts]
+    if None in values:
+        values = [text if _TIME.fullmatch(text) else None for text in texts]
+    if None in values:
+        found = [_NUMBERED.fullmatch(text) for text in texts]
+        around = {None if part is None else (part[1], part[3]) for part in found}
+        values = [int(part[2]) for part in found if part] if len(around) == 1 and None not in around else [None]
+    return None if None in values else np.array(sorted(range(len(texts)), key=values.__getitem__), dtype=np.intp)
+
 
 Names = tuple[str, ...]
 
 
+@dataclass(frozen=True, eq=False)
 class LongLayout:
     """Where each line of a long table goes: its sample and its item, by key."""
 
-    def __init__(
-        self, rows: npt.NDArray[Any], items: Names, place: npt.NDArray[np.int64], titles: Names, is_ordered: bool
-    ) -> None:
-        self.rows, self.items, self.place, self.titles = rows, items, place, titles
-        #: Whether the order of the items was given, or is their own; otherwise it is that of the first sample.
-        self.is_ordered = is_ordered
+    rows: npt.NDArray[Any]
+    items: Names
+    place: npt.NDArray[np.int64]
+    titles: Names
+    #: Whether the order of the items was given, or is their own; otherwise it is that of the first sample.
+    is_ordered: bool
 
     @classmethod
     def of(
@@ -79,9 +136,7 @@ class LongLayout:
 
     def arrange(self, lines: FloatArray) -> FloatArray:
         """Return lines (n * d, k) as an array (n, d, k)."""
-        result = np.empty_like(lines)
-        result[self.place] = lines
-        return result.reshape(len(self.rows), len(self.items), -1)
+        return _placed(lines, self.place).reshape(len(self.rows), len(self.items), -1)
 
     def named(self, place: int) -> str:
         """Return the keys of the sample and the item of a place in all samples."""
@@ -117,21 +172,25 @@ def arrange(numbers: FloatArray, keys: list[Any], columns: ColumnRoles, origin: 
             f"to each other, one for each of {listed(columns.item_names)}. Sort the table by {columns.rows!r}, and "
             "keep each sample in one file."
         )
-    place = _places(keys[1], columns, origin, first).reshape(-1, n_items)
-    order = np.argsort(place, axis=1)
-    sorted_places = np.take_along_axis(place, order, axis=1)
-    if (sorted_places != np.arange(n_items)).any():
-        sample = int((sorted_places != np.arange(n_items)).any(axis=1).argmax())
-        have = set(place[sample].tolist())
-        missing = [name for number, name in enumerate(columns.item_names) if number not in have]
+    place = np.arange(n_lines) // n_items * n_items + _places(keys[1], columns, origin, first)
+    is_there = (np.bincount(place, minlength=n_lines) > 0).reshape(-1, n_items)
+    if not is_there.all():
+        sample = int(is_there.all(axis=1).argmin())
+        missing = [name for name, found in zip(columns.item_names, is_there[sample], strict=True) if not found]
         raise ValueError(
             f"{origin}: {columns.rows} {keys[0][sample * n_items]} from row {first + sample * n_items} on lacks "
             f"{columns.items} {listed(missing)}, and has another one twice."
         )
-    lines = numbers.T.reshape(len(samples), n_items, -1)
-    if (place == np.arange(n_items)).all():
+    return _placed(numbers.T, place).reshape(len(samples), n_items, -1)
+
+
+def _placed(lines: FloatArray, place: npt.NDArray[np.int64]) -> FloatArray:
+    """Return lines (n, k) in the order of their places."""
+    if (place == np.arange(len(place))).all():
         return np.ascontiguousarray(lines)
-    return np.take_along_axis(lines, order[:, :, None], axis=1)
+    result = np.empty(lines.shape)
+    result[place] = lines
+    return result
 
 
 def _places(column: Any, columns: ColumnRoles, origin: str, first: int) -> Any:

@@ -15,9 +15,8 @@ import numpy as np
 
 from decidewise.kit.errors import InputError
 from decidewise.kit.interrupts import attempt
-from decidewise.rows.source import Rows, RowSource
-from decidewise.rows.tree import Combine, Sums
-from decidewise.rows.tree import add as add_sums
+from decidewise.rows.source import Combine, Rows, RowSource, Sums
+from decidewise.rows.source import add as add_sums
 
 Result = TypeVar("Result")
 

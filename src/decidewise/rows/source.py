@@ -1,9 +1,17 @@
-"""A block of rows with where it came from, what every source of such blocks can do, and arrays as a source."""
+"""A block of rows with where it came from, what every source of such blocks can do, and arrays as a source.
+
+The sum of many blocks is made in a fixed binary tree: the same digits for any number of workers. Rounding errors grow
+with its depth. The tree pairs neighbours on every level; the last of an odd number goes up unpaired. A stream builds it
+with one partial sum per level in memory, a cluster level by level.
+
+>>> parts = [(np.array([float(i)]),) for i in range(11)]
+>>> combine_all([combine_all(parts[:8]), combine_all(parts[8:])]) == combine_all(parts)
+True
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,10 +21,61 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray, as_integer, check_same_rows
 from decidewise.rows.columns import ColumnRoles
-from decidewise.rows.tree import Combine, PairwiseTree, Sums, add
 
 if TYPE_CHECKING:
     from decidewise.rows.checkpoint import Checkpoint
+
+Sums: TypeAlias = tuple[FloatArray, ...]
+Combine: TypeAlias = Callable[[Sums, Sums], Sums]
+
+
+def add(left: Sums, right: Sums) -> Sums:
+    """Return the sums of two sets of arrays."""
+    return tuple(a + b for a, b in zip(left, right, strict=True))
+
+
+class PairwiseTree:
+    """The tree for parts that come one after another; it keeps one partial result per level.
+
+    Attributes
+    ----------
+    levels : list of int
+        The level of each partial result, from the highest down: it stands for `2**level` parts.
+    partial : list of tuples of ndarrays
+    """
+
+    def __init__(self, combine: Combine = add) -> None:
+        self.combine = combine
+        self.levels: list[int] = []
+        self.partial: list[Sums] = []
+
+    def add(self, part: Sums) -> None:
+        """Add the next part."""
+        self.levels.append(0)
+        self.partial.append(tuple(np.asarray(array) for array in part))
+        while len(self.levels) > 1 and self.levels[-1] == self.levels[-2]:
+            right, left = self.partial.pop(), self.partial.pop()
+            self.partial.append(self.combine(left, right))
+            self.levels.pop()
+            self.levels[-1] += 1
+
+    def total(self) -> Sums:
+        """Return all parts combined; raise if there are none."""
+        if not self.partial:
+            raise ValueError("there are no rows at all. Pass at least one file or partition with rows.")
+        total = self.partial[-1]
+        for part in reversed(self.partial[:-1]):
+            total = self.combine(part, total)
+        return total
+
+
+def combine_all(parts: Iterable[Sums], combine: Combine = add) -> Sums:
+    """Return all parts combined in the tree."""
+    tree = PairwiseTree(combine)
+    for part in parts:
+        tree.add(part)
+    return tree.total()
+
 
 #: How far a pass is: the number of a file, that of a line in it, and the rows so far.
 Place: TypeAlias = tuple[int, int, int]
@@ -171,7 +230,7 @@ def located(rows: Rows) -> Iterator[None]:
         raise ValueError(f"{rows.origin}, in the block from row {rows.first} on: {error}") from error
 
 
-class RowSource(ABC):
+class RowSource:
     """Rows that can be passed over several times, in one order, and reduced block by block.
 
     The result of `reduce` depends on the blocks and their order alone: blocks are combined in a fixed binary tree,
@@ -187,9 +246,13 @@ class RowSource(ABC):
     #: The number of the current pass, counted from 1.
     pass_number: int = 0
 
-    @abstractmethod
     def first(self) -> Rows:
-        """Return some of the first rows; raise if there are none."""
+        """Return some of the first rows; raise if there are none. They are read once."""
+        return self._first
+
+    @cached_property
+    def _first(self) -> Rows:
+        raise NotImplementedError
 
     def map(
         self, function: Callable[[Rows], Any], begin: Place = (0, 0, 0)
@@ -251,8 +314,8 @@ class ArrayRows(RowSource):
             weights = None if self.weights is None else self.weights[rows]
             yield Rows(self.X[rows], self.costs[rows], weights, first=first, number=first)
 
-    def first(self) -> Rows:
-        """Return the first block."""
+    @cached_property
+    def _first(self) -> Rows:
         for rows in self.blocks():
             return rows
         raise ValueError("there are no rows at all. Pass at least one row.")

@@ -8,15 +8,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from decidewise.kit.checks import listed
 from decidewise.kit.errors import InputError
-from decidewise.kit.lazy import require
-from decidewise.rows.find import FoundFile, find_files, kind_of_file
 from decidewise.rows.text import HEAD_BYTES, Decoded, TextFormat, check_text_columns, is_zipped, open_text
+
+if TYPE_CHECKING:
+    from decidewise.rows.file_blocks import FoundFile
 
 # Bytes of text that are parsed at once, and most bytes of a batch of an Arrow file that is read as a whole.
 _TEXT_BYTES, _BATCH_BYTES = 2**21, 2**26
@@ -26,32 +27,17 @@ _GROUP_BYTES, _BUFFER_BYTES = 2**25, 2**18
 _LINES = 2**17
 
 
-def open_tables(paths: Any, text: Mapping[str, Any] | None = None) -> list[TableFile]:
-    """Return the files of a path, a pattern, a folder or a list of these; `text` has options of `TextFormat`."""
-    found = find_files(paths)
-    require("cli", "pyarrow", by=f"reading {found[0].path.name}")
-    how = TextFormat(**(text or {}))
-    kinds: dict[str, type[TextTable | ParquetTable | ArrowTable]]
-    kinds = {"text": TextTable, "parquet": ParquetTable, "arrow": ArrowTable}
-    return [kinds[str(kind_of_file(file.path))](file, how) for file in found]
-
-
 class TableFile(ABC):
     """A file of a table.
 
     Attributes
     ----------
-    path : Path
     name : str
         The path as the user gave it, for messages.
-    names : list of str
-        All columns, those from the names of folders last.
-    types : dict of str to pyarrow.DataType
-        Of text, those of the first lines.
-    n_lines : int or None
-        None if it is not known without reading the file.
-    n_lines_about : int or None
-        An estimate of it, from the first lines of a text, for the time left.
+    names, types : list of str, dict of str to pyarrow.DataType
+        All columns, those from the names of folders last. The types of text are those of the first lines.
+    n_lines, n_lines_about : int or None
+        None if it is not known without reading the file; and an estimate of it, from the first lines of a text.
     stamp : (int, int)
         Size and time of change, to see whether the file changes.
     """

@@ -27,15 +27,7 @@ HEAD_BYTES = 2**16
 
 @dataclass(frozen=True)
 class TextFormat:
-    """How text files are written.
-
-    Attributes
-    ----------
-    separator : str, optional
-        By default what separates most names in the first line.
-    decimal : str
-    encoding : str
-    """
+    """How text files are written; the separator is by default what separates most names in the first line."""
 
     separator: str | None = None
     decimal: str = "."

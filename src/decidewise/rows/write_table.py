@@ -9,7 +9,7 @@ from typing import Any
 from decidewise.kit.errors import InputError
 from decidewise.kit.files import whole_file
 from decidewise.kit.lazy import require
-from decidewise.rows.find import FORMATS, KINDS
+from decidewise.rows.file_blocks import FORMATS, KINDS
 
 _NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 

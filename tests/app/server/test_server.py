@@ -26,8 +26,8 @@ from typer.testing import CliRunner
 from decidewise import GeneralizedLinear, InputError, WiseRegressor, decide, save_model
 from decidewise.app.cli import app
 from decidewise.app.server import Limits, create_app
+from decidewise.app.server.app import patient_for
 from decidewise.app.server.bodies import ARROW, RefusedError, read_stream, write_stream
-from decidewise.app.server.run import patient_for
 from decidewise.app.tables.features import TableFeatures
 from decidewise.app.tables.table_model import TableModel
 from decidewise.model_file import ModelSummary

@@ -7,16 +7,14 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
-from decidewise.app.tables import choice, held_out
-from decidewise.app.tables.advice import Advice
+from decidewise.app.tables import choice, comparison
 from decidewise.app.tables.choice import choose
 from decidewise.app.tables.columns import TableOptions
 from decidewise.app.tables.comparison import TableVerdict, compare_samples, share_saved
-from decidewise.app.tables.fitting import fit_in_memory
+from decidewise.app.tables.fitting import Advice, fit_in_memory
 from decidewise.app.tables.headline import explanation, headline, verdict_in_words
 from decidewise.app.tables.health import alarms, doubts, health
-from decidewise.app.tables.held_out import as_gap, hold_out
-from decidewise.app.tables.samples import TableSamples
+from decidewise.app.tables.samples import TableSamples, as_gap, hold_out
 from decidewise.app.tables.savings import bills, by_item, by_kind_of_row, extreme_rows
 from decidewise.evaluate import Interval
 from decidewise.kit.errors import InputError
@@ -326,7 +324,7 @@ def replace_candidate(monkeypatch, name, model):
         found[name] = model
         return found
 
-    for module in (choice, held_out, wise_regressor_cv):
+    for module in (choice, comparison, wise_regressor_cv):
         monkeypatch.setattr(module, "default_candidates", menu)
 
 

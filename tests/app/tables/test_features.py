@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from decidewise import TableFeatures, WiseRegressorCV, decide, load_model, save_model
-from decidewise.app.tables.oddities import Unfamiliar
 from decidewise.app.tables.raw_values import as_numbers
+from decidewise.app.tables.table_model import Unfamiliar
 from decidewise.kit.errors import InputError
 from decidewise.problems import TopK
 from decidewise.rows.columns import NamedColumns

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from decidewise.app.tables.ordered_regrets import OrderedRegrets
+from decidewise.app.tables.new_rows import OrderedRegrets
 
 
 def added(times, best, regrets, sizes, **settings):

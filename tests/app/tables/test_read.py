@@ -7,7 +7,7 @@ from pyarrow import csv, feather, parquet
 
 from decidewise.app.tables.columns import Reading, TableOptions
 from decidewise.app.tables.features import TableFeatures
-from decidewise.app.tables.read import read_samples
+from decidewise.app.tables.samples import read_samples
 from decidewise.kit.errors import InputError
 from decidewise.problems import ProblemFile
 from decidewise.rows.columns import NamedColumns

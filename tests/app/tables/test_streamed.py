@@ -14,9 +14,10 @@ from typer.testing import CliRunner
 
 from decidewise import load_model, model_file
 from decidewise.app.cli import app
-from decidewise.app.tables import choice, fitting, new_rows, ordered_regrets
-from decidewise.app.tables.advice import Advice
-from decidewise.app.tables.ordered_regrets import OrderedRegrets
+from decidewise.app.tables import blocks as table_blocks
+from decidewise.app.tables import choice, fitting, new_rows
+from decidewise.app.tables.fitting import Advice
+from decidewise.app.tables.new_rows import OrderedRegrets
 from decidewise.kit.errors import InputError
 from decidewise.rows import file_blocks, table_file
 from decidewise.rows.file_blocks import FileBlocks, read_files
@@ -132,7 +133,7 @@ def test_intervals_of_rows_in_order_are_those_in_memory(folder, tmp_path, small_
         assert in_blocks["intervals"] == "bootstrap"
         assert in_blocks["rows drawn together"] == whole["rows drawn together"] > 1
         same(in_blocks, whole, 1e-6)
-    monkeypatch.setattr(ordered_regrets.OrderedRegrets, "__init__", partialmethod(OrderedRegrets.__init__, most=200))
+    monkeypatch.setattr(new_rows.OrderedRegrets, "__init__", partialmethod(OrderedRegrets.__init__, most=200))
     in_blocks = evaluated("sorted.parquet", "--stream")  # four neighbours are added up
     assert in_blocks["rows drawn together"] % 4 == 0
     same(in_blocks, whole, 0.5)
@@ -186,7 +187,7 @@ def test_a_killed_fit_continues_from_its_checkpoint_bit_for_bit(folder, tmp_path
     run(*call, "--stream", "--out", tmp_path / "whole.dw")
     checkpoint = tmp_path / "fit.npz"
 
-    n_blocks, as_rows = 0, fitting._as_rows
+    n_blocks, as_rows = 0, table_blocks._as_rows
 
     def killed(*arguments):
         nonlocal n_blocks
@@ -195,15 +196,15 @@ def test_a_killed_fit_continues_from_its_checkpoint_bit_for_bit(folder, tmp_path
             signal.raise_signal(signal.SIGINT)
         return as_rows(*arguments)
 
-    monkeypatch.setattr(fitting, "_as_rows", killed)
+    monkeypatch.setattr(table_blocks, "_as_rows", killed)
     said = run(*call, "--checkpoint", checkpoint, "--out", tmp_path / "m.dw", code=130).stderr
     assert f"Error: stopped. What is finished is kept in {checkpoint}, and the same command continues." in said
     assert not (tmp_path / "m.dw").exists()
-    monkeypatch.setattr(fitting, "_as_rows", as_rows)
+    monkeypatch.setattr(table_blocks, "_as_rows", as_rows)
     other = (*call[:4], "--model", "poisson", "--checkpoint", checkpoint, "--out", tmp_path / "m.dw")
     assert "belongs to another fit" in run(*other, code=2).stderr
     n_blocks = -1_000
-    monkeypatch.setattr(fitting, "_as_rows", killed)
+    monkeypatch.setattr(table_blocks, "_as_rows", killed)
     run(*call, "--checkpoint", checkpoint, "--out", tmp_path / "m.dw")
     continued = n_blocks + 1_000
     n_blocks = -1_000
@@ -226,7 +227,7 @@ def test_a_continued_fit_repeats_neither_the_random_part_nor_the_choice(folder, 
         raise AssertionError("this was finished before the run was killed")
 
     with monkeypatch.context() as patched:  # killed in the first pass, after the choice
-        patched.setattr(fitting, "_as_rows", killed)
+        patched.setattr(table_blocks, "_as_rows", killed)
         run(*call, code=130)
     monkeypatch.setattr(fitting, "random_part", refused)
     monkeypatch.setattr(choice, "WiseRegressorCV", refused)
@@ -234,7 +235,7 @@ def test_a_continued_fit_repeats_neither_the_random_part_nor_the_choice(folder, 
     with monkeypatch.context() as patched:  # the disk is full when the model is written
         patched.setattr(model_file, "save_model", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "No space left")))
         assert run(*call, code=2).stderr == "Error: No space left.\n"
-    monkeypatch.setattr(fitting, "_on_rows", refused)  # all passes are finished as well
+    monkeypatch.setattr(table_blocks, "_on_rows", refused)  # all passes are finished as well
     run(*call)
     assert (tmp_path / "m.dw").read_bytes() == (tmp_path / "whole.dw").read_bytes()
     assert not (tmp_path / "fit.npz").exists()
@@ -252,7 +253,7 @@ def test_the_checkpoint_of_another_model_file_is_refused(folder, tmp_path, monke
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(fitting, "_as_rows", killed)
+        patched.setattr(table_blocks, "_as_rows", killed)
         run(*call, code=130)
     model.write_text(text.format(2))
     assert "belongs to another fit" in run(*call, code=2).stderr
@@ -406,7 +407,7 @@ def test_ctrl_c_leaves_nothing(folder, tmp_path, small_blocks, monkeypatch):
     def stopped(model, samples):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(new_rows, "decided", stopped)
+    monkeypatch.setattr(new_rows.Written, "of", stopped)
     call = ("decide", folder / "wide.dw", folder / "wide.csv", "-p", folder / "problem.toml", "--stream")
     run(*call, "--out", tmp_path / "d.csv", code=130)
     assert list(tmp_path.iterdir()) == []

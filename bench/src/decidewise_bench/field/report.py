@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from decidewise.app.pages.chart import FLOOR, PUBLISHED, Axis, Chart, Mark, Panel, Series
-from decidewise.app.pages.page import render_template
+from decidewise.app.pages import FLOOR, Axis, Chart, Mark, Panel, Series, render_template
 from decidewise_bench.field import TITLES
 from decidewise_bench.field.published_numbers import HEADS, comparisons, to_markdown_lines
 from decidewise_bench.field.ranks import LEVEL
@@ -19,7 +18,7 @@ from decidewise_bench.field.sentences import sentence_of
 from decidewise_bench.field.standings import REFERENCE, Standings, numbers_of, to_csv, to_markdown
 from decidewise_bench.report.chart_builders import build_chart, regret_by_solves, regret_by_time
 from decidewise_bench.report.read_results import compare_with, read_boards, read_published
-from decidewise_bench.report.results import DEFAULT_MODE, Board, Conventions
+from decidewise_bench.report.results import DEFAULT_MODE, PUBLISHED, Board, Conventions
 from decidewise_bench.report.sections import PACKAGE, Report, Section, facts_of, failures_section
 
 #: Below this many percent the axis of regrets is linear.

@@ -13,9 +13,19 @@ from functools import cached_property
 from math import isfinite, nan
 from typing import ClassVar, NamedTuple
 
-from decidewise.app.pages.chart import PUBLISHED, Axis, Chart, Mark, Panel, Series
+from decidewise.app.pages import Axis, Chart, Mark, Panel, Series
 from decidewise_bench.paper import CONTESTS, TITLES
-from decidewise_bench.report.results import Board, Column, Setting, Summary, Trials, degree_text, in_order, in_sequence
+from decidewise_bench.report.results import (
+    PUBLISHED,
+    Board,
+    Column,
+    Setting,
+    Summary,
+    Trials,
+    degree_text,
+    in_order,
+    in_sequence,
+)
 from decidewise_bench.report.tables import digits_of
 
 CHOICE, FAIR = Column("WISE CV", "cv"), Column("SPO+ same model", "cv")

@@ -13,7 +13,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch
 
-from decidewise.app.pages.chart import INK, LIGHT
+from decidewise.app.pages import INK, LIGHT
 from decidewise.kit.checks import FloatArray
 
 BLUE, ORANGE, GREEN, PINK = LIGHT[:4]

@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from markupsafe import Markup
 
-from decidewise.app.pages.chart import Chart, Matrix
-from decidewise.app.pages.page import render_template
+from decidewise.app.pages import Chart, render_template
 from decidewise_bench.paper import CONTESTS, EXPLAINED, METHODS, TITLES
 from decidewise_bench.paper.contest import Contest, contest_chart, is_contest
 from decidewise_bench.paper.contest_tables import contest_to_csv, contest_to_latex, contest_to_markdown
@@ -36,7 +35,7 @@ from decidewise_bench.report.chart_builders import charts_of
 from decidewise_bench.report.matplotlib_charts import render
 from decidewise_bench.report.page import inline_svg
 from decidewise_bench.report.read_results import compare_with, read_boards, read_published
-from decidewise_bench.report.results import Board, Column, Conventions, Setting
+from decidewise_bench.report.results import Board, Column, Conventions, Matrix, Setting
 from decidewise_bench.report.sections import (
     PACKAGE,
     Report,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decidewise.app.pages.chart import Axis, Chart, Panel
+from decidewise.app.pages import Axis, Chart, Panel
 from decidewise_bench.report.chart_builders import at_seconds, build_chart, series_of
 from decidewise_bench.report.results import Board
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from decidewise.app.pages.chart import FLOOR, Chart
-from decidewise.app.pages.page import render_template
+from decidewise.app.pages import FLOOR, Chart, render_template
 from decidewise_bench.real import METHODS, TITLES
 from decidewise_bench.real.overview import Overview, to_csv, to_markdown
 from decidewise_bench.report.chart_builders import regret_by_method

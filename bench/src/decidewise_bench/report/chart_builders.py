@@ -7,11 +7,13 @@ from dataclasses import replace
 from math import exp, isfinite, log
 from typing import Literal
 
-from decidewise.app.pages.chart import FLOOR, PUBLISHED, Axis, Chart, Mark, Matrix, Panel, Series
+from decidewise.app.pages import FLOOR, Axis, Chart, Mark, Panel, Series
 from decidewise_bench.report.results import (
     DEFAULT_MODE,
+    PUBLISHED,
     Board,
     Column,
+    Matrix,
     Published,
     Setting,
     Summary,

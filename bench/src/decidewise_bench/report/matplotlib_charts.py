@@ -27,8 +27,8 @@ from matplotlib.ticker import (
 )
 from matplotlib.transforms import ScaledTranslation
 
-from decidewise.app.pages.chart import FLOOR, INK, LIGHT, PUBLISHED, Axis, Chart, Matrix, Series, Style
-from decidewise_bench.report.results import DEFAULT_MODE, MODES, in_order
+from decidewise.app.pages import FLOOR, INK, LIGHT, Axis, Chart, Series, Style
+from decidewise_bench.report.results import DEFAULT_MODE, MODES, PUBLISHED, Matrix, in_order
 
 _SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",  # keep text as text: small files that can be searched and restyled

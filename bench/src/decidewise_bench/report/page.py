@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from markupsafe import Markup
 
-from decidewise.app.pages.chart import DARK, FLOOR, INK, LIGHT, PUBLISHED, Chart, Matrix, Style
-from decidewise.app.pages.page import chart_data, render_template, source_of
-from decidewise_bench.report.results import MODES, in_order
+from decidewise.app.pages import DARK, FLOOR, INK, LIGHT, Chart, Style, chart_data, render_template, source_of
+from decidewise_bench.report.results import MODES, PUBLISHED, Matrix, in_order
 from decidewise_bench.report.sections import PACKAGE, Report
 
 

@@ -5,20 +5,60 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from math import isfinite, nan, sqrt
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from decidewise.app.pages.chart import DEFAULT_MODE, MODES, Column, in_order
+from decidewise.app.pages import DEFAULT_MODE, in_order
 
+#: The order of modes in tables and legends; other modes follow in the order of their rows.
+MODES = (DEFAULT_MODE, "exact")
+#: The layer of a chart for published numbers.
+PUBLISHED = "published"
 #: Names of other elements of every page, which no board may have.
 _RESERVED = ("main", "summary", "failures", "refusals", "tip", "data")
 #: The most bytes of a stem; file systems allow 255 for a whole file name.
 _MAX_STEM = 120
 #: With more columns than this, tables have a row for each method, and lines show this many methods: the best.
 _MANY = 12
+
+
+class Column(NamedTuple):
+    """One way of training: a method and its mode."""
+
+    method: str
+    mode: str
+
+    @property
+    def label(self) -> str:
+        """The method's name, with its mode unless that is the default."""
+        return self.method if self.mode == DEFAULT_MODE else f"{self.method}, {self.mode}"
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """How often column `i` beats column `j`: `shares[i][j]` percent of `meetings[i][j]` trials, None if no trials."""
+
+    name: str
+    title: str
+    caption: str
+    columns: tuple[Column, ...]
+    labels: tuple[str, ...]
+    shares: tuple[tuple[float | None, ...], ...]
+    meetings: tuple[tuple[int, ...], ...]
+    kind: Literal["matrix"] = "matrix"
+
+    def data(self, notes: dict[str, int]) -> dict[str, Any]:
+        """Return the matrix for the script of a page; it has no notes."""
+        columns = [{"method": method, "layer": mode} for method, mode in self.columns]
+        return asdict(self) | {"columns": columns}
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods in the matrix."""
+        return list(dict.fromkeys(column.method for column in self.columns))
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,9 @@ from typing import Literal, NamedTuple
 import pyarrow as pa
 from markupsafe import Markup
 
-from decidewise.app.pages.chart import Chart, Matrix
-from decidewise.app.pages.page import render_template
+from decidewise.app.pages import Chart, render_template
 from decidewise_bench.report.formats import to_csv, to_latex, to_markdown
-from decidewise_bench.report.results import Board, Column, Failure, Setting, Trials
+from decidewise_bench.report.results import Board, Column, Failure, Matrix, Setting, Trials
 from decidewise_bench.report.tables import regret_table, seconds_table
 
 #: Whose templates the sections of all reports use.

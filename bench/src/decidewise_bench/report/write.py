@@ -9,12 +9,13 @@ from pathlib import Path
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-from decidewise.app.pages.chart import Chart, Matrix, Style, styles
+from decidewise.app.pages import Chart, Style, styles
 from decidewise.kit.files import write_whole
 from decidewise_bench.report.chart_builders import charts_of
 from decidewise_bench.report.matplotlib_charts import draw_chart, draw_matrix, render
 from decidewise_bench.report.page import render_page
 from decidewise_bench.report.read_results import read_boards, read_published
+from decidewise_bench.report.results import Matrix
 from decidewise_bench.report.sections import Report, board_section, facts_of, failures_section
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from decidewise.app.cli import table_options as opt
-from decidewise.app.cli.output import as_input_errors, as_json, print_json
-from decidewise.kit.errors import InputError
+from decidewise.app.cli.output import as_json, print_json
+from decidewise.kit.errors import InputError, as_input_errors
 
 if TYPE_CHECKING:
     from decidewise.app.tables.table_model import TableModel
@@ -130,7 +130,7 @@ def _in_words(value: Any) -> str:
 def _load(given: opt.ModelOptions) -> TableModel:
     from decidewise.app.tables.table_model import TableModel  # noqa: PLC0415
     from decidewise.model_file import load_model  # noqa: PLC0415
-    from decidewise.model_file.foreign import UntrustedTypesError  # noqa: PLC0415
+    from decidewise.model_file.values import UntrustedTypesError  # noqa: PLC0415
 
     path = given.model
     try:
@@ -151,7 +151,7 @@ def _load(given: opt.ModelOptions) -> TableModel:
 def _write_new(given: opt.RowsOptions, table: str, problem: Path | None, out: Path | None) -> None:
     """Write what becomes of new rows, and say on standard error what they had that training rows had not."""
     with opt.working(f"Loading {given.model}", quiet=given.is_silent):
-        from decidewise.app.tables.new_rows import NewRows, Unfamiliar, decided, predicted  # noqa: PLC0415
+        from decidewise.app.tables.new_rows import NewRows, Unfamiliar  # noqa: PLC0415
         from decidewise.kit.progress import silenced  # noqa: PLC0415
         from decidewise.problems import ProblemFile  # noqa: PLC0415
         from decidewise.rows.write_table import kind_of_output, write_blocks, write_table  # noqa: PLC0415
@@ -162,15 +162,13 @@ def _write_new(given: opt.RowsOptions, table: str, problem: Path | None, out: Pa
         model = _load(given)
         file = None if problem is None else ProblemFile.read(problem)
         new = NewRows(model, table, given.text, file, costs=False if file is None else None)
-    work, doing, done = (
-        (predicted, "Predicting", "Predictions of") if file is None else (decided, "Deciding", "Decisions for")
-    )
+    doing, done = ("Predicting", "Predictions of") if file is None else ("Deciding", "Decisions for")
     unfamiliar = Unfamiliar()
     n_rows = 0
 
     def blocks() -> Generator[dict[str, Any], None, None]:
         nonlocal n_rows
-        with closing(new.results(work, f"{doing} {table}", in_blocks=in_blocks, spread=spread)) as results:
+        with closing(new.results(f"{doing} {table}", in_blocks=in_blocks, spread=spread)) as results:
             for block in results:
                 n_rows += block.n_rows
                 unfamiliar.add(block.unfamiliar)

@@ -10,31 +10,19 @@ import io
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from decidewise.kit.errors import InputError, SolverError
+from decidewise.kit.errors import InputError
 from decidewise.kit.interrupts import Terminated, interruptible, is_interrupt
 
 #: The entry of a context's `meta` that says whether errors show their traceback.
 DEBUG = "decidewise.debug"
 #: The commands of the distribution decidewise-bench.
 BENCH = ("paper", "real", "field", "bench")
-
-
-@contextmanager
-def as_input_errors() -> Iterator[None]:
-    """Turn errors about arguments and solvers into an `InputError`: what is passed on comes from a user's files."""
-    try:
-        yield
-    except InputError:
-        raise
-    except (ValueError, TypeError, ArithmeticError, SolverError) as error:
-        raise InputError(str(error) or type(error).__name__) from error
 
 
 #: What an option or an argument takes, in the help: words of the shell, not types of Python.

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from decidewise.app.cli.output import DEBUG, as_input_errors
-from decidewise.kit.errors import InputError
+from decidewise.app.cli.output import DEBUG
+from decidewise.kit.errors import InputError, as_input_errors
 
 if TYPE_CHECKING:
     from decidewise.app.tables.blocks import Spread, TableBlocks
@@ -265,7 +265,7 @@ def read(table: SharedOptions, sample: int | None) -> tuple[TableSamples, TableO
 
     from decidewise.app.tables.blocks import TableBlocks, random_part  # noqa: PLC0415
     from decidewise.app.tables.columns import Reading  # noqa: PLC0415
-    from decidewise.app.tables.read import columns_of, read_samples  # noqa: PLC0415
+    from decidewise.app.tables.samples import columns_of, read_samples  # noqa: PLC0415
 
     options, file = options_of(table)
     with as_input_errors():
@@ -342,7 +342,7 @@ def check_output(out: Path, data: str, problem: Path | None = None, *others: Pat
     """Raise before the work starts if a file cannot be written, or if the command reads it."""
     from decidewise.kit.files import check_output  # noqa: PLC0415
     from decidewise.problems.readers.problem_file import files_of  # noqa: PLC0415
-    from decidewise.rows.find import find_files  # noqa: PLC0415
+    from decidewise.rows.file_blocks import find_files  # noqa: PLC0415
 
     read = [file.path for file in find_files(data)]
     check_output(out, *others, *read, *([] if problem is None else files_of(problem)))

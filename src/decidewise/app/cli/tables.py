@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from decidewise.app.cli import table_options as opt
-from decidewise.app.cli.output import as_input_errors, print_json
-from decidewise.kit.errors import InputError
+from decidewise.app.cli.output import print_json
+from decidewise.kit.errors import InputError, as_input_errors
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -59,8 +59,8 @@ def compare(
         from decidewise.app.tables.choice import CHOICE  # noqa: PLC0415
         from decidewise.app.tables.comparison import compare_samples  # noqa: PLC0415
         from decidewise.app.tables.headline import fit_command  # noqa: PLC0415
-        from decidewise.app.tables.held_out import as_gap  # noqa: PLC0415
         from decidewise.app.tables.page import render_comparison  # noqa: PLC0415
+        from decidewise.app.tables.samples import as_gap  # noqa: PLC0415
         from decidewise.kit.files import write_whole  # noqa: PLC0415
 
         opt.check_output(out, table.data, table.problem)
@@ -110,7 +110,7 @@ def diagnose(
         from decidewise.app.tables.choice import CHOICE  # noqa: PLC0415
         from decidewise.app.tables.features import TableFeatures  # noqa: PLC0415
         from decidewise.app.tables.headline import fit_command  # noqa: PLC0415
-        from decidewise.app.tables.held_out import as_gap  # noqa: PLC0415
+        from decidewise.app.tables.samples import as_gap  # noqa: PLC0415
         from decidewise.models import BlockFolds  # noqa: PLC0415
         from decidewise.operate.diagnose import diagnose as measure  # noqa: PLC0415
 
@@ -276,7 +276,7 @@ def fit(
         from decidewise.app.tables.blocks import TableBlocks  # noqa: PLC0415
         from decidewise.app.tables.columns import Reading  # noqa: PLC0415
         from decidewise.app.tables.fitting import fit_in_blocks, fit_in_memory  # noqa: PLC0415
-        from decidewise.app.tables.read import columns_of, read_samples  # noqa: PLC0415
+        from decidewise.app.tables.samples import columns_of, read_samples  # noqa: PLC0415
         from decidewise.model_file import read_model_summary, save_model  # noqa: PLC0415
 
         opt.check_output(out, table.data, table.problem)

@@ -6,10 +6,9 @@
 from decidewise.kit.lazy import require
 
 require("serve", by=__name__)
-require("cli", "msgspec", "pyarrow", by=__name__)
+require("cli", "jinja2", "msgspec", "pyarrow", by=__name__)
 
-from decidewise.app.server.app import create_app  # noqa: E402
+from decidewise.app.server.app import create_app, serve  # noqa: E402
 from decidewise.app.server.bodies import Limits  # noqa: E402
-from decidewise.app.server.run import serve  # noqa: E402
 
 __all__ = ["Limits", "create_app", "serve"]

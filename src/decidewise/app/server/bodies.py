@@ -195,16 +195,7 @@ class _ItemsOfFeatures(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Body:
-    """What a request holds.
-
-    Attributes
-    ----------
-    n_rows : int
-    X : ndarray of shape (n, p) or (n, d, q), or None
-        Features without names.
-    columns : dict of str to arrays of n entries
-        Everything with a name.
-    """
+    """What a request holds: features without names, (n, p) or (n, d, q), and columns of n entries by name."""
 
     n_rows: int
     X: np.ndarray | None

@@ -1,19 +1,25 @@
-"""What the server computes, without HTTP: predictions and decisions for the rows of a body."""
+"""What the server computes, without HTTP: predictions and decisions for the rows of a body.
+
+And what it says of itself, made for the model at hand: OpenAPI for machines, the page at `/` for people.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from shlex import quote
 from typing import Any
 
 import numpy as np
 
-from decidewise.app.server.bodies import Body
+from decidewise.app.pages import render_template
+from decidewise.app.server.bodies import ARROW, JSON, Body, Limits
 from decidewise.evaluate import check_in_units
 from decidewise.kit.checks import FloatArray, as_matrix, nearest_names
-from decidewise.kit.errors import InputError
+from decidewise.kit.errors import InputError, as_input_errors
 from decidewise.model_file import ModelSummary
 from decidewise.problems import ProblemFile
 from decidewise.problems.views import lift
@@ -24,18 +30,9 @@ _VALUES = {"numbers": 1.0, "dates": "2026-01-01", "names": "a"}
 
 @dataclass(frozen=True)
 class Answer:
-    """Predictions, or decisions, for the rows of a body.
+    """Predictions (n, d) for the rows of a body, or decisions with their predicted values (n,), the `objective`.
 
-    Attributes
-    ----------
-    values : ndarray of shape (n, d)
-        The predicted costs, or the decisions.
-    objective : ndarray of shape (n,), or None
-        The predicted value of each decision.
-    keys : list or None
-        The keys of the rows, if the model reads them from the table.
-    warnings : list of str or None
-        What rows have that no training row had, if the model reads tables.
+    If the model reads tables, also the keys of the rows, and warnings of what no training row had.
     """
 
     values: FloatArray
@@ -45,16 +42,10 @@ class Answer:
 
 
 class Service:
-    """A model and a problem, applied to bodies.
+    """A model and a problem, applied to bodies; without a problem, there are only predictions.
 
-    Parameters
-    ----------
-    model : fitted estimator
-        Of arrays; or of tables, as `decidewise fit` writes it: then it has `read`, `predict_samples`,
-        `decide_samples` and `warnings`.
-    summary : ModelSummary
-    problem : ProblemFile, optional
-        Without it, there are only predictions.
+    The model is one of arrays; or of tables, as `decidewise fit` writes it: then it has `read`, `predict_samples`,
+    `decide_samples` and `warnings`.
     """
 
     def __init__(self, model: Any, summary: ModelSummary, problem: ProblemFile | None = None) -> None:
@@ -129,10 +120,8 @@ class Service:
                 f"the model predicts {len(self.cost_names)} costs, and the problem of {self.problem.path} has "
                 f"{problem.n_costs}."
             )
-        try:
+        with as_input_errors():
             check_in_units(getattr(self.model, "estimator", self.model) if self.reads_tables else self.model, problem)
-        except ValueError as reason:
-            raise InputError(str(reason)) from reason
 
     def _predicted(self, body: Body) -> FloatArray:
         prediction = np.asarray(self.model.predict(self._features(body)), dtype=np.float64)
@@ -175,3 +164,120 @@ def _keys(samples: Any) -> list[Any]:
     # Dates as text themselves: a list has those to the nanosecond as numbers.
     entries = samples.keys if samples.keys.dtype.kind == "M" else samples.keys.tolist()
     return [entry if isinstance(entry, int | float | str) else str(entry) for entry in entries]
+
+
+#: What each status means, beside 200.
+REFUSALS = {
+    400: "The body is not valid JSON, or not a valid Arrow stream.",
+    401: "The token is missing or wrong.",
+    408: "The body did not arrive in time.",
+    413: "The body has too many bytes or rows.",
+    415: "The body is neither JSON nor Arrow.",
+    422: "The rows do not fit the model or the problem, or a row has no solution.",
+    503: "The answer took too long, or the server has too much to do.",
+}
+_NUMBER = {"type": ["number", "boolean"]}
+_NUMBERS = {"type": "array", "items": {"type": "number"}}
+_ENTRY = {"type": ["number", "string", "boolean", "null"]}
+
+
+def request_body(service: Service, limits: Limits, *, decides: bool) -> dict[str, Any]:
+    """Return the description of the body of `/predict`, or of `/decide`."""
+    columns = service.problem.columns if decides and service.problem is not None else ()
+    exact = [name for name in columns if not set("*?") & set(name)]
+    names = service.feature_names or ()
+    rows = {"type": "array", "minItems": 1, "maxItems": limits.max_rows}
+    forms = []
+    if not service.reads_tables:
+        properties: dict[str, Any] = {"X": {**rows, "items": _features(service)}}
+        required = ["X"]
+        if columns:
+            properties["rows"] = {**rows, "items": _record(exact, _ENTRY)}
+            required.append("rows")
+        forms.append(_object(properties, required))
+    if service.reads_tables or (names and not service.per_item):
+        entry = _ENTRY if service.reads_tables or hasattr(service.model, "feature_names_in_") else _NUMBER
+        record = _record(names, entry, exact)
+        forms.append(_object({"rows": {**rows, "items": record}}, ["rows"]))
+    schema = forms[0] if len(forms) == 1 else {"oneOf": forms}
+    stream = {"type": "string", "format": "binary", "description": "A stream of the Arrow format, one column per name."}
+    content = {JSON: {"schema": schema}}
+    if names and not service.per_item:
+        content[ARROW] = {"schema": stream}
+    return {"required": True, "content": content}
+
+
+def responses(service: Service, *, decides: bool, token: bool) -> dict[int | str, dict[str, Any]]:
+    """Return the descriptions of all answers of `/predict`, or of `/decide`."""
+    properties: dict[str, Any] = {"names": {"type": "array", "items": {"type": "string"}}}
+    values = "decisions" if decides else "costs"
+    properties[values] = {"type": "array", "items": _NUMBERS}
+    required = ["names", values]
+    if decides:
+        properties["predicted_objective"] = _NUMBERS
+        required.append("predicted_objective")
+    if service.reads_tables:
+        properties["rows"] = {"type": "array", "items": {"type": ["number", "string"]}}
+        properties["warnings"] = {"type": "array", "items": {"type": "string"}}
+        required.append("warnings")
+    stream = {"schema": {"type": "string", "format": "binary"}}
+    found: dict[int | str, dict[str, Any]] = {
+        200: {
+            "description": "One entry per row.",
+            "content": {JSON: {"schema": _object(properties, required)}, ARROW: stream},
+        }
+    }
+    return {**found, **refusals(*(status for status in REFUSALS if token or status != 401))}
+
+
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the descriptions of refusals, which all have one sentence."""
+    sentence = {JSON: {"schema": _object({"error": {"type": "string"}}, ["error"])}}
+    return {status: {"description": REFUSALS[status], "content": sentence} for status in statuses}
+
+
+def page(service: Service, limits: Limits, description: dict[str, Any], url: str, *, token: bool) -> str:
+    """Return the page as HTML, which loads nothing from elsewhere; its example asks the server at `url`."""
+    return render_template(
+        "server.html.j2",
+        package="decidewise.app.pages",
+        model=service.summary.model[:500],
+        operations=[
+            (method.upper(), path, operation.get("summary", ""))
+            for path, methods in description["paths"].items()
+            for method, operation in methods.items()
+        ],
+        limits=limits,
+        example=_example(service, url, token=token),
+        cost_names=service.cost_names,
+    )
+
+
+def _features(service: Service) -> dict[str, Any]:
+    size = service.summary.n_features
+    fixed = {} if size is None else {"minItems": size, "maxItems": size}
+    row = {**_NUMBERS, **fixed}
+    if not service.per_item:
+        return row
+    n_items = service.summary.n_items
+    return {"type": "array", "items": row, "minItems": n_items, "maxItems": n_items}
+
+
+def _record(names: Any, entry: dict[str, Any], others: Any = ()) -> dict[str, Any]:
+    properties = {**dict.fromkeys(others, _ENTRY), **dict.fromkeys(names, entry)}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": _ENTRY,  # columns that are not needed are ignored
+    }
+
+
+def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _example(service: Service, url: str, *, token: bool) -> str:
+    path = "predict" if service.problem is None else "decide"
+    secret = ' -H "Authorization: Bearer $DECIDEWISE_TOKEN"' if token else ""
+    return f"curl{secret} -H 'Content-Type: application/json' -d {quote(json.dumps(service.example))} {url}/{path}"

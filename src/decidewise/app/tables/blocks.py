@@ -1,26 +1,30 @@
-"""A table in files that need not fit into memory, as blocks of whole samples, and a random part of them."""
+"""A table in files that need not fit into memory: blocks of whole samples, a random part, and a source for fits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from decidewise.app.tables.columns import Reading, TableOptions, with_date_parts
+from decidewise.app.tables.columns import Reading, TableOptions
+from decidewise.app.tables.features import TableFeatures
+from decidewise.app.tables.layouts import with_date_parts
 from decidewise.app.tables.raw_values import InRowError
-from decidewise.app.tables.read import read_samples
-from decidewise.app.tables.samples import TableSamples
+from decidewise.app.tables.samples import NO_COSTS, TableSamples, read_samples
 from decidewise.kit.checks import BoolArray, FloatArray, IndexArray, IntArray
 from decidewise.kit.errors import InputError
 from decidewise.kit.machine import map_in_order
 from decidewise.kit.progress import ByteBar
 from decidewise.problems import ProblemFile
+from decidewise.rows.checkpoint import Checkpoint
 from decidewise.rows.columns import NamedColumns
 from decidewise.rows.file_blocks import FileBlock, FileBlocks
 from decidewise.rows.long_tables import items_of_first
+from decidewise.rows.source import FIRST_ROWS, Place, Rows, RowSource, Sums, located
 
 #: Called as `spread(work, items)`, it yields the items with the results of the work on each, in order.
 Spread = Callable[[Callable[[Any], Any], Generator[Any, None, None]], Generator[tuple[Any, Any], None, None]]
@@ -112,15 +116,9 @@ def read_block(reading: Reading, block: FileBlock) -> TableSamples:
 
 @dataclass(frozen=True)
 class RandomPart:
-    """A random part of the samples of a table.
+    """A random part of the samples of a table: `n_samples` of `n_all`, as an Arrow table.
 
-    Attributes
-    ----------
-    table : pyarrow.Table
-    numbers : ndarray of int
-        The number of each line in the whole table, counted from 1.
-    n_samples, n_all : int
-        The number of samples in this part and in all.
+    The `numbers` of its lines, counted from 1, are those in the whole table.
     """
 
     table: Any
@@ -193,3 +191,64 @@ def _joined(first: FileBlock, second: FileBlock) -> FileBlock:
 def _shown(blocks: TableBlocks) -> str:
     files = blocks.files.files
     return files[0].path.name if len(files) == 1 else f"{len(files)} files"
+
+
+class PreparedRows(RowSource):
+    """The samples of a table that have costs, with their features prepared, as a source for fits."""
+
+    def __init__(
+        self,
+        blocks: TableBlocks,
+        reading: Reading,
+        features: TableFeatures,
+        spread: Spread = map_in_order,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
+        self.table, self.reading, self.features, self.spread = blocks, reading, features, spread
+        self.checkpoint = checkpoint
+
+    def close(self) -> None:
+        """Write the checkpoint: whoever writes the model deletes it afterwards."""
+        if self.checkpoint is not None:
+            with suppress(OSError):  # an earlier one is still whole, and the error that ended a pass says more
+                self.checkpoint.write()
+
+    def map(
+        self, function: Callable[[Rows], Any], begin: Place = (0, 0, 0)
+    ) -> Generator[tuple[FileBlock, Any, Place], None, None]:
+        """Yield the blocks with the results of a function, in order, and the place after each."""
+        _, line, n_rows = begin
+        work = partial(_on_rows, self.reading, self.features, function)
+        try:
+            with closing(self.table.map(work, f"Fitting, pass {self.pass_number}", self.spread, line)) as results:
+                for block, (result, n_with) in results:
+                    n_rows += n_with
+                    yield block, result, (0, block.first + block.table.num_rows, n_rows)
+        except BaseException:  # Ctrl-C, or a cluster that goes away
+            self.close()
+            raise
+
+    @cached_property
+    def _first(self) -> Rows:
+        with closing(self.table.after()) as blocks:
+            for block in blocks:
+                samples = read_block(self.reading, block)
+                if len(samples):
+                    return _as_rows(samples.take(slice(0, FIRST_ROWS)), self.features, block)
+        raise InputError(NO_COSTS)
+
+
+def _on_rows(
+    reading: Reading, features: TableFeatures, function: Callable[[Rows], Sums], block: FileBlock
+) -> tuple[Sums | None, int]:
+    """Return the sums over the rows of a block, None if it has none, and the number of its rows."""
+    samples = read_block(reading, block)
+    if not len(samples):
+        return None, 0
+    rows = _as_rows(samples, features, block)
+    with located(rows):
+        return function(rows), len(rows)
+
+
+def _as_rows(samples: TableSamples, features: TableFeatures, block: FileBlock) -> Rows:
+    return Rows(samples.features(features), samples.costs, None, block.origin, block.line)

@@ -29,24 +29,20 @@ CHOICE = "choice"
 
 @dataclass(frozen=True)
 class Choice:
-    """A model for a table.
+    """A model for a table: "choice", or the candidate that was asked for, by its name.
 
     Attributes
     ----------
-    name : str
-        "choice", or the name of the candidate that was asked for.
     weights : dict of str to float
-        The candidates that it averages, with their weights; one alone if it is a single model.
+        The candidates that it averages; one alone if it is a single model.
     candidates : dict of str to estimator
         Not fitted, from the simplest to the most complex.
     trained_by_solver : tuple of str
         Those of them that only a search has, with `train_solves`.
-    prepared : TableFeatures
     directions : bool
         Whether an average is one of directions, not of costs.
     search : WiseRegressorCV or None
         What was tried, fitted on the samples; None if nothing was.
-    seconds : float
     """
 
     name: str
@@ -118,24 +114,9 @@ def choose(
 ) -> Choice:
     """Return what `WiseRegressorCV` chooses on samples, fitted on them; or a candidate by its name, without a search.
 
-    Parameters
-    ----------
-    samples : TableSamples
-        With costs and a problem.
-    categories : tuple of str
-        Numeric columns to treat as categories.
-    gap : number or timedelta, optional
-        Between training rows and held-out ones; see `BlockFolds`.
-    one_model : bool
-        Take the candidate with the lowest regret instead of an average.
-    train_solves, max_solves, max_seconds, jobs, seed
-        As for `WiseRegressorCV`.
-    name : str
-        "choice", or that of a candidate, which is then not searched for.
-    weights : mapping of str to float, optional
-        Those of a choice that was made before.
-    in_blocks : bool
-        Whether the model is to be fitted on a table that is read block by block: only sums over rows are tried.
+    `weights` are those of a choice that was made before, and `gap` lies between training rows and held-out ones. With
+    `one_model`, the candidate with the lowest regret is taken instead of an average. `in_blocks` tries only sums over
+    rows, for a table that is read block by block. All else is as for `WiseRegressorCV`.
     """
     begin = perf_counter()
     costs, problem = complete(samples)

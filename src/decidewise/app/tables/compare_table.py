@@ -12,8 +12,7 @@ from decidewise.app.tables.comparison import TableComparison, compare_samples
 from decidewise.app.tables.fitting import fit_in_memory
 from decidewise.app.tables.headline import headline, how_measured, in_unit, row_in_words
 from decidewise.app.tables.health import alarms, health
-from decidewise.app.tables.held_out import as_gap
-from decidewise.app.tables.read import columns_of, read_samples
+from decidewise.app.tables.samples import as_gap, columns_of, read_samples
 from decidewise.app.tables.table_model import TableModel
 from decidewise.kit.files import write_whole
 from decidewise.kit.notebook import html_table

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.stats import rankdata
 
 from decidewise.app.tables.choice import (
     CHOICE,
@@ -20,19 +21,24 @@ from decidewise.app.tables.choice import (
     choose,
     complete,
 )
-from decidewise.app.tables.held_out import Measured, hold_out
-from decidewise.app.tables.oddities import leaks
-from decidewise.app.tables.samples import TableSamples
+from decidewise.app.tables.features import TableFeatures
+from decidewise.app.tables.samples import TableSamples, hold_out
 from decidewise.evaluate import Comparison, Hindsight, Interval, compare_regrets
 from decidewise.evaluate.intervals import Bootstrap
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import FloatArray, as_matrix
 from decidewise.kit.errors import InputError, said_once
+from decidewise.kit.interrupts import attempt, reason_of
 from decidewise.kit.progress import Line
+from decidewise.kit.scaling import unit_largest
+from decidewise.models import default_candidates
 from decidewise.models.selection.folds import Splits
 from decidewise.models.selection.null_models import DO_NOTHING
 from decidewise.models.selection.scores import none_scored, reasons
 from decidewise.models.selection.time_folds import Rows
+from decidewise.problems.views import lift
 
+#: Correlations from which on a feature is a cost: of values, and of ranks, which a few extreme values do not make.
+_SAME, _SAME_RANKS = 0.9999, 0.99
 #: The most models whose decisions are measured on the held-out rows: the five usual ones and the choice.
 _N_MEASURED = 6
 
@@ -45,13 +51,8 @@ class TableVerdict:
     least squares are proven to decide better. What then decides worse than the null model on the held-out rows is not
     recommended: that is the forecast, or without one the training mean, or doing nothing where it decides better.
 
-    Attributes
-    ----------
-    name : str
-        The model to use, as `decidewise fit --model` takes it.
-    outcome : {"better", "unproven", "worse", "same", "no gain"}
-        How the challenger decides against the baseline; "same" if it is the baseline. "no gain" if the null model is to
-        be used instead of both.
+    The `outcome` says how the challenger decides against the baseline, "same" if it is the baseline; it is "no gain" if
+    the null model is to be used instead of both.
     """
 
     name: str
@@ -79,37 +80,13 @@ class TableVerdict:
 
 @dataclass(frozen=True)
 class TableComparison:
-    """The result of `compare_samples`; regrets are of held-out rows.
+    """The result of `compare_samples`; regrets are of held-out rows, by the name of the model.
 
-    Attributes
-    ----------
-    samples : TableSamples
-    choice : Choice
-        Made on the rows before the held-out ones.
-    challenger : str
-        "choice", or if it could not be measured the best candidate that could; the baseline if that was chosen.
-    baseline : str
-        The model that the others are compared with: the forecast, or least squares if there is none.
-    splits : list of (training rows, held-out rows)
-    rows : ndarray of int
-        The rows that were scored.
-    truth : Hindsight
-        Of these rows.
-    predictions, decisions : dict of str to ndarray of shape (n, d)
-    regrets : dict of str to ndarray of shape (n,)
-    table : Comparison
-        Regrets with intervals, and their differences from the baseline.
-    failures : dict of str to str
-        The models that could not be measured, with the reasons.
-    share : Interval or None
-        The part of the baseline's regret that the challenger saves, in percent; None if the baseline has no regret.
-    saving : Interval
-        What it saves per row, in units of the costs.
-    fit_seconds : dict of str to float
-        The time of the last fit of each model.
-    n_solves : int
-        The solver calls of choosing and of measuring.
-    seconds : float
+    The `choice` was made on the rows before the held-out ones. The `challenger` is "choice", or if it could not be
+    measured the best candidate that could; the `baseline` is the forecast, or least squares if there is none. Both are
+    the same if the choice is the baseline. The `share` is the part of the baseline's regret that the challenger saves,
+    in percent, None if the baseline has no regret; `saving` is what it saves per row, in units of the costs. `n_solves`
+    counts the solver calls of choosing and of measuring.
     """
 
     samples: TableSamples
@@ -133,7 +110,7 @@ class TableComparison:
     @cached_property
     def leaks(self) -> list[str]:
         """The features that are almost identical to a cost on the rows that the model was chosen on."""
-        return leaks(self.samples.take(self.splits[0][0]), self.choice.prepared)
+        return _leaks(self.samples.take(self.splits[0][0]), self.choice.prepared)
 
     @property
     def verdict(self) -> TableVerdict:
@@ -164,6 +141,75 @@ class TableComparison:
         )
 
 
+class MeasuredModel(NamedTuple):
+    """How a model decides held-out rows: arrays with one entry per row, and the time of its last fit."""
+
+    predictions: FloatArray
+    decisions: FloatArray
+    regrets: FloatArray
+    seconds: float
+
+
+@dataclass
+class Measured:
+    """Models by what they decide for held-out rows, fitted on the training rows of each; and why others failed."""
+
+    samples: TableSamples
+    choice: Choice
+    splits: Splits
+    rows: Rows
+    truth: Hindsight
+    most: int | None
+    found: dict[str, MeasuredModel] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    n_solves: int = 0
+
+    def add(self, name: str, line: Line) -> bool:
+        """Measure a model unless that is done, or `most` are; return whether it is measured."""
+        tried = len(self.found) + len(self.failures)
+        if name not in self.found and name not in self.failures and (self.most is None or tried < self.most):
+            model = attempt(lambda: self._measure(name))
+            if isinstance(model, Exception):
+                self.failures[name] = reason_of(model)
+            else:
+                self.found[name] = model
+            line.advance()
+        return name in self.found
+
+    def _measure(self, name: str) -> MeasuredModel:
+        costs, problem = complete(self.samples)
+        jobs = None if self.choice.search is None else self.choice.search.n_jobs
+        predictions, seconds = np.empty((len(self.rows), costs.shape[1])), 0.0
+        for (train, test), menu in zip(self.splits, self._menus, strict=True):
+            held = np.isin(self.rows, test)
+            if not held.any():
+                continue
+            begin = perf_counter()
+            model = self.choice.model(name, menu=menu, problem=problem.take(train), jobs=jobs)
+            model.fit(self._features[train], costs[train])
+            seconds = perf_counter() - begin
+            predictions[held] = np.reshape(model.predict(self._features[self.rows[held]]), (held.sum(), -1))
+        lifted = self.truth.problem.lifted
+        lifted_costs = lift(lifted, as_matrix(predictions, name="the prediction"))
+        self.n_solves += len(self.rows)
+        decisions = lifted.solve(lifted_costs)
+        return MeasuredModel(predictions, decisions, self.truth.regret_of(decisions), seconds)
+
+    @cached_property
+    def _features(self) -> FloatArray:
+        return self.samples.features(self.choice.prepared)
+
+    @cached_property
+    def _menus(self) -> list[Mapping[str, Any]]:
+        """The candidates as the training rows of each split need them: a first negative cost may come late."""
+        forecast, lifted = self.samples.forecast_columns(self.choice.prepared), self.truth.problem.has_known
+        costs, _ = complete(self.samples)
+        return [
+            default_candidates(self._features[train], costs[train], lifted=lifted, forecast=forecast, every=True)
+            for train, _ in self.splits
+        ]
+
+
 @said_once()
 def compare_samples(
     samples: TableSamples,
@@ -181,19 +227,9 @@ def compare_samples(
     them, on all rows before (a rolling origin). The choice sees only the rows before the first stretch. If the chosen
     model cannot be fitted or decided there, the next best takes its place.
 
-    Parameters
-    ----------
-    samples : TableSamples
-        With costs and a problem.
-    test : float
-        The share of the rows to hold out.
-    max_solves : int, optional
-        The largest number of solver calls in all, but for training; at most half of them measure. If it is too small to
-        score all held-out rows, a random part of them is scored.
-    max_seconds : float, optional
-        The largest time, about: half of it is for the choice, after which at most six models are fitted again.
-    gap, seed, settings
-        As for `choose`.
+    At most half of `max_solves` measure; if they are too few to score all held-out rows, a random part of these is
+    scored. Half of `max_seconds`, about, is for the choice, after which at most six models are fitted again. `settings`
+    are those of `choose`.
     """
     begin = perf_counter()
     costs, problem = complete(samples)
@@ -265,3 +301,29 @@ def share_saved(before: FloatArray, after: FloatArray, *, blocks: int = 1, seed:
     except ValueError:  # too few rows have any regret for every resample to have some
         return None
     return share.scaled(100)
+
+
+def _leaks(samples: TableSamples, prepared: TableFeatures) -> list[str]:
+    """Return the prepared features that are almost identical to a cost of the same row.
+
+    They are most likely not known when deciding.
+    """
+    assert samples.costs is not None
+    X, costs = samples.features(prepared), samples.costs
+    targets = costs.reshape(-1, 1) if samples.per_item else costs
+    left, right = unit_largest(X.reshape(len(targets), -1).T), unit_largest(targets.T)
+    names = prepared.feature_names_
+    found = [
+        names[i]
+        for i, j in np.argwhere(_correlations(left, right) > _SAME)
+        if _correlations(rankdata(left[i])[np.newaxis], rankdata(right[j])[np.newaxis])[0, 0] > _SAME_RANKS
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _correlations(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the sizes of the correlations (p, d) of rows of (p, n) and (d, n); zero for constant ones."""
+    left, right = (side - side.mean(axis=1, keepdims=True) for side in (left, right))
+    sizes = np.outer(np.linalg.norm(left, axis=1), np.linalg.norm(right, axis=1))
+    found: FloatArray = np.abs(left @ right.T) / np.where(sizes > 0, sizes, np.inf)
+    return found

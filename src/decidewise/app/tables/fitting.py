@@ -6,111 +6,148 @@ whether threads of this process or the workers of a cluster do it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import closing, suppress
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from decidewise.app.tables.advice import Advice, KeptChoice, identity
-from decidewise.app.tables.blocks import Spread, TableBlocks, random_part, read_block
-from decidewise.app.tables.choice import Choice, choose
+from decidewise.app.tables.blocks import PreparedRows, RandomPart, Spread, TableBlocks, random_part
+from decidewise.app.tables.choice import CHOICE, Choice, choose
 from decidewise.app.tables.columns import Reading, TableOptions
+from decidewise.app.tables.comparison import compare_samples
 from decidewise.app.tables.features import TableFeatures
-from decidewise.app.tables.headline import explanation
-from decidewise.app.tables.held_out import as_gap
-from decidewise.app.tables.read import NO_COSTS
-from decidewise.app.tables.samples import TableSamples, shown_key
+from decidewise.app.tables.headline import explanation, headline
+from decidewise.app.tables.samples import NO_COSTS, TableSamples, as_gap, shown_key
 from decidewise.app.tables.table_model import TableModel
 from decidewise.evaluate import Interval
 from decidewise.kit.errors import InputError
-from decidewise.kit.interrupts import attempt
+from decidewise.kit.interrupts import attempt, reason_of
 from decidewise.kit.machine import map_in_order
 from decidewise.models import AveragedRegressor
 from decidewise.models.selection.sums import fit_on_rows
 from decidewise.problems import ProblemFile
 from decidewise.rows.checkpoint import Checkpoint
-from decidewise.rows.file_blocks import FileBlock
-from decidewise.rows.source import FIRST_ROWS, Place, Rows, RowSource, located
-from decidewise.rows.tree import Sums
 
 
-class PreparedRows(RowSource):
-    """The samples of a table that have costs, with their features prepared, as a source for fits.
+@dataclass(frozen=True)
+class Advice:
+    """Which model to fit, by its name, and if a comparison chose it those to take if it fails, the best first.
 
-    Parameters
-    ----------
-    blocks : TableBlocks
-    reading : Reading
-        With costs.
-    features : TableFeatures
-        Fitted, on these rows or on some of them.
-    spread : callable
-        See `Spread`.
+    The notes are the verdict, and what failed, in sentences; the regrets, in percent, those of the models that were
+    measured.
     """
 
-    def __init__(
-        self,
-        blocks: TableBlocks,
-        reading: Reading,
-        features: TableFeatures,
-        spread: Spread = map_in_order,
-        checkpoint: Checkpoint | None = None,
-    ) -> None:
-        self.table, self.reading, self.features, self.spread = blocks, reading, features, spread
-        self.checkpoint = checkpoint
+    order: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    regrets: dict[str, Interval] = field(default_factory=dict)
 
-    def close(self) -> None:
-        """Write the checkpoint: whoever writes the model deletes it afterwards."""
+    @classmethod
+    def on(cls, samples: TableSamples, *, name: str | None, **settings: Any) -> Advice:
+        """Compare models on samples as `decidewise compare` does, unless a model is named."""
+        if name is not None:
+            return cls((name,))
+        result = compare_samples(samples, **settings)
+        prepared = result.choice.prepared.notes_
+        notes = (headline(result), *(note for note in result.notes if note not in (*samples.notes, *prepared)))
+        return cls(result.order, notes, {row.name: row.regret for row in result.table})
+
+    def after(self, error: Exception) -> Advice:
+        """Return the advice if the first model has failed; raise the error if no other is left."""
+        name, *others = self.order
+        if not others:
+            raise error
+        note = f"{name!r} failed on all rows ({reason_of(error).rstrip('.')}), and the next best is taken."
+        return replace(self, order=tuple(others), notes=(*self.notes, note))
+
+
+def identity(blocks: TableBlocks, file: ProblemFile, settings: Mapping[str, Any]) -> str:
+    """Return all that determines a fit in blocks, as text: another one must not continue from its checkpoint."""
+    files = blocks.files
+    what = {
+        "files": [[file.name, *file.stamp] for file in files.files],
+        "text": [asdict(files.files[0].text), files.block_rows],
+        "options": blocks.options.as_dict(),
+        "problem": [file.path.read_text(), {name: _digest(value) for name, value in file.arguments.items()}],
+        "settings": dict(settings),
+    }
+    return json.dumps(what, sort_keys=True)
+
+
+def _digest(value: Any) -> str | None:
+    """Return a hash of what a problem file takes from another file, a model or an array; None of anything else."""
+    if isinstance(value, Path):
+        return sha256(value.read_bytes()).hexdigest()
+    return sha256(value.tobytes()).hexdigest() if isinstance(value, np.ndarray) else None
+
+
+@dataclass(frozen=True)
+class KeptChoice:
+    """What a fit in blocks finds before its passes: read from a checkpoint, or found and kept there."""
+
+    checkpoint: Checkpoint | None
+
+    def part(self, draw: Callable[[], RandomPart]) -> RandomPart:
+        """Return the random part of the table, drawn if the checkpoint has none."""
+        found = {} if self.checkpoint is None else self.checkpoint.found
+        if "table" in found:
+            n_samples, n_all = found["sizes"].tolist()
+            return RandomPart(_from_bytes(found["table"]), found["numbers"], n_samples, n_all)
+        part = draw()
         if self.checkpoint is not None:
-            with suppress(OSError):  # an earlier one is still whole, and the error that ended a pass says more
-                self.checkpoint.write()
+            sizes = np.array([part.n_samples, part.n_all])
+            self.checkpoint.keep(table=_as_bytes(part.table), numbers=part.numbers, sizes=sizes)
+        return part
 
-    def first(self) -> Rows:
-        """Return some of the first rows."""
-        return self._first
+    def advice(self, make: Callable[[], Advice]) -> Advice:
+        """Return which model to fit, found if the checkpoint does not know."""
+        if self.checkpoint is None:
+            return make()
+        if "advice" not in self.checkpoint.found:
+            self._keep_advice(make())
+        kept = json.loads(str(self.checkpoint.found["advice"]))
+        regrets = {name: Interval(*numbers) for name, numbers in kept["regrets"].items()}
+        return Advice(tuple(kept["order"]), tuple(kept["notes"]), regrets)
 
-    def map(
-        self, function: Callable[[Rows], Any], begin: Place = (0, 0, 0)
-    ) -> Generator[tuple[FileBlock, Any, Place], None, None]:
-        """Yield the blocks with the results of a function, in order, and the place after each."""
-        _, line, n_rows = begin
-        work = partial(_on_rows, self.reading, self.features, function)
-        try:
-            with closing(self.table.map(work, f"Fitting, pass {self.pass_number}", self.spread, line)) as results:
-                for block, (result, n_with) in results:
-                    n_rows += n_with
-                    yield block, result, (0, block.first + block.table.num_rows, n_rows)
-        except BaseException:  # Ctrl-C, or a cluster that goes away
-            self.close()
-            raise
+    def instead(self, advice: Advice) -> Advice:
+        """Keep other advice, since a model has failed, and forget its passes."""
+        if self.checkpoint is not None:
+            self.checkpoint.begin_again()
+            self._keep_advice(advice)
+        return advice
 
-    @cached_property
-    def _first(self) -> Rows:
-        with closing(self.table.after()) as blocks:
-            for block in blocks:
-                samples = read_block(self.reading, block)
-                if len(samples):
-                    return _as_rows(samples.take(slice(0, FIRST_ROWS)), self.features, block)
-        raise InputError(NO_COSTS)
+    def choice(self, name: str, samples: TableSamples, choosing: Mapping[str, Any]) -> Choice:
+        """Return a model by its name; `choosing` are options of `choose`. The weights of the choice are kept."""
+        if self.checkpoint is None or name != CHOICE:
+            return choose(samples, name=name, **choosing)
+        if "weights" not in self.checkpoint.found:
+            choice = choose(samples, **choosing)
+            self.checkpoint.keep(weights=np.array(json.dumps(choice.weights)))
+            return choice
+        return choose(samples, weights=json.loads(str(self.checkpoint.found["weights"])), **choosing)
 
-
-def _on_rows(
-    reading: Reading, features: TableFeatures, function: Callable[[Rows], Sums], block: FileBlock
-) -> tuple[Sums | None, int]:
-    """Return the sums over the rows of a block, None if it has none, and the number of its rows."""
-    samples = read_block(reading, block)
-    if not len(samples):
-        return None, 0
-    rows = _as_rows(samples, features, block)
-    with located(rows):
-        return function(rows), len(rows)
+    def _keep_advice(self, advice: Advice) -> None:
+        assert self.checkpoint is not None
+        self.checkpoint.keep(advice=np.array(json.dumps(asdict(advice))))
 
 
-def _as_rows(samples: TableSamples, features: TableFeatures, block: FileBlock) -> Rows:
-    return Rows(samples.features(features), samples.costs, None, block.origin, block.line)
+def _as_bytes(table: Any) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - an optional dependency
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return np.frombuffer(sink.getvalue(), dtype=np.uint8)
+
+
+def _from_bytes(content: Any) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - an optional dependency
+
+    return pa.ipc.open_stream(pa.py_buffer(content)).read_all()
 
 
 def fit_table(
@@ -124,17 +161,8 @@ def fit_table(
 ) -> tuple[TableModel, PreparedRows]:
     """Fit a model on all rows of a table, block by block; return it, and the rows that it was fitted on.
 
-    Parameters
-    ----------
-    estimator : estimator
-        A sum over rows; see `decidewise.models.selection.sums.is_sum_over_rows`.
-    features : TableFeatures
-        Fitted on a part of the rows.
-    blocks : TableBlocks
-    cost_names : tuple of str
-        In the order of the problem.
-    checkpoint : Checkpoint, optional
-        What an earlier, killed call has finished, and where this one keeps what it finishes. It is not deleted.
+    The estimator must be a sum over rows (`decidewise.models.selection.sums.is_sum_over_rows`). The features are fitted
+    on a part of the rows. The checkpoint keeps what an earlier, killed call has finished; it is not deleted.
     """
     reading = Reading(blocks.options, like=cost_names, needed=features.needed)
     rows = PreparedRows(blocks, reading, features, spread, checkpoint)
@@ -148,12 +176,8 @@ class FittedTable:
 
     Attributes
     ----------
-    model : TableModel
-    choice : Choice
     samples : TableSamples
-        Those that the model was chosen on.
-    n_rows : int
-        The rows that it was fitted on.
+        Those that the model was chosen on; it was fitted on `n_rows`.
     notes : tuple of str
         What was done to the table, why this model was chosen, and which ones failed, in sentences.
     regret : Interval or None
@@ -252,18 +276,9 @@ def fit_in_blocks(
 ) -> FittedTable:
     """Choose a model on a random part of a table, unless one is named, then fit it on all rows, block by block.
 
-    Parameters
-    ----------
-    blocks : TableBlocks
-    file : ProblemFile
-    n_sampled : int
-        The largest number of samples to choose on, and to learn from how features are prepared.
-    checkpoint : path, optional
-        A file for what is finished: the random part, the choice and the sums of the fit. The same call continues from
-        it; `FittedTable.written` deletes it.
-    name : str, optional
-    jobs, settings
-        As for `compare_samples`.
+    At most `n_sampled` samples are drawn, to choose on and to learn from how features are prepared. What is finished
+    (they, the choice and the sums of the fit) is kept in a `checkpoint`, from which the same call continues, and which
+    `FittedTable.written` deletes. `settings` are those of `compare_samples`.
     """
     options = blocks.options
     what = {"sampled": n_sampled, "gap": gap, "name": name, **settings}

@@ -4,21 +4,126 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from decidewise.app.tables.columns import Names, Reading, TableColumns
-from decidewise.app.tables.raw_values import Raw, as_numbers, as_texts
+from decidewise.app.tables.columns import Names, Reading
+from decidewise.app.tables.raw_values import Raw, are_dates, as_dates, as_numbers, as_texts, check_column
 from decidewise.kit.checks import FloatArray, listed, nearest_names, without
 from decidewise.kit.errors import InputError
 from decidewise.problems import Problem
 from decidewise.problems.time_order import check_columns_in_time, check_items_in_time
-from decidewise.rows.columns import NamedColumns, pattern_parts
-from decidewise.rows.keys import own_order
-from decidewise.rows.long_tables import LongLayout
+from decidewise.rows.columns import NamedColumns, check_distinct, pattern_parts
+from decidewise.rows.long_tables import LongLayout, own_order
 
 ONE_LINE_PER_ITEM = "If the table has one line per item, name the keys of both: --rows and --items."
+#: What may follow the name of a column of dates, and what such a part is called in words.
+_PARTS = {".date": "day", ".hour": "hour", ".month": "month", ".year": "year"}
+
+
+class TableColumns:
+    """The columns of a table; a wide and a long one find samples in them.
+
+    The `given` ones are those without parts of dates. The notes say what was done to the table, in sentences; doubts
+    deserve a look.
+    """
+
+    def __init__(self, table: NamedColumns, reading: Reading) -> None:
+        self.reading, self.options, self.like = reading, reading.options, reading.like
+        self.given = table.names
+        self.table = with_date_parts(table, self.options.keys)
+        self.notes: list[str] = []
+        self.doubts: list[str] = []
+
+    def raw(self, name: str) -> Raw:
+        """Return a column as it is."""
+        return np.asarray(self.table.read(name))
+
+    def feature(self, name: str, feature: str | None = None) -> Raw:
+        """Return a column of a feature as it is; raise if it is a mixture, while rows still have their numbers."""
+        values, needed = self.raw(name), self.reading.needed
+        if needed is None and (feature or name) not in self.options.categories:
+            check_column(name, values)
+        elif needed is not None and needed.get(feature or name) == "numbers":
+            as_numbers(values, name)
+        return values
+
+    def select(self, wanted: Any, argument: str) -> list[str]:
+        """Return the columns that names and patterns select; raise with the nearest names if there are none."""
+        return self.table.matching(wanted, argument=f"--{argument}")
+
+    def one(self, name: str, argument: str) -> str:
+        """Return the single column that a name or a pattern selects."""
+        return self.table.one(name, argument=f"--{argument}")
+
+    def of_problem(self) -> list[str]:
+        """Return the columns that the problem takes."""
+        patterns = () if self.reading.file is None else self.reading.file.columns
+        return [name for pattern in patterns for name in self.select(pattern, "problem")]
+
+    def of_features(self, used: Sequence[str]) -> list[str]:
+        """Return the features: those that a model needs, those that are named, or all columns that are not `used`."""
+        if self.reading.needed is not None:
+            if missing := without(self.reading.needed, self.table.names):
+                hint = nearest_names(missing[0], self.table.names)
+                raise InputError(f"the table has no column {missing[0]!r}, which the model needs{hint}")
+            return list(self.reading.needed)
+        if self.options.features:
+            return self.select(self.options.features, "features")
+        named = {argument: getattr(self.options, argument) for argument in ("rows", "items", "groups", "time")}
+        found = {argument: self.one(name, argument) for argument, name in named.items() if name}
+        taken = {*used, *found.values(), *self.select(self.options.known, "known"), *self.of_problem()}
+        keys = {found[argument] for argument in ("rows", "time") if argument in found}
+        dates = [name for name in keys if name in self.given and are_dates(self.raw(name))]
+        unnamed = [name for name in self.table.names if not name.strip()]
+        if unnamed:
+            self.notes.append("A column without a name is left out of the features.")
+        return [name for name in self.given if name in dates or (name not in taken and name not in unnamed)]
+
+
+def with_date_parts(table: NamedColumns, wanted: Iterable[str | None]) -> NamedColumns:
+    """Return the table with the parts of dates that are wanted, such as `time.date`, as further columns.
+
+    >>> times = np.array(["2026-01-31T23:00", "2026-02-01T00:00"], dtype="datetime64[m]")
+    >>> table = with_date_parts(NamedColumns.of({"time": times}), ["time.date", "time.hour"])
+    >>> table.read("time.date"), table.read("time.hour")
+    (array(['2026-01-31', '2026-02-01'], dtype='datetime64[D]'), array([23,  0]))
+    """
+    made = {}
+    for name in wanted:
+        base, dot, part = (name or "").rpartition(".")
+        if name and name not in table.names and dot + part in _PARTS and base in table.names:
+            values = np.asarray(table.read(base))
+            if are_dates(values):
+                made[name] = _part(as_dates(values, name), part)
+    if not made:
+        return table
+    return replace(
+        table, names=(*table.names, *made), read=lambda name: made[name] if name in made else table.read(name)
+    )
+
+
+def in_words(name: str) -> str:
+    """Return what a column is called in words: the part of a date, or its name.
+
+    >>> in_words("time.date"), in_words("day")
+    ('day', 'day')
+    """
+    return next((word for part, word in _PARTS.items() if name.endswith(part)), name)
+
+
+def _part(values: Any, part: str) -> Any:
+    days = values.astype("datetime64[D]")
+    if part == "date":
+        return days
+    if part == "hour":
+        return ((values - days) // np.timedelta64(1, "h")).astype(np.int64)
+    if part == "month":
+        return values.astype("datetime64[M]").astype(np.int64) % 12 + 1
+    return values.astype("datetime64[Y]").astype(np.int64) + 1970
 
 
 class WideTable(TableColumns):
@@ -111,9 +216,7 @@ class WideTable(TableColumns):
     def read_costs(self) -> FloatArray:
         """Return the costs (n, d), with NaN for gaps."""
         if missing := without(self.columns, self.table.names):
-            raise InputError(
-                f"--costs: the table has no column {missing[0]!r}{nearest_names(missing[0], self.table.names)}"
-            )
+            self.one(missing[0], "costs")  # which says that it is not there
         return np.column_stack([as_numbers(self.raw(name), name) for name in self.columns])
 
     def has_costs(self) -> bool:
@@ -128,12 +231,7 @@ class WideTable(TableColumns):
         name = self.one(title, "rows" if self.options.rows else "time")
         keys = self.table.keys(name)
         if self.options.rows:
-            distinct, counts = np.unique(keys, return_counts=True)
-            if (counts > 1).any():
-                raise InputError(
-                    f"--rows: {name} {distinct[counts > 1][0]} is in {counts.max()} lines. A wide table has one line "
-                    "per sample; if this one has a line per item, name the column of the items by --items."
-                )
+            check_distinct(keys, name)
         return keys, name
 
     def key_order(self, keys: Raw) -> Raw:

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from decidewise.app.tables.blocks import Spread, TableBlocks, read_block
-from decidewise.app.tables.columns import Reading, in_words
-from decidewise.app.tables.oddities import Unfamiliar
-from decidewise.app.tables.ordered_regrets import OrderedRegrets
+from decidewise.app.tables.columns import Reading
+from decidewise.app.tables.layouts import in_words
 from decidewise.app.tables.raw_values import Raw
-from decidewise.app.tables.read import NO_COSTS, columns_of, read_samples
-from decidewise.app.tables.samples import TableSamples, columns_like
-from decidewise.app.tables.table_model import TableModel, forecast_of
-from decidewise.evaluate import Comparison, ComparisonRow, Hindsight, check_in_units
+from decidewise.app.tables.samples import NO_COSTS, TableSamples, columns_of, read_samples
+from decidewise.app.tables.table_model import TableModel, Unfamiliar, columns_like, forecast_of
+from decidewise.evaluate import Comparison, ComparisonRow, Hindsight, check_in_units, compare_sums
 from decidewise.evaluate.intervals import Blocks
 from decidewise.kit.checks import FloatArray
 from decidewise.kit.errors import InputError
@@ -31,7 +29,104 @@ from decidewise.kit.progress import RowBar
 from decidewise.operate.decide import StreamedRegret, regret_sums
 from decidewise.problems import ProblemFile
 from decidewise.rows.file_blocks import FileBlock
-from decidewise.rows.tree import PairwiseTree
+from decidewise.rows.source import PairwiseTree
+
+#: The most rows that are kept one by one: with two models, 20 MB.
+_MOST = 2**19
+
+
+@dataclass
+class OrderedRegrets:
+    """Regrets by the time of their rows; from `most` rows on, neighbours are added up, so that memory stays bounded.
+
+    The bootstrap draws blocks of consecutive rows and needs no more than the sums over `each` of them. Rows that do not
+    come in the order of time are sorted at the end, which takes all of them: there may be no more than `most`.
+
+    >>> regrets = OrderedRegrets(most=4)
+    >>> for first in (0, 3, 6):
+    ...     times = np.arange(first, first + 3)
+    ...     regrets.add(times, np.full(3, 2.0), {"model": np.ones(3)})
+    >>> regrets.each, regrets.compared().n_samples
+    (4, 9)
+    >>> regrets.add(np.array([0]), np.ones(1), {"model": np.ones(1)})  # an early row comes late
+    >>> regrets.compared() is None
+    True
+    """
+
+    most: int = _MOST
+    blocks: Blocks = "auto"
+    each: int = 1
+    in_order: bool = True
+    n_rows: int = 0
+    _names: tuple[str, ...] | None = None
+    _last: float = -np.inf
+    #: One line per unit: its first time, its rows, the sum of absolute optimal values, and the sums of regrets.
+    _sums: list[FloatArray] = field(default_factory=list)
+    _n_units: int = 0
+
+    def add(self, times: Raw, best: FloatArray, regrets: dict[str, FloatArray]) -> None:
+        """Add rows: times in order, optimal values, regrets (b,) by name; a model that some rows lack is left out."""
+        if not len(times):
+            return
+        self._keep_names(regrets)
+        assert self._names is not None
+        when = times.astype("datetime64[us]").astype(np.float64) if times.dtype.kind == "M" else times.astype(float)
+        self.in_order = self.in_order and bool(when[0] >= self._last)
+        self._last = max(self._last, float(when[-1]))
+        rows = np.column_stack([when, np.ones(len(when)), np.abs(best), *(regrets[name] for name in self._names)])
+        units = self._units(rows, self.n_rows)
+        if len(units):
+            self._sums.append(units)
+        self._n_units += len(units)
+        self.n_rows += len(rows)
+        while self._n_units > self.most and self.in_order:
+            self.each *= 2
+            self._join(2)
+        if not self.in_order and self.n_rows > self.most:
+            self._sums, self._n_units = [], 0
+
+    def compared(self) -> Comparison | None:
+        """Return the comparison; None if more rows than can be sorted did not come in the order of time."""
+        if not self._sums or self._names is None:
+            return None
+        self._join(1)
+        [sums] = self._sums
+        if not self.in_order:
+            sums = sums[np.argsort(sums[:, 0], kind="stable")]
+        regrets = dict(zip(self._names, sums[:, 3:].T, strict=True))
+        return compare_sums(regrets, sums[:, 2], sums[:, 1], rows_each=self.each, blocks=self.blocks)
+
+    def _keep_names(self, regrets: dict[str, FloatArray]) -> None:
+        """Leave out the models that these rows do not have, such as a forecast with a gap."""
+        before = tuple(regrets) if self._names is None else self._names
+        self._names = tuple(name for name in before if name in regrets)
+        if len(self._names) < len(before):
+            kept = [0, 1, 2, *(3 + place for place, name in enumerate(before) if name in regrets)]
+            self._sums = [sums[:, kept] for sums in self._sums]
+
+    def _units(self, rows: FloatArray, first: int) -> FloatArray:
+        """Return the sums over the rows of each unit; the last unit so far goes on if it is not complete."""
+        if self.each == 1:
+            return rows
+        unit = (first + np.arange(len(rows))) // self.each
+        begins = np.flatnonzero(np.append(True, unit[1:] != unit[:-1]))
+        units = np.add.reduceat(rows, begins, axis=0)
+        units[:, 0] = rows[begins, 0]
+        if first % self.each == 0:
+            return units
+        if self._sums:
+            self._sums[-1][-1, 1:] += units[0, 1:]
+        return units[1:]
+
+    def _join(self, n: int) -> None:
+        """Make one array of all units, with n of them added up to one."""
+        sums = np.concatenate(self._sums)
+        if n > 1:
+            begins = np.arange(0, len(sums), n)
+            times, sums = sums[begins, 0], np.add.reduceat(sums, begins, axis=0)
+            sums[:, 0] = times
+        self._sums, self._n_units = [sums], len(sums)
+
 
 #: Rows of a block of a table that is in memory.
 _BLOCK_ROWS = 4096
@@ -45,17 +140,14 @@ class Written:
     n_rows: int
     unfamiliar: Unfamiliar
 
-
-def predicted(model: TableModel, samples: TableSamples) -> Written:
-    """Return the predictions for the samples of a block as columns."""
-    columns = columns_like(samples, model.options.get("items"), {"prediction": model.predict_samples(samples)})
-    return Written(columns, len(samples), Unfamiliar.of(model.features, samples.lines))
-
-
-def decided(model: TableModel, samples: TableSamples) -> Written:
-    """Return the decisions for the samples of a block as columns."""
-    columns = model.decide_samples(samples).columns()
-    return Written(columns, len(samples), Unfamiliar.of(model.features, samples.lines))
+    @classmethod
+    def of(cls, model: TableModel, samples: TableSamples) -> Written:
+        """Decide the samples of a block, or predict their costs if they have no problem."""
+        if samples.problem is None:
+            columns = columns_like(samples, model.options.get("items"), {"prediction": model.predict_samples(samples)})
+        else:
+            columns = model.decide_samples(samples).columns()
+        return cls(columns, len(samples), Unfamiliar.of(model.features, samples.lines))
 
 
 @dataclass(frozen=True)
@@ -82,18 +174,7 @@ class BlockRegrets:
 
 @dataclass(frozen=True)
 class NewRows:
-    """A table of new rows for a model.
-
-    Attributes
-    ----------
-    model : TableModel
-    source : path
-    text : dict
-        Options of text files.
-    file : ProblemFile, optional
-    costs : bool, optional
-        Whether costs are read; None if they are there.
-    """
+    """A table of new rows for a model; costs are read if `costs` says so, or if it is None and they are there."""
 
     model: TableModel
     source: str
@@ -112,20 +193,12 @@ class NewRows:
         return self.model.reading(self.file, costs=self.costs)
 
     def results(
-        self,
-        work: Callable[[TableModel, TableSamples], Written],
-        description: str,
-        *,
-        in_blocks: bool,
-        spread: Spread = map_in_order,
+        self, description: str, *, in_blocks: bool, spread: Spread = map_in_order
     ) -> Generator[Written, None, None]:
-        """Yield what becomes of the rows, in order; read them block by block, or whole. Close it, also after an error.
-
-        `work` is `predicted` or `decided`.
-        """
+        """Yield what becomes of the rows, in order, read block by block or whole. Close it, also after an error."""
         n_rows = 0
         source = self.reading if in_blocks else self._whole(self.reading)
-        with closing(self._map(work, source, description, spread)) as results:
+        with closing(self._map(Written.of, source, description, spread)) as results:
             for done in results:
                 n_rows += done.n_rows
                 yield done

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 import decidewise
-from decidewise.app.pages.chart import DARK, LIGHT, styles
-from decidewise.app.pages.page import chart_data, render_template, source_of
+from decidewise.app.pages import DARK, LIGHT, chart_data, render_template, source_of, styles
 from decidewise.app.tables.choice import FORECAST, LEAST_SQUARES, MEAN, WISE
 from decidewise.app.tables.comparison import TableComparison
 from decidewise.app.tables.headline import (
@@ -49,14 +48,7 @@ decisions = model.decide(new_table, problem).columns()  # or .regret"""
 
 
 def render_comparison(result: TableComparison, command: Mapping[str, Any] | None = None) -> str:
-    """Return the page as HTML.
-
-    Parameters
-    ----------
-    result : TableComparison
-    command : mapping, optional
-        As for `fit_command`, to show how to go on; None if the table was in memory.
-    """
+    """Return the page as HTML; `command` is as for `fit_command`, or None if the table was in memory."""
     charts, findings = charts_of_comparison(result), health(result)
     doubtful = doubts(findings)
     looks = styles(result.regrets, first=(LEAST_SQUARES, WISE, FORECAST, MEAN))

@@ -1,9 +1,10 @@
-"""The values of a column as a file has them: numbers, dates or text, with gaps, and what a column of them holds."""
+"""The values of a column as a file has them: numbers, dates or text, with gaps; what it holds, and what looks wrong."""
 
 from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from decidewise.kit.checks import BoolArray, FloatArray, IndexArray, is_number
 from decidewise.kit.errors import InputError
-from decidewise.rows.keys import as_moment
+from decidewise.rows.long_tables import as_moment
 
 Raw = npt.NDArray[Any]
 #: The share of a text column that must be numbers for the rest of it to be an error, not names.
@@ -237,3 +238,73 @@ def _text_or_digits(name: str, cells: Cells) -> str:
             cells.row(place),
         )
     return "names"
+
+
+#: A column with fewer different values is a count, or a code, of which nothing is said.
+_FEWEST_VALUES = 10
+#: The fewest rows on either side of a change of unit, and the smallest factor, as a power of ten.
+_FEWEST_ROWS, _SMALLEST = 5, 2.0
+#: The share of the rows of one unit that may look as if they had the other.
+_OVERLAP = 0.05
+
+
+def oddities(columns: Mapping[str, Raw], title: str, keys: Raw) -> Iterator[str]:
+    """Yield a sentence for each column of numbers that has marks of gaps, or changes its unit.
+
+    A column has one entry for each of the keys, or as many for each as there are items.
+    """
+    for name, column in columns.items():
+        by_row = np.asarray(column, dtype=np.float64).reshape(len(keys), -1)
+        for value, n in marks(by_row.ravel()):
+            yield (
+                f"{name}: {value:.6g} occurs {n:,} times, far from all other values. If it marks a gap, leave these "
+                "cells empty."
+            )
+        if change := change_of_unit(by_row):
+            row, before, after = change
+            yield (
+                f"{name}: about {before:.3g} before {title} {keys[row]} and {after:.3g} from there on. "
+                "If the unit changed, convert all rows to one unit."
+            )
+
+
+def marks(values: FloatArray) -> Iterator[tuple[float, int]]:
+    """Yield values that are repeated, at an end of the range, and further from it than all others are apart.
+
+    Zero is none: it is what columns such as discounts have on most days.
+
+    >>> list(marks(np.array([*np.arange(50.0), -9999.0, -9999.0, 80.0])))
+    [(-9999.0, 2)]
+    """
+    known = values[np.isfinite(values)]
+    for end in (known, -known):  # a mark is the lowest of these
+        mark = end.min(initial=np.inf)
+        rest = end[end > mark]
+        n = len(end) - len(rest)
+        if mark and n > 1 and len(rest) > 1:
+            width = rest[rest < rest.max()].max(initial=rest.min()) - rest.min()  # without a mark at the other end
+            if rest.min() - mark > width and len(np.unique(rest)) >= _FEWEST_VALUES:
+                yield float(mark if end is known else -mark), n
+
+
+def change_of_unit(by_row: FloatArray) -> tuple[int, float, float] | None:
+    """Return the row from which on numbers (n, k) have another size for good, and their sizes before and after.
+
+    >>> change_of_unit(np.concatenate([np.arange(1.0, 9.0), 1000 * np.arange(1.0, 9.0)])[:, np.newaxis])
+    (8, 4.5, 4500.0)
+    """
+    sizes = np.nansum(np.abs(by_row) / by_row.shape[1], axis=1)
+    rows = np.flatnonzero((sizes > 0) & np.isfinite(sizes))
+    n = len(rows)
+    if n < 2 * _FEWEST_ROWS:
+        return None
+    logs = np.log10(sizes[rows])
+    counts = np.arange(_FEWEST_ROWS, n - _FEWEST_ROWS + 1)
+    sums = np.cumsum(logs)[counts - 1]
+    apart = np.abs(sums / counts - (logs.sum() - sums) / (n - counts)) * np.sqrt(counts * (n - counts))
+    place = int(counts[apart.argmax()])
+    before, after = logs[:place], logs[place:]
+    low, high = sorted((before, after), key=np.median)
+    if np.median(high) - np.median(low) < _SMALLEST or np.quantile(low, 1 - _OVERLAP) > np.quantile(high, _OVERLAP):
+        return None
+    return int(rows[place]), float(np.median(sizes[rows[:place]])), float(np.median(sizes[rows[place:]]))

@@ -1,19 +1,28 @@
-"""A table as samples: raw features, costs, times, groups and the problem of each; and decisions for them."""
+"""A table as samples, read from a wide or a long one: raw features, costs, times, groups and the problem of each.
+
+Also which of them a comparison holds out: no model and no choice may see these.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from decidewise.app.tables.columns import Names, TableOptions, in_words
+from decidewise.app.tables.columns import Names, Reading, TableOptions
 from decidewise.app.tables.features import TableFeatures
-from decidewise.app.tables.raw_values import Raw, are_dates, as_dates
-from decidewise.kit.checks import FloatArray
-from decidewise.problems import Problem
+from decidewise.app.tables.layouts import ONE_LINE_PER_ITEM, LongTable, WideTable, in_words
+from decidewise.app.tables.raw_values import InRowError, Raw, are_dates, as_dates, as_numbers, oddities
+from decidewise.kit.checks import BoolArray, FloatArray, listed, nearest_names
+from decidewise.kit.errors import InputError, as_input_errors
+from decidewise.models.selection.folds import Splits
+from decidewise.problems import KnownCosts, Problem
+from decidewise.rows.columns import NamedColumns
 
 #: What rows are called by the usual time between two of them, in hours.
 _STEPS = (("hour", 1, 1), ("day", 24, 24), ("week", 168, 168), ("month", 28 * 24, 31 * 24))
@@ -26,26 +35,13 @@ class TableSamples:
     Attributes
     ----------
     lines : dict of str to ndarray
-        The columns of the features, not prepared yet: of shape (n,), or with features of each item (n * d,).
-    per_item : bool
-        Whether the features are those of items.
-    cost_names : tuple of d str
-    keys : ndarray of shape (n,)
-        What samples are called in messages and in results.
-    title : str
-        What a sample is: the name of the column of its key, or "row".
-    costs : ndarray of shape (n, d), optional
-    times, groups : ndarray of shape (n,), optional
-    problem : Problem, optional
-        If it differs by row, it has n rows.
+        The columns of the features, not prepared yet: of shape (n,), or `per_item` (n * d,).
+    keys, title : ndarray of shape (n,), str
+        What samples are called in messages and in results, and the name of the column of these keys, or "row".
     forecast : tuple of str
         The entries of `lines` that are a forecast: one per cost, or with features of each item a single one.
-    unit : str
-        The unit of the costs.
-    notes : tuple of str
-        What was done to the table, in sentences.
-    doubts : tuple of str
-        Those of the notes that deserve a look.
+    notes, doubts : tuple of str
+        What was done to the table, in sentences, and those of them that deserve a look.
     share : float
         The share of the rows of the table that these are.
     """
@@ -120,65 +116,6 @@ class TableSamples:
         return places[0] if self.per_item else places
 
 
-@dataclass(frozen=True, eq=False)
-class TableDecisions:
-    """The decision for each row of a table.
-
-    Attributes
-    ----------
-    samples : TableSamples
-    items : str or None
-        The column of the items, if the table is long.
-    predictions, decisions : ndarray of shape (n, d)
-    objective : ndarray of shape (n,)
-        The predicted value of each decision.
-    realised, best, regret : ndarray of shape (n,), or None
-        If the table has costs: what the decision cost or gained, the best decision in hindsight, and the difference;
-        NaN in rows without costs.
-    """
-
-    samples: TableSamples
-    items: str | None
-    predictions: FloatArray
-    decisions: FloatArray
-    objective: FloatArray
-    realised: FloatArray | None
-    best: FloatArray | None
-    regret: FloatArray | None
-
-    def columns(self) -> dict[str, Any]:
-        """Return a table of the shape of the input: wide with a column per item, or long with a line per item."""
-        by_row = {"predicted_objective": self.objective}
-        if self.regret is not None and self.realised is not None and self.best is not None:
-            by_row |= {"objective": self.realised, "best_objective": self.best, "regret": self.regret}
-        if self.items is None:
-            return columns_like(self.samples, None, {"decision": self.decisions}, by_row)
-        by_item = {"prediction": self.predictions, "decision": self.decisions}
-        return columns_like(self.samples, self.items, by_item, by_row)
-
-
-def columns_like(
-    samples: TableSamples, items: str | None, by_item: Mapping[str, FloatArray], by_row: Mapping[str, FloatArray] = {}
-) -> dict[str, Any]:
-    """Return numbers (n, d) and (n,) by name as a table of the shape of the input, long if it has a column of items."""
-    names = samples.cost_names
-    if items is None:
-        wide = {f"{what}_{name}": values[:, j] for what, values in by_item.items() for j, name in enumerate(names)}
-        return {samples.title: samples.keys, **wide, **by_row}
-    return {
-        samples.title: np.repeat(samples.keys, len(names)),
-        in_words(items): np.tile(_item_keys(names), len(samples)),
-        **{what: values.ravel() for what, values in by_item.items()},
-        **{what: np.repeat(values, len(names)) for what, values in by_row.items()},
-    }
-
-
-def _item_keys(names: Sequence[str]) -> Any:
-    """Return names of items as they were in the table: whole numbers if all are."""
-    whole = all(name.lstrip("-").isdigit() and name == str(int(name)) for name in names)
-    return np.array(names, dtype=np.int64) if whole else names
-
-
 def shown_key(key: Any) -> str:
     """Return the key of a row as text; a date without a time of day is shown without one.
 
@@ -189,3 +126,234 @@ def shown_key(key: Any) -> str:
         day = key.astype("datetime64[D]")
         return str(day) if key == day else str(key.astype("datetime64[s]")).replace("T", " ")
     return str(key)
+
+
+NO_COSTS = "no row of the table has costs; models learn from realised costs."
+
+
+def read_samples(table: NamedColumns, reading: Reading) -> TableSamples:
+    """Read samples from a table."""
+    options = reading.options
+    found = LongTable(table, reading) if options.items else WideTable(table, reading)
+    lines, per_item, forecast = found.features()
+    unknown = [name for name in options.categories if name not in lines] if reading.needed is None else []
+    if unknown:
+        raise InputError(f"--categories: there is no feature {unknown[0]!r}{nearest_names(unknown[0], list(lines))}")
+    costs = found.read_costs() if reading.costs or (reading.costs is None and found.has_costs()) else None
+    keys, title = found.keys()
+    samples = TableSamples(
+        lines, per_item, found.cost_names, keys, in_words(title), costs, forecast=forecast, unit=options.unit
+    )
+    samples = replace(samples, problem=_problem(found))
+    found.check_order(samples.problem)
+    if reading.in_order:
+        samples = replace(samples, times=_times(found), groups=_groups(found))
+        if costs is not None:
+            samples = _with_costs(found, samples)
+        order = found.key_order(samples.keys)
+        if samples.times is not None:
+            order = order[np.argsort(samples.times[order], kind="stable")]
+        samples = samples.take(order)
+        if reading.needed is None:
+            found.doubts += _oddities(samples)
+    return replace(samples, notes=(*found.notes, *found.doubts), doubts=tuple(found.doubts))
+
+
+def _oddities(samples: TableSamples) -> Iterator[str]:
+    """Return sentences on the columns of numbers that look wrong, the costs last."""
+    columns = {repr(name): column for name, column in samples.lines.items() if column.dtype.kind in "iuf"}
+    if samples.costs is not None:
+        columns["the costs"] = samples.costs
+    return oddities(columns if len(samples) else {}, samples.title, samples.keys)  # a part may have no row with costs
+
+
+def columns_of(source: Any, text: Mapping[str, Any]) -> NamedColumns:
+    """Return the columns of a source, a path, frame or mapping; `text` says how text files are written."""
+    from decidewise.rows.file_blocks import read_files  # noqa: PLC0415
+
+    with as_input_errors():
+        return NamedColumns.of(read_files(source, **text) if isinstance(source, str | Path) else source)
+
+
+def _times(found: WideTable | LongTable) -> Raw | None:
+    """Return the times of the samples, as numbers or dates, or None."""
+    title = found.options.time or _keys_in_time(found)
+    if title is None:
+        return None
+    name = found.one(title, "time")
+    values = found.by_row(name)
+    texts = [value for value in values.tolist() if isinstance(value, str)] if values.dtype.kind in "OU" else []
+    times: Raw
+    if are_dates(values) or (values.dtype.kind == "O" and not texts):
+        times = as_dates(values, name)
+    elif texts:
+        text = next((text for text in texts if not are_dates(np.array([text]))), texts[0])
+        raise InputError(
+            f"--time: column {name!r} has text, such as {text[:40]!r}; it must be numbers, or dates like "
+            "2026-01-31 or 2026-01-31 13:00:00."
+        )
+    else:
+        times = as_numbers(values, name)
+    gaps = np.isnat(times) if times.dtype.kind == "M" else np.isnan(times)
+    if gaps.any():
+        raise InRowError(f"--time: column {name!r} has no value in row \0. Drop the row.", int(gaps.argmax()) + 1)
+    return times
+
+
+def _keys_in_time(found: WideTable | LongTable) -> str | None:
+    """Return the column of the keys of training rows if they are dates, unless they are shuffled, or in groups."""
+    options = found.options
+    if options.shuffle or options.groups or found.reading.needed is not None:
+        return None
+    if options.rows in found.table.names and are_dates(found.raw(options.rows)):
+        found.notes.append(
+            f"Rows are in the order of {options.rows!r}, which has dates: models are tested on what came later. "
+            "--shuffle tests on random rows."
+        )
+        return options.rows
+    dated = [name for name in found.given if are_dates(found.raw(name))]
+    if dated:
+        found.doubts.append(
+            f"Rows are shuffled, although {dated[0]!r} has dates: --time {dated[0]!r} tests on what came later."
+        )
+    return None
+
+
+def _groups(found: WideTable | LongTable) -> Raw | None:
+    """Return the groups of the samples, or None."""
+    if found.options.groups is None:
+        return None
+    values = found.by_row(found.one(found.options.groups, "groups"))
+    return np.array([str(value) for value in values.tolist()])
+
+
+def _problem(found: WideTable | LongTable) -> Problem | None:
+    """Return the problem of the samples, with known costs if there are columns of them, or None."""
+    file, known = found.reading.file, found.options.known
+    if file is None:
+        return None
+    names = found.of_problem()
+    problem = file.build({name: found.by_row(name) for name in names} if names else None)
+    if problem.n_costs != len(found.cost_names):
+        raise InputError(
+            f"the table has {len(found.cost_names)} costs, {listed(found.cost_names)}, and the problem of "
+            f"{file.path} has {problem.n_costs}. --costs must select one column for each. "
+            f"{'' if found.options.items else ONE_LINE_PER_ITEM}".rstrip()
+        )
+    if known and problem.has_known:
+        raise InputError(f"--known: the problem of {file.path} has known costs already; name them once.")
+    if known:
+        problem = KnownCosts(problem, _finite(found.matrix(known, "known"), "known", found.cost_names))
+    return problem
+
+
+def _with_costs(found: WideTable | LongTable, samples: TableSamples) -> TableSamples:
+    """Leave out samples that have no costs at all; raise if some of a sample's costs are missing."""
+    assert samples.costs is not None  # only samples with costs come here
+    none = np.asarray(np.isnan(samples.costs).all(axis=1))
+    if none.all() and found.reading.whole:
+        raise InputError(NO_COSTS)
+    if none.any() and found.reading.whole:
+        found.notes.append(f"{int(none.sum()):,} of {len(none):,} rows have no costs yet, and are left out.")
+    costs = samples.costs[~none]
+    if none.any():
+        samples = samples.take(~none)
+    _finite(costs, "costs", samples.cost_names, samples)
+    return samples
+
+
+def _finite(
+    values: FloatArray, argument: str, cost_names: tuple[str, ...], samples: TableSamples | None = None
+) -> FloatArray:
+    """Return the values (n, d); raise if one is missing."""
+    bad = np.argwhere(np.isnan(values))
+    if len(bad):
+        row, item = bad[0]
+        where = "row \0" if samples is None else f"{samples.title} {samples.keys[row]}"
+        raise InRowError(
+            f"--{argument}: {where} has no value for {cost_names[item]!r} ({len(bad):,} such gaps). Fill "
+            "them, or clear all costs of these rows, which leaves them out.",
+            *([int(row) + 1] if samples is None else []),
+        )
+    return values
+
+
+#: Rows in the order of time are held out in so many stretches; models are fitted anew before each (a rolling origin).
+N_STRETCHES = 4
+_FEWEST = 8
+
+
+def hold_out(
+    n: int, share: float, rng: np.random.Generator, *, times: Any = None, groups: Any = None, gap: Any = None
+) -> Splits:
+    """Return pairs of training rows and held-out rows; the rows of the first pair are those to choose a model on.
+
+    With `times`, in increasing order, the last `share` of the rows is held out, in stretches, each with all rows to
+    train on that end a `gap` before it. Otherwise whole `groups` are held out, or without them random rows.
+
+    >>> [(len(train), test) for train, test in hold_out(9, 0.5, np.random.default_rng(0), times=np.arange(9))]
+    [(4, array([4, 5])), (6, array([6])), (7, array([7])), (8, array([8]))]
+    """
+    if not 0 < share < 1:
+        raise InputError(f"--test must be a share of the rows between 0 and 1; got {share:g}.")
+    if n < _FEWEST:
+        raise InputError(
+            f"the table has {n} row{'s' * (n != 1)} with costs; a comparison needs at least {_FEWEST}. To fit a model "
+            "without one, name it: fit --model 'least squares'."
+        )
+    if times is not None:
+        return _later(times, share, gap)
+    rows = np.arange(n)
+    held: BoolArray
+    if groups is not None:
+        names = rng.permutation(np.unique(groups))
+        if len(names) < 3:
+            raise InputError(f"--groups: there are {len(names)} groups; holding whole groups out needs at least 3.")
+        held = np.isin(groups, names[: max(1, min(len(names) - 2, round(share * len(names))))])
+    else:
+        held = np.zeros(n, dtype=bool)
+        held[rng.permutation(n)[: min(max(2, round(share * n)), n - 2)]] = True
+    return [(rows[~held], rows[held])]
+
+
+def _later(times: npt.NDArray[Any], share: float, gap: Any) -> Splits:
+    moments = np.unique(times)
+    first = max(1, round((1 - share) * len(moments)))
+    n_stretches = min(N_STRETCHES, len(moments) - first)
+    if n_stretches < 1:
+        raise InputError(f"--time has {len(moments)} different value{'s' * (len(moments) != 1)}; nothing comes later.")
+    begins = [stretch[0] for stretch in np.array_split(moments[first:], n_stretches)]
+    rows, splits = np.arange(len(times)), []
+    for begin, end in zip(begins, [*begins[1:], None], strict=True):
+        known = times < (begin if gap is None else begin - gap)
+        if known.sum() < 2:
+            raise InputError(f"--gap leaves {known.sum()} rows to train on before {begin}. Use a shorter gap.")
+        held = (times >= begin) if end is None else (times >= begin) & (times < end)
+        splits.append((rows[known], rows[held]))
+    return splits
+
+
+def as_gap(text: str | None, times: Any) -> Any:
+    """Return a gap in the units of the times: a number, or for dates a number of days, hours (`"36h"`) or minutes.
+
+    >>> as_gap("36h", np.array(["2026-01-01"], dtype="datetime64[us]"))
+    np.timedelta64(36,'h')
+    """
+    if text is None:
+        return None
+    if times is None:
+        raise InputError("--gap goes with --time: without times nothing comes before.")
+    dates = times.dtype.kind == "M"
+    unit = text[-1] if dates and text[-1:] in ("d", "h", "m") else ""
+    try:
+        number = float(text.removesuffix(unit))
+        if not 0 <= number < float("inf"):
+            raise ValueError
+    except ValueError:
+        how = "a number of days, or like 36h or 90m" if dates else "a number, in the units of the times"
+        raise InputError(f"--gap must be {how}; got {text!r}.") from None
+    if not dates:
+        return number
+    if number != int(number):
+        raise InputError(f"--gap must be a whole number of days, hours (36h) or minutes (90m); got {text!r}.")
+    return int(number) * {"h": np.timedelta64(1, "h"), "m": np.timedelta64(1, "m")}.get(unit, np.timedelta64(1, "D"))

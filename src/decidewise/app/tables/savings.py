@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from decidewise.app.pages.chart import DEFAULT_MODE, FLOOR, Axis, Chart, Decision, Lane, Lanes, Mark, Panel, Series
+from decidewise.app.pages import DEFAULT_MODE, FLOOR, Axis, Chart, Decision, Lane, Lanes, Mark, Panel, Series
 from decidewise.app.tables.comparison import TableComparison
 from decidewise.app.tables.headline import in_unit, saves_word
 from decidewise.app.tables.samples import shown_key
@@ -43,17 +43,10 @@ def bills(result: TableComparison) -> list[Bill]:
 
 @dataclass(frozen=True)
 class Part:
-    """What is saved on one part of the rows or items.
+    """What is saved on one part of the rows or items, with the standard error for independent rows.
 
-    Attributes
-    ----------
-    name : str
-    saving : float
-        Of an item: its contribution to the mean saving per row, to which those of all items add up. Of a kind of rows:
-        the mean saving of these rows.
-    error : float
-        Its standard error, for independent rows.
-    n_rows : int
+    The saving of an item is its contribution to the mean saving per row, to which those of all items add up; that of a
+    kind of rows is the mean saving of these rows.
     """
 
     name: str

@@ -1,8 +1,9 @@
-"""A fitted model that predicts and decides from a table, as it is."""
+"""A fitted model that predicts and decides from a table, as it is, and says what training had not seen."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,15 +12,130 @@ from sklearn.base import BaseEstimator, clone
 
 from decidewise.app.tables.columns import Reading, TableOptions
 from decidewise.app.tables.features import TableFeatures
-from decidewise.app.tables.oddities import Unfamiliar
-from decidewise.app.tables.raw_values import as_numbers
-from decidewise.app.tables.read import columns_of, read_samples
-from decidewise.app.tables.samples import TableDecisions, TableSamples
+from decidewise.app.tables.layouts import in_words
+from decidewise.app.tables.raw_values import as_numbers, as_texts
+from decidewise.app.tables.samples import TableSamples, columns_of, read_samples
 from decidewise.evaluate import Hindsight, check_in_units
-from decidewise.kit.checks import FloatArray
+from decidewise.kit.checks import FloatArray, listed
 from decidewise.kit.kept import check_kept
 from decidewise.problems import Problem, ProblemFile
 from decidewise.problems.views import lift
+
+#: The most new names of a column that are kept to be said.
+_MOST_NAMES = 1000
+
+
+@dataclass
+class Unfamiliar:
+    """What some new rows have that no training row had: new names by column, and numbers far out of range.
+
+    Of these, how many are out of the range of training by more than its width, the lowest and the highest.
+
+    >>> features = TableFeatures(["load"]).fit({"load": [0.0, 4.1, 12.4]})
+    >>> print(*Unfamiliar.of(features, {"load": np.array([13.0, 12400.0])}).sentences(features))
+    'load': 1 value far out of the range of training (0 to 12.4): 12400. Is the unit the same?
+    """
+
+    names: dict[str, set[str]] = field(default_factory=dict)
+    numbers: dict[str, tuple[int, float, float]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, features: TableFeatures, lines: Mapping[str, Any]) -> Unfamiliar:
+        """Return what is new in the columns of some rows."""
+        found = cls()
+        for plan in features.columns_:
+            name = plan["name"]
+            if plan["kind"] == "names":
+                texts, gaps = as_texts(np.asarray(lines[name]))
+                if new := set(texts[~gaps].tolist()) - set(plan["known"]):
+                    found.names[name] = new
+            elif plan["kind"] == "numbers":
+                values, low, high = as_numbers(np.asarray(lines[name]), name), plan["low"], plan["high"]
+                width = high - low or abs(high) or 1.0
+                far = values[(values < low - width) | (values > high + width)]
+                if len(far):
+                    found.numbers[name] = len(far), float(far.min()), float(far.max())
+        return found
+
+    def add(self, other: Unfamiliar) -> None:
+        """Add what is new in other rows; of names as long as they are few."""
+        for column, names in other.names.items():
+            have = self.names.setdefault(column, set())
+            if len(have) < _MOST_NAMES:
+                have |= names
+        for column, (n, low, high) in other.numbers.items():
+            before, lowest, highest = self.numbers.get(column, (0, low, high))
+            self.numbers[column] = before + n, min(lowest, low), max(highest, high)
+
+    def sentences(self, features: TableFeatures) -> list[str]:
+        """Return a sentence for each column with something new."""
+        said = []
+        for plan in features.columns_:
+            name = plan["name"]
+            if name in self.names:
+                new = listed(sorted(self.names[name]))
+                said.append(f"{name!r}: {new} not seen in training, treated as {plan['base']!r}.")
+            if name in self.numbers:
+                n, *found = self.numbers[name]
+                said.append(
+                    f"{name!r}: {n:,} value{'s' * (n > 1)} far out of the range of training "
+                    f"({_range(plan['low'], plan['high'])}): {_range(*found)}. Is the unit the same?"
+                )
+        return said
+
+
+def _range(low: float, high: float) -> str:
+    return f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
+
+
+@dataclass(frozen=True, eq=False)
+class TableDecisions:
+    """The decision for each row of a table, (n, d), and its predicted value (n,), the objective.
+
+    With costs, also what the decision cost or gained (`realised`), the best in hindsight and the regret, NaN in rows
+    without costs. `items` is that column of a long table.
+    """
+
+    samples: TableSamples
+    items: str | None
+    predictions: FloatArray
+    decisions: FloatArray
+    objective: FloatArray
+    realised: FloatArray | None
+    best: FloatArray | None
+    regret: FloatArray | None
+
+    def columns(self) -> dict[str, Any]:
+        """Return a table of the shape of the input: wide with a column per item, or long with a line per item."""
+        by_row = {"predicted_objective": self.objective}
+        if self.regret is not None and self.realised is not None and self.best is not None:
+            by_row |= {"objective": self.realised, "best_objective": self.best, "regret": self.regret}
+        if self.items is None:
+            return columns_like(self.samples, None, {"decision": self.decisions}, by_row)
+        by_item = {"prediction": self.predictions, "decision": self.decisions}
+        return columns_like(self.samples, self.items, by_item, by_row)
+
+
+def columns_like(
+    samples: TableSamples, items: str | None, by_item: Mapping[str, FloatArray], by_row: Mapping[str, FloatArray] = {}
+) -> dict[str, Any]:
+    """Return numbers (n, d) and (n,) by name as a table of the shape of the input, long if it has a column of items."""
+    names = samples.cost_names
+    if items is None:
+        wide = {f"{what}_{name}": values[:, j] for what, values in by_item.items() for j, name in enumerate(names)}
+        return {samples.title: samples.keys, **wide, **by_row}
+    return {
+        samples.title: np.repeat(samples.keys, len(names)),
+        in_words(items): np.tile(_item_keys(names), len(samples)),
+        **{what: values.ravel() for what, values in by_item.items()},
+        **{what: np.repeat(values, len(names)) for what, values in by_row.items()},
+    }
+
+
+def _item_keys(names: Sequence[str]) -> Any:
+    """Return names of items as they were in the table: whole numbers if all are."""
+    whole = all(name.lstrip("-").isdigit() and name == str(int(name)) for name in names)
+    return np.array(names, dtype=np.int64) if whole else names
 
 
 def forecast_of(samples: TableSamples) -> FloatArray | None:

@@ -44,8 +44,7 @@ from decidewise.models.linear.blocks import Blocks, InMemory
 from decidewise.models.linear.deviances import linear_predictor, respond
 from decidewise.models.linear.units import back_from
 from decidewise.rows.passes import Pass, Passes
-from decidewise.rows.source import Rows, RowSource
-from decidewise.rows.tree import Sums
+from decidewise.rows.source import Rows, RowSource, Sums
 
 # A scale or a size far below the mean would give its row a weight or a target without bound.
 SMALLEST = 0.1

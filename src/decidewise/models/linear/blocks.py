@@ -18,8 +18,7 @@ from decidewise.measure import cost_sizes, targets_of, weighted_targets, weights
 from decidewise.models.linear.deviances import Deviance
 from decidewise.models.linear.units import back_from
 from decidewise.rows.passes import Pass, Passes
-from decidewise.rows.source import Rows, RowSource
-from decidewise.rows.tree import Combine, Sums, add
+from decidewise.rows.source import Combine, Rows, RowSource, Sums, add
 
 # A block of fifty features and a hundred costs fits into the second-level cache, so that memory is read once.
 BLOCK_ROWS = 2048

@@ -18,7 +18,7 @@ from decidewise.models.linear.moments import Moments, WideMoments
 from decidewise.models.linear.newton import Curvature, Derivatives, Preconditioner, minimize
 from decidewise.models.linear.units import check_ridge
 from decidewise.rows.passes import Passes
-from decidewise.rows.tree import Sums
+from decidewise.rows.source import Sums
 
 # Entries of the Hessians in memory at once (128 MB): if there are more, the outputs are fitted in groups.
 _HESSIAN_ENTRIES = 2**24

@@ -21,7 +21,7 @@ from decidewise.models.linear.moments import Moments, RowSums, ridge_in
 from decidewise.models.linear.newton import Derivatives, minimize
 from decidewise.models.linear.units import solve_semidefinite
 from decidewise.rows.passes import Passes
-from decidewise.rows.tree import Sums
+from decidewise.rows.source import Sums
 
 PerItem = Literal["none", "intercept", "coefficients"]
 

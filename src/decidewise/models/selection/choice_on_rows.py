@@ -35,8 +35,7 @@ from decidewise.models.selection.weights import (
 from decidewise.problems.contract import Problem
 from decidewise.problems.views import in_unit
 from decidewise.rows.passes import Pass, Passes, run, together
-from decidewise.rows.source import Rows, RowSource
-from decidewise.rows.tree import Sums, add
+from decidewise.rows.source import Rows, RowSource, Sums, add
 
 # The predictions of all candidates are held at once, for so many costs.
 _COSTS_IN_A_PIECE = 100_000

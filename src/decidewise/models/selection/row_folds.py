@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from decidewise.kit.checks import as_integer
 from decidewise.rows.passes import Pass, Passes, changed
-from decidewise.rows.source import Rows, RowSource
-from decidewise.rows.tree import Combine, Sums, add
+from decidewise.rows.source import Combine, Rows, RowSource, Sums, add
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from decidewise.models.learners.averaged import AveragedRegressor
 from decidewise.models.learners.given_forecast import GivenForecast
 from decidewise.models.wise_regressor import WiseRegressor
 from decidewise.rows.passes import Pass, Passes, run, together
-from decidewise.rows.source import Rows, RowSource
-from decidewise.rows.tree import Sums
+from decidewise.rows.source import Rows, RowSource, Sums
 
 
 def is_sum_over_rows(model: Any, *, per_item: bool = False) -> bool:

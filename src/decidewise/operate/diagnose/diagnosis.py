@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 
@@ -9,6 +10,17 @@ from decidewise.evaluate import Interval
 from decidewise.evaluate.intervals import plus_minus
 from decidewise.models import DecisionRegressor
 from decidewise.models.selection.null_models import DO_NOTHING
+
+#: What to do if a gain of the best candidate is not proven, and the model to use then; the first such gain counts.
+_NOT_PROVEN = {
+    "gain_on_nothing": ("Do nothing: that any model decides better than no decision at all", DO_NOTHING),
+    "gain_on_forecast": ("The forecast you have is good enough: that a model decides better", "forecast"),
+    "gain_on_mean": (
+        "Your features do not pay: that any model decides better than the mean of past costs",
+        "training mean",
+    ),
+    "gain": ("Keep least squares: that another model decides better", "least squares"),
+}
 
 
 @dataclass(frozen=True)
@@ -114,64 +126,32 @@ class Diagnosis:
         )
 
 
-@dataclass(frozen=True)
-class Grounds:
-    """What the advice depends on: the gains, and what the best candidate is; see `Diagnosis`."""
-
-    best_name: str
-    gain: Interval | None
-    gain_on_mean: Interval | None
-    gain_on_forecast: Interval | None
-    gain_on_nothing: Interval | None
-    spo_plus_gain: Interval | None
-    gain_of_sharing: Interval | None
-    log_link: bool
-    exponent: float
-    n_training: int
-
-    def advice(self) -> tuple[str, str]:
-        """Return the advice, and the name of the model that it advises."""
-        advice, chosen = self._first()
-        if self.gain_of_sharing is not None and self.gain_of_sharing.low > 0 and "own" not in chosen:
-            advice += " The shared model is what helps: with coefficients of its own, each item would decide worse."
-        return advice, chosen
-
-    def _first(self) -> tuple[str, str]:
-        """Return the advice of the first rule that applies, and the name of the model that it advises."""
-        if self.spo_plus_gain is not None and self.spo_plus_gain.low > 0:
-            return f"Train with the solver: SPO+ pays, and takes up to {self.n_training:,} solver calls.", "spo+"
-        if _unproven(self.gain_on_nothing):
-            return (
-                "Do nothing: that any model decides better than no decision at all is not proven with these rows.",
-                DO_NOTHING,
-            )
-        if _unproven(self.gain_on_forecast):
-            return (
-                "The forecast you have is good enough: that a model decides better is not proven with these rows.",
-                "forecast",
-            )
-        if _unproven(self.gain_on_mean):
-            return (
-                "Your features do not pay: that any model decides better than the mean of past costs is not proven "
-                "with these rows.",
-                "training mean",
-            )
-        if _unproven(self.gain):
-            return (
-                "Keep least squares: that another model decides better is not proven with these rows.",
-                "least squares",
-            )
-        if self.log_link:
-            how = "a log link, which suits effects that multiply"
-        elif self.exponent > 0:
-            how = "the change of measure, which suits sizes that vary"
-        else:
-            how = "another learner"
-        return f"Use {how}: {self.best_name!r} decides better.", self.best_name
+def advice_of(
+    best_name: str, gains: Mapping[str, Interval | None], *, log_link: bool, exponent: float, n_training: int
+) -> tuple[str, str]:
+    """Return the advice, and the name of the model that it advises, from the gains of a `Diagnosis` by their names."""
+    advice, chosen = _first_that_applies(best_name, gains, log_link, exponent, n_training)
+    sharing = gains.get("gain_of_sharing")
+    if sharing is not None and sharing.low > 0 and "own" not in chosen:
+        advice += " The shared model is what helps: with coefficients of its own, each item would decide worse."
+    return advice, chosen
 
 
-def _unproven(gain: Interval | None) -> bool:
-    return gain is not None and gain.low <= 0
+def _first_that_applies(
+    best_name: str, gains: Mapping[str, Interval | None], log_link: bool, exponent: float, n_training: int
+) -> tuple[str, str]:
+    if (solver := gains.get("spo_plus_gain")) is not None and solver.low > 0:
+        return f"Train with the solver: SPO+ pays, and takes up to {n_training:,} solver calls.", "spo+"
+    for gain, (advice, name) in _NOT_PROVEN.items():
+        if (measured := gains.get(gain)) is not None and measured.low <= 0:
+            return f"{advice} is not proven with these rows.", name
+    if log_link:
+        how = "a log link, which suits effects that multiply"
+    elif exponent > 0:
+        how = "the change of measure, which suits sizes that vary"
+    else:
+        how = "another learner"
+    return f"Use {how}: {best_name!r} decides better.", best_name
 
 
 def call_of(chosen: str, spo_plus: DecisionRegressor, *, lifted: bool, forecast: bool) -> str:

@@ -27,7 +27,7 @@ from decidewise.models.selection.out_of_fold import OutOfFold
 from decidewise.models.selection.race import n_models_to_score, race
 from decidewise.models.selection.scores import lowest, reasons
 from decidewise.models.selection.time_folds import Rows
-from decidewise.operate.diagnose.diagnosis import Diagnosis, Grounds, call_of
+from decidewise.operate.diagnose.diagnosis import Diagnosis, advice_of, call_of
 from decidewise.problems.contract import Problem, as_problem, check_rows
 
 _N_RESAMPLES = 10
@@ -167,8 +167,7 @@ def diagnose(
         flips = _flips(problem, best, X, costs, held_out.rows, rng)
     gains = {field: found.get(name) for field, name in _GAINS.items()}
     exponent = getattr(best, "exponent", 0.0)
-    grounds = Grounds(best_name, log_link=log_link, exponent=exponent, n_training=_N_PASSES * len(X), **gains)
-    advice, chosen = grounds.advice()
+    advice, chosen = advice_of(best_name, gains, log_link=log_link, exponent=exponent, n_training=_N_PASSES * len(X))
     return Diagnosis(
         least_squares=found.get("least squares"),
         training_mean=found.get("training mean"),

@@ -7,19 +7,9 @@ digits are the same whatever the number of workers, and whether or not one of th
 Rows may be Dask arrays, a Dask data frame with the names of its columns, or a list of delayed blocks `(X, costs)` or
 `(X, costs, weights)`. Partitions are read again in every pass; `persist()` them if they fit into the cluster's memory.
 
->>> import dask
->>> import numpy as np
->>> from decidewise import WiseRegressor
->>> from decidewise.operate.distributed import fit
->>> def block(seed):
-...     X = np.random.default_rng(seed).normal(size=(100, 2))
-...     return X, np.hstack([X + 5, X[:, :1] + 7])
->>> blocks = [dask.delayed(block)(seed) for seed in range(4)]  # each worker makes or reads its own
->>> fit(WiseRegressor(), blocks).n_features_in_  # without a cluster, in threads
-2
-
-On a cluster, make a `distributed.Client("tcp://10.0.0.5:8786")` first. The cluster executes what this process sends,
-and this process unpickles the answers: each must trust the other.
+Without a cluster, they are computed in threads. On a cluster, make a `distributed.Client("tcp://10.0.0.5:8786")` first.
+The cluster executes what this process sends,
+The cluster executes what this process sends, and this process unpickles the answers: each must trust the other.
 """
 
 from __future__ import annotations

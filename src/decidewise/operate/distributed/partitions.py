@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,8 +15,7 @@ from decidewise.operate.decide import DecisionsOf, RegretOf
 from decidewise.operate.distributed.workers import check_same_code, code_fingerprint, sentences_about
 from decidewise.rows.checkpoint import Checkpoint
 from decidewise.rows.columns import ColumnRoles
-from decidewise.rows.source import Rows, RowSource, located
-from decidewise.rows.tree import Combine, Sums, add, combine_all
+from decidewise.rows.source import Combine, Rows, RowSource, Sums, add, combine_all, located
 
 #: Sums that one task combines: three levels of the binary tree, so that there are few tasks and few bytes in each.
 FAN_IN = 8
@@ -48,14 +46,9 @@ class PartitionRows(RowSource):
         """Keep the results of finished passes in a file."""
         from dask.base import tokenize  # noqa: PLC0415  (an extra)
 
-        parameters = {name: repr(value) for name, value in sorted(model.get_params().items())}
         keys = tokenize([part.blocks for part in self.partitions])
-        identity = [repr(model), parameters, len(self.partitions), keys, repr(self.columns)]
-        self.checkpoint = Checkpoint.at(path, json.dumps(identity), every=0.0)
-
-    def first(self) -> Rows:
-        """Return some of the first rows."""
-        return self._first
+        rows = {"partitions": len(self.partitions), "keys": keys, "columns": repr(self.columns)}
+        self.checkpoint = Checkpoint.of(path, model, every=0.0, **rows)
 
     def reduce(self, function: Callable[[Rows], Sums], combine: Combine = add) -> Sums:
         """Return the results of `function` on all partitions, combined in a fixed tree on the cluster."""

@@ -29,13 +29,7 @@ def connected(address: str) -> Iterator[Any]:
     """Connect to a Dask scheduler; yield the client.
 
     The cluster executes what this process sends, and this process unpickles the answers: each must trust the other.
-
-    Raises
-    ------
-    ConnectionError
-        If the address is none, or nobody answers there.
-    ImportError
-        If Dask is not installed.
+    Raise a `ConnectionError` if nobody answers at the address, and an `ImportError` if Dask is not installed.
     """
     try:
         from distributed import Client  # noqa: PLC0415  (an extra)
@@ -86,16 +80,7 @@ def workers_at(address: str, say: Callable[[str], None] | None = None) -> Iterat
 
 @dataclass(frozen=True, eq=False)
 class Workers:
-    """The workers of a cluster.
-
-    Attributes
-    ----------
-    client : distributed.Client
-    address : str
-        Of the scheduler.
-    say : callable
-        Called once with a sentence if there are no workers.
-    """
+    """The workers of a cluster, by a client of its scheduler; `say` is told if there are none."""
 
     client: Any
     address: str
