@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from decidewise.data.dataset import Dataset
-from decidewise.data.polynomial import as_degree, as_noise, polynomial, single_precision, streams
+from decidewise.data.polynomial import checked, polynomial, single_precision, streams
 from decidewise.kit.checks import FloatArray, as_integer, as_number
 from decidewise.problems import Knapsack
 
@@ -58,10 +58,8 @@ def make_knapsack(
     >>> data.mean_costs[0, :8].round(2)
     array([6.81, 6.28, 6.86, 6.15, 6.28, 6.34, 6.86, 4.99])
     """
-    n, degree = as_integer(n, name="n"), as_degree(degree)
-    n_items, n_features = as_integer(n_items, name="n_items"), as_integer(n_features, name="n_features")
-    dimension = as_integer(dimension, name="dimension")
-    noise = as_noise(noise)
+    n, degree, n_features, noise = checked(n, degree, n_features, noise)
+    n_items, dimension = as_integer(n_items, name="n_items"), as_integer(dimension, name="dimension")
     capacity = as_number(capacity, name="capacity", at_least=0)
     instance, rng = streams(seed, instance_seed)
     weights = instance.choice(range(300, 800), size=(dimension, n_items)) / 100

@@ -27,9 +27,14 @@ def _stream(seed: Any, name: str) -> np.random.RandomState:
     return np.random.RandomState(as_integer(seed, name=name, minimum=0, maximum=2**32 - 1))
 
 
-def as_degree(value: Any) -> int:
-    """Return the degree of a polynomial; raise unless it is an integer in range."""
-    return as_integer(value, name="degree", maximum=MAX_DEGREE)
+def checked(n: Any, degree: Any, n_features: Any, noise: Any = 0.0) -> tuple[int, int, int, float]:
+    """Return the arguments that generators share; raise unless they are in range, the noise in [0, 1]."""
+    return (
+        as_integer(n, name="n"),
+        as_integer(degree, name="degree", maximum=MAX_DEGREE),
+        as_integer(n_features, name="n_features"),
+        as_number(noise, name="noise", at_least=0, at_most=1),
+    )
 
 
 def polynomial(
@@ -47,8 +52,3 @@ def single_precision(costs: FloatArray) -> FloatArray:
     if not all_finite(rounded):
         raise ValueError("degree is too high: some costs are beyond the range of float32, 3e38. Choose a lower degree.")
     return rounded
-
-
-def as_noise(value: Any) -> float:
-    """Return the half-width of a multiplicative noise around 1; raise unless it is in [0, 1]."""
-    return as_number(value, name="noise", at_least=0, at_most=1)

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from decidewise.data.dataset import Dataset
-from decidewise.data.polynomial import as_degree, single_precision, streams
+from decidewise.data.polynomial import checked, single_precision, streams
 from decidewise.kit.checks import as_choice, as_flag, as_integer, as_number, as_positive
 from decidewise.problems import Portfolio
 
@@ -67,8 +67,8 @@ def make_portfolio(
     >>> data.costs[0, :3].round(4)
     array([0.2406, 0.2545, 0.2095])
     """
-    n, degree = as_integer(n, name="n"), as_degree(degree)
-    n_assets, n_features = as_integer(n_assets, name="n_assets"), as_integer(n_features, name="n_features")
+    n, degree, n_features, _ = checked(n, degree, n_features)
+    n_assets = as_integer(n_assets, name="n_assets")
     as_choice(noise, name="noise", choices=("student", "gaussian"))
     noise_level = as_number(noise_level, name="noise_level", above=0, at_most=1e30)  # its square must not overflow
     risk_multiple = as_positive(risk_multiple, name="risk_multiple")

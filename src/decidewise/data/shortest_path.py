@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from decidewise.data.dataset import Dataset
-from decidewise.data.polynomial import as_degree, as_noise, polynomial, single_precision, streams
-from decidewise.kit.checks import as_integer
+from decidewise.data.polynomial import checked, polynomial, single_precision, streams
 from decidewise.problems import ShortestPath
 
 
@@ -47,9 +46,7 @@ def make_shortest_path(
     >>> data.costs[0, :3].round(4)
     array([0.4604, 1.0125, 0.7162])
     """
-    n, degree = as_integer(n, name="n"), as_degree(degree)
-    n_features = as_integer(n_features, name="n_features")
-    noise = as_noise(noise)
+    n, degree, n_features, noise = checked(n, degree, n_features, noise)
     if not (isinstance(grid, tuple | list) and len(grid) == 2):
         raise ValueError(f"grid must be a pair of integers, rows and columns, such as (5, 5); got {grid!r}.")
     problem = ShortestPath(*grid)

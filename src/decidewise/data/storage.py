@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from decidewise.data.dataset import Dataset
-from decidewise.data.polynomial import as_degree, as_noise, polynomial, single_precision, streams
-from decidewise.kit.checks import as_integer, as_number
+from decidewise.data.polynomial import checked, polynomial, single_precision, streams
+from decidewise.kit.checks import as_number
 from decidewise.problems import Storage
 
 #: The size of a spike, in units of the price that it is added to, is at least this.
@@ -68,9 +68,7 @@ def make_storage(
     >>> data.costs.shape, data.costs[0, [3, 12, 19]].round(1)
     ((3, 24), array([23.9, 48.7, 22.7]))
     """
-    n, degree = as_integer(n, name="n"), as_degree(degree)
-    n_features = as_integer(n_features, name="n_features")
-    noise = as_noise(noise)
+    n, degree, n_features, noise = checked(n, degree, n_features, noise)
     spike_rate = as_number(spike_rate, name="spike_rate", at_least=0, at_most=1)
     tail = as_number(tail, name="tail", above=1)
     problem = Storage(periods, power, energy, efficiency=efficiency)

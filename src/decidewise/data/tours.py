@@ -6,7 +6,7 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from decidewise.data.dataset import Dataset
-from decidewise.data.polynomial import as_degree, as_noise, single_precision, streams
+from decidewise.data.polynomial import checked, single_precision, streams
 from decidewise.kit.checks import as_integer, as_number
 from decidewise.problems import TravellingSalesman, VehicleRouting
 
@@ -50,9 +50,7 @@ def make_travelling_salesman(
     >>> data.costs.shape, data.costs[0, :3].round(4)
     ((3, 190), array([4.4692, 8.265 , 6.0748]))
     """
-    n, degree = as_integer(n, name="n"), as_degree(degree)
-    n_features = as_integer(n_features, name="n_features")
-    noise = as_noise(noise)
+    n, degree, n_features, noise = checked(n, degree, n_features, noise)
     problem = TravellingSalesman(n_nodes)
     rng, _ = streams(seed)
     square = rng.uniform(-2, 2, (n_nodes // 2, 2))

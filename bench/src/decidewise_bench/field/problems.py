@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from decidewise.data import Dataset
-from decidewise.data.polynomial import as_degree, as_noise, polynomial, single_precision, streams
+from decidewise.data.polynomial import checked, polynomial, single_precision, streams
 from decidewise.kit.checks import FloatArray, as_integer
 from decidewise.problems import LinearProgram, TopK
 
@@ -58,7 +58,7 @@ def make_covering(
     >>> data.problem.solve(data.costs).sum(axis=1)
     array([5., 4., 4.])
     """
-    n, degree, noise = as_integer(n, name="n"), as_degree(degree), as_noise(noise)
+    n, degree, n_features, noise = checked(n, degree, n_features, noise)
     instance, samples = streams(seed, instance_seed)
     A = instance.randint(1, 10, (n_constraints, n_variables)).astype(float)
     problem = ListedProgram(A, np.floor(0.4 * A.sum(axis=1)))
