@@ -9,6 +9,9 @@ from decidewise.kit.lazy import require
 
 def main() -> None:
     """Run the command line, or say what it needs."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the shell, as `>&-` does
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - until the process ends
     try:
         require("cli", by="the command line")
     except ImportError as missing:

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 import types
@@ -92,3 +93,10 @@ main()
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.startswith("decidewise ")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="closes a stream as a POSIX shell does")
+def test_a_closed_output_is_no_error():
+    command = f'"{sys.executable}" -m decidewise problems'
+    ended = subprocess.run(["sh", "-c", f"{command} >&-"], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
