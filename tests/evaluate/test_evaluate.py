@@ -1,6 +1,7 @@
 """Regret against brute force, ties at their worst, and what the bootstrap intervals promise."""
 
 import pickle
+import re
 from itertools import product
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from decidewise import OptimalityWarning
 from decidewise.data import make_knapsack, make_portfolio, make_shortest_path
 from decidewise.evaluate import (
+    Hindsight,
     Interval,
     compare,
     decision_regret,
@@ -21,6 +23,7 @@ from decidewise.evaluate import (
     regret_scorer,
 )
 from decidewise.evaluate.intervals import N_AT_ONCE, N_GROUPS
+from decidewise.kit.gaps import note_gaps
 from decidewise.problems import Ball, ConicProgram, Knapsack, LinearProgram, Problem, Quadratic, TopK
 
 
@@ -435,6 +438,26 @@ def test_a_prediction_that_cannot_be_decided_is_a_row_of_the_comparison():
         compare(cover, {"a": costs - 2}, costs)
     with pytest.raises(ValueError, match=r"predictions\['a'\]"):  # a bad argument is not a model that fails
         compare(cover, {"a": costs[:, :2], "right": costs}, costs)
+
+
+class Stopped(TopK):
+    """It stops before it has proved anything, and may be 0.5 from the best in the first row."""
+
+    def minimize(self, costs):
+        note_gaps(np.where(np.arange(len(costs)) == 0, 0.5, 0.0), np.ones(len(costs), bool))
+        return super().minimize(costs)
+
+
+def test_what_is_not_proven_in_hindsight_is_said():
+    costs = np.array([[1.0, 3.0, 5.0], [2.0, 4.0, 1.0], [6.0, 1.0, 2.0]])
+    sentence = "In hindsight 1 of 3 decisions is not proven optimal: all together may be better by up to 3.3 %. Regrets"
+    with pytest.warns(OptimalityWarning, match=re.escape(sentence)):
+        found = compare(Stopped(3, 1), {"a": costs, "b": -costs}, costs)
+    assert sentence in str(found)
+    assert sentence in found._repr_html_()
+    with pytest.warns(OptimalityWarning, match=re.escape(sentence)):
+        truth = Hindsight.of(Stopped(3, 1), costs)
+    assert truth.take([1, 2]).caution == compare(TopK(3, 1), {"a": costs}, costs).unproven == ""
 
 
 class TestInNotebooks:

@@ -172,15 +172,37 @@ def test_listed_packs_are_the_maximal_ones():
             assert maximal_packs((weights / capacities[:, None]).T.copy(), listed.shape[1] - 1).shape == (n_items, 0)
 
 
-def test_a_hopeless_row_is_named(monkeypatch):
+def test_a_thousand_items_correlated_with_their_weights_go_to_highs():
+    rng = np.random.default_rng(0)
+    weights = rng.integers(1, 1000, 1000).astype(float)
+    problem = Knapsack(weights, weights.sum() // 2, time_limit=30)
+    values = np.vstack([weights + 100, rng.uniform(size=1000)])
+    details = problem.solve_details(values)
+    # Of n items the value is that of their weights, at most the capacity, plus 100 n.
+    most = np.searchsorted(np.cumsum(np.sort(weights)), weights.sum() // 2, side="right")
+    assert details.objective[0] == pytest.approx(weights.sum() // 2 + 100 * most, rel=1e-9)
+    assert (list(details.status), list(details.gap)) == (["optimal"] * 2, [0.0, 0.0])
+
+
+def test_a_hard_row_has_the_best_pack_found_and_its_gap():
+    """No subset of real numbers sums to the capacity, and none can be proved to be the nearest."""
     rng = np.random.default_rng(3)
-    weights = rng.uniform(3, 8, size=(2, 60))
-    problem = Knapsack(weights, weights.sum(axis=1) / 3)
-    monkeypatch.setattr(knapsack, "MAX_STEPS", 2_000)
-    values = np.vstack([np.full(60, -1.0), weights.mean(axis=0)])
-    with pytest.raises(SolverError, match=r"row 1: no optimal pack was proved within 2,000 steps") as error:
-        problem.solve(values)
-    assert error.value.row == 1
+    weights = rng.uniform(1, 1000, size=80)
+    capacities = np.array([weights.sum() / 2, weights.sum() / 3])[:, np.newaxis]
+    values = np.vstack([weights, weights])
+    by_row = Knapsack(weights, capacities, time_limit=0.4, on_limit="best")
+    details = by_row.solve_details(values)
+    assert list(details.status) == ["limit"] * 2
+    assert np.all((details.gap > 0) & (details.gap < 1e-3))
+    assert np.all(details.decisions @ weights <= capacities[:, 0] * (1 + 1e-9))
+    assert np.all(details.bound >= details.objective)
+    with pytest.raises(SolverError, match=r"row 1: HiGHS ended with status 'Time limit reached'.*longer time_limit"):
+        Knapsack(weights, weights.sum() / 2, time_limit=0.4).solve(np.vstack([np.ones(80), weights]))
+    failed = Knapsack(weights, weights.sum() / 2, time_limit=0.4, on_error="nan").solve([np.ones(80), weights])
+    assert np.isnan(failed[1]).all()
+    assert failed[0].sum() > 40
+    with pytest.raises(ValueError, match="time_limit must be"):
+        Knapsack(weights, 1.0, time_limit=0)
 
 
 def test_relaxation():

@@ -126,6 +126,8 @@ class Comparison(Sequence[ComparisonRow]):
         The regret of each row by the names of the models, if all rows were in memory.
     in_order : bool
         Whether the rows are in the order of time, so that `plot` shows the regret over time, too.
+    unproven : str
+        A sentence if the best decisions of some rows are not proven to be the best.
     """
 
     rows: tuple[ComparisonRow, ...]
@@ -137,6 +139,7 @@ class Comparison(Sequence[ComparisonRow]):
     failures: dict[str, str] = field(default_factory=dict)
     regrets: dict[str, FloatArray] | None = field(default=None, repr=False, compare=False)
     in_order: bool = False
+    unproven: str = ""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -203,7 +206,7 @@ class Comparison(Sequence[ComparisonRow]):
     def _footnote(self) -> str:
         blocks = f" in blocks of {self.block_length}" if self.block_length > 1 else ""
         footnote = f"{100 * self.level:g} % {self.method} intervals over {self.n_samples:,} rows{blocks}."
-        return f"{footnote} {self.caution}".rstrip()
+        return " ".join(filter(None, [footnote, self.caution, self.unproven]))
 
     def _table(self, heading: str, values: list[tuple[str, str]]) -> str:
         cells = [("model", heading, f"minus {self.baseline}" if len(self) > 1 else "")]
@@ -333,7 +336,7 @@ def compare_sums(
 
 def _compare_rows(truth: Hindsight, regrets: Mapping[str, FloatArray], baseline: str, options: Bootstrap) -> Comparison:
     found = _compare(np.abs(truth.best), np.ones_like(truth.best), regrets, baseline, options)
-    return replace(found, regrets=dict(regrets), in_order=options.blocks is not None)
+    return replace(found, regrets=dict(regrets), in_order=options.blocks is not None, unproven=truth.caution)
 
 
 def _compare(

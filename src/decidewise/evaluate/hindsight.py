@@ -17,8 +17,10 @@ from decidewise.kit.checks import (
     column_names,
 )
 from decidewise.kit.errors import doubt
+from decidewise.kit.gaps import noted_gaps
 from decidewise.kit.scaling import norms, unit_largest
 from decidewise.problems.contract import Problem, as_problem, check_rows
+from decidewise.problems.details import caution_of
 from decidewise.problems.views import lift
 
 #: Decisions count as tied if their predicted values differ by less than this, relative to the largest entries.
@@ -56,9 +58,10 @@ def decision_regret(problem: Problem, prediction: Any, costs: Any, *, unambiguou
     Warns
     -----
     OptimalityWarning
-        If a regret is negative by more than 1e-4 of the values compared, which means that the problem does not return
-        optimal decisions. A problem of your own may maximise by mistake. Training with a cache or a heuristic is fine,
-        but evaluate with an exact problem.
+        If the best decisions are not proven to be the best, because the problem stopped at a limit; regrets may then be
+        higher by as much. Also if a regret is negative by more than 1e-4 of the values compared, which means that the
+        problem does not return optimal decisions. A problem of your own may maximise by mistake. Training with a cache
+        or a heuristic is fine, but evaluate with an exact problem.
 
     Examples
     --------
@@ -98,6 +101,8 @@ class Hindsight:
         The optimal values.
     cost_names : tuple of str, optional
         The column names of the costs; predictions with names must have the same, in the same order.
+    gaps : ndarray of shape (n,), optional
+        By how much a decision may be better than the best that a limit let the problem find.
 
     Examples
     --------
@@ -111,6 +116,7 @@ class Hindsight:
     costs: FloatArray
     best: FloatArray
     cost_names: tuple[str, ...] | None = None
+    gaps: FloatArray | None = None
 
     @classmethod
     def of(cls, problem: Problem, costs: Any) -> Hindsight:
@@ -122,11 +128,24 @@ class Hindsight:
         check_rows(problem, len(costs))
         lifted = problem.lifted
         costs = lift(lifted, costs)
-        return cls(problem, costs, _values(costs, lifted.solve(costs)), names)
+        with noted_gaps() as noted:
+            best = _values(costs, lifted.solve(costs))
+        gaps, _ = noted.by_row(len(costs))
+        truth = cls(problem, costs, best, names, gaps if gaps.any() else None)
+        if truth.caution:
+            doubt(truth.caution, stacklevel=3)
+        return truth
 
     def take(self, rows: Any) -> Hindsight:
         """Return the hindsight of the given rows, a slice or an array of row numbers, which may repeat."""
-        return Hindsight(self.problem.take(rows), self.costs[rows], self.best[rows], self.cost_names)
+        gaps = None if self.gaps is None else self.gaps[rows]
+        return Hindsight(self.problem.take(rows), self.costs[rows], self.best[rows], self.cost_names, gaps)
+
+    @property
+    def caution(self) -> str:
+        """A sentence if the best decisions are not proven to be the best; otherwise ""."""
+        sentence = "" if self.gaps is None else caution_of(self.gaps, self.best)
+        return sentence and f"In hindsight {sentence} Regrets may be higher by as much."
 
     def regret(self, prediction: Any, *, name: str = "prediction", unambiguous: bool = False) -> FloatArray:
         """Return the regret of each row of a prediction (n, d); see `decision_regret`."""

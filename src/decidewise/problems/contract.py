@@ -358,6 +358,7 @@ class Problem(ABC):
         if not self._by_row:
             raise TypeError(f"{type(self).__name__} sets n_rows = {self.n_rows}, so it must write take(rows).")
         part = copy(self)
+        part.__dict__.pop("_program", None)  # which some keep, with the sides of all rows
         for name in self._by_row:
             if (values := getattr(self, name)) is not None:
                 setattr(part, name, np.ascontiguousarray(values[rows]))

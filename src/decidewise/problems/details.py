@@ -71,9 +71,31 @@ class SolveDetails:
         gap = f", largest gap {100 * largest:.2g} %" if largest > 0 else ""
         return f"SolveDetails({n_rows} row{'s'[: n_rows != 1]}: {', '.join(counts) or 'none'}{gap})"
 
+    @property
+    def caution(self) -> str:
+        """A sentence if some decisions are not proven optimal; otherwise ""."""
+        return caution_of(np.abs(self.objective - self.bound), self.objective)
+
     def to_frame(self) -> Any:
         """Return status, objective, bound and gap as a pandas frame, one line for each row."""
         from pandas import DataFrame  # noqa: PLC0415 - slow to import
 
         names = ("status", "objective", "bound", "gap")
         return DataFrame({name: getattr(self, name) for name in names})
+
+
+def caution_of(gaps: FloatArray, objective: FloatArray) -> str:
+    """Return a sentence if decisions, whose objective may be better by `gaps` >= 0, are not proven optimal.
+
+    >>> caution_of(np.array([0.0, 2.0]), np.array([60.0, 40.0]))
+    '1 of 2 decisions is not proven optimal: all together may be better by up to 2 %.'
+    >>> caution_of(np.zeros(2), np.ones(2))
+    ''
+    """
+    n_unproven = int((gaps > 0).sum())
+    if not n_unproven:
+        return ""
+    total, size = float(np.nansum(gaps)), float(np.nansum(np.abs(objective)))
+    amount = f"by up to {100 * total / size:.2g} %" if np.isfinite(total) and size > 0 else "by an amount not known"
+    verb = "is" if n_unproven == 1 else "are"
+    return f"{n_unproven} of {len(gaps)} decisions {verb} not proven optimal: all together may be better {amount}."

@@ -221,15 +221,20 @@ class _Integers(OneByOne):
         self.whole = whole[is_whole][:_MOST_KNOWN]
         with at_rows(broken):
             whole[broken] = super().minimize(costs[broken], bounds and bounds.take(broken), keep_going)
-        self.note_gaps(costs, whole, broken)
+        self.note_gaps(costs, whole, points, broken)
         return whole
 
-    def note_gaps(self, costs: FloatArray, points: FloatArray, rows: IntArray) -> None:
-        """Note how far, relative to their values, the points of rows that HiGHS solved may be from their bounds."""
+    def note_gaps(self, costs: FloatArray, points: FloatArray, relaxed: FloatArray, rows: IntArray) -> None:
+        """Note how far, relative to their values, the points of rows that HiGHS solved may be from their bounds.
+
+        A row that stopped before HiGHS had a bound has that of the linear relaxation.
+        """
         gaps, stopped = np.zeros(len(costs)), np.zeros(len(costs), dtype=bool)
         if self.gap or self.stopped:
-            values = (unit_rows(costs[rows]) * points[rows]).sum(axis=1)
+            unit = unit_rows(costs[rows])
+            values = (unit * points[rows]).sum(axis=1)
             bounds = np.array([self.proved.get(row, np.nan) for row in range(len(rows))])
+            bounds = np.fmax(bounds, (unit * relaxed[rows]).sum(axis=1))
             with np.errstate(divide="ignore", invalid="ignore"):
                 gaps[rows] = np.maximum(values - bounds, 0.0) / np.abs(values)
             stopped[rows[list(self.stopped)]] = True

@@ -19,6 +19,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from typer.testing import CliRunner
@@ -68,6 +69,20 @@ def stream(table, compression=None):
 def read_arrow(reply):
     assert reply.headers["content-type"] == ARROW
     return pa.ipc.open_stream(reply.content).read_all().to_pydict()
+
+
+def test_a_decision_that_is_not_proven_optimal_has_a_warning(served, tmp_path):
+    """A knapsack whose values are its weights, real numbers: no solver proves a pack to be the best."""
+    weights = RNG.uniform(1, 1000, 80)
+    path = tmp_path / "problem.toml"
+    limits = 'time_limit = 0.3\non_limit = "best"\n'
+    path.write_text(f'kind = "knapsack"\nweights = {weights.tolist()}\ncapacities = {weights.sum() / 2}\n{limits}')
+    model = DummyRegressor().fit(X, np.tile(weights, (60, 1)))
+    with served(model, ProblemFile.read(path), {"feature_names": NAMES}) as client:
+        reply = client.post("/decide", {"X": X[:1].tolist()}).json
+    assert reply["warnings"][0].startswith(
+        "1 of 1 decisions is not proven optimal: all together may be better by up to"
+    )
 
 
 def test_answers_are_those_of_python(served, top_two):
@@ -156,7 +171,7 @@ class OfTables:
 
     def decide_samples(self, samples):
         decisions = decide(MODEL, samples.problem, samples.X)
-        return SimpleNamespace(decisions=decisions, objective=decisions.sum(axis=1))
+        return SimpleNamespace(decisions=decisions, objective=decisions.sum(axis=1), caution="")
 
 
 def test_models_of_tables_get_the_whole_table(served, top_two):

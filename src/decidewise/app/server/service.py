@@ -22,7 +22,6 @@ from decidewise.kit.checks import FloatArray, as_matrix, nearest_names
 from decidewise.kit.errors import InputError, as_input_errors
 from decidewise.model_file import ModelSummary
 from decidewise.problems import ProblemFile
-from decidewise.problems.views import lift
 
 #: What the columns of an example hold, by the kind of feature.
 _VALUES = {"numbers": 1.0, "dates": "2026-01-01", "names": "a"}
@@ -32,7 +31,8 @@ _VALUES = {"numbers": 1.0, "dates": "2026-01-01", "names": "a"}
 class Answer:
     """Predictions (n, d) for the rows of a body, or decisions with their predicted values (n,), the `objective`.
 
-    If the model reads tables, also the keys of the rows, and warnings of what no training row had.
+    If the model reads tables, also the keys of the rows, and warnings of what no training row had. Decisions
+    that are not proven optimal have a warning, too.
     """
 
     values: FloatArray
@@ -97,16 +97,13 @@ class Service:
         if self.reads_tables:
             samples = self.model.read(self._columns(body), self.problem, costs=False)
             decided = self.model.decide_samples(samples)
-            return Answer(decided.decisions, _finite(decided.objective), _keys(samples), self.model.warnings(samples))
+            warnings = [*self.model.warnings(samples), *filter(None, [decided.caution])]
+            return Answer(decided.decisions, _finite(decided.objective), _keys(samples), warnings)
         problem = self.problem.build(body.columns)
         check_in_units(self.model, problem)
-        prediction = as_matrix(
-            self._predicted(body), name="the prediction", n_columns=problem.n_costs, owner=type(problem).__name__
-        )
-        lifted = problem.lifted
-        costs = lift(lifted, prediction)
-        decisions = lifted.solve(costs)
-        return Answer(decisions[:, : problem.n_costs], _finite(np.einsum("ij,ij->i", costs, decisions)))
+        details = problem.solve_details(problem.as_costs(self._predicted(body), name="the prediction"))
+        caution = [details.caution] if details.caution else None
+        return Answer(details.decisions, _finite(details.objective), warnings=caution)
 
     def _check(self) -> None:
         """Raise if the model and the problem do not fit together, before the first request does."""
@@ -212,13 +209,13 @@ def responses(service: Service, *, decides: bool, token: bool) -> dict[int | str
     properties: dict[str, Any] = {"names": {"type": "array", "items": {"type": "string"}}}
     values = "decisions" if decides else "costs"
     properties[values] = {"type": "array", "items": _NUMBERS}
+    properties["warnings"] = {"type": "array", "items": {"type": "string"}}
     required = ["names", values]
     if decides:
         properties["predicted_objective"] = _NUMBERS
         required.append("predicted_objective")
     if service.reads_tables:
         properties["rows"] = {"type": "array", "items": {"type": ["number", "string"]}}
-        properties["warnings"] = {"type": "array", "items": {"type": "string"}}
         required.append("warnings")
     stream = {"schema": {"type": "string", "format": "binary"}}
     found: dict[int | str, dict[str, Any]] = {

@@ -25,7 +25,7 @@ from decidewise.app.tables.features import TableFeatures
 from decidewise.app.tables.samples import TableSamples, hold_out
 from decidewise.evaluate import Comparison, Hindsight, Interval, compare_regrets
 from decidewise.evaluate.intervals import Bootstrap
-from decidewise.kit.checks import FloatArray, as_matrix
+from decidewise.kit.checks import FloatArray
 from decidewise.kit.errors import InputError, said_once
 from decidewise.kit.interrupts import attempt, reason_of
 from decidewise.kit.progress import Line
@@ -190,7 +190,7 @@ class Measured:
             seconds = perf_counter() - begin
             predictions[held] = np.reshape(model.predict(self._features[self.rows[held]]), (held.sum(), -1))
         lifted = self.truth.problem.lifted
-        lifted_costs = lift(lifted, as_matrix(predictions, name="the prediction"))
+        lifted_costs = lift(lifted, self.truth.problem.as_costs(predictions, name="the prediction"))
         self.n_solves += len(self.rows)
         decisions = lifted.solve(lifted_costs)
         return MeasuredModel(predictions, decisions, self.truth.regret_of(decisions), seconds)

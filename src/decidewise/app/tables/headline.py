@@ -212,4 +212,5 @@ def how_measured(result: TableComparison) -> str:
     else:
         how = f"Models were chosen on {n_known:,} random rows and tested on {held} held out"
     blocks = f", in blocks of {result.table.block_length}" if result.table.block_length > 1 else ""
-    return f"{how}; 95 % intervals by a paired bootstrap over these rows{blocks}. {result.table.caution}".rstrip()
+    how += f"; 95 % intervals by a paired bootstrap over these rows{blocks}."
+    return " ".join(filter(None, [how, result.table.caution, result.table.unproven]))

@@ -17,8 +17,10 @@ from decidewise.app.tables.raw_values import as_numbers, as_texts
 from decidewise.app.tables.samples import TableSamples, columns_of, read_samples
 from decidewise.evaluate import Hindsight, check_in_units
 from decidewise.kit.checks import FloatArray, listed
+from decidewise.kit.gaps import noted_gaps
 from decidewise.kit.kept import check_kept
 from decidewise.problems import Problem, ProblemFile
+from decidewise.problems.details import caution_of
 from decidewise.problems.views import lift
 
 #: The most new names of a column that are kept to be said.
@@ -104,6 +106,7 @@ class TableDecisions:
     realised: FloatArray | None
     best: FloatArray | None
     regret: FloatArray | None
+    caution: str = ""  # a sentence if some decisions are not proven optimal
 
     def columns(self) -> dict[str, Any]:
         """Return a table of the shape of the input: wide with a column per item, or long with a line per item."""
@@ -233,8 +236,10 @@ class TableModel(BaseEstimator):
         check_in_units(self.estimator, samples.problem)
         prediction = self.predict_samples(samples)
         lifted = samples.problem.lifted
-        costs = lift(lifted, prediction)
-        decisions = lifted.solve(costs)
+        costs = lift(lifted, samples.problem.as_costs(prediction, name="the prediction"))
+        with noted_gaps() as noted:
+            decisions = lifted.solve(costs)
+        objective = (costs * decisions).sum(axis=1)
         realised = best = regret = None
         if samples.costs is not None:
             known = np.isfinite(samples.costs).all(axis=1)
@@ -248,10 +253,11 @@ class TableModel(BaseEstimator):
             items=TableOptions.of(self.options).items,
             predictions=prediction,
             decisions=decisions[:, : len(self.cost_names)],
-            objective=(costs * decisions).sum(axis=1),
+            objective=objective,
             realised=realised,
             best=best,
             regret=regret,
+            caution=caution_of(noted.by_row(len(costs))[0], objective),
         )
 
     def warnings(self, samples: TableSamples) -> list[str]:

@@ -182,7 +182,7 @@ def diagnose(
         advice=advice,
         chosen=chosen,
         call=call_of(chosen, spo_plus, lifted=problem.has_known, forecast=bool(forecasts)),
-        failures=(*steps.failures, *filter(None, [compared.caution])),
+        failures=(*steps.failures, *filter(None, [compared.caution, compared.unproven])),
         **gains,
     )
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 
-from decidewise.kit.batches import in_parts, search_in_parts
+from decidewise.kit.batches import in_parts
 from decidewise.kit.checks import FloatArray, IntArray, as_array, as_matrix, as_vector
 from decidewise.kit.errors import SolverError
 from decidewise.problems.contract import Problem, Sense
+from decidewise.problems.hard_rows import limits_of, search_or_hand_over, steps_before
 from decidewise.problems.knapsack.enumeration import ROOM, choose_packs, maximal_packs
 from decidewise.problems.knapsack.search import search_packs
+from decidewise.problems.linear_program import LinearProgram
 from decidewise.solvers import Polyhedron
 
 MAX_PACKS = 4096
-#: About half a minute of search for one row; an ordinary row of 60 items takes a few thousand steps.
-MAX_STEPS = 2_000_000_000
+#: The steps of a second; an ordinary row of 60 items takes a few thousand.
+STEPS_PER_SECOND = 50_000_000
 #: About a fifth of a second of search.
 STEPS = 10_000_000
 
@@ -27,7 +30,8 @@ class Knapsack(Problem, marks_ones=True):
     `S = {w in {0, 1}^m : weights w <= capacities}`. The answer is exact. If there are at most 4,096 maximal packs, as
     in a knapsack of 16 items, they are listed when the problem is built, and solving a row is one pass over the list.
     Otherwise a row is solved by branch and bound on the linear relaxation, which takes a fraction of a millisecond for
-    60 items in two dimensions.
+    60 items in two dimensions. A row that takes longer than about a second, as with a thousand items whose values are
+    correlated with their weights, goes to HiGHS, and a tie to the pack that it finds first.
 
     Items that add nothing to the objective are never packed. Ties: among the best packs of the other items, the
     lexicographically largest is chosen, which prefers items of lower index. Two packs are tied if their values differ
@@ -43,6 +47,8 @@ class Knapsack(Problem, marks_ones=True):
         The same for all rows of values, or one row per sample; then every row is solved by branch and bound.
     sense : {"max", "min"}
         With "min", only items of negative cost are packed.
+    time_limit, gap, on_limit, on_error
+        As of `Problem`, for hard rows. Without a `time_limit` such a row may take a minute.
 
     Attributes
     ----------
@@ -57,7 +63,7 @@ class Knapsack(Problem, marks_ones=True):
     Raises
     ------
     SolverError
-        By `solve`, if a row takes more than two thousand million steps.
+        By `solve`, if a row reaches the time limit; with `on_limit="best"` it has the best pack found so far.
 
     Examples
     --------
@@ -77,8 +83,18 @@ class Knapsack(Problem, marks_ones=True):
     B_S: float | None = None
     _most_steps: int | None = None
 
-    def __init__(self, weights: Any, capacities: Any, *, sense: Sense = "max") -> None:
-        super().__init__(sense=sense)
+    def __init__(
+        self,
+        weights: Any,
+        capacities: Any,
+        *,
+        sense: Sense = "max",
+        time_limit: float | None = None,
+        gap: float = 0.0,
+        on_limit: Literal["raise", "best"] = "raise",
+        on_error: Literal["raise", "nan"] = "raise",
+    ) -> None:
+        super().__init__(sense=sense, time_limit=time_limit, gap=gap, on_limit=on_limit, on_error=on_error)
         weights = as_array(weights, name="weights")
         if weights.ndim > 2:
             raise ValueError(
@@ -161,15 +177,20 @@ class Knapsack(Problem, marks_ones=True):
         def search(rows: FloatArray, steps: IntArray, *own: FloatArray) -> tuple[FloatArray, int]:
             return search_packs(rows, self._loads, steps, *own)
 
-        most = self._most_steps or MAX_STEPS
-        decisions, stuck = search_in_parts(search, values, *rooms, steps=STEPS, max_steps=most)
-        if stuck >= 0:
-            raise SolverError(
-                f"no optimal pack was proved within {most:,} steps. A knapsack is hard if the values are strongly "
-                "correlated with the weights; round the values or use fewer items.",
-                row=stuck,
-            )
-        return decisions
+        def hand_over(rows: IntArray) -> FloatArray:
+            if self._most_steps is not None:
+                raise SolverError(f"no optimal pack was proved within {self._most_steps:,} steps.", row=0)
+            # What has no value is packed by our own search neither.
+            return self._program.take(rows).minimize(-values[rows]) * (values[rows] > 0)
+
+        most = self._most_steps or steps_before(self, STEPS_PER_SECOND)
+        return search_or_hand_over(search, values, *rooms, steps=STEPS, max_steps=most, hand_over=hand_over)
+
+    @cached_property
+    def _program(self) -> LinearProgram:
+        """The same problem for HiGHS."""
+        whole: dict[str, Any] = {"upper": 1.0, "integrality": np.ones(self.n_costs)}
+        return LinearProgram(self.weights, self.capacities, **whole, solver="highs", **limits_of(self))
 
     @property
     def polyhedron(self) -> Polyhedron | None:

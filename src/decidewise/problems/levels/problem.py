@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from decidewise.kit.batches import search_in_parts
 from decidewise.kit.checks import FloatArray, IntArray, as_array, as_matrix, check_finite
 from decidewise.kit.errors import SolverError
 from decidewise.problems.by_row import as_amounts, as_numbers, spread
 from decidewise.problems.contract import Problem, Sense, as_n_costs
+from decidewise.problems.hard_rows import limits_of, search_or_hand_over, steps_before
 from decidewise.problems.levels.demand import as_demand_cost, as_levels, level_costs, padded, table_of
 from decidewise.problems.levels.search import ROOM, search_levels
 from decidewise.problems.linear_program import LinearProgram
 from decidewise.solvers import Polyhedron
 
-#: Partial solutions of one row; an ordinary row of 45 items with 11 levels takes some thousands.
-MAX_STEPS = 1_000_000_000
+#: Partial solutions in a second; an ordinary row of 45 items with 11 levels takes some thousands.
+STEPS_PER_SECOND = 100_000_000
 #: About a tenth of a second of search.
 STEPS = 10_000_000
 
@@ -31,7 +31,8 @@ class Levels(Problem, marks_ones=True):
     not linear in a demand becomes linear in such a table of costs, which `level_costs` makes from what was demanded.
 
     The answer is exact. Under one budget, or with a fixed total, a row is solved by dynamic programming on what a
-    Lagrangian bound leaves, in a fraction of a millisecond; under several by HiGHS.
+    Lagrangian bound leaves, in a fraction of a millisecond; under several by HiGHS, as is a row that takes longer than
+    about a second.
 
     Ties: of the best decisions, the one with the lowest level of the first item, then of the second, and so on. Two
     decisions are tied if their costs differ by less than 1e-12 of the costs of the items in which they may differ.
@@ -53,6 +54,8 @@ class Levels(Problem, marks_ones=True):
         `{"name": "newsvendor", "over": 1, "under": 4}`. With it, demand and scenarios of it are understood where costs
         are expected (`as_costs`), and a table may have columns of demand in place of costs.
     sense : {"min", "max"}
+    time_limit, gap, on_limit, on_error
+        As of `Problem`, for hard rows. Without a `time_limit` such a row may take a minute.
 
     Attributes
     ----------
@@ -67,7 +70,7 @@ class Levels(Problem, marks_ones=True):
     Raises
     ------
     SolverError
-        By `solve`, if no levels sum to the total of a row, or if a row takes more than a thousand million steps.
+        By `solve`, if no levels sum to the total of a row, or if a row reaches the time limit.
 
     Examples
     --------
@@ -93,8 +96,12 @@ class Levels(Problem, marks_ones=True):
         total: Any = None,
         cost: Any = None,
         sense: Sense = "min",
+        time_limit: float | None = None,
+        gap: float = 0.0,
+        on_limit: Literal["raise", "best"] = "raise",
+        on_error: Literal["raise", "nan"] = "raise",
     ) -> None:
-        super().__init__(sense=sense)
+        super().__init__(sense=sense, time_limit=time_limit, gap=gap, on_limit=on_limit, on_error=on_error)
         own = as_levels(levels)
         sizes = [len(of_item) for of_item in own]
         self.n_items, self.n_costs = len(own), as_n_costs(sum(sizes))
@@ -174,13 +181,6 @@ class Levels(Problem, marks_ones=True):
                 f"{most:g}."
             )
 
-    def take(self, rows: Any) -> Problem:
-        """Return the problem of some rows, with their budgets and totals."""
-        part = super().take(rows)
-        if part is not self:
-            part.__dict__.pop("_program", None)
-        return part
-
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return the levels of least cost for each row."""
         if self._is_program:
@@ -194,16 +194,17 @@ class Levels(Problem, marks_ones=True):
         def search(rows: FloatArray, steps: IntArray, own: FloatArray) -> tuple[FloatArray, int]:
             return search_levels(rows, steps, own, self._starts, weights, fixed)
 
-        most = self._most_steps or MAX_STEPS
-        decisions, stuck = search_in_parts(search, costs, budgets, steps=STEPS, max_steps=most)
-        if stuck >= 0:
-            raise SolverError(
-                f"no optimal levels were proved within {most:,} steps. Round what the levels consume, so that "
-                "many of them consume the same together, or use fewer levels.",
-                row=stuck,
-            )
+        def hand_over(rows: IntArray) -> FloatArray:
+            if self._most_steps is not None:
+                raise SolverError(f"no optimal levels were proved within {self._most_steps:,} steps.", row=0)
+            return self._program.take(rows).minimize(costs[rows])
+
+        most = self._most_steps or steps_before(self, STEPS_PER_SECOND)
+        decisions = search_or_hand_over(search, costs, budgets, steps=STEPS, max_steps=most, hand_over=hand_over)
         empty = ~decisions.any(axis=1)
-        if empty.any():
+        if self.on_error == "nan":
+            decisions[empty] = np.nan
+        elif empty.any():
             row = int(empty.argmax())
             raise SolverError(f"no levels sum to the total of this row, {budgets[row, 0]:g}.", row=row)
         return decisions
@@ -222,9 +223,9 @@ class Levels(Problem, marks_ones=True):
             A_eq = np.vstack([A_eq.toarray(), self._flat])
             ones = np.ones((*np.shape(self.total), self.n_items))
             b_eq = np.concatenate([ones, np.asarray(self.total, dtype=np.float64)[..., np.newaxis]], axis=-1)
-        return LinearProgram(
-            self._uses, self.budget, A_eq, b_eq, upper=np.ones(self.n_costs), integrality=np.ones(self.n_costs)
-        )
+        A_ub = None if self.budget is None else self._uses
+        whole: dict[str, Any] = {"upper": 1.0, "integrality": np.ones(self.n_costs)}
+        return LinearProgram(A_ub, self.budget, A_eq, b_eq, **whole, solver="highs", **limits_of(self))
 
     @property
     def _one_level_each(self) -> csr_array:

@@ -17,6 +17,7 @@ from scipy.sparse import csr_array, vstack
 
 from decidewise.kit.checks import FloatArray, as_array, as_vector
 from decidewise.kit.errors import InfeasibleError, SolverError
+from decidewise.kit.gaps import noted_gaps
 from decidewise.problems.contract import Sense
 from decidewise.problems.linear_program.recognised import Recognised, recognise
 from decidewise.problems.linear_program.region import PolyhedralProblem
@@ -345,7 +346,8 @@ class LinearProgram(PolyhedralProblem):
             return
         relaxed = Solver(self._program(relaxed=True))
         try:
-            relaxed.minimize(np.zeros((1, self.n_variables)))
+            with noted_gaps():  # it says nothing of any row
+                relaxed.minimize(np.zeros((1, self.n_variables)))
         except InfeasibleError as error:
             raise ValueError(EMPTY) from error
         except SolverError:
