@@ -19,7 +19,7 @@ from decidewise.kit.checks import FloatArray, as_matrix, check_items, check_same
 from decidewise.models.candidate_menu import Candidates
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.learners.given_forecast import GivenForecast
-from decidewise.models.learners.one_thread_boosting import OneThreadBoosting
+from decidewise.models.learners.one_thread_boosting import FEW_BINS, JointBoosting, OneThreadBoosting
 from decidewise.models.learners.smooth_features import SmoothFeatures
 from decidewise.models.learners.wrappers import ClippedWise, CorrectedRegressor, FlooredRegressor
 from decidewise.models.wise_regressor import WiseRegressor
@@ -33,9 +33,13 @@ _RIDGES = (0.01, 0.1, 1.0, 10.0, 100.0)
 _LOG_RIDGES = (0.01, 0.1, 1.0)
 # A log link admits a few costs at or below zero, raised to a floor, but it suits only costs that are mostly positive.
 _LARGEST_SHARE_BELOW_ZERO = 0.05
+# Of their deviance; decisions do not see more digits.
+_TOLERANCE = 1e-6
 # The time of a log-linear fit grows with the square of the number of features.
 _MAX_QUADRATIC_FEATURES = 200
 _MAX_FEATURES_FOR_SMOOTH = 100
+# It is not convex, so its fit computes a Hessian for each cost.
+_MAX_FEATURES_FOR_LOG_SQUARED = 100
 # Below this, models without a ridge are tried however few the rows are.
 _MANY_FEATURES = 200
 _MIN_ROWS_FOR_SMOOTH = 60
@@ -45,8 +49,9 @@ _SMOOTH = {1.0: (0.03, 0.3), 0.5: (0.3,)}
 _MIN_ROWS_FOR_BOOSTING = 300
 _MIN_ROWS_FOR_FOREST = 60
 _MAX_COSTS_FOR_TREES = 100
-# What the time of growing trees is proportional to: the features that are searched, for each cost.
-_MAX_SEARCHED_FOR_TREES = 20_000
+# What the time of growing trees is proportional to: the features that are searched, for each cost. With so many, all
+# trees of a choice take about a minute.
+_MAX_SEARCHED_FOR_TREES = 6_000
 
 
 def default_candidates(
@@ -59,8 +64,9 @@ def default_candidates(
     ones (`ClippedWise`). The families, in this order:
 
     - the training mean, and the forecasts that are given;
-    - least squares; log-linear models with the gamma, Poisson and squared deviances, if at most 5 % of the costs are at
-      or below zero; least squares under the change of measure, with the mean and the iterated scale;
+    - least squares; log-linear models with the gamma, Poisson and (up to 100 features) squared deviances, if at most
+      5 % of the costs are at or below zero; least squares under the change of measure, with the mean and the iterated
+      scale;
     - with features of each item, the same with an intercept or with coefficients of each item's own;
     - models for outliers, and for sizes that are unrelated to the direction: directions, clipped weights, least squares
       of logarithms;
@@ -69,7 +75,7 @@ def default_candidates(
     - quadratic features, if there are at most 200 of them and at least three rows for each;
     - smooth features, from 60 rows on and with at most 100 features;
     - boosted trees from 300 rows on (LightGBM if it is installed), below that a random forest; with at most 100 costs,
-      and 20,000 features times costs;
+      and 6,000 features times costs;
     - least squares corrected by boosted trees, from 300 rows on and with as many costs and features.
 
     The last four are first tried on one fold (`Candidates.leads`). `Candidates.notes` says why a family is there, or
@@ -123,6 +129,9 @@ def default_candidates(
         why_log = (
             f"with a ridge only: {size.n_features:,} features fit the costs of {size.n_rows:,} rows, whatever these"
         )
+    elif len(linear) > 1 and size.n_features > _MAX_FEATURES_FOR_LOG_SQUARED and not every:
+        unridged = {label: learner for label, learner in linear.items() if label != "log squared"}
+        why_log = f"{why_log}; without the squared deviance, for more than {_MAX_FEATURES_FOR_LOG_SQUARED} features"
     menu.serve("log links", why_log, groups=[_variants(unridged, _LOG_LINKS, (0.0, 0.75, 1.0))])
     menu.serve("change of measure", "sizes that vary", groups=[_variants(linear, ["least squares"], (0.75, 1.0))])
     menu.serve(
@@ -181,9 +190,9 @@ def _linear_learners(costs: FloatArray, *, every: bool) -> tuple[dict[str, Any],
     if below > _LARGEST_SHARE_BELOW_ZERO and not every:
         share = f"{100 * below:.3g} % of the costs are at or below zero"
         return learners, f"left out: {share}, and a log link predicts positive costs"
-    learners["gamma"] = GeneralizedLinear("gamma")
-    learners["poisson"] = GeneralizedLinear("poisson")
-    learners["log squared"] = GeneralizedLinear(link="log")
+    learners["gamma"] = GeneralizedLinear("gamma", tol=_TOLERANCE)
+    learners["poisson"] = GeneralizedLinear("poisson", tol=_TOLERANCE)
+    learners["log squared"] = GeneralizedLinear(link="log", tol=_TOLERANCE)
     if below == 0:
         return learners, "all costs are positive"
     floored = ["gamma"] if costs.min() == 0 else _LOG_LINKS  # the other two deviances admit zeros
@@ -286,21 +295,24 @@ def _serve_trees(menu: Candidates, size: _Size) -> None:
     else:
         kind = "LightGBM" if find_spec("lightgbm") else "scikit-learn, since LightGBM is not installed"
         groups = [_variants({"trees": _boosted_trees(100, 0.1)}, ["trees"], (0.0, 1.0))]
-        note, quick = f"boosted trees ({kind})", {"trees": _boosted_trees(20, 0.3)}
+        note, quick = f"boosted trees ({kind})", {"trees": _quick_trees(0.3)}
         menu.serve("trees", note, groups=groups, on_trial=True, previews=_variants(quick, quick, (0.0,)))
-        groups = [_corrected(100, 0.05)]
-        note = "smaller boosted trees on what least squares leave"
-        menu.serve("corrections", note, groups=groups, on_trial=True, previews=_corrected(20, 0.25))
+        small = {"n_leaves": 7, "smallest_leaf": 40}  # larger trees fit the noise of real prices
+        groups = [_corrected(_boosted_trees(100, 0.05, **small))]
+        note, quick = "smaller boosted trees on what least squares leave", _corrected(_quick_trees(0.25, **small))
+        menu.serve("corrections", note, groups=groups, on_trial=True, previews=quick)
 
 
 def _forest(n_trees: int) -> Any:
     return RandomForestRegressor(n_trees, min_samples_leaf=2, max_features=0.5, random_state=0)
 
 
-def _corrected(n_trees: int, rate: float) -> dict[str, Any]:
-    """Return least squares with small trees on what they leave; larger ones fit the noise of real prices."""
-    trees = _boosted_trees(n_trees, rate, n_leaves=7, smallest_leaf=40)
+def _corrected(trees: Any) -> dict[str, Any]:
     return {"least squares + trees": WiseRegressor(CorrectedRegressor(GeneralizedLinear(), trees), exponent=0.0)}
+
+
+def _quick_trees(rate: float, **shape: int) -> Any:
+    return JointBoosting(rate, **shape) if find_spec("lightgbm") else _boosted_trees(20, rate, **shape)
 
 
 def _boosted_trees(n_trees: int, rate: float, *, n_leaves: int = 15, smallest_leaf: int = 20) -> Any:
@@ -308,6 +320,7 @@ def _boosted_trees(n_trees: int, rate: float, *, n_leaves: int = 15, smallest_le
         return OneThreadBoosting(
             max_iter=n_trees,
             learning_rate=rate,
+            max_bins=FEW_BINS,
             max_leaf_nodes=n_leaves,
             min_samples_leaf=smallest_leaf,
             early_stopping=False,

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from lightgbm import LGBMRegressor
 from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -22,7 +23,7 @@ from decidewise.models import (
     GivenForecast,
     SmoothFeatures,
 )
-from decidewise.models.learners.one_thread_boosting import OneThreadBoosting
+from decidewise.models.learners.one_thread_boosting import FEW_BINS, JointBoosting, OneThreadBoosting
 from decidewise.problems import TopK
 
 RNG = np.random.default_rng(0)
@@ -95,6 +96,8 @@ class TestCorrectedRegressor:
         extended = np.column_stack([X, first])
         second = clone(tree).fit(extended, y - first, weights).predict(extended)
         np.testing.assert_allclose(model.predict(X), first + second)
+        many = CorrectedRegressor(line, tree).fit(X, COSTS, weights).predict(X)
+        np.testing.assert_allclose(many[:, 0], first + second)
 
     def test_it_corrects_features_per_item_and_many_costs(self):
         rng = np.random.default_rng(1)
@@ -170,3 +173,13 @@ def test_boosting_on_one_thread_gives_the_same_trees_and_leaves_the_threads_as_t
     np.testing.assert_array_equal(OneThreadBoosting(**settings).fit(X, COSTS[:, 0]).predict(X), plain)
     assert during == [{1}, {1}]
     assert openmp_threads() == before
+
+
+@pytest.mark.parametrize("weights", [None, RNG.uniform(0.5, 2, 400)], ids=["alike", "weighted"])
+def test_joint_boosting_has_the_trees_of_a_model_for_each_output(weights):
+    X = RNG.normal(size=(400, 4))
+    costs = 5 * np.sign(X[:, :3]) + RNG.normal(size=(400, 3))
+    alone = LGBMRegressor(n_estimators=20, learning_rate=0.3, num_leaves=15, max_bin=FEW_BINS, n_jobs=1, verbosity=-1)
+    by_output = np.transpose([clone(alone).fit(X, cost, weights).predict(X) for cost in costs.T])
+    np.testing.assert_allclose(JointBoosting(0.3).fit(X, costs, weights).predict(X), by_output, atol=1e-5)
+    np.testing.assert_allclose(JointBoosting(0.3).fit(X, costs[:, 0], weights).predict(X), by_output[:, 0], atol=1e-5)

@@ -70,7 +70,7 @@ def test_systems_are_solved_whatever_the_preconditioner():
     poor = Preconditioner.of(np.diag(rng.uniform(1, 200, 12)), ridge)
     hessians = Curvature(design, curvatures, alphas, ridge, poor)
     right = 1e-3 * rng.normal(size=(12, 4))
-    for j, (solution, alpha) in enumerate(zip(hessians.solve(right).T, alphas, strict=True)):
+    for j, (solution, alpha) in enumerate(zip(hessians.solve(right, 0.0).T, alphas, strict=True)):
         exact = np.linalg.solve((design * curvatures[:, j]) @ design.T + alpha * ridge, right[:, j])
         np.testing.assert_allclose(solution, exact, rtol=0.01, atol=0.01 * np.abs(exact).max())
     some = np.array([True, False, True, False])

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, MultiOutputMixin, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from decidewise.kit.checks import FloatArray, as_matrix, as_number, as_positive, as_sample_weight, check_same_rows
-from decidewise.kit.kept import need_model
+from decidewise.kit.kept import need, need_model
 from decidewise.kit.scaling import norms
 from decidewise.models.estimator.base import (
     KnownParameters,
@@ -19,7 +20,7 @@ from decidewise.models.estimator.base import (
     read_features,
     refuse_no_numbers,
 )
-from decidewise.models.estimator.learner import as_regressor, fitted
+from decidewise.models.estimator.learner import as_regressor, fitted, multi_output
 from decidewise.models.wise_regressor import WiseRegressor
 
 
@@ -74,7 +75,7 @@ class FlooredRegressor(MetaEstimatorMixin, ManyOutputs, ScoredByVariance, KnownP
         return tags
 
 
-class CorrectedRegressor(MetaEstimatorMixin, ScoredByVariance, KnownParameters):
+class CorrectedRegressor(MetaEstimatorMixin, MultiOutputMixin, ScoredByVariance, KnownParameters):
     """Fit a learner, and then another one to what the first leaves; the prediction is the sum of both.
 
     Where costs follow a forecast or the costs of yesterday, trees need many splits for what a line says at once, and a
@@ -86,11 +87,13 @@ class CorrectedRegressor(MetaEstimatorMixin, ScoredByVariance, KnownParameters):
     estimator : scikit-learn regressor
         The first learner, such as `GeneralizedLinear()`.
     correction : scikit-learn regressor
-        The second one, such as boosted trees. Both must take sample weights if `fit` gets some.
+        The second one, such as boosted trees; each of many outputs has its own. Both must take sample weights if `fit`
+        gets some.
 
     Attributes
     ----------
-    estimator_, correction_ : the fitted learners
+    estimator_ : the fitted first learner
+    corrections_ : list of the fitted second learners, one per output
     n_features_in_ : int
     feature_names_in_ : ndarray of str, if the features have names
 
@@ -105,43 +108,53 @@ class CorrectedRegressor(MetaEstimatorMixin, ScoredByVariance, KnownParameters):
     """
 
     estimator_: Any
-    correction_: Any
+    corrections_: list[Any]
 
     def __init__(self, estimator: Any, correction: Any) -> None:
         self.estimator = estimator
         self.correction = correction
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit features X (n, p) to targets y (n,)."""
+        """Fit features X (n, p) to targets y (n,) or (n, d)."""
         for name in ("estimator", "correction"):
             as_regressor(getattr(self, name), name=name)
         for name, values in {"X": X, "y": y}.items():
             refuse_no_numbers(values, name=name)
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True, multi_output=True)
         weights = {} if sample_weight is None else {"sample_weight": as_sample_weight(sample_weight, len(X))}
-        self.estimator_ = fitted(clone(self.estimator), X, y, weights)
-        first = self._first(X)
-        self.correction_ = fitted(clone(self.correction), np.column_stack([X, first]), y - first, weights)
+        learner = multi_output(self.estimator) if y.ndim == 2 else self.estimator
+        self.estimator_ = fitted(clone(learner), X, y, weights)
+        first = np.asarray(self.estimator_.predict(X))
+        rest = (y - first).reshape(len(X), -1).T
+        self.corrections_ = [
+            fitted(clone(self.correction), extended, left, weights)
+            for extended, left in zip(_with_each(X, first), rest, strict=True)
+        ]
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Return predictions (n,)."""
+        """Return predictions of the shape of the targets."""
         check_is_fitted(self)
         X = read_features(self, X, reset=False, dtype=[np.float64, np.float32])
         if not len(X):
             return np.empty(0)
-        first = self._first(X)
-        return first + np.asarray(self.correction_.predict(np.column_stack([X, first])))
+        first = np.asarray(self.estimator_.predict(X))
+        pairs = zip(self.corrections_, _with_each(X, first), strict=True)
+        return first + np.reshape(np.transpose([model.predict(extended) for model, extended in pairs]), first.shape)
 
     def _check_kept(self) -> None:
         for name in ("estimator", "correction"):
             need_model(getattr(self, name), name)
-            if hasattr(self, f"{name}_"):
-                need_model(getattr(self, f"{name}_"), f"{name}_")
+        if hasattr(self, "estimator_"):
+            need_model(self.estimator_, "estimator_")
+            need(isinstance(self.corrections_, list), "corrections_ must be a list")
+            for model in self.corrections_:
+                need_model(model, "corrections_")
 
-    def _first(self, X: FloatArray) -> FloatArray:
-        """Return the predictions (n,) of the first learner."""
-        return np.ravel(self.estimator_.predict(X))
+
+def _with_each(X: FloatArray, first: FloatArray) -> Iterator[FloatArray]:
+    """Yield the features beside each column of what a first learner predicts, (n,) or (n, d)."""
+    return (np.column_stack([X, column]) for column in first.reshape(len(X), -1).T)
 
 
 class ClippedWise(WiseRegressor):

@@ -19,6 +19,8 @@ from decidewise.rows.passes import Passes
 # A step is solved until what it misses is this part of what it gains: a rough step is good enough far from the
 # minimum, since the next one starts anew, and only there is the gain large.
 _ROUGHEST, _FINEST, _SLOPE = 1e-2, 1e-6, 1e-1
+# But it may always miss this part of the tolerance of the minimum.
+_MISSED = 1e-5
 # A step of this length changes the linear predictor by 3 in root mean square, that is, predictions by a factor of 20:
 # the quadratic model is useless further out.
 _LONGEST_STEP = 3.0
@@ -83,10 +85,11 @@ class Curvature:
         along *= self.curvatures
         return self.design @ along + self.alphas * (self.ridge @ vectors)
 
-    def solve(self, right: FloatArray) -> FloatArray:
+    def solve(self, right: FloatArray, enough: float) -> FloatArray:
         """Return the solutions (q, k) of the linear systems, each as exact as a Newton step needs to be.
 
-        All outputs take their steps of conjugate gradients together, until the last of them is done.
+        A step may miss a gain of `enough`. All outputs take their steps of conjugate gradients together, until the last
+        of them is done.
         """
         solution, residual = np.zeros_like(right), right.copy()
         direction = towards = self.near.solve(residual, self.alphas)
@@ -102,7 +105,7 @@ class Curvature:
             gain += 0.5 * length * energy
             towards = self.near.solve(residual, self.alphas)
             before, energy = energy, np.einsum("qk,qk->k", residual, towards)
-            if (0.5 * energy <= gain * np.clip(_SLOPE * gain, _FINEST, _ROUGHEST)).all():
+            if (0.5 * energy <= np.maximum(gain * np.clip(_SLOPE * gain, _FINEST, _ROUGHEST), enough)).all():
                 break
             direction = towards + np.divide(energy, before, out=np.zeros_like(before), where=before > 0) * direction
         return solution
@@ -170,16 +173,18 @@ def minimize(
         step[:, active[~accepted]] /= 2
         moved = active[accepted]
         best[:, moved], lowest[moved] = trial[:, accepted], values[accepted]
-        step[:, moved], promised = _newton_steps(gradients[:, accepted], hessians[accepted])
+        step[:, moved], promised = _newton_steps(gradients[:, accepted], hessians[accepted], _MISSED * tol)
         last = moved[promised <= tol]
         best[:, last] += step[:, last]
         converged[last] = True
     return Minimum(best, n_iter, converged)
 
 
-def _newton_steps(gradients: FloatArray, hessians: FloatArray | Curvature) -> tuple[FloatArray, FloatArray]:
+def _newton_steps(
+    gradients: FloatArray, hessians: FloatArray | Curvature, enough: float
+) -> tuple[FloatArray, FloatArray]:
     """Return steps (q, k) of limited length, and by how much the full steps lower the quadratic models (k,)."""
-    steps = hessians.solve(-gradients) if isinstance(hessians, Curvature) else _solve(hessians, -gradients)
+    steps = hessians.solve(-gradients, enough) if isinstance(hessians, Curvature) else _solve(hessians, -gradients)
     promised = -0.5 * np.einsum("qk,qk->k", gradients, steps)
     lengths = np.linalg.norm(steps, axis=0)
     return steps * (_LONGEST_STEP / np.maximum(lengths, _LONGEST_STEP)), promised
