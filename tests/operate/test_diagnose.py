@@ -10,7 +10,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import KFold, TimeSeriesSplit, cross_val_predict
 
-from decidewise import DecisionRegressor, OptimalityWarning, SolverError, WiseRegressor
+from decidewise import DecisionRegressor, OptimalityWarning, SolverError, WiseRegressor, WiseRegressorCV
 from decidewise.data import make_knapsack, make_shortest_path
 from decidewise.evaluate import Interval, normalized_regret
 from decidewise.evaluate.intervals import plus_minus
@@ -52,7 +52,7 @@ class TestAdvice:
     def test_use_the_change_of_measure_where_sizes_vary_and_directions_are_linear(self, rng, X):
         costs = np.exp(X[:, :1]) * (X @ rng.normal(size=(4, 8)) + rng.normal(size=(400, 8)))
         found = diagnose(TOP, X, costs, max_solves=20_000)
-        assert found.advice.startswith("Use the change of measure, which suits sizes that vary: ")
+        assert found.advice.startswith(("Use the change of measure, which suits sizes", "Use the iterated scale, "))
 
     def test_use_another_learner_where_the_truth_is_quadratic(self, rng, X):
         costs = (X @ rng.normal(size=(4, 8))) ** 2 - 3 + rng.normal(size=(400, 8))
@@ -101,8 +101,17 @@ class TestAdvice:
         ]
         for (gain, on_mean, on_forecast, spo_plus, log_link, exponent), beginning in begins:
             gains = {"gain": gain, "gain_on_mean": on_mean, "gain_on_forecast": on_forecast, "spo_plus_gain": spo_plus}
-            advice, _ = advice_of("it", gains, log_link=log_link, exponent=exponent, n_training=70)
-            assert advice.startswith(beginning)
+            model = {"log_link": log_link, "exponent": exponent, "n_training": 70}
+            assert advice_of("it", gains, iterated=False, **model)[0].startswith(beginning)
+        assert "iterated scale" in advice_of("it", {}, log_link=False, exponent=1.0, iterated=True, n_training=70)[0]
+
+
+@pytest.mark.parametrize("times", [None, np.arange(150)], ids=["shuffled", "in order"])
+def test_the_best_candidate_is_the_one_that_the_choice_takes_alone(times):
+    data = make_shortest_path(150, degree=4, seed=2)
+    found = diagnose(data.problem, data.X, data.costs, times=times, train_solves=0, random_state=3)
+    choice = WiseRegressorCV(data.problem, rule="minimum", random_state=3).fit(data.X, data.costs, times=times)
+    assert found.best_name == choice.best_name_
 
 
 def test_where_nothing_is_proven_better_than_nothing_that_is_the_advice(rng):

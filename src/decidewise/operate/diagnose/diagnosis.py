@@ -127,10 +127,24 @@ class Diagnosis:
 
 
 def advice_of(
-    best_name: str, gains: Mapping[str, Interval | None], *, log_link: bool, exponent: float, n_training: int
+    best_name: str,
+    gains: Mapping[str, Interval | None],
+    *,
+    log_link: bool,
+    exponent: float,
+    iterated: bool,
+    n_training: int,
 ) -> tuple[str, str]:
     """Return the advice, and the name of the model that it advises, from the gains of a `Diagnosis` by their names."""
-    advice, chosen = _first_that_applies(best_name, gains, log_link, exponent, n_training)
+    if log_link:
+        how = "a log link, which suits effects that multiply"
+    elif exponent > 0 and iterated:
+        how = "the iterated scale, which counts errors in units of the predicted size"
+    elif exponent > 0:
+        how = "the change of measure, which suits sizes that vary"
+    else:
+        how = "another learner"
+    advice, chosen = _first_that_applies(best_name, gains, how, n_training)
     sharing = gains.get("gain_of_sharing")
     if sharing is not None and sharing.low > 0 and "own" not in chosen:
         advice += " The shared model is what helps: with coefficients of its own, each item would decide worse."
@@ -138,19 +152,13 @@ def advice_of(
 
 
 def _first_that_applies(
-    best_name: str, gains: Mapping[str, Interval | None], log_link: bool, exponent: float, n_training: int
+    best_name: str, gains: Mapping[str, Interval | None], how: str, n_training: int
 ) -> tuple[str, str]:
     if (solver := gains.get("spo_plus_gain")) is not None and solver.low > 0:
         return f"Train with the solver: SPO+ pays, and takes up to {n_training:,} solver calls.", "spo+"
     for gain, (advice, name) in _NOT_PROVEN.items():
         if (measured := gains.get(gain)) is not None and measured.low <= 0:
             return f"{advice} is not proven with these rows.", name
-    if log_link:
-        how = "a log link, which suits effects that multiply"
-    elif exponent > 0:
-        how = "the change of measure, which suits sizes that vary"
-    else:
-        how = "another learner"
     return f"Use {how}: {best_name!r} decides better.", best_name
 
 

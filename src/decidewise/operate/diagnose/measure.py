@@ -20,6 +20,7 @@ from decidewise.kit.errors import TimeLimitReached, said_once
 from decidewise.kit.interrupts import is_interrupt, raise_noted, reason_of
 from decidewise.models import DecisionRegressor, FlooredRegressor, GeneralizedLinear, default_candidates
 from decidewise.models.candidates import given_forecasts
+from decidewise.models.estimator.base import as_generator
 from decidewise.models.linear.units import cost_unit
 from decidewise.models.selection.folds import affordable, folds
 from decidewise.models.selection.null_models import DO_NOTHING, NullModels, with_nothing
@@ -113,7 +114,7 @@ def diagnose(
     >>> diagnose(data.problem, data.X, data.costs).advice
     'Keep least squares: that another model decides better is not proven with these rows.'
     """
-    rng = np.random.default_rng(as_integer(random_state, name="random_state", minimum=0))
+    rng = as_generator(as_integer(random_state, name="random_state", minimum=0))  # the folds of WiseRegressorCV
     seconds = np.inf if max_seconds is None else as_positive(max_seconds, name="max_seconds")
     begin = time()
     X, costs = _checked(problem, X, costs, max_solves)
@@ -166,8 +167,14 @@ def diagnose(
     with steps.trying("Resamples could not be fitted"):
         flips = _flips(problem, best, X, costs, held_out.rows, rng)
     gains = {field: found.get(name) for field, name in _GAINS.items()}
-    exponent = getattr(best, "exponent", 0.0)
-    advice, chosen = advice_of(best_name, gains, log_link=log_link, exponent=exponent, n_training=_N_PASSES * len(X))
+    advice, chosen = advice_of(
+        best_name,
+        gains,
+        log_link=log_link,
+        exponent=getattr(best, "exponent", 0.0),
+        iterated=getattr(best, "scale", None) == "iterated",
+        n_training=_N_PASSES * len(X),
+    )
     return Diagnosis(
         least_squares=found.get("least squares"),
         training_mean=found.get("training mean"),
