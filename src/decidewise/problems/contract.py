@@ -23,7 +23,7 @@ array([1.])
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property, wraps
 from inspect import signature
@@ -51,6 +51,7 @@ from decidewise.problems.drawing import draw_bars
 from decidewise.solvers import Polyhedron
 
 if TYPE_CHECKING:
+    from decidewise.problems.explanation import Explanation
     from decidewise.solvers.highs import Solver
 
 Sense = Literal["min", "max"]
@@ -262,6 +263,37 @@ class Problem(ABC):
         A problem with more variables than costs returns these.
         """
         return {"decision": self.solve(costs)}
+
+    def explain(self, costs: Any, *, names: Sequence[str] | None = None) -> Explanation:
+        """Return how far each cost may move before the decision changes, what then takes over, and duals if any.
+
+        Parameters
+        ----------
+        costs : array-like of shape (n_costs,) or (n, n_costs)
+            One row or a few: each takes some solves for each of its costs.
+        names : sequence of str, optional
+            Those of the costs; by default those of a frame, or of the variables of a program.
+
+        Examples
+        --------
+        >>> from decidewise.problems import LinearProgram
+        >>> sold = LinearProgram([[1.0, 1.0]], [4.0], upper=3, sense="max", names=["17:00", "18:00"])
+        >>> sold.explain([55.0, 50.0])
+        17:00: 3 at 55; 1 below 50
+        18:00: 1 at 50; 0 below 0; 3 above 55
+        A_ub[0]: one unit more adds 50
+        """
+        from decidewise.problems.explanation import explained  # noqa: PLC0415  (few need it)
+
+        return explained(self, costs, names)
+
+    @property
+    def _cost_names(self) -> list[str]:
+        return [str(j) for j in range(self.n_costs)]
+
+    def _duals(self, costs: FloatArray) -> tuple[dict[str, FloatArray], dict[str, FloatArray], str]:
+        """Return duals and reduced costs by name, each (n,), of rows of costs (n, n_costs), or why there are none."""
+        return {}, {}, f"{type(self).__name__} has no duals: only a LinearProgram without whole numbers says them."
 
     def as_costs(self, values: Any, *, name: str = "costs", realised: bool = False) -> FloatArray:
         """Return costs (n, n_costs) of what was predicted: costs, or scenarios of them, whose mean is what counts.

@@ -109,7 +109,7 @@ def _forwarded(name: str, member: Any) -> Any:
 _DATA = [name for name in Problem.__annotations__ if not name.startswith("_")]
 for _name, _member in vars(Problem).items():
     # `solve` checks costs, turns them into a minimisation and calls `minimize`, also of a view.
-    if not _name.startswith("_") and _name not in {*_DATA, *vars(View), "solve", "solve_details"}:
+    if not _name.startswith("_") and _name not in {*_DATA, *vars(View), "solve", "solve_details", "explain"}:
         setattr(View, _name, _forwarded(_name, _member))
 
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 FEASIBLE = 1e-9
 #: How far from a whole number a bound may be at most and mean that number, however large it is.
 _NEARLY_WHOLE = 1e-6
+#: HiGHS finds a contradiction from the rows of the LP, and leaves out one after another; and its word for a bound that
+#: takes no part in it.
+_FROM_LP_TO_LAST, _NO_SIDE = 6, 1
 _SIDES = ("row_lower", "row_upper", "lower", "upper")
 
 
@@ -216,11 +219,32 @@ class Highs:
 
 
 _ADVICE = {
-    "Infeasible": "No decision keeps all constraints: look for the last one added, or a bound that is too tight.",
+    "Infeasible": "No decision keeps all constraints and bounds.",
     "Unbounded": "The cost falls without end: bound the variables, or check the sense and the signs of the costs.",
     "Primal infeasible or unbounded": "Bound all variables; then HiGHS can tell which of the two it is.",
     "Time limit reached": "Give it a longer time_limit, allow a gap, or take the best found: on_limit='best'.",
 }
+
+
+def contradiction(program: Program) -> list[int]:
+    """Return variables, whose bounds, and rows, counted from n, that no point keeps together, as few as HiGHS finds.
+
+    None if there is a point, in fractions, or if HiGHS cannot tell.
+
+    >>> contradicting = [[-1.0, -1.0, 0.0], [0.0, 1.0, 1.0], [1.0, 1.0, 1.0]], [-2.0, 3.0, 1.0]
+    >>> contradiction(Program.of(Polyhedron.within(np.zeros(3), np.ones(3), ub=contradicting)))
+    [2, 3, 5]
+    """
+    n = len(program.lower)
+    if (crossed := np.flatnonzero(program.all_lower > program.all_upper)).size:
+        return [int(crossed[0])]
+    highs = Highs(replace(program, integrality=None))
+    if highs.run(np.zeros(n)) or highs.solver.getModelStatus() != highs._infeasible:
+        return []
+    highs.solver.setOptionValue("iis_strategy", _FROM_LP_TO_LAST)
+    _, found = highs.solver.getIis()
+    columns = [int(j) for j, side in zip(found.col_index_, found.col_bound_, strict=True) if side != _NO_SIDE]
+    return [*columns, *(n + int(row) for row in found.row_index_)]
 
 
 def _as_highs(program: Program) -> highspy.HighsLp:

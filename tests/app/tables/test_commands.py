@@ -171,6 +171,21 @@ def test_predictions_and_decisions_of_new_rows(folder, model, tmp_path):
     np.testing.assert_allclose(decisions["predicted_objective"].to_numpy(), prediction.min(axis=1))
 
 
+def test_decisions_are_explained(folder, model):
+    call = ("decide", model, folder / "new.csv", "-p", folder / "problem.toml", "--json")
+    explained, plain = (json.loads(run(*call, *more).stdout) for more in (["--explain"], []))
+    for row, same in zip(explained, plain, strict=True):
+        assert {key: row[key] for key in same} == same
+        costs = [row[f"prediction_{item}"] for item in ITEMS]
+        for j, item in enumerate(ITEMS):
+            least = min(costs[:j] + costs[j + 1 :])
+            chosen = row[f"decision_{item}"] == 1
+            ends = (None, least) if chosen else (least, None)
+            assert (row[f"holds_from_{item}"], row[f"holds_to_{item}"]) == pytest.approx(ends)
+            assert row[f"above_{item}"] == 0
+            assert row[f"below_{item}"] == 1
+
+
 def test_with_costs_decisions_have_their_regret(folder, model, tmp_path):
     run("decide", model, folder / "wide.parquet", "-p", folder / "problem.toml", "--out", tmp_path / "decisions.arrow")
     decisions = feather.read_table(tmp_path / "decisions.arrow")

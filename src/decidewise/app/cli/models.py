@@ -39,15 +39,29 @@ def predict(given: opt.RowsOptions, new: New, out: Out = None) -> None:
 
 
 @opt.sharing
-def decide(given: opt.RowsOptions, new: New, problem: opt.Problem, out: Out = None) -> None:
+def decide(
+    given: opt.RowsOptions,
+    new: New,
+    problem: opt.Problem,
+    out: Out = None,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            help="Add how far each predicted cost may move before the decision changes (holds_from, holds_to), and "
+            "the decision beyond (below, above). Takes some solves for each cost.",
+        ),
+    ] = False,
+) -> None:
     """Decide new rows: a named decision and its predicted value for each; its regret too if the table has costs.
 
     \b
     decidewise decide model.dw new.csv --problem problem.toml --out decisions.parquet
     decidewise decide model.dw new.csv --problem problem.toml --json
+    decidewise decide model.dw tomorrow.csv --problem problem.toml --explain
     decidewise decide model.dw 'years/*.parquet' --problem problem.toml --cluster tcp://10.0.0.5:8786 --out all.parquet
     """  # noqa: D301 - the mark keeps the lines of the examples as they are
-    _write_new(given, new, problem, out)
+    _write_new(given, new, problem, out, explain=explain)
 
 
 @opt.sharing
@@ -148,7 +162,9 @@ def _load(given: opt.ModelOptions) -> TableModel:
     return model
 
 
-def _write_new(given: opt.RowsOptions, table: str, problem: Path | None, out: Path | None) -> None:
+def _write_new(
+    given: opt.RowsOptions, table: str, problem: Path | None, out: Path | None, *, explain: bool = False
+) -> None:
     """Write what becomes of new rows, and say on standard error what they had that training rows had not."""
     with opt.working(f"Loading {given.model}", quiet=given.is_silent):
         from decidewise.app.tables.new_rows import NewRows, Unfamiliar  # noqa: PLC0415
@@ -161,7 +177,7 @@ def _write_new(given: opt.RowsOptions, table: str, problem: Path | None, out: Pa
             opt.check_output(out, table, problem, given.model)
         model = _load(given)
         file = None if problem is None else ProblemFile.read(problem)
-        new = NewRows(model, table, given.text, file, costs=False if file is None else None)
+        new = NewRows(model, table, given.text, file, costs=False if file is None else None, explain=explain)
     doing, done = ("Predicting", "Predictions of") if file is None else ("Deciding", "Decisions for")
     unfamiliar = Unfamiliar()
     n_rows = 0

@@ -141,12 +141,12 @@ class Written:
     unfamiliar: Unfamiliar
 
     @classmethod
-    def of(cls, model: TableModel, samples: TableSamples) -> Written:
-        """Decide the samples of a block, or predict their costs if they have no problem."""
+    def of(cls, model: TableModel, samples: TableSamples, *, explain: bool = False) -> Written:
+        """Decide the samples of a block, explained if wanted, or predict their costs if they have no problem."""
         if samples.problem is None:
             columns = columns_like(samples, model.options.get("items"), {"prediction": model.predict_samples(samples)})
         else:
-            columns = model.decide_samples(samples).columns()
+            columns = model.decide_samples(samples, explain=explain).columns()
         return cls(columns, len(samples), Unfamiliar.of(model.features, samples.lines))
 
 
@@ -181,6 +181,7 @@ class NewRows:
     text: dict[str, Any]
     file: ProblemFile | None = None
     costs: bool | None = None
+    explain: bool = False
 
     @cached_property
     def blocks(self) -> TableBlocks:
@@ -198,7 +199,7 @@ class NewRows:
         """Yield what becomes of the rows, in order, read block by block or whole. Close it, also after an error."""
         n_rows = 0
         source = self.reading if in_blocks else self._whole(self.reading)
-        with closing(self._map(Written.of, source, description, spread)) as results:
+        with closing(self._map(partial(Written.of, explain=self.explain), source, description, spread)) as results:
             for done in results:
                 n_rows += done.n_rows
                 yield done

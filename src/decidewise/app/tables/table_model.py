@@ -21,6 +21,7 @@ from decidewise.kit.gaps import noted_gaps
 from decidewise.kit.kept import check_kept
 from decidewise.problems import Problem, ProblemFile
 from decidewise.problems.details import caution_of
+from decidewise.problems.explanation import Explanation
 from decidewise.problems.views import lift
 
 #: The most new names of a column that are kept to be said.
@@ -107,15 +108,18 @@ class TableDecisions:
     best: FloatArray | None
     regret: FloatArray | None
     caution: str = ""  # a sentence if some decisions are not proven optimal
+    explanation: Explanation | None = None
 
     def columns(self) -> dict[str, Any]:
         """Return a table of the shape of the input: wide with a column per item, or long with a line per item."""
         by_row = {"predicted_objective": self.objective}
         if self.regret is not None and self.realised is not None and self.best is not None:
             by_row |= {"objective": self.realised, "best_objective": self.best, "regret": self.regret}
-        if self.items is None:
-            return columns_like(self.samples, None, {"decision": self.decisions}, by_row)
-        by_item = {"prediction": self.predictions, "decision": self.decisions}
+        by_item = {"decision": self.decisions}
+        if self.items is not None or self.explanation is not None:
+            by_item = {"prediction": self.predictions, **by_item}
+        if (why := self.explanation) is not None:
+            by_item |= {"holds_from": why.lower, "holds_to": why.upper, "below": why.below, "above": why.above}
         return columns_like(self.samples, self.items, by_item, by_row)
 
 
@@ -229,8 +233,8 @@ class TableModel(BaseEstimator):
         """Return the predicted costs (n, d) of samples."""
         return np.reshape(self.estimator.predict(samples.features(self.features)), (len(samples), -1))
 
-    def decide_samples(self, samples: TableSamples) -> TableDecisions:
-        """Return the decisions for samples with a problem."""
+    def decide_samples(self, samples: TableSamples, *, explain: bool = False) -> TableDecisions:
+        """Return the decisions for samples with a problem, explained if wanted."""
         if samples.problem is None:
             raise ValueError("samples must have a problem.")
         check_in_units(self.estimator, samples.problem)
@@ -258,6 +262,7 @@ class TableModel(BaseEstimator):
             best=best,
             regret=regret,
             caution=caution_of(noted.by_row(len(costs))[0], objective),
+            explanation=samples.problem.explain(prediction) if explain else None,
         )
 
     def warnings(self, samples: TableSamples) -> list[str]:

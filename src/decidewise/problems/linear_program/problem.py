@@ -19,9 +19,9 @@ from decidewise.kit.checks import FloatArray, as_array, as_vector
 from decidewise.kit.errors import InfeasibleError, SolverError
 from decidewise.kit.gaps import noted_gaps
 from decidewise.problems.contract import Sense
+from decidewise.problems.linear_program.reasons import EmptyRegionError, duals, empty_region, with_reason
 from decidewise.problems.linear_program.recognised import Recognised, recognise
 from decidewise.problems.linear_program.region import PolyhedralProblem
-from decidewise.problems.mapped_problem import EMPTY
 from decidewise.problems.mapped_problem.arguments import (
     Costs,
     PlaceNames,
@@ -39,6 +39,7 @@ from decidewise.problems.mapped_problem.arguments import (
 from decidewise.solvers import Polyhedron
 from decidewise.solvers.highs import Solver
 from decidewise.solvers.others import solver_class
+from decidewise.solvers.program import Program
 
 
 class LinearProgram(PolyhedralProblem):
@@ -227,22 +228,25 @@ class LinearProgram(PolyhedralProblem):
         if not is_map(costs):
             names = options.get("names")
             known[as_indices(costs, [f"w{j}" for j in range(n)] if names is None else list(names))] = 0.0
-        problem = cls(
-            A_ub=vstack([A[from_above], -A[from_below]], format="csr"),
-            b_ub=np.concatenate([ub[from_above], -lb[from_below]]),
-            A_eq=A[equal],
-            b_eq=lb[equal],
-            lower=np.broadcast_to(as_array(lower, name="bounds"), n),
-            upper=np.broadcast_to(as_array(upper, name="bounds"), n),
-            costs=costs,
-            known=known,
-            **options,
-        )
+        sides = SideNames()
         if constraint_names is not None and len(set(constraint_names)) == len(constraint_names) == len(lb):
             kinds = (from_above, from_below, equal)
-            problem._name_sides(
-                SideNames(*([constraint_names[int(row)] for row in np.flatnonzero(kind)] for kind in kinds))
+            sides = SideNames(*([constraint_names[int(row)] for row in np.flatnonzero(kind)] for kind in kinds))
+        try:
+            problem = cls(
+                A_ub=vstack([A[from_above], -A[from_below]], format="csr"),
+                b_ub=np.concatenate([ub[from_above], -lb[from_below]]),
+                A_eq=A[equal],
+                b_eq=lb[equal],
+                lower=np.broadcast_to(as_array(lower, name="bounds"), n),
+                upper=np.broadcast_to(as_array(upper, name="bounds"), n),
+                costs=costs,
+                known=known,
+                **options,
             )
+        except EmptyRegionError as error:
+            raise error.with_sides(sides) from error
+        problem._name_sides(sides)
         return problem
 
     @property
@@ -325,9 +329,12 @@ class LinearProgram(PolyhedralProblem):
         return f"{text[:-1]}, recognised={self.recognised!r})" if self.recognised else text
 
     def _minimize_variables(self, objective: FloatArray) -> FloatArray:
-        if self._recognised:
-            return self._recognised.minimize(objective, self._solver)
-        return self._solver.minimize(objective, self._bounds)
+        try:
+            if self._recognised:
+                return self._recognised.minimize(objective, self._solver)
+            return self._solver.minimize(objective, self._bounds)
+        except InfeasibleError as error:
+            raise with_reason(error, self._program_of(error.row), self._place_names) from error
 
     @cached_property
     def _relaxation(self) -> Solver:
@@ -340,6 +347,22 @@ class LinearProgram(PolyhedralProblem):
             by_row=self._bounds is not None,
         )
 
+    @property
+    def _cost_names(self) -> list[str]:
+        is_pick = (
+            self._map.nnz == self.n_costs and (np.diff(self._map.indptr) == 1).all() and (self._map.data == 1).all()
+        )
+        return [self.names[j] for j in self._map.indices] if is_pick else super()._cost_names
+
+    def _duals(self, costs: FloatArray) -> tuple[dict[str, FloatArray], dict[str, FloatArray], str]:
+        if self._whole is not None:
+            return {}, {}, "A program in whole numbers has no duals."
+        programs = [self._program_of(row) for row in range(len(costs) if self._bounds else 1)]
+        return *duals(programs, self._objective(self._sign * costs, 1.0), self._place_names, self._sign), ""
+
+    def _program_of(self, row: int) -> Program:
+        return self._program() if self._bounds is None else replace(self._bounds.take(row), integrality=self._whole)
+
     def _check_not_empty(self) -> None:
         """Raise unless the linear relaxation has a point: whether it has whole numbers too, a solve tells."""
         if self._bounds is not None:  # so many regions would take as long as solving: there a solve tells it too
@@ -349,11 +372,14 @@ class LinearProgram(PolyhedralProblem):
             with noted_gaps():  # it says nothing of any row
                 relaxed.minimize(np.zeros((1, self.n_variables)))
         except InfeasibleError as error:
-            raise ValueError(EMPTY) from error
+            raise empty_region(relaxed.program, self._place_names) from error
         except SolverError:
             pass  # a solver that stumbles without costs may not stumble with them, and says so where it does
 
     def _name_sides(self, names: SideNames) -> None:
         self._side_names = names
-        several = np.flatnonzero(np.diff(self._region.A_ub.indptr) != 1)
-        self._solver.row_name = PlaceNames(self.names, several, names)
+        self._solver.row_name = self._place_names
+
+    @property
+    def _place_names(self) -> PlaceNames:
+        return PlaceNames(self.names, np.flatnonzero(np.diff(self._region.A_ub.indptr) != 1), self._side_names)

@@ -229,13 +229,19 @@ class PlaceNames:
         """Return the name, and what it is the name of."""
         if place < len(self.variables):
             return f"variable {self.variables[place]!r}"
-        place -= len(self.variables)
-        names, kind = [*self.sides.above, *self.sides.below], "A_ub"
-        if place < len(self.several):
-            place = int(self.several[place])
-        else:
-            names, kind, place = self.sides.equal, "A_eq", place - len(self.several)
+        names, kind, place = self._found(place - len(self.variables))
         return f"constraint {names[place]!r}" if names else f"constraint {place} of {kind}"
+
+    def constraint(self, row: int) -> tuple[str, float]:
+        """Return the name of a constraint by its row, and its sign: one from below is kept as minus itself."""
+        names, kind, place = self._found(row)
+        is_below = bool(names) and kind == "A_ub" and place >= len(self.sides.above)
+        return names[place] if names else f"{kind}[{place}]", -1.0 if is_below else 1.0
+
+    def _found(self, row: int) -> tuple[list[str], str, int]:
+        if row < len(self.several):
+            return [*self.sides.above, *self.sides.below], "A_ub", int(self.several[row])
+        return self.sides.equal, "A_eq", row - len(self.several)
 
 
 def as_integrality(integrality: Any, n: int) -> BoolArray | None:
