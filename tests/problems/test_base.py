@@ -203,7 +203,7 @@ def test_a_view_forwards_every_member_of_the_contract():
     view = View(Inside())
     rows = np.ones((1, 2))
     arguments = {
-        "solve": (rows,), "solve_details": (rows,), "as_costs": (rows,), "solution": (rows,),
+        "solve": (rows,), "solve_details": (rows,), "explain": (rows,), "as_costs": (rows,), "solution": (rows,),
         "minimize": (rows,), "minimize_relaxation": (rows,),
         "plot": (rows[0], None, Figure().add_subplot()),
         "polyhedron_at": (rows, rows), "derivative": (rows, rows, rows), "minimize_lifted": (np.ones((1, 3)),),
@@ -214,4 +214,4 @@ def test_a_view_forwards_every_member_of_the_contract():
             value = getattr(view, name)
             if callable(value):
                 value(*arguments[name])
-        assert {"solve": "minimize", "solve_details": "minimize"}.get(name, name) in asked
+        assert {"solve": "minimize", "solve_details": "minimize", "explain": "minimize"}.get(name, name) in asked

@@ -17,9 +17,10 @@ from scipy.sparse import csc_array, csr_array, triu
 from decidewise.kit.errors import InputError
 from decidewise.problems.contract import Problem, Sense
 from decidewise.problems.mapped_problem.arguments import Costs
+from decidewise.problems.readers.logic import logic_of_lp, logic_of_mps
 from decidewise.problems.readers.lp import check_lp
 from decidewise.problems.readers.mps import check_mps
-from decidewise.problems.readers.translation import read_program, refused
+from decidewise.problems.readers.translation import read_program
 
 if TYPE_CHECKING:
     import highspy
@@ -46,7 +47,8 @@ def read_problem(
     All other files are read by HiGHS, and the problem is a `LinearProgram`, or a `QuadraticProgram` if the objective
     has squares or products of variables, which are known. Where a variable has a predicted cost, that of the file is
     left out. All other costs of the file are known costs, and its constant is the offset. As in every
-    solver, an integer variable of an MPS file that has no bounds is binary.
+    solver, an integer variable of an MPS file that has no bounds is binary. Semi-continuous variables, indicators and
+    special ordered sets become constraints with binary variables, if the variables have bounds.
 
     Parameters
     ----------
@@ -89,17 +91,20 @@ def read_problem(
     if not path.name.lower().endswith(_SUFFIXES):
         raise InputError(f"{path.name!r} must end in {', '.join(_SUFFIXES)} or .toml, which says how it is written.")
     text = _text(path)
+    logic = (logic_of_mps if _is_mps(path) else logic_of_lp)(text)
     if _is_mps(path):
-        plain = check_mps(text, path.name)
+        plain = check_mps(logic.text, path.name)
     else:
-        check_lp(text, path.name)
-        plain = text
+        check_lp(logic.text, path.name)
+        plain = logic.text
     model, remarks = _read(path, plain)
     _check(model, path)
     if remarks:
         warnings.warn(f"{path.name}: HiGHS says: {' '.join(remarks[:3])}", stacklevel=2)
     lp = model.lp_
     found: Sense = "max" if "Max" in str(lp.sense_) else "min"
+    if not _is_mps(path) and re.match(r"\s*max", re.sub(r"\\.*", "", plain), flags=re.IGNORECASE):
+        found = "max"  # which HiGHS forgets where the objective is empty
     if sense is None and _maximises_in_a_comment(path, text):
         raise InputError(
             f"{path.name} says only in a comment that it maximises, as PuLP writes it, and no solver reads that. Pass "
@@ -107,18 +112,27 @@ def read_problem(
         )
     matrix = lp.a_matrix_
     kind = csc_array if "Col" in str(matrix.format_) else csr_array
-    A = kind((np.array(matrix.value_), np.array(matrix.index_), np.array(matrix.start_)), (lp.num_row_, lp.num_col_))
+    A = csr_array(
+        kind((np.array(matrix.value_), np.array(matrix.index_), np.array(matrix.start_)), (lp.num_row_, lp.num_col_))
+    )
+    rows = np.array(lp.row_lower_), np.array(lp.row_upper_)
+    indicators, sets = logic.resolved(A, rows, list(lp.col_names_), list(lp.row_names_), path.name)
+    kinds = ["CISN"[int(kind)] for kind in lp.integrality_] or ["C"] * lp.num_col_
+    semi = {name for name, kind in zip(lp.col_names_, kinds, strict=False) if kind == "S"} & logic.whole
+    kinds = ["N" if name in semi else kind for name, kind in zip(lp.col_names_, kinds, strict=True)] if semi else kinds
     try:
         return read_program(
             np.array(lp.col_cost_),
             A,
-            (np.array(lp.row_lower_), np.array(lp.row_upper_)),
+            rows,
             (np.array(lp.col_lower_), np.array(lp.col_upper_)),
-            ["CI"[int(whole)] for whole in lp.integrality_] or ["C"] * lp.num_col_,
+            kinds,
             quadratic=_quadratic(model.hessian_),
             costs=costs,
             names=list(lp.col_names_) or None,
             constraint_names=list(lp.row_names_),
+            indicators=indicators,
+            sets=sets,
             offset=lp.offset_,
             sense=found if sense is None else sense,
             **options,
@@ -185,9 +199,6 @@ def _check(model: highspy.HighsModel, path: Path) -> None:
     lp = model.lp_
     if lp.num_col_ == 0:
         raise InputError(f"{path.name} has no variables. Is it complete?")
-    kinds = np.array([int(kind) for kind in lp.integrality_])
-    if np.any(kinds > 1):
-        raise InputError(refused(path.name, f"a semi-continuous variable, {_name(lp, int(np.argmax(kinds > 1)))}"))
     lower, upper = np.array(lp.col_lower_), np.array(lp.col_upper_)
     crossed = np.flatnonzero((upper < 0) & (lower == 0))
     if len(crossed):

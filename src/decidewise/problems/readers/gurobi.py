@@ -9,18 +9,17 @@ from scipy.sparse import csr_array
 
 from decidewise.kit.checks import FloatArray
 from decidewise.problems.linear_program import LinearProgram
+from decidewise.problems.readers.switches import Indicator, OrderedSet
 from decidewise.problems.readers.translation import read_program, refused, sides
 
 #: The counts and flags of a model that are of what is translated, or change no solution.
 _TRANSLATED = {
     *("NumVars", "NumConstrs", "NumNZs", "NumIntVars", "NumBinVars", "IsMIP", "NumObj", "NumObjPasses", "NumStart"),
-    *("IsQP", "NumQNZs"),
+    *("IsQP", "NumQNZs", "NumSOS", "NumGenConstrs"),  # of these, indicators: see `_indicators`
 }
 #: All others, in words.
 _REFUSED = {
     **dict.fromkeys(("IsQCP", "NumQConstrs", "NumQCNZs"), "quadratic constraints"),
-    "NumSOS": "special ordered sets",
-    "NumGenConstrs": "general constraints",
     "NumPWLObjVars": "piecewise linear costs",
     "IsMultiObj": "several objectives",
     "NumScenarios": "several scenarios",
@@ -36,7 +35,8 @@ def from_gurobi(model: Any, variables: Any = None, **options: Any) -> LinearProg
     Parameters
     ----------
     model : gurobipy.Model
-        Of linear constraints, without special ordered sets and general constraints.
+        Of linear constraints. Semi-continuous variables, special ordered sets and indicators become constraints with
+        binary variables, if the variables have bounds; other general constraints are refused.
     variables : optional
         Which variables have predicted costs: a `Var`, a list, an `MVar` or a `tupledict` of them, or their names, or a
         pattern of names; see `LinearProgram`. By default all of them.
@@ -73,6 +73,8 @@ def from_gurobi(model: Any, variables: Any = None, **options: Any) -> LinearProg
         names=names if len(set(names)) == len(names) else None,
         constraint_names=model.getAttr("ConstrName", rows),
         offset=model.ObjCon,
+        indicators=_indicators(model, len(columns)),
+        sets=[_set(*model.getSOS(found)) for found in model.getSOSs()],
         sense="min" if model.ModelSense > 0 else "max",
         **options,
     )
@@ -84,12 +86,29 @@ def _check(model: Any) -> None:
 
     counts = [name for name in dir(gurobipy.GRB.Attr) if name.startswith(("Num", "Is")) and name not in _TRANSLATED]
     found = [_REFUSED.get(name, name) for name in counts if model.getAttr(name)]
-    if not {*model.getAttr("VType", model.getVars())} <= {*"CBI"}:
-        found.append("semi-continuous variables")
+    kinds = {constraint.GenConstrType for constraint in model.getGenConstrs()}
+    if kinds - {gurobipy.GRB.GENCONSTR_INDICATOR}:
+        found.append("general constraints other than indicators")
     if found:
         raise ValueError(refused("the Gurobi model", " and ".join(dict.fromkeys(found))))
     if model.NumVars == 0:
         raise ValueError("the Gurobi model has no variables.")
+
+
+def _indicators(model: Any, n: int) -> list[Indicator]:
+    found = []
+    for constraint in model.getGenConstrs():
+        switch, value, left, sense, right = model.getGenConstrIndicator(constraint)
+        factors = np.zeros(n)
+        for k in range(left.size()):
+            factors[left.getVar(k).index] += left.getCoeff(k)
+        lower, upper = sides(sense, right - left.getConstant())
+        found.append(Indicator(switch.index, int(value), factors, float(lower), float(upper)))
+    return found
+
+
+def _set(kind: int, variables: list[Any], weights: list[float]) -> OrderedSet:
+    return OrderedSet(kind, np.array([variables[k].index for k in np.argsort(weights)], dtype=np.int64))
 
 
 def _places(variables: Any, columns: list[Any]) -> Any:

@@ -8,10 +8,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from decidewise.problems.linear_program import LinearProgram
+from decidewise.problems.readers.switches import Indicator, OrderedSet
 from decidewise.problems.readers.translation import read_program, refused, sides
 
 #: What linopy keeps of a constraint, as far as it is translated.
-_OF_CONSTRAINTS = {"labels", "coeffs", "vars", "sign", "rhs", "dual", "scaling"}
+_OF_CONSTRAINTS = {"labels", "coeffs", "vars", "sign", "rhs", "dual", "scaling", "binary_var", "binary_val"}
 
 
 def from_linopy(model: Any, variables: Any = None, **options: Any) -> LinearProgram:
@@ -55,6 +56,8 @@ def from_linopy(model: Any, variables: Any = None, **options: Any) -> LinearProg
         costs=_places(variables, np.asarray(matrices.vlabels)),
         names=_names(model.variables, np.asarray(matrices.vlabels)),
         constraint_names=_names(model.constraints, np.asarray(matrices.clabels)),
+        indicators=_indicators(model, np.asarray(matrices.vlabels)),
+        sets=_sets(model, np.asarray(matrices.vlabels)),
         sense=model.objective.sense,
         **options,
     )
@@ -62,20 +65,47 @@ def from_linopy(model: Any, variables: Any = None, **options: Any) -> LinearProg
 
 def _check(model: Any, matrices: Any) -> None:
     """Refuse whatever a part of the model has that is not translated."""
-    if not {*np.unique(matrices.vtypes)} <= {*"CBI"}:
-        raise ValueError(refused("the linopy model", "semi-continuous variables"))
-    has = [
-        (f"variable {name!r}", {key for key in map(str, part.attrs) if key.startswith("sos_")})  # others are notes
-        for name, part in model.variables.items()
-    ]
-    has += [(f"constraint {name!r}", {*part.data} - _OF_CONSTRAINTS) for name, part in model.constraints.items()]
-    for part, found in has:
-        if found:
-            advice = " SOS constraints can be written linearly by model.apply_sos_reformulation()."
-            raise ValueError(refused(f"the {part} of the linopy model", ", ".join(sorted(found))) + advice)
+    for name, part in model.constraints.items():
+        if found := {*part.data} - _OF_CONSTRAINTS:
+            raise ValueError(refused(f"the constraint {name!r} of the linopy model", ", ".join(sorted(found))))
     parts = (*model.variables.data.values(), *model.constraints.data.values(), model.objective)
     if any(np.any(part.scaling != 1) for part in parts):
         raise ValueError("the linopy model has scaling factors, by which its matrices are multiplied. Leave them out.")
+
+
+def _indicators(model: Any, labels: Any) -> list[Indicator]:
+    """Return the constraints that hold where a binary variable has a value, which the matrices leave out."""
+    columns = {int(label): j for j, label in enumerate(labels)}
+    found = []
+    for part in model.constraints.data.values():
+        if "binary_var" not in part.data:
+            continue
+        dims = part.labels.dims
+        names = ("labels", "binary_var", "binary_val", "sign", "rhs")
+        each = (np.ravel(part.data[name].broadcast_like(part.labels).transpose(*dims)) for name in names)
+        terms = [part.data[name].transpose(*dims, "_term").values for name in ("coeffs", "vars")]
+        terms = [values.reshape(-1, values.shape[-1]) for values in terms]
+        for label, switch, value, sign, right, coefficients, variables in zip(*each, *terms, strict=True):
+            if label < 0:
+                continue
+            factors = np.zeros(len(columns))
+            for coefficient, variable in zip(coefficients, variables, strict=True):
+                if variable >= 0:
+                    factors[columns[int(variable)]] += coefficient
+            lower, upper = sides(str(sign)[:1], right)
+            found.append(Indicator(columns[int(switch)], int(value), factors, float(lower), float(upper)))
+    return found
+
+
+def _sets(model: Any, labels: Any) -> list[OrderedSet]:
+    columns = {int(label): j for j, label in enumerate(labels)}
+    found = []
+    for part in model.variables.data.values():
+        if kind := part.attrs.get("sos_type"):
+            along = part.labels.transpose(..., part.attrs["sos_dim"]).sortby(part.attrs["sos_dim"]).values
+            groups = along.reshape(-1, along.shape[-1]).tolist()
+            found += [OrderedSet(int(kind), np.array([columns[x] for x in some if x in columns])) for some in groups]
+    return found
 
 
 def _places(variables: Any, labels: Any) -> Any:

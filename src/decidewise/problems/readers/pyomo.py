@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from decidewise.problems.linear_program import LinearProgram
+from decidewise.problems.readers.switches import OrderedSet
 from decidewise.problems.readers.translation import read_program, refused, sides
 
 
@@ -41,6 +42,7 @@ def from_pyomo(model: Any, variables: Any = None, **options: Any) -> LinearProgr
     if not hasattr(model, "component_data_objects"):
         raise TypeError(f"from_pyomo needs a Pyomo model; got {type(model).__name__}.")
     model, products = _linear(model)
+    model, ordered = _without_sets(model)
     form = _written(model)
     lower = np.array([-np.inf if column.lb is None else column.lb for column in form.columns])
     upper = np.array([np.inf if column.ub is None else column.ub for column in form.columns])
@@ -71,6 +73,10 @@ def from_pyomo(model: Any, variables: Any = None, **options: Any) -> LinearProgr
         costs=_names(variables, names),
         names=names,
         constraint_names=[constraints[k].name for k in first],
+        sets=[
+            OrderedSet(kind, np.array([names.index(name) for name in some if name in names], dtype=np.int64))
+            for kind, some in ordered
+        ],
         offset=float(form.c_offset[0]),
         sense="min" if int(form.objectives[0].sense) > 0 else "max",
         **options,
@@ -109,6 +115,23 @@ def _linear(model: Any) -> tuple[Any, list[tuple[float, str, str]]]:
     costs = zip(terms.linear_coefs, terms.linear_vars, strict=True)
     objective.set_value(terms.constant + sum(c * v for c, v in costs) + sum(squared.values()))
     return model, products
+
+
+def _without_sets(model: Any) -> tuple[Any, list[tuple[int, list[str]]]]:
+    """Return the model without special ordered sets, a copy if it has some; and their kinds and variables in order."""
+    from pyomo.core import SOSConstraint  # noqa: PLC0415  (an extra)
+
+    if not any(model.component_data_objects(SOSConstraint, active=True)):
+        return model, []
+    model, found = model.clone(), []
+    for part in list(model.component_data_objects(SOSConstraint, active=True)):
+        members = sorted(part.get_items(), key=lambda item: item[1])
+        for variable, _ in members:
+            if variable.fixed and variable.value:
+                raise ValueError(f"{variable.name!r} is fixed, and in a special ordered set. Leave it out of the set.")
+        found.append((int(part.level), [variable.name for variable, _ in members]))
+        part.deactivate()
+    return model, found
 
 
 def _written(model: Any) -> Any:
