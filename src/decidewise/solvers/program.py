@@ -178,7 +178,7 @@ class Highs:
         for option, value in (fixed | options).items():
             self.solver.setOptionValue(option, value)
         self._failed = highspy.HighsStatus.kError
-        if self.solver.passModel(_as_highs(program)) == self._failed:
+        if self.solver.passModel(as_highs(program)) == self._failed:
             raise ValueError(
                 "HiGHS cannot take the program: a constraint has factors too far apart, or above 1e15. Choose units in "
                 "which its factors are nearer to each other."
@@ -247,7 +247,8 @@ def contradiction(program: Program) -> list[int]:
     return [*columns, *(n + int(row) for row in found.row_index_)]
 
 
-def _as_highs(program: Program) -> highspy.HighsLp:
+def as_highs(program: Program) -> highspy.HighsLp:
+    """Return the program, without costs, as HiGHS takes it."""
     import highspy  # noqa: PLC0415
 
     model = highspy.HighsLp()

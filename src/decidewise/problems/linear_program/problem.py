@@ -7,6 +7,7 @@ sides, bounds and known costs.
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -18,10 +19,11 @@ from scipy.sparse import csr_array, vstack
 from decidewise.kit.checks import FloatArray, as_array, as_vector
 from decidewise.kit.errors import InfeasibleError, SolverError
 from decidewise.kit.gaps import noted_gaps
-from decidewise.problems.contract import Sense
+from decidewise.problems.contract import Sense, check_rows
 from decidewise.problems.linear_program.reasons import EmptyRegionError, duals, empty_region, with_reason
 from decidewise.problems.linear_program.recognised import Recognised, recognise
 from decidewise.problems.linear_program.region import PolyhedralProblem
+from decidewise.problems.linear_program.writing import write_program
 from decidewise.problems.mapped_problem.arguments import (
     Costs,
     PlaceNames,
@@ -310,6 +312,30 @@ class LinearProgram(PolyhedralProblem):
         for name in ("_relaxation", "_region_of_decisions", "_recognised"):
             twin.__dict__.pop(name, None)
         return twin
+
+    def write(self, path: str | os.PathLike[str], costs: Any) -> None:
+        """Write the program with the costs of one row to an `.mps` or `.lp` file, for another solver or a colleague.
+
+        Known costs, the constant and the sense are in it. Of names, what files do not allow becomes `_`. Where the
+        program differs by row, write that of one: `problem.take([i])`.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> path = Path(mkdtemp()) / "row.lp"
+        >>> LinearProgram([[2.0, 3.0]], [6.0], upper=2, names=["bread", "cake"], sense="max").write(path, [1.0, 2.0])
+        >>> "2 bread +3 cake <= +6" in " ".join(path.read_text().split())
+        True
+        """
+        row = as_vector(costs, name="costs", length=self.n_costs)
+        check_rows(self, 1)
+        quadratic = getattr(self, "_quadratic", None)
+        write_program(
+            path, self._region, self._sign * self._objective(self._sign * row[np.newaxis], 1.0)[0], whole=self._whole,
+            quadratic=None if quadratic is None else self._sign * quadratic, offset=self._sign * self._offset,
+            sense=self.sense, names=self.names, sides=self._side_names,
+        )  # fmt: skip
 
     def minimize_relaxation(self, costs: FloatArray) -> FloatArray:
         """Return `M w` of an optimal vertex of the linear relaxation for each row: (r, n_costs) -> (r, n_costs)."""
