@@ -18,6 +18,7 @@ from decidewise.problems import (
     overtime,
     service_level,
 )
+from decidewise.problems.levels.search import search_levels
 
 
 def all_choices(problem):
@@ -75,6 +76,20 @@ def test_a_large_row_is_as_good_as_that_of_highs(kind):
     costs = level_costs(demand, levels, newsvendor(1, 4)) + rng.normal(0, 0.1, size=(5, 72))
     found = (costs * problem.solve(costs)).sum(axis=1)
     np.testing.assert_allclose(found, (costs * reference.solve(costs)).sum(axis=1), rtol=1e-7)
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+def test_a_row_that_would_fill_the_memory_is_given_up_and_goes_to_highs(fixed):
+    """Consumption in fractions, and costs in proportion to it: hardly any partial solution is worse than another."""
+    rng = np.random.default_rng(0)
+    uses = np.sort(rng.uniform(1, 10, size=(30, 11)), axis=1)
+    budget, starts, steps = 0.4 * uses[:, -1].sum(), np.arange(0, 331, 11), np.array([2 * 10**8])
+    _, stuck = search_levels(-uses.reshape(1, -1), steps, np.array([[budget]]), starts, uses.ravel(), fixed)
+    assert stuck == 0
+    assert steps[0] > 0
+    if not fixed:
+        problem = Levels([np.arange(11)] * 30, consumption=uses.ravel(), budget=budget, gap=1e-3)
+        assert 0.999 * budget < uses.ravel() @ problem.solve(-uses.ravel()) <= budget * (1 + 1e-9)
 
 
 def test_budgets_and_totals_by_row():

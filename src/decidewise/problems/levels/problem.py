@@ -32,7 +32,7 @@ class Levels(Problem, marks_ones=True):
 
     The answer is exact. Under one budget, or with a fixed total, a row is solved by dynamic programming on what a
     Lagrangian bound leaves, in a fraction of a millisecond; under several by HiGHS, as is a row that takes longer than
-    about a second.
+    about a second or more than some 300 MB, as with costs in proportion to a consumption in fractions.
 
     Ties: of the best decisions, the one with the lowest level of the first item, then of the second, and so on. Two
     decisions are tied if their costs differ by less than 1e-12 of the costs of the items in which they may differ.
@@ -196,7 +196,7 @@ class Levels(Problem, marks_ones=True):
 
         def hand_over(rows: IntArray) -> FloatArray:
             if self._most_steps is not None:
-                raise SolverError(f"no optimal levels were proved within {self._most_steps:,} steps.", row=0)
+                raise SolverError(f"no optimal levels were proved within {self._most_steps:,} steps and 300 MB.", row=0)
             return self._program.take(rows).minimize(costs[rows])
 
         most = self._most_steps or steps_before(self, STEPS_PER_SECOND)

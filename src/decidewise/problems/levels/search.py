@@ -30,6 +30,8 @@ ROOM = 1e-9
 FIRST = 1 / 16
 #: How much larger the next guess is, where no solution was found within the last one.
 GROWTH = 4.0
+#: The most partial solutions in a list, and in all lists: some 300 MB. A row that needs more is given up.
+MOST = 2**22
 
 
 class Row(NamedTuple):
@@ -51,7 +53,8 @@ def search_levels(
 
     `budgets` (n, 1) has the largest consumption of each row, or if `fixed` the exact one; `starts` (items + 1,) has the
     place of the first level of each item. A row without any solution is left zero. All rows together may take
-    `steps[0]` steps, one for each partial solution; the search counts `steps[0]` down.
+    `steps[0]` steps, one for each partial solution; the search counts `steps[0]` down. A row that needs more than
+    `MOST` partial solutions at once is not solved either.
 
     Bound: the price at which the budget is met.
     Lists: partial solutions, from the last item.
@@ -124,16 +127,20 @@ def search_levels(
                     if steps[0] < 0:
                         return decisions, row
                     need = count + end - begin
+                    if need > MOST:
+                        return decisions, row
                     if need > spare.shape[1]:
-                        spare = np.empty((3, 2 * need))
+                        spare = np.empty((3, min(2 * need, MOST)))
                     most, least = budget + room - ahead[i, 0], budget - room - ahead[i, 1] if fixed else -np.inf
                     level = weights[j], own[j], losses[j]
                     count = _merge(
                         merged[:, :count], pool[:, begin:end], spare, level, limit, most, least, room / 1000.0, fixed
                     )
                     merged, spare = spare, merged
+                if filled + count > MOST:
+                    return decisions, row
                 if filled + count > pool.shape[1]:
-                    larger = np.empty((3, 2 * (filled + count)))
+                    larger = np.empty((3, min(2 * (filled + count), MOST)))
                     larger[:, :filled] = pool[:, :filled]
                     pool = larger
                 for p in range(count):
