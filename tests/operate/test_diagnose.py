@@ -18,7 +18,7 @@ from decidewise.models import default_candidates
 from decidewise.operate.diagnose import Diagnosis, diagnose
 from decidewise.operate.diagnose.diagnosis import advice_of, call_of
 from decidewise.operate.diagnose.measure import _spo_plus
-from decidewise.problems import ShortestPath, Storage, TopK
+from decidewise.problems import LinearProgram, ShortestPath, Storage, TopK
 
 TOP = TopK(8, 2)
 
@@ -324,7 +324,7 @@ def test_a_problem_with_the_wrong_sense_is_told_so_once():
 def test_a_forecast_that_cannot_be_decided_is_a_line():
     rng = np.random.default_rng(0)
     costs = rng.uniform(1, 2, (60, 5))
-    problem = ShortestPath.from_edges([0, 1, 2, 1, 2], [1, 2, 1, 3, 3], source=0, target=3)
+    problem = LinearProgram(-np.ones((1, 5)), [-1.0])  # without an end where a cost is negative
     found = diagnose(problem, np.hstack([rng.normal(size=(60, 1)), costs - 2]), costs, forecast=[1, 2, 3, 4, 5])
     assert (found.forecast, found.gain_on_forecast) == (None, None)
     assert any(line.startswith("Not fitted: 'forecast': SolverError") for line in found.failures)

@@ -46,6 +46,13 @@ class ModelSummary:
         Of Python, decidewise and the libraries that wrote the file.
     types : tuple of str
         The types that `load_model` must be told to trust; empty for models of plain arrays.
+
+    Examples
+    --------
+    >>> from decidewise import WiseRegressor
+    >>> model = WiseRegressor().fit([[0], [1], [2]], [[1, 2], [2, 3], [3, 5]])
+    >>> ModelSummary.of(model, {"cost_names": ("north", "south")}, {}).cost_names
+    ('north', 'south')
     """
 
     model: str
