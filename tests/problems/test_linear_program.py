@@ -113,6 +113,19 @@ def test_costs_that_forbid_leave_the_others_exact(m, n, huge):
     np.testing.assert_allclose(decisions, closed.solve(np.where(forbidden, 0.0, costs)), atol=1e-7)
 
 
+@pytest.mark.parametrize("m", [0, 1100], ids=["without constraints", "highs"])
+def test_the_large_cost_of_a_variable_that_is_fixed_leaves_the_others_exact(m):
+    rng = np.random.default_rng(0)
+    n, decades = 30, np.arange(30) % 13
+    upper = np.where(decades < 11, 1.0 + np.arange(30) % 3, 0.0)  # the largest costs are those of what cannot move
+    never_binding = {"A_ub": np.ones((m, n)), "b_ub": np.full(m, 100.0)} if m else {}
+    costs = rng.normal(size=(40, n)) * 10.0**decades
+
+    decisions = LinearProgram(upper=upper, **never_binding).solve(costs)
+
+    np.testing.assert_array_equal(decisions, np.where(costs < 0, upper, 0.0))
+
+
 def test_whole_numbers_equal_scipy():
     rng = np.random.default_rng(3)
     A, c = rng.integers(1, 9, size=(3, 12)).astype(float), rng.normal(size=12)

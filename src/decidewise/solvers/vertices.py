@@ -102,7 +102,7 @@ class Vertices(OneByOne):
         point, duals = self.read(unit)
         basic, settled_point = self.basic(), self.settle(point)
         self.remember(point)
-        is_free = self.movable & ~self.held(point, duals, CLEAR)
+        is_free = ~self.held(point, duals, CLEAR)
         is_free[basic] = False
         if not is_free.any():
             if self.walks is not None and not self.by_row:
@@ -231,8 +231,8 @@ class Vertices(OneByOne):
         return np.where(basic < 0, self.n - 1 - basic, basic)
 
     def held(self, point: FloatArray, duals: FloatArray, least: float) -> BoolArray:
-        """Return which columns and rows a reduced cost holds at their bound (n + m,), in every optimal point."""
-        return np.where(point <= self.middle, duals, -duals) > least
+        """Return which columns and rows (n + m,) cannot move, or a reduced cost holds in every optimal point."""
+        return ~self.movable | (np.where(point <= self.middle, duals, -duals) > least)
 
     def break_tie(self, unit: FloatArray, point: FloatArray, duals: FloatArray, row: int) -> FloatArray:
         """Return the vertex that the rule chooses among the optimal ones.
