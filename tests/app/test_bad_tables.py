@@ -222,7 +222,7 @@ CASES = {
     "nothing to test": ("compare good.csv -p good.toml --test 0", "--test must be a share"),
     "all to test": ("compare good.csv -p good.toml --test 1", "--test must be a share"),
     "no number to test": ("compare good.csv -p good.toml --test nan", "--test must be a share"),
-    "few solves": ("compare good.csv -p good.toml --max-solves 20", "--max-solves must be at least 28"),
+    "few solves": ("compare good.csv -p good.toml --max-solves 20", "--max-solves must be at least 32"),
     "no solves": ("compare good.csv -p good.toml --max-solves 0", ""),
     "a seed below zero": ("compare good.csv -p good.toml --seed -1", ""),
     "no jobs": ("compare good.csv -p good.toml --jobs 0", "n_jobs == 0"),

@@ -8,6 +8,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from decidewise import WiseRegressorCV
 from decidewise.evaluate import normalized_regret
 from decidewise.models import FlooredRegressor, default_candidates
+from decidewise.models.selection.families import words_of
 from decidewise.problems import TopK
 
 
@@ -128,3 +129,12 @@ def test_with_many_more_features_than_rows_what_fits_any_costs_needs_a_ridge_and
     assert {"gamma", "trees"} <= set(default_candidates(np.ones((400, 150)), np.ones((400, 21))))
     every = default_candidates(np.ones((400, 1_000)), np.ones((400, 21)), every=True)
     assert {"gamma", "directions gamma", "wise iterated", "trees"} <= set(every)
+
+
+@pytest.mark.parametrize("every", [False, True])
+@pytest.mark.parametrize("shape", [(400, 4), (400, 3, 4), (80, 4), (10, 4)])
+def test_every_candidate_has_a_family_that_has_words(shape, every):
+    rng = np.random.default_rng(0)
+    menu = default_candidates(rng.normal(size=shape), rng.uniform(1, 2, (shape[0], 3)), forecast=[0] * 3, every=every)
+    assert set(menu) == set(menu.families)
+    assert all(words_of(family).meaning for family in menu.families.values())

@@ -271,7 +271,7 @@ def _serve_smooth(menu: Candidates, linear: Mapping[str, Any], size: _Size, *, l
 
 def _serve_trees(menu: Candidates, size: _Size) -> None:
     if size.every:
-        menu.update(_variants({"forest": _forest(100)}, ["forest"], (0.0,)))
+        menu.serve("trees", "", groups=[_variants({"forest": _forest(100)}, ["forest"], (0.0,))])
         size = _Size(_MIN_ROWS_FOR_BOOSTING, size.n_features, 1, every=True)
     n_searched = size.n_features * size.n_costs
     if not size.every and size.n_costs <= _MAX_COSTS_FOR_TREES and n_searched > _MAX_SEARCHED_FOR_TREES:

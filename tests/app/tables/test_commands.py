@@ -18,7 +18,8 @@ from typer.testing import CliRunner
 
 from decidewise import GeneralizedLinear, load_model, normalized_regret, read_model_summary, save_model
 from decidewise.app.cli import app
-from decidewise.app.tables.headline import model_in_words
+from decidewise.models import default_candidates
+from decidewise.models.selection.families import words_of
 from decidewise.problems import ProblemFile, TopK
 from decidewise.rows.file_blocks import read_files
 
@@ -120,7 +121,12 @@ def test_headline_table_json_command_and_file_name_one_model(tmp_path, monkeypat
     found = json.loads(run("compare", "t.csv", "-p", "p.toml", "--time", "day", *more, "--json").stdout)
     assert found["verdict"] == (outcome or found["verdict"])
     named, weights = found["chosen"], found["choice"]
-    words = model_in_words(next(iter(weights)) if named == "choice" and len(weights) == 1 else named)
+    if named == "choice" and len(weights) > 1:
+        words = "an average of the best models"
+    else:
+        families = default_candidates(np.eye(9), 1 + np.eye(9), forecast=list(range(9)), every=True).families
+        name = next(iter(weights)) if named == "choice" else named
+        words = words_of(families.get(name, "SPO+")).one
     said = re.sub("^Possible leak: .* wrong. ", "", found["headline"])  # a forecast that is nearly a cost
     assert re.sub("^(Keep|Use) ", "", said).lower().startswith(words.lower())
     assert said.startswith("Keep ") == (named == found["baseline"])

@@ -16,13 +16,14 @@ from decidewise.kit.checks import FloatArray, listed, nearest_names
 from decidewise.kit.errors import InputError
 from decidewise.models import BlockFolds, WiseRegressorCV, default_candidates
 from decidewise.models.learners.averaged import AveragedRegressor
-from decidewise.models.selection.families import SPO_PLUS
+from decidewise.models.selection.families import SPO_PLUS, shares_of
 from decidewise.models.selection.null_models import DO_NOTHING, with_nothing
 from decidewise.models.selection.out_of_fold import problems_by_row
 from decidewise.models.selection.sums import is_sum_over_rows
 from decidewise.problems import Problem
 
-MEAN, LEAST_SQUARES, WISE, FORECAST = "training mean", "least squares", "wise", "forecast"
+MEAN, FORECAST, LEAST_SQUARES = "training mean", "forecast", "least squares"
+WISE, ITERATED = "wise", "wise iterated"
 #: The name of what `WiseRegressorCV` chooses, an average or one model: where it is fitted anew, it is chosen anew.
 CHOICE = "choice"
 
@@ -37,8 +38,8 @@ class Choice:
         The candidates that it averages; one alone if it is a single model.
     candidates : dict of str to estimator
         Not fitted, from the simplest to the most complex.
-    trained_by_solver : tuple of str
-        Those of them that only a search has, with `train_solves`.
+    families : dict of str to str
+        The family of each candidate.
     directions : bool
         Whether an average is one of directions, not of costs.
     search : WiseRegressorCV or None
@@ -48,7 +49,7 @@ class Choice:
     name: str
     weights: dict[str, float]
     candidates: dict[str, Any]
-    trained_by_solver: tuple[str, ...]
+    families: dict[str, str]
     prepared: TableFeatures
     directions: bool
     search: WiseRegressorCV | None
@@ -61,7 +62,12 @@ class Choice:
             return (self.name,)
         found = self.search.cv_results_
         scored = [found["candidate"][i] for i in np.argsort(found["rank"]) if found["status"][i] == "scored"]
-        return (self.name, *(str(name) for name in scored if name not in self.trained_by_solver))
+        return (self.name, *(str(name) for name in scored if self.families.get(name) != SPO_PLUS))  # made by the search
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of each family in the average, the largest first."""
+        return shares_of(self.weights, self.families)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -131,7 +137,7 @@ def choose(
     if in_blocks:
         _check_name(name, menu)
         menu = menu.renewed({key: own for key, own in menu.items() if is_sum_over_rows(own, per_item=samples.per_item)})
-    search, trained = None, tuple[str, ...]()
+    search, families = None, menu.families
     candidates: dict[str, Any] = menu
     if name != CHOICE:
         _check_name(name, menu, in_blocks=in_blocks)
@@ -148,10 +154,9 @@ def choose(
             n_jobs=jobs,
             random_state=seed,
         ).fit(X, costs, groups=samples.groups if samples.times is None else None, times=samples.times)
-        weights, candidates = search.weights_, search.candidates_
-        trained = tuple(name for name in candidates if search.families_.get(name) == SPO_PLUS)
+        weights, candidates, families = search.weights_, search.candidates_, search.families_
     directions, seconds = not problem.has_known, perf_counter() - begin
-    return Choice(name, dict(weights), dict(candidates), trained, prepared, directions, search, seconds)
+    return Choice(name, dict(weights), dict(candidates), dict(families), prepared, directions, search, seconds)
 
 
 def complete(samples: TableSamples) -> tuple[FloatArray, Problem]:

@@ -14,6 +14,7 @@ from scipy.stats import rankdata
 from decidewise.app.tables.choice import (
     CHOICE,
     FORECAST,
+    ITERATED,
     LEAST_SQUARES,
     MEAN,
     WISE,
@@ -39,8 +40,8 @@ from decidewise.problems.views import lift
 
 #: Correlations from which on a feature is a cost: of values, and of ranks, which a few extreme values do not make.
 _SAME, _SAME_RANKS = 0.9999, 0.99
-#: The most models whose decisions are measured on the held-out rows: the five usual ones and the choice.
-_N_MEASURED = 6
+#: The most models whose decisions are measured on the held-out rows: the six usual ones and the choice.
+_N_MEASURED = 7
 
 
 @dataclass(frozen=True)
@@ -228,8 +229,8 @@ def compare_samples(
     model cannot be fitted or decided there, the next best takes its place.
 
     At most half of `max_solves` measure; if they are too few to score all held-out rows, a random part of these is
-    scored. Half of `max_seconds`, about, is for the choice, after which at most six models are fitted again. `settings`
-    are those of `choose`.
+    scored. Half of `max_seconds`, about, is for the choice, after which at most seven models are fitted again.
+    `settings` are those of `choose`.
     """
     begin = perf_counter()
     costs, problem = complete(samples)
@@ -247,6 +248,8 @@ def compare_samples(
     choice = choose(known, gap=gap, max_solves=max_solves, max_seconds=seconds, seed=seed, **settings)
     truth = Hindsight.of(problem.take(rows), costs[rows])
     usual = [name for name in (MEAN, FORECAST, DO_NOTHING, LEAST_SQUARES, WISE) if name in choice.candidates]
+    if FORECAST in usual and ITERATED in choice.candidates:  # it suits features in the units of the costs
+        usual.append(ITERATED)
     measured = Measured(samples, choice, splits, rows, truth, None if max_solves is None else _N_MEASURED)
     with Line("Fitting models", len(usual) + 1) as line:
         challenger = next((name for name in choice.order if measured.add(name, line)), None)

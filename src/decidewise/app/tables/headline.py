@@ -6,34 +6,14 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from decidewise.app.tables.choice import CHOICE, FORECAST, MEAN, Choice
+from decidewise.app.tables.choice import CHOICE, Choice
 from decidewise.app.tables.comparison import TableComparison
 from decidewise.evaluate import ComparisonRow, Interval
 from decidewise.evaluate.intervals import plus_minus
 from decidewise.kit.checks import listed
+from decidewise.models.selection.families import words_of
 from decidewise.models.selection.null_models import DO_NOTHING
 
-#: What the name of a candidate begins with or contains, what such a model is called, and several of them; the first
-#: that fits counts.
-_KINDS = (
-    (CHOICE, "an average of the best models", "averages"),
-    (MEAN, "the mean of past costs", "the mean of past costs"),
-    (FORECAST, "your forecast", "your forecast"),
-    (DO_NOTHING, "doing nothing", "doing nothing"),
-    ("spo+", "a linear model trained with the solver", "linear models trained with the solver"),
-    ("trees", "boosted trees", "boosted trees"),
-    ("forest", "a random forest", "random forests"),
-    ("gamma", "a log-linear model", "log-linear models"),
-    ("poisson", "a log-linear model", "log-linear models"),
-    ("log squared", "a log-linear model", "log-linear models"),
-    ("logarithms", "a linear model of logarithms", "linear models of logarithms"),
-    ("quadratic", "a quadratic model", "quadratic models"),
-    ("smooth", "a smooth model", "smooth models"),
-    ("wise", "a linear model with decision weights", "linear models with decision weights"),
-    ("directions", "a linear model of directions", "linear models of directions"),
-    ("ridge", "a linear model with a ridge", "linear models with a ridge"),
-    ("least squares", "least squares", "least squares"),
-)
 _VERDICTS = {
     "better": "Worth changing",
     "unproven": "Not proven",
@@ -67,10 +47,12 @@ def _doubt(leaks: Sequence[str]) -> str:
 
 
 def _verdict(result: TableComparison) -> str:
-    baseline, challenger, verdict = model_in_words(result.baseline), challenger_in_words(result), result.verdict
+    baseline, challenger = model_in_words(result.baseline, result.choice), challenger_in_words(result)
+    verdict = result.verdict
     on_rows = f"on {len(result.rows):,} held-out {result.samples.noun}s"
     if verdict.outcome == "no gain":
-        return _no_gain(verdict.name, dict.fromkeys([baseline, challenger]), on_rows)
+        null = None if verdict.name == DO_NOTHING else model_in_words(verdict.name, result.choice)
+        return _no_gain(null, dict.fromkeys([baseline, challenger]), on_rows)
     if verdict.outcome == "same":
         return (
             f"Keep {baseline}: on the training rows, none of {_n_tried(result) - 1} other models decides better by "
@@ -86,18 +68,18 @@ def _verdict(result: TableComparison) -> str:
             f"Keep {baseline}: {challenger}, which was chosen on the training rows, {_saved_or_lost(result)} {on_rows}."
         )
     kind = challenger[0].upper() + challenger[1:]
-    saves = f"{saves_word(result)}{'' if kind.startswith('Boosted') else 's'}"
+    saves = f"{saves_word(result)}{'' if kind == 'Trees' else 's'}"
     what = "avoidable cost" if result.truth.problem.sense == "min" else "missed gain"
     share = "" if result.share is None else f": {plus_minus(result.share, ' %')} of the {what}"
     return f"{kind} {saves} {_amount(result, result.saving)} against {baseline}{share}."
 
 
-def _no_gain(null: str, models: Iterable[str], on_rows: str) -> str:
+def _no_gain(null: str | None, models: Iterable[str], on_rows: str) -> str:
     models = list(models)
     neither = f"neither {' nor '.join(models)} is" if len(models) > 1 else f"{models[0]} is not"
-    if null == DO_NOTHING:
+    if null is None:
         return f"Do nothing: {on_rows}, {neither} proven to pay."
-    return f"Use {model_in_words(null)}: {on_rows}, {neither} proven to decide better."
+    return f"Use {null}: {on_rows}, {neither} proven to decide better."
 
 
 def explanation(choice: Choice) -> str:
@@ -106,16 +88,12 @@ def explanation(choice: Choice) -> str:
         return ""
     if len(choice.weights) == 1:
         [name] = choice.weights
-        return f"The choice is {name!r}: {model_in_words(name)}."
-    shares: dict[str, float] = {}
-    for name, weight in choice.weights.items():
-        family = _kind(name)[1]
-        shares[family] = shares.get(family, 0.0) + weight
-    families = sorted(shares, key=lambda family: -shares[family])
+        return f"The choice is {name!r}: {model_in_words(name, choice)}."
+    shares = choice.shares
+    families = list(shares)
+    parts = [f"{100 * shares[family]:.0f} % {words_of(family).several}" for family in families]
     if len(families) > _N_FAMILIES + 1:
-        shares["others"] = sum(shares[family] for family in families[_N_FAMILIES:])
-        families = [*families[:_N_FAMILIES], "others"]
-    parts = [f"{100 * shares[family]:.0f} % {family}" for family in families]
+        parts[_N_FAMILIES:] = [f"{100 * sum(shares[family] for family in families[_N_FAMILIES:]):.0f} % others"]
     listed_families = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
     return (
         f"The choice averages {len(choice.weights)} models: {listed_families}. The training rows cannot tell which of "
@@ -157,23 +135,15 @@ def row_in_words(result: TableComparison, row: ComparisonRow) -> dict[str, Any]:
     }
 
 
-def model_in_words(name: str) -> str:
-    """Return what a candidate is, for readers who do not know the names.
-
-    >>> model_in_words("wise 0.75 gamma, ridge 0.1"), model_in_words("trees")
-    ('a log-linear model', 'boosted trees')
-    """
-    return _kind(name)[0]
-
-
-def _kind(name: str) -> tuple[str, str]:
-    return next(((one, several) for key, one, several in _KINDS if key in name), (f"the model {name!r}", repr(name)))
+def model_in_words(name: str, choice: Choice) -> str:
+    """Return what "choice" or a candidate is, for readers who do not know the names."""
+    return "an average of the best models" if name == CHOICE else words_of(choice.families.get(name, name)).one
 
 
 def challenger_in_words(result: TableComparison) -> str:
     """Return what was chosen: of a choice that is one model, its kind."""
     alone = result.challenger == CHOICE and len(result.choice.weights) == 1
-    return model_in_words(next(iter(result.choice.weights)) if alone else result.challenger)
+    return model_in_words(next(iter(result.choice.weights)) if alone else result.challenger, result.choice)
 
 
 def fit_command(model: str, command: Mapping[str, Any]) -> str:

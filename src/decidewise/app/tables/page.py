@@ -13,7 +13,7 @@ import numpy as np
 
 import decidewise
 from decidewise.app.pages import DARK, LIGHT, chart_data, render_template, source_of, styles
-from decidewise.app.tables.choice import FORECAST, LEAST_SQUARES, MEAN, WISE
+from decidewise.app.tables.choice import FORECAST, ITERATED, LEAST_SQUARES, MEAN, WISE
 from decidewise.app.tables.comparison import TableComparison
 from decidewise.app.tables.headline import (
     explanation,
@@ -40,6 +40,7 @@ from decidewise.app.tables.savings import (
 from decidewise.evaluate import Interval
 from decidewise.evaluate.intervals import number, plus_minus
 from decidewise.kit.checks import listed
+from decidewise.models.selection.families import SPO_PLUS
 
 #: How to go on in Python where the table is in memory.
 _IN_MEMORY = """found = compare_table(table, problem, ...)  # which made this page
@@ -51,7 +52,7 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any] | None
     """Return the page as HTML; `command` is as for `fit_command`, or None if the table was in memory."""
     charts, findings = charts_of_comparison(result), health(result)
     doubtful = doubts(findings)
-    looks = styles(result.regrets, first=(LEAST_SQUARES, WISE, FORECAST, MEAN))
+    looks = styles(result.regrets, first=(LEAST_SQUARES, WISE, FORECAST, MEAN, ITERATED))
     differs = result.verdict.outcome != "same"
     gains = result.truth.problem.sense == "max"
     return render_template(
@@ -102,7 +103,7 @@ def _bills(result: TableComparison) -> list[dict[str, Any]]:
     decimals = max(0, 3 - floor(log10(largest))) if largest > 0 else 0  # four digits of the largest
     tiles = []
     for bill in found:
-        words = bill.name if bill.name == FORESIGHT else model_in_words(bill.name)
+        words = bill.name if bill.name == FORESIGHT else model_in_words(bill.name, result.choice)
         advised = bill.name == result.chosen
         amounts = [f"{abs(bill.saving):,.{decimals}f} per {result.samples.noun}"]
         if per_year:
@@ -174,7 +175,7 @@ def _cost_words(result: TableComparison) -> str:
     if search is None:
         return f"The model was named, not chosen; measuring took {result.n_solves:,} solver calls."
     measuring, choice = result.n_solves - search.n_solves_, result.choice
-    by_solver = [name for name in choice.weights if name in choice.trained_by_solver]
+    by_solver = [name for name in choice.weights if choice.families.get(name) == SPO_PLUS]
     training = "Training the choice itself calls no solver"
     if by_solver:
         training = (
