@@ -33,6 +33,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "generated_pages",
+    "notebook_page",
     "mathml",
 ]
 exclude_patterns = [

@@ -33,3 +33,24 @@ def test_the_cells_of_the_tutorial_show_what_is_stored():
             assert NUMBER.sub("", before).split() == NUMBER.sub("", now).split()
             numbers = [[float(number.replace(",", "")) for number in NUMBER.findall(text)] for text in (before, now)]
             assert numbers[1] == pytest.approx(numbers[0], rel=0.02, abs=0.02)  # other versions may round otherwise
+
+
+def test_the_page_of_the_notebook_has_its_cells_and_what_they_show():
+    specification = importlib.util.spec_from_file_location("notebook_page", DOCS / "_ext" / "notebook_page.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    cells = [
+        {"cell_type": "markdown", "source": ["# A day\n", "of prices"]},
+        {"cell_type": "code", "source": ["print(1)"], "outputs": [{"output_type": "stream", "text": ["1\n"]}]},
+        {"cell_type": "code", "source": ["x.plot();"], "outputs": [{"data": {"image/png": "aGk="}}]},
+        {"cell_type": "code", "source": ["x"], "outputs": [{"data": {"text/plain": ["x"], "text/html": ["<b>x</b>"]}}]},
+    ]
+    text, pictures = module.page({"cells": cells})
+    assert pictures == {"tutorial_notebook_0.png": b"hi"}
+    for part in (
+        "# A day\nof prices",
+        "```python\nprint(1)\n```\n\n```text\n1\n```",
+        "![What x.plot() draws](",
+        "<b>x</b>",
+    ):
+        assert part in text

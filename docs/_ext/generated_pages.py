@@ -51,6 +51,7 @@ def link_to_source(app: Any, page: str, source: list[str]) -> None:
     """Let links to files outside the pages lead to where the project is kept, and links to scripts to their pages."""
     outside = re.escape("../" * (page.count("/") + 1))
     pages = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "README.md": "index.md"}
+    pages["docs/tutorial_notebook.ipynb"] = "generated/tutorial_notebook.md"
 
     def replace(match: re.Match[str]) -> str:
         return f"]({pages.get(match[1], f'{SOURCE}/{match[1]}')}{match[2] or ''})"

@@ -37,7 +37,7 @@ class TestAdvice:
     def test_keep_least_squares_where_the_truth_is_linear(self):
         data = make_shortest_path(300, degree=1, seed=1)
         found = diagnose(data.problem, data.X, data.costs)
-        assert found.advice == "Keep least squares: that another model decides better is not proven with these rows."
+        assert found.advice == "Use least squares: that another model decides better is not proven with these rows."
         assert found.call == "default_candidates(X, costs)['least squares'].fit(X, costs)"
         assert found.gain.low <= 0 < found.gain_on_mean.low
 
@@ -88,7 +88,7 @@ class TestAdvice:
         none, some = Interval(0.2, -0.1, 0.5), Interval(0.3, 0.1, 0.5)
         begins = [
             # gains on least squares, on the mean, on the forecast, of SPO+; log link, exponent
-            ((none, some, None, none, True, 1.0), "Keep least squares"),
+            ((none, some, None, none, True, 1.0), "Use least squares"),
             ((none, none, None, None, False, 0.0), "Your features do not pay"),
             ((some, none, none, None, False, 0.0), "The forecast you have is good enough"),
             (

@@ -15,7 +15,7 @@ from decidewise.evaluate.intervals import Blocks, Bootstrap, Interval
 from decidewise.evaluate.plot import plot_comparison
 from decidewise.kit.checks import FloatArray
 from decidewise.kit.interrupts import attempt, reason_of
-from decidewise.kit.notebook import html_table
+from decidewise.kit.notebook import ShownText, html_table
 from decidewise.problems.contract import Problem
 
 #: From fewer blocks than this, intervals may hold less often than they say: see `docs/intervals.md`.
@@ -150,6 +150,8 @@ class Comparison(Sequence[ComparisonRow]):
     def __str__(self) -> str:
         return self._table("regret %", [(str(row.regret), str(row.difference or "")) for row in self])
 
+    __repr__ = __str__
+
     def in_units(self, heading: str = "regret per row") -> str:
         """Return the table with regrets in the units of the costs, the mean per row; the heading may name the unit."""
         found = [interval for row in self for interval in (row.mean_regret, row.mean_difference) if interval]
@@ -162,7 +164,7 @@ class Comparison(Sequence[ComparisonRow]):
             estimate, low, high = (f"{value:z,.{decimals}f}" for value in interval)
             return f"{estimate} [{low}, {high}]"
 
-        return self._table(heading, [(shown(row.mean_regret), shown(row.mean_difference)) for row in self])
+        return ShownText(self._table(heading, [(shown(row.mean_regret), shown(row.mean_difference)) for row in self]))
 
     def _repr_html_(self) -> str:
         rows = [(str(row.name), str(row.regret), str(row.difference or "")) for row in self]

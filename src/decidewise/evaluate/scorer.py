@@ -62,21 +62,29 @@ def check_in_units(model: Any, problem: Problem) -> None:
     Traceback (most recent call last):
     ValueError: WiseRegressor() predicts directions, which cannot be added to the known costs of KnownCosts...
     """
-    if not problem.has_known:
-        return
+    if problem.has_known and predicts_directions(model):
+        raise ValueError(
+            f"{model!r} predicts directions, which cannot be added to the known costs of {type(problem).__name__}. "
+            "Use a model that estimates the costs themselves, such as WiseRegressor(lifted=True) or "
+            "WiseRegressorCV(problem)."
+        )
+
+
+def predicts_directions(model: Any) -> bool:
+    """Whether a model says so by an attribute of this name; the last step of a pipeline and the best of a search may.
+
+    >>> from decidewise import GeneralizedLinear, WiseRegressor
+    >>> predicts_directions(GeneralizedLinear()), predicts_directions(WiseRegressor())
+    (False, True)
+    """
     while not hasattr(model, "predicts_directions"):
         if hasattr(model, "best_estimator_"):
             model = model.best_estimator_
         elif hasattr(model, "steps"):
             model = model.steps[-1][1]
         else:
-            return
-    if model.predicts_directions:
-        raise ValueError(
-            f"{model!r} predicts directions, which cannot be added to the known costs of {type(problem).__name__}. "
-            "Use a model that estimates the costs themselves, such as WiseRegressor(lifted=True) or "
-            "WiseRegressorCV(problem)."
-        )
+            return False
+    return bool(model.predicts_directions)
 
 
 def regret_scorer(problem: Problem) -> RegretScorer:

@@ -35,6 +35,20 @@ def frame_like(given: Any, values: FloatArray, names: Sequence[str]) -> Any:
     return make(columns)
 
 
+class ShownText(str):
+    r"""Text of several lines that a notebook shows as it is, without `print`.
+
+    >>> ShownText("model  regret\\nwise   1.0")
+    model  regret
+    wise   1.0
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 def html_table(
     headings: Sequence[str],
     rows: Iterable[Sequence[str]],

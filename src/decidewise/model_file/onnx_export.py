@@ -159,15 +159,21 @@ class _Graph:
 
     def _average(self, model: Any, X: str) -> str:
         predictions = [self._of("Reshape", self.add(member, X), [-1, model.n_outputs_]) for member in model.estimators_]
-        if model.directions:
-            predictions = [self._unit_rows(prediction) for prediction in predictions]
-        weighted = [self._of("Mul", one, float(share)) for one, share in zip(predictions, model.shares, strict=True)]
-        return self._of("Sum", *weighted)
+        if not model.directions:
+            return self._weighted(predictions, model.shares)
+        sizes = [self._norms(prediction) for prediction in predictions]
+        pairs = zip(predictions, sizes, strict=True)
+        directions = [self._of("Div", prediction, self._or_one(size)) for prediction, size in pairs]
+        return self._of("Mul", self._weighted(directions, model.shares), self._weighted(sizes, model.shares_of_size))
 
-    def _unit_rows(self, rows: str) -> str:
-        scaled = self._of("Div", rows, self._or_one(self._of("ReduceMax", self._of("Abs", rows), [1])))
-        squares = self._of("ReduceSum", self._of("Mul", scaled, scaled), [1])
-        return self._of("Div", scaled, self._or_one(self._of("Sqrt", squares)))
+    def _weighted(self, terms: list[str], shares: npt.ArrayLike) -> str:
+        shared = zip(terms, np.asarray(shares).tolist(), strict=True)
+        return self._of("Sum", *[self._of("Mul", term, share) for term, share in shared])
+
+    def _norms(self, rows: str) -> str:
+        largest = self._or_one(self._of("ReduceMax", self._of("Abs", rows), [1]))
+        scaled = self._of("Div", rows, largest)
+        return self._of("Mul", self._of("Sqrt", self._of("ReduceSum", self._of("Mul", scaled, scaled), [1])), largest)
 
     def _or_one(self, sizes: str) -> str:
         return self._of("Where", self._of("Greater", sizes, 0.0), sizes, 1.0)

@@ -131,6 +131,8 @@ def _decisions(model: Any, problem: Problem, X: Any) -> FloatArray:
     if np.ndim(X) > 1 and n_rows(X) == 0:  # which many models refuse to predict
         return problem.solve(np.empty((0, problem.n_costs)))
     prediction = problem.as_costs(model.predict(X), name="model.predict(X)")
+    if callable(getattr(model, "decide", None)) and n_rows(X) != len(prediction):  # a long table
+        raise ValueError(f"{type(model).__name__} reads tables: use model.decide(table, problem).")
     check_same_rows(X=X, **{"model.predict(X)": prediction})
     return problem.solve(prediction)
 

@@ -274,7 +274,7 @@ def test_headlines(result):
     gained = compare_samples(make_samples(forecast=True, seed=3, sense="max"), test=0.5)
     assert " gain" in headline(gained)
     useless = compare_samples(make_samples(noise=3.0, seed=1))
-    assert headline(useless).startswith("Use an average of the best models: it saved about ")
+    assert headline(useless).startswith("Use an average of the best models, which the training rows prefer: it ")
     assert headline(useless).endswith(" against least squares on 12 held-out days, a difference that may be chance.")
     useless.regrets["training mean"][:] = 0.0
     assert headline(useless) == (

@@ -65,7 +65,7 @@ def test_names_are_compared_with_the_most_frequent_one():
     fitted = prepared({"k": ["b", "a", "b", "c", "c", "b"]})
     assert fitted.feature_names_ == ("k = c",)  # "a" was seen once
     np.testing.assert_array_equal(fitted.transform({"k": np.array(["c", "a", "new"])})[:, 0], [1, 0, 0])
-    assert "1 rare name" in fitted.notes_[0]
+    assert "1 rare value" in fitted.notes_[0]
     unfamiliar = Unfamiliar.of(fitted, {"k": np.array(["c", "new"])})
     assert unfamiliar.sentences(fitted) == ["'k': 'new' not seen in training, treated as 'b'."]
 
@@ -92,7 +92,7 @@ def test_one_hot_equals_that_of_pandas():
 def test_many_names_are_cut_off_and_said():
     fitted = prepared({"k": np.repeat([f"n{i:03d}" for i in range(100)], 3)})
     assert len(fitted.feature_names_) == 30
-    assert "69 rare names" in fitted.notes_[0]
+    assert "69 rare values" in fitted.notes_[0]
 
 
 def test_almost_as_many_names_as_rows_are_left_out_unless_they_are_wanted():

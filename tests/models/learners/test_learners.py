@@ -70,6 +70,14 @@ def test_an_average_has_the_weights_that_it_is_given():
     mean, linear = (model.fit(X, costs).predict(X) for _, model in members)
     averaged = AveragedRegressor(members, directions=False, weights=[1, 3]).fit(X, costs).predict(X)
     np.testing.assert_allclose(averaged, 0.25 * mean + 0.75 * linear)
+    # An average of directions has the mean size of the members that predict sizes.
+    wise = WiseRegressor().fit(X, costs).predict(X)
+    model = AveragedRegressor([*members, ("wise", WiseRegressor())], weights=[1, 2, 3]).fit(X, costs)
+    direction = unit_rows(mean) / 6 + unit_rows(linear) / 3 + unit_rows(wise) / 2
+    size = np.linalg.norm(mean, axis=1) / 3 + 2 * np.linalg.norm(linear, axis=1) / 3
+    np.testing.assert_allclose(model.predict(X), direction * size[:, None])
+    assert not model.predicts_directions
+    assert AveragedRegressor([("wise", WiseRegressor())]).predicts_directions
     for weights, sentence in [
         ([1.0, -1.0], r"weights must be at least zero, and not all zero; got \[1.0, -1.0\]"),
         ([0.0, 0.0], "not all zero"),

@@ -203,7 +203,7 @@ def _write_new(
                 sys.stdout.flush()
     notes = unfamiliar.sentences(model.features)
     if getattr(model.estimator, "predicts_directions", False):
-        notes.append("This model predicts directions: decisions are meant, not the sizes of predicted costs.")
+        notes.append("This model predicts directions: use its decisions, not the sizes of what it predicts.")
     if given.json and out is not None:
         print_json({"file": out, "rows": n_rows, "notes": notes})
     elif not given.quiet:

@@ -176,11 +176,10 @@ def _table(result: TableComparison) -> Table:
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    from decidewise.app.tables.headline import in_unit, row_in_words  # noqa: PLC0415
+    from decidewise.app.tables.headline import row_in_words, saves_heading  # noqa: PLC0415
 
     shown = Table("model")
-    per_row = f"saves per {result.samples.noun}{in_unit(result) and ',' + in_unit(result)}"
-    for heading in ("regret %", "95 % interval", per_row, "fit"):
+    for heading in ("regret %", "95 % interval", saves_heading(result), "fit"):
         shown.add_column(Text(heading), justify="right")
     for row in result.table:
         words = row_in_words(result, row)

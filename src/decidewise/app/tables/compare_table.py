@@ -10,7 +10,7 @@ from typing import Any, Literal
 from decidewise.app.tables.columns import Reading, TableOptions
 from decidewise.app.tables.comparison import TableComparison, compare_samples
 from decidewise.app.tables.fitting import fit_in_memory
-from decidewise.app.tables.headline import headline, how_measured, in_unit, row_in_words
+from decidewise.app.tables.headline import headline, how_measured, row_in_words, saves_heading
 from decidewise.app.tables.health import alarms, health
 from decidewise.app.tables.samples import as_gap, columns_of, read_samples
 from decidewise.app.tables.table_model import TableModel
@@ -51,16 +51,16 @@ class ComparedTable:
 
     def __str__(self) -> str:
         found = self.result
-        return "\n".join([*self.notes, str(found.table), how_measured(found), *alarms(health(found)), self.headline])
+        table = str(found.table).rpartition("\n")[0]  # without how intervals are made, which the sentence below says
+        return "\n".join([*self.notes, table, how_measured(found), *alarms(health(found)), self.headline])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         found = self.result
         rows = [row_in_words(found, row) for row in found.table]
-        per_row = f"saves per {found.samples.noun}{in_unit(found) and ',' + in_unit(found)}"
         return html_table(
-            ("model", "regret %", "95 % interval", per_row),
+            ("model", "regret %", "95 % interval", saves_heading(found)),
             [[row["name"], row["regret"], row["interval"], row["saved"]] for row in rows],
             bold={place for place, row in enumerate(rows) if row["chosen"]},
             below=[self.headline, *alarms(health(found)), how_measured(found)],

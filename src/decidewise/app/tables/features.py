@@ -37,7 +37,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     r"""Turn the columns of a table into numeric features, and say what was done to each.
 
     - Numbers stay as they are; a gap is filled with the median, and a second feature says where gaps were.
-    - Text becomes one feature of 0 and 1 for each name but the most frequent one. Names beyond `max_levels`, or seen
+    - Text is one-hot encoded, with the most frequent value as the reference. Values beyond `max_levels`, or seen
       in a single row, have no feature of their own; neither have names that only new rows have.
     - Dates become their place in the week, the year and the day, as far as the training rows span them.
     - A column that cannot help is left out: the same value everywhere, no value, or another text in almost every row.
@@ -79,7 +79,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     array([[3., 1., 1.]])
     >>> print(*prepared.notes_, sep="\n")
     'load': 1 of 4 values missing (25 %), filled with the median 3, and a feature says where.
-    'kind': names, as 1 feature of 0 and 1 (the other rows have 'a').
+    'kind': text, one-hot encoded in 1 feature; reference level 'a'.
     'day': left out, since it is 7 in every row.
 
     With names, for another frame:
@@ -230,9 +230,10 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         if not own:
             return _left_out(name, f"it is {str(levels[0])!r} in all rows but a few of one kind each")
         features = f"{len(own)} feature{'s' * (len(own) > 1)}"
-        also = f", and {rest} rare name{'s' * (rest > 1)} with it" if rest else ""
-        missing = f"; {int(gaps.sum()):,} gaps count as a name" if gaps.any() else ""
-        return plan, f"names, as {features} of 0 and 1 (the other rows have {str(levels[0])!r}{also}){missing}"
+        what = "a category" if name in self.categories else "text"
+        also = f", which also stands for {rest} rare value{'s' * (rest > 1)}" if rest else ""
+        missing = f"; {int(gaps.sum()):,} gaps count as a value" if gaps.any() else ""
+        return plan, f"{what}, one-hot encoded in {features}; reference level {str(levels[0])!r}{also}{missing}"
 
 
 def _missing(gaps: BoolArray) -> str:

@@ -60,7 +60,7 @@ def _verdict(result: TableComparison) -> str:
         )
     if verdict.outcome == "unproven":
         keeps = verdict.name == result.baseline
-        use = f"Keep {baseline}: {challenger}" if keeps else f"Use {challenger}: it"
+        use = f"Keep {baseline}: {challenger}" if keeps else f"Use {challenger}, which the training rows prefer: it"
         against = "" if keeps else f" against {baseline}"
         return f"{use} {_saved_or_lost(result)}{against} {on_rows}, a difference that may be chance."
     if verdict.outcome == "worse":
@@ -114,6 +114,11 @@ def _saved_or_lost(result: TableComparison) -> str:
 def saves_word(result: TableComparison) -> str:
     """Return what a better model does: it saves costs, or gains more."""
     return "save" if result.truth.problem.sense == "min" else "gain"
+
+
+def saves_heading(result: TableComparison) -> str:
+    """Return the heading of the column of savings, such as "saves per day, EUR"."""
+    return f"{saves_word(result)}s per {result.samples.noun}{in_unit(result) and ',' + in_unit(result)}"
 
 
 def in_unit(result: TableComparison) -> str:

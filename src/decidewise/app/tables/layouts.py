@@ -145,7 +145,7 @@ class WideTable(TableColumns):
         families: dict[str, int] = {}
         for name in self.table.names:
             found = re.fullmatch(r"(.*\D)\d+|(.+[_. -]).+", name)
-            if found and self.raw(name).dtype.kind in "iuf":
+            if found and (found[1] or self.raw(name).dtype.kind in "iuf"):
                 pattern = f"{found[1] or found[2]}*"
                 families[pattern] = families.get(pattern, 0) + 1
         likely = [f"--costs {pattern!r}" for pattern, n in families.items() if n > 1]

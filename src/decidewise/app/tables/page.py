@@ -23,6 +23,7 @@ from decidewise.app.tables.headline import (
     in_unit,
     model_in_words,
     row_in_words,
+    saves_heading,
     saves_word,
     verdict_in_words,
 )
@@ -64,6 +65,7 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any] | None
         bills=_bills(result),
         next_command="model = found.fit()" if command is None else fit_command(result.chosen, command),
         gains=gains,
+        saves=saves_heading(result),
         per_year=_per_year(result),
         explanation=explanation(result.choice),
         measured=how_measured(result),

@@ -235,8 +235,9 @@ def _problem(found: WideTable | LongTable) -> Problem | None:
     names = found.of_problem()
     problem = file.build({name: found.by_row(name) for name in names} if names else None)
     if problem.n_costs != len(found.cost_names):
+        n_costs = len(found.cost_names)
         raise InputError(
-            f"the table has {len(found.cost_names)} costs, {listed(found.cost_names)}, and the problem of "
+            f"the table has {n_costs} cost{'s' * (n_costs != 1)}, {listed(found.cost_names)}, and the problem of "
             f"{file.path} has {problem.n_costs}. --costs must select one column for each. "
             f"{'' if found.options.items else ONE_LINE_PER_ITEM}".rstrip()
         )

@@ -204,7 +204,7 @@ def regret_over_time(result: TableComparison) -> Chart:
         name="over_time",
         title="Regret over time",
         caption=f"Mean regret per {title} in consecutive stretches of the held-out rows, named by their first {title}. "
-        f"Lower is better.{f' The axis ends below {listed(cut)}.' if cut else ''}",
+        f"Lower is better.{f' Beyond the axis: {listed(cut)}.' if cut else ''}",
         x=_names_below(names, 10),
         y=Axis(f"regret per {title}{unit and ',' + unit}", top=top if cut else None),
         panels=(Panel("", tuple(series)),),

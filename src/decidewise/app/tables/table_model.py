@@ -19,11 +19,14 @@ from decidewise.evaluate import Hindsight, check_in_units
 from decidewise.kit.checks import FloatArray, listed
 from decidewise.kit.gaps import noted_gaps
 from decidewise.kit.kept import check_kept
+from decidewise.kit.notebook import html_table
 from decidewise.problems import Problem, ProblemFile
 from decidewise.problems.details import caution_of
 from decidewise.problems.explanation import Explanation
 from decidewise.problems.views import lift
 
+#: So many lines of decisions are shown in a notebook.
+_MOST_LINES = 24
 #: The most new names of a column that are kept to be said.
 _MOST_NAMES = 1000
 
@@ -121,6 +124,22 @@ class TableDecisions:
         if (why := self.explanation) is not None:
             by_item |= {"holds_from": why.lower, "holds_to": why.upper, "below": why.below, "above": why.above}
         return columns_like(self.samples, self.items, by_item, by_row)
+
+    def to_frame(self) -> Any:
+        """Return `columns()` as a pandas frame."""
+        import pandas as pd  # noqa: PLC0415  (the frame that is asked for)
+
+        return pd.DataFrame(self.columns())
+
+    def __repr__(self) -> str:
+        return f"TableDecisions({len(self.decisions):,} rows of {self.decisions.shape[1]} items; see to_frame())"
+
+    def _repr_html_(self) -> str:
+        columns = self.columns()
+        lines = list(zip(*(values[:_MOST_LINES] for values in columns.values()), strict=True))
+        shown = [[f"{cell:g}" if isinstance(cell, float) else str(cell) for cell in line] for line in lines]
+        n_lines = len(columns[self.samples.title])
+        return html_table(list(columns), shown, below=[f"The first of {n_lines:,} lines."] * (n_lines > _MOST_LINES))
 
 
 def columns_like(

@@ -10,9 +10,10 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from decidewise.evaluate.scorer import predicts_directions
 from decidewise.kit.checks import FloatArray, as_flag, as_integer, as_vector, n_rows
 from decidewise.kit.kept import need, need_model
-from decidewise.kit.scaling import unit_rows
+from decidewise.kit.scaling import norms, unit_rows
 from decidewise.models.estimator.base import ManyOutputs, ScoredByVariance
 from decidewise.models.linear.blocks import one_library_thread
 
@@ -25,8 +26,9 @@ class AveragedRegressor(ManyOutputs, ScoredByVariance, BaseEstimator):
     estimators : list of (str, estimator)
         Regressors of many outputs.
     directions : bool
-        Whether to average the directions of the predictions, so that models with predictions of any length have the
-        same say. If not, all of them must predict in the units of the costs.
+        Whether to average the directions of the predictions, so that models with predictions of any size have the same
+        say. The result has the mean size of the models that predict in the units of the costs, or of all if none does.
+        If not, all of them must predict in the units of the costs.
     weights : sequence of float, optional
         One for each model, at least zero; by default all are equal. Only their ratios matter.
     n_jobs : int, optional
@@ -42,10 +44,10 @@ class AveragedRegressor(ManyOutputs, ScoredByVariance, BaseEstimator):
     >>> constants = [("a", [1.0, 0.0]), ("b", [0.0, 9.0])]
     >>> models = [(name, DummyRegressor(strategy="constant", constant=costs)) for name, costs in constants]
     >>> model = AveragedRegressor(models).fit(np.zeros((3, 1)), np.ones((3, 2)))
-    >>> model.predict(np.zeros((1, 1)))
-    array([[0.5, 0.5]])
-    >>> model.set_params(weights=[3, 1]).predict(np.zeros((1, 1)))
-    array([[0.75, 0.25]])
+    >>> model.predict(np.zeros((1, 1)))  # the mean size is 5
+    array([[2.5, 2.5]])
+    >>> model.set_params(weights=[3, 1]).predict(np.zeros((1, 1)))  # and here 3
+    array([[2.25, 0.75]])
     """
 
     def __init__(
@@ -82,15 +84,19 @@ class AveragedRegressor(ManyOutputs, ScoredByVariance, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Return the mean direction, or the mean prediction, of the models: (n, d)."""
+        """Return the mean direction times the mean size, or the mean prediction, of the models: (n, d)."""
         check_is_fitted(self)
         if n_rows(X) == 0:
             return np.empty((0, self.n_outputs_))
         total: FloatArray | float = 0.0
-        for share, model in zip(self.shares, self.estimators_, strict=True):
+        size: FloatArray | float = 0.0
+        for share, of_size, model in zip(self.shares, self.shares_of_size, self.estimators_, strict=True):
             prediction = np.reshape(model.predict(X), (-1, self.n_outputs_))
-            total = total + share * (unit_rows(prediction) if self.directions else prediction)
-        return np.asarray(total)
+            if self.directions:
+                size = size + of_size * norms(prediction)[:, np.newaxis]
+                prediction = unit_rows(prediction)
+            total = total + share * prediction
+        return np.asarray(total * size if self.directions else total)
 
     @property
     def shares(self) -> FloatArray:
@@ -104,9 +110,15 @@ class AveragedRegressor(ManyOutputs, ScoredByVariance, BaseEstimator):
         return weights / weights.sum()
 
     @property
+    def shares_of_size(self) -> FloatArray:
+        """The weights of the models in the size of an average of directions: of those that predict sizes, if any."""
+        shares = self.shares * [not predicts_directions(model) for _, model in self.estimators]
+        return shares / shares.sum() if shares.any() else self.shares
+
+    @property
     def predicts_directions(self) -> bool:
-        """Whether predictions are directions, which cannot be added to known costs."""
-        return self.directions
+        """Whether the sizes of predictions mean nothing, so that they cannot be added to known costs."""
+        return self.directions and all(predicts_directions(model) for _, model in self.estimators)
 
     def _check_kept(self) -> None:
         as_flag(self.directions, name="directions")

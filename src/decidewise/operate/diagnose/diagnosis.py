@@ -19,7 +19,7 @@ _NOT_PROVEN = {
         "Your features do not pay: that any model decides better than the mean of past costs",
         "training mean",
     ),
-    "gain": ("Keep least squares: that another model decides better", "least squares"),
+    "gain": ("Use least squares: that another model decides better", "least squares"),
 }
 
 
@@ -103,7 +103,7 @@ class Diagnosis:
             ("regret of the training mean", self._shown(self.training_mean)),
             ("regret of least squares", self._shown(self.least_squares)),
             (f"regret of the best candidate, {self.best_name}", self._shown(self.best)),
-            ("saved by the best candidate", self._shown(self.gain)),
+            ("saved by it, against least squares", self._shown(self.gain)),
             ("saved further by training with the solver (SPO+)", self._shown(self.spo_plus_gain)),
             ("regret left with this model and unlimited rows", self._shown(self.floor)),
             ("decisions that change with other rows of the same kind", changed),

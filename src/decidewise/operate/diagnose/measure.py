@@ -112,7 +112,7 @@ def diagnose(
     >>> from decidewise.data import make_shortest_path
     >>> data = make_shortest_path(200, degree=1, seed=0)
     >>> diagnose(data.problem, data.X, data.costs).advice
-    'Keep least squares: that another model decides better is not proven with these rows.'
+    'Use least squares: that another model decides better is not proven with these rows.'
     """
     rng = as_generator(as_integer(random_state, name="random_state", minimum=0))  # the folds of WiseRegressorCV
     seconds = np.inf if max_seconds is None else as_positive(max_seconds, name="max_seconds")
