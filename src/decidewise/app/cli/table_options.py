@@ -167,7 +167,7 @@ class _OfTable:
         str | None,
         _table(help="Time column: train on the past, test on what follows; by default --rows if it has dates."),
     ] = None
-    shuffle: Annotated[bool, _table("--shuffle", help="Ignore the order of the rows, although they have dates.")] = (
+    shuffle: Annotated[bool, _table("--shuffle", metavar="", help="Ignore the order of the rows, even if dated.")] = (
         False
     )
     groups: Annotated[str | None, _table(help="Group column; each group is held out as a whole.")] = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from decidewise.app.tables.headline import headline, how_measured, row_in_words,
 from decidewise.app.tables.health import alarms, health
 from decidewise.app.tables.samples import as_gap, columns_of, read_samples
 from decidewise.app.tables.table_model import TableModel
+from decidewise.kit.errors import InputError
 from decidewise.kit.files import write_whole
 from decidewise.kit.notebook import html_table
 from decidewise.problems import ProblemFile
@@ -47,7 +49,7 @@ class ComparedTable:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was done to the table, and which models failed, in sentences."""
-        return self.result.notes
+        return tuple(_as_arguments(note) for note in self.result.notes)
 
     def __str__(self) -> str:
         found = self.result
@@ -152,18 +154,34 @@ def compare_table(
     >>> model.decide({"day": ["2026-04-01"], "wind": [1.0]}, cheapest).decisions
     array([[0., 0., 1.]])
     """
+    try:
+        return _compared(
+            table, problem, columns, test, None if gap is None else str(gap),
+            one_model=one_model, train_solves=train_solves, max_solves=max_solves, max_seconds=max_seconds,
+            jobs=n_jobs, seed=seed,
+        )  # fmt: skip
+    except InputError as error:
+        raise InputError(_as_arguments(str(error))) from error
+
+
+def _compared(
+    table: Any, problem: Any, columns: dict[str, Any], test: float, gap: str | None, **settings: Any
+) -> ComparedTable:
     file = ProblemFile.of(problem)
     options = TableOptions.of(file.table, **columns)
-    gap = None if gap is None else str(gap)
     samples = read_samples(columns_of(table, {}), Reading(options, file))
-    settings: dict[str, Any] = {
-        "one_model": one_model,
-        "train_solves": train_solves,
-        "max_solves": max_solves,
-        "max_seconds": max_seconds,
-        "jobs": n_jobs,
-        "seed": seed,
-    }
     as_times = as_gap(gap, samples.times)
     result = compare_samples(samples, test=test, gap=as_times, categories=options.categories, **settings)
     return ComparedTable(result, options, gap, settings)
+
+
+def _as_arguments(text: str) -> str:
+    """Return a message about options of the command as one about arguments of the function.
+
+    >>> _as_arguments("Name the cost columns: --costs 'price_*'? If it is long, name both: --rows and --item-order.")
+    "Name the cost columns: costs='price_*'? If it is long, name both: rows= and item_order=."
+    >>> _as_arguments("--shuffle tests on random rows.")
+    'shuffle=True tests on random rows.'
+    """
+    text = text.replace("--shuffle", "shuffle=True")
+    return re.sub(r"--([a-z]+(?:-[a-z]+)*)( (?='))?", lambda found: found[1].replace("-", "_") + "=", text)
