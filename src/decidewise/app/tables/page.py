@@ -13,7 +13,7 @@ import numpy as np
 
 import decidewise
 from decidewise.app.pages import DARK, LIGHT, chart_data, render_template, source_of, styles
-from decidewise.app.tables.choice import FORECAST, ITERATED, LEAST_SQUARES, MEAN, WISE
+from decidewise.app.tables.choice import CHOICE, FORECAST, ITERATED, LEAST_SQUARES, MEAN, WISE
 from decidewise.app.tables.comparison import TableComparison
 from decidewise.app.tables.headline import (
     explanation,
@@ -53,7 +53,7 @@ def render_comparison(result: TableComparison, command: Mapping[str, Any] | None
     """Return the page as HTML; `command` is as for `fit_command`, or None if the table was in memory."""
     charts, findings = charts_of_comparison(result), health(result)
     doubtful = doubts(findings)
-    looks = styles(result.regrets, first=(LEAST_SQUARES, WISE, FORECAST, MEAN, ITERATED))
+    looks = styles(result.regrets, first=(LEAST_SQUARES, WISE, FORECAST, MEAN, ITERATED, CHOICE))
     differs = result.verdict.outcome != "same"
     gains = result.truth.problem.sense == "max"
     return render_template(
