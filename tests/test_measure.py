@@ -1,12 +1,16 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from decidewise.kit.scaling import norms
 from decidewise.measure import project, resample, reweight, transform
+
+# The clock of a busy machine is no reason to fail.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 # Extreme sizes have a test of their own: here NumPy's norm, the reference, must be exact.
 numbers = st.just(0.0) | st.floats(1e-100, 1e3) | st.floats(-1e3, -1e-100)
