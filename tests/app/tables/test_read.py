@@ -75,7 +75,7 @@ def test_dates_as_text_and_categories_with_gaps_are_those_of_a_text_file(tmp_pat
     assert noun == found[1][3] == "day"
     assert notes == found[1][1]
     assert "'seen': a date, as the day of the week and the time of the day; 1 of 50 values missing" in notes[1]
-    assert "7 gaps count as a name" in notes[2]
+    assert "7 gaps count as a value" in notes[2]
     np.testing.assert_array_equal(times, np.array(days, dtype="datetime64[us]"))
     np.testing.assert_array_equal(times, found[1][2])
     np.testing.assert_array_equal(X, expected)
