@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from decidewise_bench.experiments import Cell, Plan, Store
     from decidewise_bench.report.sections import Report
 
-Plans = Annotated[list[str] | None, typer.Argument(metavar="[PLAN]...", help="Plans, as TOML files.")]
+Plans = Annotated[list[str] | None, typer.Argument(metavar="PLAN", help="Plans, as TOML files.")]
 Trials = Annotated[int | None, typer.Option(min=1, help="Number of trials; overrides the plans.")]
 StoreFile = Annotated[Path | None, typer.Option(help="The SQLite file of the rows; by default one in out/.")]
 Code = Annotated[str | None, typer.Option(help="Read rows of another version of the code; `status` lists them.")]

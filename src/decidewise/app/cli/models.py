@@ -101,7 +101,7 @@ def evaluate(given: opt.ModelOptions, data: opt.Data, problem: opt.Problem) -> N
 
 
 def inspect(
-    model: Annotated[Path, typer.Argument(help="A file that `decidewise fit` wrote.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `decidewise fit` wrote.")],
     json: opt.Json = False,
     debug: opt.Debug = False,
 ) -> None:
@@ -249,7 +249,7 @@ class _Screen:
 
 
 def serve(
-    model: Annotated[Path, typer.Argument(help="A model file, *.dw.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, *.dw.")],
     problem: Annotated[
         Path | None, typer.Option("--problem", "-p", help="A problem.toml; without it there are only predictions.")
     ] = None,

@@ -20,7 +20,9 @@ _SENSES = {"file": "of the file", "python": "of the object"}
 
 
 def problems(
-    kind: Annotated[str | None, typer.Argument(help="A kind, such as knapsack; without it, all are listed.")] = None,
+    kind: Annotated[
+        str | None, typer.Argument(metavar="KIND", help="A kind, such as knapsack; without it, all are listed.")
+    ] = None,
     example: Annotated[
         bool, typer.Option("--example", help="Print only an example of that kind, to be written to a file.")
     ] = False,

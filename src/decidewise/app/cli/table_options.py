@@ -60,7 +60,7 @@ def as_typed(data: str) -> str:
     return "-" if Path(data).name == _STDIN else data
 
 
-table_argument = partial(typer.Argument, callback=_from_stdin, show_default=False)
+table_argument = partial(typer.Argument, metavar="TABLE", callback=_from_stdin, show_default=False)
 Data = Annotated[
     str,
     table_argument(
@@ -119,7 +119,7 @@ class TextOptions:
 
 @dataclass(frozen=True)
 class _OfModel:
-    model: Annotated[Path, typer.Argument(help="A file that `decidewise fit` wrote.")]
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `decidewise fit` wrote.")]
     trust: Annotated[
         list[str] | None,
         typer.Option(help="A type the file may load; `inspect` lists those it needs. Only for files you trust."),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(help="Folder to create the files in.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder to create the files in.")],
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
     debug: opt.Debug = False,
 ) -> None:
