@@ -12,7 +12,7 @@ from PIL import Image
 from decidewise.app.cli import app
 
 IMAGE = Path(__file__).parents[1] / "images" / "compare.png"
-WIDTH, HEIGHT, SCALE, COLORS = 1000, 1445, 1.2, 64
+WIDTH, HEIGHT, SCALE, COLORS = 1000, 1445, 1.2, 128
 
 
 def main() -> None:
