@@ -128,7 +128,7 @@ def lagged_data(path: Path) -> tuple[Dataset, Dataset]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Compare scales of WISE.")
-    parser.add_argument("--trials", type=int, default=8, help="draws of made data (default 8)")
+    parser.add_argument("--trials", type=int, default=8, help="draws of synthetic data (default 8)")
     parser.add_argument("--n-test", type=int, default=1_000, help="test rows of each draw (default 1,000)")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the day-ahead prices")
     arguments = parser.parse_args()

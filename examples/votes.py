@@ -170,6 +170,6 @@ def main(n_seeds: int = 6, names: tuple[str, ...] = tuple(DATA)) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Count the votes of the choice in other ways, on made data.")
+    parser = argparse.ArgumentParser(description="Count the votes of the choice in other ways, on synthetic data.")
     parser.add_argument("--seeds", type=int, default=6, help="data sets of each kind (default 6)")
     main(parser.parse_args().seeds)

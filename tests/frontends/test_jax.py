@@ -218,7 +218,7 @@ def test_bad_arguments():
     prediction = X @ weights
     loss = loss_function("wise", problem)
 
-    with pytest.raises(ValueError, match=r"loss must be one of mse, wise, spo\+.*got 'spo'"):
+    with pytest.raises(ValueError, match=r"loss must be one of .*got 'spo'"):
         loss_function("spo", problem)
     with pytest.raises(ValueError, match="reduction must be one of 'mean', 'sum', 'none'; got 'max'"):
         loss_function("wise", problem, reduction="max")

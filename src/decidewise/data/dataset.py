@@ -75,7 +75,7 @@ class Dataset:
         n_costs, n_features = self.costs.shape[1], self.X.shape[-1]
         parts = f"{n_features} features, {n_costs} costs"
         if self.X.ndim == 3:
-            parts = f"{n_costs} items with {n_features} features each"
+            parts = f"{n_costs} items with {n_features} feature{'s' * (n_features != 1)} each"
         return f"Dataset({len(self)} rows, {parts}, {self.problem!r})"
 
     def split(self, n_train: int) -> tuple[Dataset, Dataset]:

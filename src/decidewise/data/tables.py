@@ -74,7 +74,7 @@ def read_table(
     ...     table, problem=TopK(2, 1), rows="day", items="hour", features=["forecast"], costs="price"
     ... )
     >>> data, data.cost_names, data.costs
-    (Dataset(2 rows, 2 items with 1 features each, TopK(n=2, k=1, sense='max')), ('8', '9'), array([[31., 44.],
+    (Dataset(2 rows, 2 items with 1 feature each, TopK(n=2, k=1, sense='max')), ('8', '9'), array([[31., 44.],
            [30., 46.]]))
     """
     as_problem(problem)

@@ -114,7 +114,8 @@ def as_loss(loss: str | Loss, **parameters: Any) -> Loss:
         raise ValueError(f"there is no loss {loss!r}: {NOT_OFFERED[loss]}")
     if not (isinstance(loss, str) and loss in registry):
         near = nearest_names(loss.lower(), registry) if isinstance(loss, str) else "."
-        raise ValueError(f"loss must be one of {', '.join(registry)}, or a Loss such as SpoPlus(); got {loss!r}{near}")
+        names = f"the {len(registry)} names of decidewise.losses.registry"
+        raise ValueError(f"loss must be one of {names}, or a Loss such as SpoPlus(); got {loss!r}{near}")
     known = signature(registry[loss])
     try:
         known.bind(**parameters)

@@ -49,19 +49,14 @@ from decidewise.rows.source import RowSource
 class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Choose the models with the best decisions on held-out rows; the solver scores models but does not train them.
 
-    Every candidate is fitted on each fold, and its predictions decide the held-out rows. The candidate with the lowest
-    regret is compared with each of the others row by row. Those whose regret exceeds the lowest by at most one standard
-    error of this difference cannot be told apart. The choice is a weighted average of predicted directions: half of the
-    weight is shared by these candidates alike, and half is fitted, so that the average of all candidates within four
-    standard errors has the lowest WISE loss on held-out rows, unless it then decides clearly worse. As far as it is not
-    proven that they decide better than the null model, this has a share in the average. The null model is the best of
-    the given forecasts, or without any the training mean; or doing nothing, where that is possible and better.
-    `docs/model_choice.md` shows what each of these gains over choosing one of the candidates.
+    Every candidate is fitted on each fold, and its predictions decide the held-out rows. The choice is a weighted
+    average of the candidates whose regret is near the lowest: of their directions, with their mean size. As long as no
+    candidate is proven to beat the null model, that has a share too: the best of the given forecasts, or without any
+    the training mean, or doing nothing where that is better. `docs/model_choice.md` has the rule, and what each part of
+    it gains.
 
     `fit_files`, and `decidewise.operate.distributed.fit`, choose by the same rule on rows that are not in memory, among
-    the candidates that are sums over rows: the training mean, forecasts, and linear models with any exponent, deviance
-    and scale. Candidates with scaled, quadratic or smooth features, for outliers, trees and models that these correct
-    need all rows; they are listed as not tried.
+    the candidates that are sums over rows: the training mean, forecasts, linear and log-linear models.
 
     Parameters
     ----------
@@ -84,11 +79,9 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         As in scikit-learn. A number makes folds of shuffled rows; of whole groups if `fit` gets groups; of consecutive
         blocks (`BlockFolds`) if `fit` gets times. `TimeFolds(5, gap=1, window=365)` holds out only what comes later,
         with a gap and a rolling window: it measures the future more strictly, and chooses worse, since its first models
-        see few rows. `RowFolds(5, rows_together=30)`
-        holds out runs of rows that are not in memory. Rows that are never held out are not scored.
+        see few rows. `RowFolds(5, rows_together=30)` holds out runs of rows that are not in memory.
     rule : {"average", "minimum"}
-        Average the candidates as above, or take the one with the lowest regret. The average is drawn to the null model
-        as far as the lowest regret is less than two standard errors below that of the null model.
+        Average the candidates as above, or take the one with the lowest regret.
     train_solves : int or "auto"
         The largest number of solver calls for training: with enough of them, SPO+ is trained too, from the best linear
         candidate and from plain WISE. By default none. With "auto" a batch of calls is timed, and SPO+ may train about
@@ -97,9 +90,9 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         The largest number of solver calls for scoring. If scoring all held-out rows would take more, a random subset
         of them is scored, the same for all candidates. Every model is still fitted on all training rows of its folds.
     max_seconds : float, optional
-        The largest time of a fit, about: candidates that are not scored in time are not tried, or stopped between two
-        steps of their fits. A part of the time is kept for the fit on all rows; members of the average for which it
-        does not suffice are left out, and `notes_` says so. The choice then depends on the machine.
+        Approximate time limit of a fit. Candidates that are not scored in time are left out, and so are members of the
+        average that the time does not suffice to fit on all rows; `notes_` says so. The choice then depends on the
+        machine.
     n_jobs : int, optional
         How many candidates are scored at a time, as in scikit-learn. It does not change the result.
     random_state : int, RandomState instance or None

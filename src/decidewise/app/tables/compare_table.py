@@ -118,13 +118,13 @@ def compare_table(
     test : float
         The share of rows to hold out.
     gap : number or str, optional
-        Between training rows and held-out ones, in units of `time`; for dates in days, or such as "36h".
+        Time between training rows and held-out ones, in units of `time`; for dates in days, or such as "36h".
     one_model : bool
         Choose the one model with the lowest held-out regret, to read it; by default the best are averaged.
     train_solves : int or "auto"
         Also train models with the solver (SPO+); see `WiseRegressorCV`.
     max_solves, max_seconds : optional
-        The largest number of solver calls, and the largest time, about.
+        Limits on the number of solver calls and, approximately, on the seconds.
     n_jobs : int, optional
     seed : int
     **columns

@@ -38,7 +38,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
 
     - Numbers stay as they are; a gap is filled with the median, and a second feature says where gaps were.
     - Text is one-hot encoded, with the most frequent value as the reference. Values beyond `max_levels`, or seen
-      in a single row, have no feature of their own; neither have names that only new rows have.
+      in a single row, have no feature of their own; nor do values that only new rows have.
     - Dates become their place in the week, the year and the day, as far as the training rows span them.
     - A column that cannot help is left out: the same value everywhere, no value, or another text in almost every row.
 

@@ -60,8 +60,8 @@ class SpoTreeRegressor(ScoredByRegret):
 
     Notes
     -----
-    Other than in the public code of the paper, optimal decisions need not be integers, and a split that only a later
-    one makes useful is found, since pruning comes last.
+    Unlike in the public code of the paper, optimal decisions need not be integers, and a split that only a later one
+    makes useful is found, since pruning comes last.
 
     Examples
     --------

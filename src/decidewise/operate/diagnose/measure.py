@@ -87,7 +87,7 @@ def diagnose(
         The largest number of solver calls. If it is too small to score all rows, a random part of them is scored.
         SPO+ is left out if training it would take more than half of the calls.
     max_seconds : float, optional
-        The largest time, about: half of it is for the candidates. What there is no time for is not measured.
+        Approximate time limit; half of it is for the candidates. What there is no time for is not measured.
     n_jobs : int, optional
         How many candidates are scored at a time.
     random_state : int
