@@ -26,10 +26,10 @@ def from_function(
 ) -> Problem:
     """Wrap a function from costs to a decision as a problem.
 
-    The function gets the costs as they are, neither negated nor scaled: one that maximises gets what to maximise. Ties are up to the function, which should decide them by the costs alone; so
-    `decidewise.testing.check_problem` is worth a call. A function that a module defines can be pickled, and the problem
-    with it: then other processes can solve too. Threads call it one after another, since it may keep a model that they
-    would share.
+    The function gets the costs as they are, neither negated nor scaled: one that maximises gets what to maximise. Ties
+    are up to the function, which should decide them by the costs alone; so `decidewise.testing.check_problem` is worth
+    a call. A function that a module defines can be pickled, and the problem with it: then other processes can solve
+    too. Threads call it one after another, since it may keep a model that they would share.
 
     Parameters
     ----------
