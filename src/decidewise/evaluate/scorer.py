@@ -64,7 +64,7 @@ def check_in_units(model: Any, problem: Problem) -> None:
     """
     if problem.has_known and predicts_directions(model):
         raise ValueError(
-            f"{model!r} predicts directions, which cannot be added to the known costs of {type(problem).__name__}. "
+            f"{_inner(model)!r} predicts directions, which cannot be added to the known costs of {type(problem).__name__}. "
             "Use a model that estimates the costs themselves, such as WiseRegressor(lifted=True) or "
             "WiseRegressorCV(problem)."
         )
@@ -77,14 +77,19 @@ def predicts_directions(model: Any) -> bool:
     >>> predicts_directions(GeneralizedLinear()), predicts_directions(WiseRegressor())
     (False, True)
     """
+    return bool(getattr(_inner(model), "predicts_directions", False))
+
+
+def _inner(model: Any) -> Any:
+    """Return the model that says what it predicts, in a pipeline or a search; otherwise the last one inside."""
     while not hasattr(model, "predicts_directions"):
         if hasattr(model, "best_estimator_"):
             model = model.best_estimator_
         elif hasattr(model, "steps"):
             model = model.steps[-1][1]
         else:
-            return False
-    return bool(model.predicts_directions)
+            break
+    return model
 
 
 def regret_scorer(problem: Problem) -> RegretScorer:

@@ -180,7 +180,7 @@ class Knapsack(Problem, marks_ones=True):
         def hand_over(rows: IntArray) -> FloatArray:
             if self._most_steps is not None:
                 raise SolverError(f"no optimal pack was proved within {self._most_steps:,} steps.", row=0)
-            # What has no value is packed by our own search neither.
+            # Like our own search, leave out what has no value.
             return self._program.take(rows).minimize(-values[rows]) * (values[rows] > 0)
 
         most = self._most_steps or steps_before(self, STEPS_PER_SECOND)
