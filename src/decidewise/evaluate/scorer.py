@@ -64,9 +64,9 @@ def check_in_units(model: Any, problem: Problem) -> None:
     """
     if problem.has_known and predicts_directions(model):
         raise ValueError(
-            f"{_inner(model)!r} predicts directions, which cannot be added to the known costs of {type(problem).__name__}. "
-            "Use a model that estimates the costs themselves, such as WiseRegressor(lifted=True) or "
-            "WiseRegressorCV(problem)."
+            f"{_inner(model)!r} predicts directions, which cannot be added to the known costs of "
+            f"{type(problem).__name__}. Use a model that estimates the costs themselves, such as "
+            "WiseRegressor(lifted=True) or WiseRegressorCV(problem)."
         )
 
 
