@@ -11,8 +11,11 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import pdist
 
 from decidewise.data import make_travelling_salesman
+from decidewise.evaluate import decision_regret
 from decidewise.kit.errors import SolverError
+from decidewise.kit.gaps import note_gaps, noted_gaps
 from decidewise.problems import CountedProblem, TravellingSalesman
+from decidewise.problems.huge_costs import minimize_capped
 from decidewise.problems.travelling_salesman import problem as travelling_salesman
 from decidewise.solvers import Polyhedron
 
@@ -183,14 +186,74 @@ def test_few_nodes_have_no_rows_against_subtours(n):
     assert region.b_ub.shape == (0,)
 
 
-def test_too_hard_a_row_is_named(monkeypatch):
-    n = 12
-    easy = 1 - as_decision(np.arange(n))  # its first one-tree is its tour
-    hard = np.random.default_rng(4).uniform(size=easy.shape)  # takes 60 one-trees
-    monkeypatch.setattr(travelling_salesman, "MAX_TREES", 20)
-    with pytest.raises(SolverError, match=r"within 20 one-trees.*fewer nodes") as error:
-        TravellingSalesman(n).solve([easy, easy, hard])
-    assert error.value.row == 2
+@pytest.fixture
+def always_hard(monkeypatch):
+    """Let every row be handed over to HiGHS."""
+    monkeypatch.setattr(travelling_salesman, "steps_before", lambda *_: 1)
+
+
+@pytest.mark.parametrize("draw", COSTS.values(), ids=COSTS)
+@pytest.mark.parametrize("n", [3, 4, 6, 9])
+def test_hard_rows_equal_enumeration(n, draw, always_hard):
+    problem, tours = TravellingSalesman(n), all_tours(n)
+    costs = draw(np.random.default_rng(n), (3, problem.n_costs))
+    details = problem.solve_details(costs)
+    assert all(any((tour == decision).all() for tour in tours) for decision in details.decisions)
+    np.testing.assert_allclose(details.objective, (costs @ tours.T).min(axis=1), rtol=1e-9, atol=1e-9)
+    assert (list(details.status), list(details.gap)) == (["optimal"] * 3, [0.0] * 3)
+
+
+def test_hard_rows_of_sixty_nodes_equal_the_search(monkeypatch, always_hard):
+    problem = TravellingSalesman(60)
+    data = make_travelling_salesman(1, n_nodes=60, degree=4, seed=3)
+    costs = np.vstack([data.costs, pdist(np.random.default_rng(9).normal(size=(60, 2)))])
+    costs[1, 5] = 1e15  # forbidden
+    found = problem.solve(costs)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(found, problem.solve(costs))
+
+
+def test_a_grid_of_a_hundred_nodes_is_solved():
+    nodes = np.indices((10, 10)).reshape(2, -1).T
+    details = TravellingSalesman(100, time_limit=60).solve_details(pdist(nodes))
+    assert details.objective == pytest.approx([100.0])
+    assert list(details.status) == ["optimal"]
+
+
+def test_at_the_limit_a_row_has_the_best_tour_and_its_gap():
+    costs = np.vstack([pdist(np.random.default_rng(1).normal(size=(200, 2))), 1.0 - as_decision(np.arange(200))])
+    details = TravellingSalesman(200, time_limit=1.5, on_limit="best").solve_details(costs)
+    assert list(details.status) == ["limit", "optimal"]
+    a, b = TravellingSalesman(200).ends
+    graph = csr_array((details.decisions[0], (a, b)), shape=(200, 200))
+    assert connected_components(graph, directed=False)[0] == 1
+    np.testing.assert_array_equal(np.bincount(a, details.decisions[0], 200) + np.bincount(b, details.decisions[0]), 2)
+    assert details.bound[0] < 49.3824 < details.objective[0] < 60  # the best tour, as found within a minute
+    assert details.gap[1] == details.objective[1] == 0
+    with pytest.warns(UserWarning, match="In hindsight 1 of 2 decisions is not proven optimal"):
+        decision_regret(TravellingSalesman(200, time_limit=0.5, on_limit="best"), costs, costs)
+    with pytest.raises(SolverError, match=r"row 0: no routes were (proved|found).* within 0\.2 s"):
+        TravellingSalesman(200, time_limit=0.2).solve(costs)
+    failed = TravellingSalesman(200, time_limit=0.2, on_error="nan").solve(costs)
+    np.testing.assert_array_equal(np.isnan(failed).all(axis=1), [True, False])
+
+
+def test_the_bound_of_a_row_with_huge_costs_holds_for_these_costs():
+    """Solve by a method that takes what is second best, and says how far it may be from the best."""
+
+    def second(costs):
+        order = costs.argsort(axis=1)
+        note_gaps(np.diff(np.take_along_axis(costs, order[:, :2], axis=1))[:, 0], np.ones(len(costs), bool))
+        return np.eye(costs.shape[1])[order[:, 1]]
+
+    costs = np.array([[1.5, 1.0, 1e15], [-1e15, 1.0, 2.0], [3e14, 1e15, -1.0], [3.0, 1.0, 2.0], [1e301, 2e301, 3e301]])
+    with noted_gaps() as noted:
+        decisions = minimize_capped(second, costs, 1)
+    gaps, stopped = noted.by_row(5)
+    assert stopped.all()
+    best = costs.min(axis=1)
+    assert np.all((costs * decisions).sum(axis=1) - gaps <= best + 1e-9 * np.abs(best))
+    np.testing.assert_allclose(gaps[[0, 3, 4]], [0.5, 1.0, 1e301])
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,7 @@ def _tasks() -> dict[str, Callable[[], None]]:
         "storage": lambda: _solve(Storage(4, 1.0, 2.0)),
         "storage by row": lambda: _solve(Storage(4, 1.0, [2.0] * 5)),
         "routes": lambda: _solve(VehicleRouting([1.0, 1.0, 1.0, 1.0], 3.0, 2)),
+        "hard routes": lambda: _solve(VehicleRouting(np.ones(61), 61.0, 1, gap=1.0)),
         "linear programs": lambda: _solve(LinearProgram(weights[:, :6], [20.0, 20.0], upper=1, sense="max")),
         "tours": lambda: _solve(tour),
         "CaVE": lambda: _train(path, "cave"),

@@ -19,6 +19,7 @@ import numpy as np
 
 from decidewise.kit.checks import FloatArray, IndexArray
 from decidewise.kit.errors import at_rows
+from decidewise.kit.gaps import note_gaps, noted_gaps
 
 
 def minimize_capped(minimize: Callable[[FloatArray], FloatArray], costs: FloatArray, n_chosen: int) -> FloatArray:
@@ -43,7 +44,11 @@ def minimize_capped(minimize: Callable[[FloatArray], FloatArray], costs: FloatAr
     sizes = np.sort(np.abs(costs), axis=1)
     if (sizes > 1e300).any():  # whose sums may overflow
         factors = np.where(sizes[:, -1:] > 1e300, 2.0**-60, 1.0)
-        costs, sizes = factors * costs, factors * sizes
+        with noted_gaps() as noted:
+            decisions = minimize_capped(minimize, factors * costs, n_chosen)
+        left, stopped = noted.by_row(len(costs))
+        note_gaps(left / factors[:, 0], stopped)
+        return decisions
     # The ordinary costs are those below a gap that no sum of them can bridge; if they are fewer than a decision needs,
     # the gap must be wider.
     bridge = np.where(np.arange(1, costs.shape[1]) < n_chosen, 1e6, 3.0 * n_chosen)
@@ -51,11 +56,16 @@ def minimize_capped(minimize: Callable[[FloatArray], FloatArray], costs: FloatAr
     plain = ~gaps.any(axis=1)
     if plain.all():
         return minimize(costs)
-    decisions = np.empty_like(costs)
+    decisions, gaps_left, stopped = np.empty_like(costs), np.zeros(len(costs)), np.zeros(len(costs), dtype=bool)
 
     def solve(rows: IndexArray, row_costs: FloatArray) -> None:
-        with at_rows(rows):
+        with at_rows(rows), noted_gaps() as noted:
             decisions[rows] = minimize(row_costs)
+        found, (left, stopped[rows]) = decisions[rows], noted.by_row(len(rows))
+        # The costs that another decision pays beyond the capped ones are at least those of all capped at `-cap`.
+        beyond = costs[rows] - row_costs
+        unsaid = np.where(beyond > 0, beyond * found, beyond * (found - 1)).sum(axis=1)
+        gaps_left[rows] = np.where(left > 0, left + unsaid, 0.0)
 
     if plain.any():
         solve(np.flatnonzero(plain), costs[plain])
@@ -83,6 +93,7 @@ def minimize_capped(minimize: Callable[[FloatArray], FloatArray], costs: FloatAr
     smaller = np.abs(reduced).max(axis=1) < scale[huge] / 10
     if smaller.any():
         solve(huge[smaller], reduced[smaller])
+    note_gaps(gaps_left, stopped)
     return decisions
 
 

@@ -206,9 +206,6 @@ class _Integers(OneByOne):
         }
         super().__init__(program, **options, **self.settings)
         self.relaxed = Vertices(replace(program, integrality=None), units, **(options | {"row_name": None}))
-        if self.highs.solver.version().startswith("1.14."):
-            # Its presolve calls decisions optimal that are not (ERGO-Code/HiGHS#2957), in programs of two variables.
-            self.highs.solver.setOptionValue("presolve", "off")
 
     def minimize(self, costs: FloatArray, bounds: Program | None, keep_going: bool) -> FloatArray:
         points = self.relaxed.minimize(costs, bounds, keep_going=True)

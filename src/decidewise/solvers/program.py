@@ -174,7 +174,10 @@ class Highs:
         self.time_limit = np.inf if time_limit is None else time_limit
         self.solver = highspy.Highs()
         # Entries below 1e-12 are rounding; by default HiGHS drops those up to 1e-9, which are not.
-        fixed = {"output_flag": False, "threads": 1, "small_matrix_value": 1e-12}
+        fixed: dict[str, Any] = {"output_flag": False, "threads": 1, "small_matrix_value": 1e-12}
+        if program.integrality is not None and self.solver.version().startswith("1.14."):
+            # Its presolve calls decisions optimal that are not (ERGO-Code/HiGHS#2957), in programs of two variables.
+            fixed["presolve"] = "off"
         for option, value in (fixed | options).items():
             self.solver.setOptionValue(option, value)
         self._failed = highspy.HighsStatus.kError
@@ -208,6 +211,19 @@ class Highs:
         """Give all columns and rows the bounds of a program, of which nothing else counts."""
         self.solver.changeColsBounds(len(self._columns), self._columns, program.lower, program.upper)
         self.solver.changeRowsBounds(len(self._rows), self._rows, program.row_lower, program.row_upper)
+
+    def add_rows(self, A: csr_array, upper: FloatArray) -> None:
+        """Add constraints `A w <= upper`; the next run starts where the last one ended."""
+        starts, columns = (part.astype(np.int32) for part in (A.indptr[:-1], A.indices))
+        self.solver.addRows(len(upper), np.full(len(upper), -np.inf), upper, A.nnz, starts, columns, A.data)
+
+    def start_at(self, point: FloatArray) -> None:
+        """Let a run in whole numbers begin with a feasible point."""
+        import highspy  # noqa: PLC0415
+
+        start = highspy.HighsSolution()
+        start.col_value = point
+        self.solver.setSolution(start)
 
     def error(self, row: int) -> SolverError:
         """Return what went wrong in the last run, as an error of the row."""

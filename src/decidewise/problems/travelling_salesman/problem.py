@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from decidewise.kit.batches import search_in_parts
 from decidewise.kit.checks import FloatArray, IntArray, as_integer
-from decidewise.kit.errors import SolverError
 from decidewise.kit.scaling import unit_largest
 from decidewise.problems.contract import Problem, Sense, as_n_costs
+from decidewise.problems.hard_rows import search_or_hand_over, steps_before
 from decidewise.problems.huge_costs import minimize_capped
 from decidewise.problems.travelling_salesman.bound import binding_sets
 from decidewise.problems.travelling_salesman.search import cheapest_tours
+from decidewise.problems.vehicle_routing.cuts import routes_with_bound
+from decidewise.problems.vehicle_routing.fleet import Fleet
 from decidewise.solvers import Polyhedron
 
-#: About half a minute of search for one row of 50 nodes; an ordinary row takes a few hundred one-trees.
-MAX_TREES = 5_000_000
-#: The number of edges that the search visits in about a fifth of a second.
+#: The number of edges that the search visits in about a fifth of a second; a row of 50 nodes takes a hundredth of it.
 EDGES = 10**8
 
 
@@ -28,7 +28,9 @@ class TravellingSalesman(Problem):
 
     Costs and decisions have one entry for each pair of nodes, in the order (0, 1), (0, 2), …, (n-2, n-1); a decision is
     1 at the `n` edges of its tour. The answer is exact, by branch and bound on the Held-Karp bound: it takes about
-    0.3 ms for 20 nodes and 5 ms for 50. Costs may be negative.
+    0.3 ms for 20 nodes and 5 ms for 50. Costs may be negative. A row that takes longer than about a second, as with
+    150 nodes, or with many equal costs, goes to HiGHS with constraints against subtours, which takes some seconds for
+    200 nodes (see `vehicle_routing/cuts.py`), and a tie to the tour that it finds first.
 
     Ties: among the best tours, the lexicographically largest decision is returned: a tour with edge (0, 1) if one of
     the best has it, then with (0, 2) if one of these has it, and so on. A tour is tied with the best one found if their
@@ -39,9 +41,6 @@ class TravellingSalesman(Problem):
     If every tour must use huge costs, and these differ, precision is limited: differences below 1e-8 of the largest
     cost that the best tour uses may be missed.
 
-    If very many tours are tied or nearly tied, a row takes up to a few hundred times as long. The shortest tour of 50
-    points on a grid, or the longest tour of 50 points anywhere in the plane, may not be found in time.
-
     `polyhedron` has only the constraints of two edges at each node; `polyhedron_at` adds constraints against subtours.
     (Losses on the linear relaxation, LAVA and CaVE by default, use `polyhedron`.)
 
@@ -50,6 +49,8 @@ class TravellingSalesman(Problem):
     n_nodes : int
         At least 3.
     sense : {"min", "max"}
+    time_limit, gap, on_limit, on_error
+        As of `Problem`, for hard rows. Without a `time_limit` such a row may take a minute.
 
     Attributes
     ----------
@@ -63,7 +64,7 @@ class TravellingSalesman(Problem):
     Raises
     ------
     SolverError
-        By `solve`, if a row takes more than five million one-trees.
+        By `solve`, if a row reaches the time limit; with `on_limit="best"` it has the best tour found so far.
 
     Examples
     --------
@@ -81,8 +82,17 @@ class TravellingSalesman(Problem):
 
     is_integer = True
 
-    def __init__(self, n_nodes: int, *, sense: Sense = "min") -> None:
-        super().__init__(sense=sense)
+    def __init__(
+        self,
+        n_nodes: int,
+        *,
+        sense: Sense = "min",
+        time_limit: float | None = None,
+        gap: float = 0.0,
+        on_limit: Literal["raise", "best"] = "raise",
+        on_error: Literal["raise", "nan"] = "raise",
+    ) -> None:
+        super().__init__(sense=sense, time_limit=time_limit, gap=gap, on_limit=on_limit, on_error=on_error)
         self.n_nodes = as_integer(n_nodes, name="n_nodes", minimum=3)
         self.n_costs = as_n_costs(self.n_nodes * (self.n_nodes - 1) // 2)
         self.ends = np.array(np.triu_indices(self.n_nodes, 1))
@@ -96,16 +106,12 @@ class TravellingSalesman(Problem):
         def search(rows: FloatArray, trees: IntArray) -> tuple[FloatArray, int]:
             return cheapest_tours(unit_largest(rows), self.n_nodes, trees)
 
+        def hand_over(rows: IntArray) -> FloatArray:
+            return routes_with_bound(self, Fleet(np.zeros(self.n_nodes - 1), 1.0, 1), costs[rows])
+
         steps = max(1_000, EDGES // self.n_nodes**2)
-        decisions, stuck = search_in_parts(search, costs, steps=steps, max_steps=MAX_TREES)
-        if stuck >= 0:
-            raise SolverError(
-                f"no tour was proved to be the cheapest, and the first in the order of ties, within {MAX_TREES:,} "
-                "one-trees. A row is hard if many tours have equal costs, as for points on a grid; add small random "
-                "numbers to the costs or use fewer nodes.",
-                row=stuck,
-            )
-        return decisions
+        most = steps_before(self, 5 * steps)
+        return search_or_hand_over(search, costs, steps=steps, max_steps=most, hand_over=hand_over)
 
     @property
     def polyhedron(self) -> Polyhedron:

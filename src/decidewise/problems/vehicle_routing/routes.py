@@ -23,6 +23,10 @@ from decidewise.kit.kernels import kernel
 
 #: The largest number of sets of customers: the tables then take a few hundred megabytes.
 MAX_SETS = 500_000
+#: Customers are bits of an integer of 64 bits.
+MAX_CUSTOMERS = 60
+#: A vehicle may carry this much more: decimal numbers do not add up exactly.
+ROOM = 1.0 + 1e-9
 #: In place of the set without a customer, where the customer is not in the set.
 ABSENT = -2
 #: The number of columns to price in at a time.
@@ -35,22 +39,23 @@ GAP = 0.01
 MAX_STEPS = 100_000_000
 
 
-def sets_that_fit(demands: FloatArray, capacity: float) -> IntArray:
+def sets_that_fit(demands: FloatArray, capacity: float) -> IntArray | None:
     """Return all sets of customers whose demand fits, as bit masks in increasing order, without the empty set.
+
+    None if they are too many to list.
 
     >>> sets_that_fit(np.array([1.0, 2.0, 2.0]), 3.0)
     array([1, 2, 3, 4, 5])
     """
     masks, loads = np.zeros(1, np.int64), np.zeros(1)
+    if len(demands) > MAX_CUSTOMERS:
+        return None
     for customer, demand in enumerate(demands):
-        fits = loads + demand <= capacity * (1 + 1e-12)
+        fits = loads + demand <= capacity * ROOM
         masks = np.concatenate([masks, masks[fits] | np.int64(1) << customer])
         loads = np.concatenate([loads, loads[fits] + demand])
         if len(masks) > MAX_SETS:
-            raise ValueError(
-                f"more than {MAX_SETS:,} sets of customers fit into one vehicle, too many to list. Lower the capacity, "
-                "or use fewer customers."
-            )
+            return None
     return masks[1:]
 
 
