@@ -8,6 +8,7 @@ from decidewise import SolverError
 from decidewise.problems import Knapsack
 from decidewise.problems.knapsack import problem as knapsack
 from decidewise.problems.knapsack.enumeration import maximal_packs
+from decidewise.problems.knapsack.search import search_packs
 
 
 @pytest.fixture(params=["listed", "searched"])
@@ -182,6 +183,17 @@ def test_a_thousand_items_correlated_with_their_weights_go_to_highs():
     most = np.searchsorted(np.cumsum(np.sort(weights)), weights.sum() // 2, side="right")
     assert details.objective[0] == pytest.approx(weights.sum() // 2 + 100 * most, rel=1e-9)
     assert (list(details.status), list(details.gap)) == (["optimal"] * 2, [0.0, 0.0])
+
+
+def test_the_pivots_of_relaxations_count_as_steps():
+    # If they do not, a row of 1,000 items with many ties is given up after minutes instead of a second.
+    weights, values = np.random.default_rng(0).integers(10, 1000, size=(2, 600)).astype(float)
+    problem, steps = Knapsack(weights, weights.sum() // 2), np.array([10**7])
+
+    _, stuck = search_packs(values[np.newaxis], problem._loads, steps)
+
+    assert stuck < 0
+    assert 10**7 - steps[0] > 600**2 / 2
 
 
 def test_a_hard_row_has_the_best_pack_found_and_its_gap():

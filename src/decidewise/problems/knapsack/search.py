@@ -23,7 +23,7 @@ from decidewise.problems.rounding import common_divisor, is_tie
 
 #: The most steps of a depth-first search before it is cheaper to branch and to solve the relaxation again.
 DEPTH_FIRST_STEPS = 20_000
-#: The cost of one relaxation, in steps of the depth-first search.
+#: The cost of one relaxation, in steps of the depth-first search; pivots count beside it.
 RELAXATION = 500
 #: A value above this multiple of the sum of all smaller values exceeds their exact sum despite rounding.
 MORE = 1.0 + 1e-9
