@@ -129,7 +129,7 @@ def _per_year(result: TableComparison) -> str:
     mean = f"Means of the {len(keys):,} test {noun}s"
     if result.samples.times is not None:
         mean += f", {shown_key(keys[0])} to {shown_key(keys[-1])}"
-    return f"{mean}; a year has {per_year:,.0f} {noun}s like them." if per_year else f"{mean}."
+    return f"{mean}; per year as if {per_year:,.0f} {noun}s were like them." if per_year else f"{mean}."
 
 
 def _facts(result: TableComparison, command: Mapping[str, Any] | None) -> dict[str, str]:

@@ -223,7 +223,7 @@ def _names_below(names: Sequence[str], most: int) -> Axis:
 
 
 def predicted_against_realised(result: TableComparison) -> Chart:
-    """Return mean realised costs against mean predictions, in bins of equally many: of the baseline and challenger."""
+    """Return mean realised costs against mean predictions, in bins of equal size: of the baseline and challenger."""
     costs = result.truth.costs[:, : len(result.samples.cost_names)].ravel()
     panels = [
         _calibration(model, result.predictions[model].ravel(), costs)
@@ -232,8 +232,8 @@ def predicted_against_realised(result: TableComparison) -> Chart:
     return Chart(
         name="predicted",
         title="Predicted against realised costs",
-        caption="Held-out costs in bins of equally many, by prediction. On the dashed line, predictions are right on "
-        "average. A model of directions decides well off the line too.",
+        caption="Held-out costs, sorted by prediction into bins of equal size. On the dashed line, predictions are right "
+        "on average. A model of directions decides well off the line too.",
         x=Axis("mean prediction"),
         y=Axis("mean realised"),
         panels=tuple(panels),
