@@ -232,8 +232,8 @@ def predicted_against_realised(result: TableComparison) -> Chart:
     return Chart(
         name="predicted",
         title="Predicted against realised costs",
-        caption="Held-out costs, sorted by prediction into bins of equal size. On the dashed line, predictions are right "
-        "on average. A model of directions decides well off the line too.",
+        caption="Held-out costs, sorted by prediction into bins of equal size. On the dashed line, predictions are "
+        "right on average. A model of directions decides well off the line too.",
         x=Axis("mean prediction"),
         y=Axis("mean realised"),
         panels=tuple(panels),
