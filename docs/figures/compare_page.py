@@ -12,7 +12,7 @@ from PIL import Image
 from decidewise.app.cli import app
 
 IMAGE = Path(__file__).parents[1] / "images" / "compare.png"
-WIDTH, HEIGHT, SCALE, COLORS = 1000, 1445, 1.2, 128
+WIDTH, HEIGHT, SCALE, COLORS = 1000, 1445, 1.2, 256
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
         size = (f"--force-device-scale-factor={SCALE}", f"--window-size={WIDTH},{HEIGHT}")
         subprocess.run(["chromium", *options, *size, f"--screenshot={picture}", page.as_uri()], check=True)
         with Image.open(picture) as image:
-            image.convert("RGB").quantize(COLORS, dither=Image.Dither.NONE).save(IMAGE, optimize=True)
+            image.convert("RGB").quantize(COLORS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(IMAGE, optimize=True)
 
 
 if __name__ == "__main__":
