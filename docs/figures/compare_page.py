@@ -28,7 +28,8 @@ def main() -> None:
         size = (f"--force-device-scale-factor={SCALE}", f"--window-size={WIDTH},{HEIGHT}")
         subprocess.run(["chromium", *options, *size, f"--screenshot={picture}", page.as_uri()], check=True)
         with Image.open(picture) as image:
-            image.convert("RGB").quantize(COLORS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(IMAGE, optimize=True)
+            small = image.convert("RGB").quantize(COLORS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+            small.save(IMAGE, optimize=True)
 
 
 if __name__ == "__main__":
