@@ -1,8 +1,9 @@
-"""Data: features, realised costs and their problem, read from tables or drawn by generators.
+"""Data: features, realised costs and their problem, read from tables, or drawn from a population or by generators.
 
 The generators also return the conditional mean of the costs.
 """
 
+from decidewise.data.batches import draw_rows
 from decidewise.data.dataset import Dataset
 from decidewise.data.knapsack import make_knapsack
 from decidewise.data.portfolio import make_portfolio
@@ -13,6 +14,7 @@ from decidewise.data.tours import make_travelling_salesman, make_vehicle_routing
 
 __all__ = [
     "Dataset",
+    "draw_rows",
     "make_knapsack",
     "make_portfolio",
     "make_shortest_path",
