@@ -23,7 +23,7 @@ from decidewise.data import (
     make_vehicle_routing,
 )
 from decidewise.models import GeneralizedLinear
-from decidewise.problems import Levels, ShortestPath, level_costs, newsvendor
+from decidewise.problems import Levels, ShortestPath, Storage, level_costs, newsvendor
 from solves import BATCH, random_knapsack, road_network
 
 
@@ -106,6 +106,8 @@ def main(arguments):
         report(bench, "portfolio, 25 assets", data.problem.solve, data.costs, 4e-5)
         data = make_storage(BATCH, degree=4, seed=0)
         report(bench, "battery, 24 hours", data.problem.solve, data.costs)
+        worn = Storage(24, 1.0, 4.0, discharge_power=0.8, discharge_efficiency=0.95, wear=5.0, cycles=1.0)
+        report(bench, "battery, 24 hours, wear, one cycle at most", worn.solve, data.costs)
         tours(bench, arguments.quick)
         data = make_vehicle_routing(2 if arguments.quick else 10, degree=4, seed=0)
         report(bench, "routes, 20 customers", data.problem.solve, data.costs, 2, rounds=2)

@@ -347,6 +347,7 @@ BUILT_IN = {
     "program": lambda rows: LinearProgram(ITEMS, np.reshape(rows, (-1, 1)), upper=1, sense="max"),
     "knapsack": lambda rows: Knapsack(ITEMS, np.reshape(rows, (-1, 1))),
     "storage": lambda rows: Storage(5, 1.0, rows / 4, initial=rows / 8),
+    "battery": lambda rows: Storage(5, 1.0, rows / 4, discharge_power=0.8, discharge_efficiency=0.9, cycles=0.5),
 }
 
 
@@ -402,6 +403,7 @@ def one_region(build):
         BUILT_IN["program"]: LinearProgram(ITEMS, [12.0], upper=1, sense="max"),
         BUILT_IN["knapsack"]: Knapsack(ITEMS, 12.0),
         BUILT_IN["storage"]: Storage(5, 1.0, 3.0, initial=1.5),
+        BUILT_IN["battery"]: Storage(5, 1.0, 3.0, discharge_power=0.8, discharge_efficiency=0.9, cycles=0.5),
     }[build]
 
 

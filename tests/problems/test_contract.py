@@ -131,12 +131,16 @@ def random_pairs(problem, rng):
 
 
 def random_trades(store, rng):
-    """Trade at random within the limits of each period, on a store that need not be full at the end."""
+    """Trade at random within the limits of each period and of cycles, on a store that need not be full at the end."""
     sales, level = np.empty(store.n_costs), store.initial
+    left = np.inf if store.cycles is None else store.cycles * store.energy
+    out = store.discharge_efficiency
     for period in range(store.n_costs):
-        sales[period] = rng.choice([rng.uniform(-store.power, min(store.power, level)), -store.power, 0.0])
-        gained = -sales[period] * (store.efficiency if sales[period] < 0 else 1.0)
-        level = min(level + gained, store.energy)
+        most = min(store.discharge_power or store.power, out * min(level, left))
+        sales[period] = rng.choice([rng.uniform(-store.power, most), -store.power, 0.0])
+        taken = max(sales[period], 0.0) / out
+        left -= taken
+        level = min(level - taken + store.efficiency * max(-sales[period], 0.0), store.energy)
     return sales
 
 
@@ -176,6 +180,7 @@ USE = np.random.default_rng(7).integers(0, 5, size=(5, 9)).astype(float)
 STOCK = np.full(5, 12.0)
 
 WEAR = np.eye(USE.shape[1]) + USE.T @ USE / 10
+AS_SOLD = {"discharge_power": 1.1, "discharge_efficiency": 0.95, "initial": 0.4}
 CASES = {
     "grid": Case(partial(ShortestPath, 5, 5), partial(random_path, ShortestPath(5, 5))),
     "wide-grid": Case(partial(ShortestPath, 2, 7), partial(random_path, ShortestPath(2, 7))),
@@ -209,6 +214,17 @@ CASES = {
         partial(Storage, 7, 1.5, 2.0, efficiency=1.0, initial=0.7),
         partial(random_trades, Storage(7, 1.5, 2.0, efficiency=1.0, initial=0.7)),
         tolerance=1e-9,
+    ),
+    "storage-cycles": Case(
+        partial(Storage, 7, 1.5, 2.0, **AS_SOLD, cycles=1.2),
+        partial(random_trades, Storage(7, 1.5, 2.0, **AS_SOLD, cycles=1.2)),
+        tolerance=1e-9,
+    ),
+    "storage-wear": Case(
+        partial(Storage, 7, 1.5, 2.0, **AS_SOLD, wear=0.3, cycles=0.8),
+        partial(random_trades, Storage(7, 1.5, 2.0, **AS_SOLD, wear=0.3, cycles=0.8)),
+        tolerance=1e-9,
+        known=lambda decisions: 0.3 * np.maximum(decisions, 0).sum(axis=1),
     ),
     "portfolio": Case(partial(Portfolio, MATRIX, 0.3), partial(random_weights, MATRIX, 0.3, 1.0), tolerance=1e-9),
     "portfolio-loose": Case(
