@@ -11,6 +11,7 @@ from decidewise.problems.linear_program import LinearProgram
 from decidewise.problems.matching import Matching
 from decidewise.problems.min_cost_flow import MinCostFlow
 from decidewise.problems.portfolio import Portfolio
+from decidewise.problems.present_items import PresentItems
 from decidewise.problems.quadratic_program import QuadraticProgram
 from decidewise.problems.ranking import Ranking
 from decidewise.problems.readers.cvxpy import from_cvxpy
@@ -48,6 +49,7 @@ __all__ = [
     "ParallelProblem",
     "Polyhedron",
     "Portfolio",
+    "PresentItems",
     "Problem",
     "ProblemFile",
     "Quadratic",

@@ -9,7 +9,8 @@ Ties: row 0 gets the lowest column that it has in any optimal assignment; then r
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from copy import copy
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import eye_array, kron, vstack
@@ -52,6 +53,10 @@ class Assignment(Problem, marks_ones=True):
            [1., 0., 0., 1.]])
     """
 
+    _by_row = ("_rows", "_columns")
+    _rows: BoolArray | None = None
+    _columns: BoolArray | None = None
+
     def __init__(self, n: int, *, sense: Sense = "min") -> None:
         super().__init__(sense=sense)
         self.n = as_integer(n, name="n")
@@ -64,11 +69,49 @@ class Assignment(Problem, marks_ones=True):
         def solve(rows: FloatArray, decisions: FloatArray) -> None:
             assign(rows.reshape(-1, self.n, self.n), decisions.reshape(-1, self.n, self.n))
 
-        return in_parts(solve, costs)
+        return in_parts(solve, costs) if self.n_rows is None else self._minimize_present(costs)
+
+    def _with_present(self, present: BoolArray) -> Self:
+        """Return the problem in which only rows and columns of entries that are present, (n, n_costs), are assigned."""
+        entries = present.reshape(-1, self.n, self.n)
+        rows, columns = np.asarray(entries.any(axis=2)), np.asarray(entries.any(axis=1))
+        odd = np.argwhere(entries != (rows[:, :, np.newaxis] & columns[:, np.newaxis]))
+        if len(odd):
+            sample, row, column = odd[0]
+            raise ValueError(
+                f"an Assignment can lack whole rows and columns of its matrix; in row {sample} of present, entry "
+                f"({row}, {column}) is absent, and others of its row and of its column are not. Give a pair that must "
+                "not be a high cost, or write a LinearProgram."
+            )
+        part = copy(self)
+        part.n_rows, part._rows, part._columns = len(present), rows, columns
+        return part
+
+    def _minimize_present(self, costs: FloatArray) -> FloatArray:
+        """Assign as many rows as there are columns, or the other way round, as if what lacks were there for nothing."""
+        assert self._rows is not None
+        assert self._columns is not None
+        matrices, decisions = costs.reshape(-1, self.n, self.n), np.zeros(costs.shape)
+        places = [np.ix_(rows, columns) for rows, columns in zip(self._rows, self._columns, strict=True)]
+        sizes = np.maximum(self._rows.sum(axis=1), self._columns.sum(axis=1))
+        for size in np.unique(sizes):
+            samples = np.flatnonzero(sizes == size)
+            squares, marks = np.zeros((2, len(samples), size, size))
+            for square, sample in zip(squares, samples, strict=True):
+                part = matrices[sample][places[sample]]
+                square[: part.shape[0], : part.shape[1]] = part
+            assign(squares, marks)
+            for mark, sample in zip(marks, samples, strict=True):
+                entries = decisions[sample].reshape(self.n, self.n)
+                n_rows, n_columns = self._rows[sample].sum(), self._columns[sample].sum()
+                entries[places[sample]] = mark[:n_rows, :n_columns]
+        return decisions
 
     @property
-    def polyhedron(self) -> Polyhedron:
-        """The doubly stochastic matrices: every row and every column sums to 1."""
+    def polyhedron(self) -> Polyhedron | None:
+        """The doubly stochastic matrices: every row and every column sums to 1. None if entries are absent."""
+        if self.n_rows is not None:
+            return None
         ones, identity = np.ones((1, self.n)), eye_array(self.n)
         sums = vstack([kron(identity, ones), kron(ones, identity)]), np.ones(2 * self.n)
         return Polyhedron.within(np.zeros(self.n_costs), np.ones(self.n_costs), eq=sums)

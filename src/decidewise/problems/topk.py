@@ -5,12 +5,13 @@ Ties: the item with the lower index is chosen.
 
 from __future__ import annotations
 
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 
 from decidewise.kit.batches import in_parts
-from decidewise.kit.checks import FloatArray, IntArray, as_integer, shown
+from decidewise.kit.checks import BoolArray, FloatArray, IntArray, as_integer, shown
 from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.solvers import Polyhedron
 
@@ -49,7 +50,8 @@ class TopK(Problem, marks_ones=True):
     """
 
     faces = "flat"
-    _by_row = ("k",)
+    _by_row = ("k", "_present")
+    _present: BoolArray | None = None
 
     def __init__(self, n: int, k: Any, *, sense: Sense = "max") -> None:
         super().__init__(sense=sense)
@@ -69,7 +71,26 @@ class TopK(Problem, marks_ones=True):
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return decisions that choose the `k` smallest costs of each row; ties go to the lower index."""
-        return in_parts(self._choose, costs) if self.n_rows is None else in_parts(_choose_by_row, costs, self.k)
+        if self.n_rows is None:
+            return in_parts(self._choose, costs)
+        if self._present is not None:
+            costs = np.where(self._present, costs, np.inf)
+        return in_parts(_choose_by_row, costs, self.k)
+
+    def _with_present(self, present: BoolArray) -> Self:
+        """Return the problem in which only items that are present, (n, n_costs), are chosen."""
+        counts = present.sum(axis=1)
+        few = np.flatnonzero(counts < self.k)
+        if len(few):
+            k = np.broadcast_to(self.k, len(counts))[few[0]]
+            raise ValueError(
+                f"cannot choose k={k} of the {counts[few[0]]} items that are present in row {few[0]}. Pass k by row, "
+                "such as np.minimum(k, present.sum(axis=1))."
+            )
+        part = copy(self)
+        part.n_rows, part._present = len(present), present
+        part.k = np.broadcast_to(np.asarray(self.k, dtype=np.int64), len(present))
+        return part
 
     def _choose(self, costs: FloatArray, decisions: FloatArray) -> None:
         last = np.partition(costs, self.k - 1, axis=1)[:, self.k - 1 : self.k]  # the largest cost chosen

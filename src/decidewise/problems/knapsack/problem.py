@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from decidewise.kit.batches import in_parts
-from decidewise.kit.checks import FloatArray, IntArray, as_array, as_matrix, as_vector
+from decidewise.kit.checks import BoolArray, FloatArray, IntArray, as_array, as_matrix, as_vector
 from decidewise.kit.errors import SolverError
 from decidewise.problems.contract import Problem, Sense
 from decidewise.problems.hard_rows import limits_of, search_or_hand_over, steps_before
@@ -172,6 +172,10 @@ class Knapsack(Problem, marks_ones=True):
         if self._packs.size:
             return in_parts(lambda rows, decisions: choose_packs(rows, decisions, self._packs), values)
         return self._search(values)
+
+    def _with_present(self, present: BoolArray) -> Self:
+        """Return the problem itself: it packs no item of value zero."""
+        return self
 
     def _search(self, values: FloatArray, *rooms: FloatArray) -> FloatArray:
         def search(rows: FloatArray, steps: IntArray, *own: FloatArray) -> tuple[FloatArray, int]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
-from typing import Any, Literal
+from itertools import pairwise
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from decidewise.kit.checks import FloatArray, IntArray, as_array, as_matrix, check_finite
-from decidewise.kit.errors import SolverError
+from decidewise.kit.checks import BoolArray, FloatArray, IntArray, as_array, as_matrix, check_finite
+from decidewise.kit.errors import SolverError, at_rows
 from decidewise.problems.by_row import as_amounts, as_numbers, spread
 from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.problems.hard_rows import limits_of, search_or_hand_over, steps_before
@@ -84,7 +86,8 @@ class Levels(Problem, marks_ones=True):
     """
 
     faces = "flat"
-    _by_row = ("budget", "total")
+    _by_row = ("budget", "total", "_present")
+    _present: BoolArray | None = None
     _most_steps: int | None = None
 
     def __init__(
@@ -183,6 +186,8 @@ class Levels(Problem, marks_ones=True):
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return the levels of least cost for each row."""
+        if self._present is not None:
+            return self._minimize_present(costs)
         if self._is_program:
             return self._program.minimize(costs)
         fixed = self.budget is None and self.total is not None
@@ -207,6 +212,39 @@ class Levels(Problem, marks_ones=True):
         elif empty.any():
             row = int(empty.argmax())
             raise SolverError(f"no levels sum to the total of this row, {budgets[row, 0]:g}.", row=row)
+        return decisions
+
+    def _with_present(self, present: BoolArray) -> Self:
+        """Return the problem in which only levels that are present, (n, n_costs), are chosen."""
+        part = copy(self)
+        part.n_rows, part._present = len(present), present
+        if self.budget is not None:
+            part.budget = np.broadcast_to(self.budget, (len(present), self.budget.shape[-1]))
+        if self.total is not None:
+            part.total = np.broadcast_to(self.total, len(present))
+        return part
+
+    def _minimize_present(self, costs: FloatArray) -> FloatArray:
+        """Solve each row as the problem of its levels alone, which has fewer items."""
+        assert self._present is not None
+        decisions = np.zeros(costs.shape)
+        for row, present in enumerate(self._present):
+            own = [self._flat[start:stop][present[start:stop]] for start, stop in pairwise(self._starts)]
+            try:
+                alone = Levels(
+                    [levels for levels in own if len(levels)],
+                    consumption=None if self.budget is None else self._uses[:, present],
+                    budget=None if self.budget is None else self.budget[row],
+                    total=None if self.total is None else float(self.total[row]),
+                    **limits_of(self),
+                )
+            except ValueError as error:  # of a budget or a total that these levels do not meet
+                if self.on_error == "nan":
+                    decisions[row] = np.nan
+                    continue
+                raise SolverError(str(error), row=row) from error
+            with at_rows([row]):
+                decisions[row, present] = alone.minimize(costs[row : row + 1, present])[0]
         return decisions
 
     @property

@@ -16,7 +16,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from decidewise.kit.checks import FloatArray, as_array, as_vector
+from decidewise.kit.checks import BoolArray, FloatArray, as_array, as_vector
 from decidewise.kit.errors import InfeasibleError, SolverError
 from decidewise.kit.gaps import noted_gaps
 from decidewise.problems.contract import Sense, check_rows
@@ -313,6 +313,25 @@ class LinearProgram(PolyhedralProblem):
             twin.__dict__.pop(name, None)
         return twin
 
+    def _with_present(self, present: BoolArray) -> Self:
+        """Return the program in which the variables of absent costs, (n, n_costs), are zero."""
+        if not self._is_pick:
+            raise ValueError(
+                "items can be absent from a program whose costs are those of single variables; here some are of "
+                "expressions. Fix the variables of a row at zero by upper: problem.by_row(upper={...})."
+            )
+        absent = np.zeros((len(present), self.n_variables), dtype=bool)
+        absent[:, self._map.indices] = ~present
+        lower, upper = (np.broadcast_to(side, absent.shape) for side in (self._region.lower, self._region.upper))
+        beyond = np.argwhere(absent & ((lower > 0) | (upper < 0)))
+        if len(beyond):
+            row, place = beyond[0]
+            raise ValueError(
+                f"{self.names[place]} is absent in row {row}, and its bounds, {lower[row, place]:g} and "
+                f"{upper[row, place]:g}, do not allow zero."
+            )
+        return self.by_row(lower=np.where(absent, 0.0, lower), upper=np.where(absent, 0.0, upper))
+
     def write(self, path: str | os.PathLike[str], costs: Any) -> None:
         """Write the program with the costs of one row to an `.mps` or `.lp` file, for another solver or a colleague.
 
@@ -375,10 +394,13 @@ class LinearProgram(PolyhedralProblem):
 
     @property
     def _cost_names(self) -> list[str]:
-        is_pick = (
-            self._map.nnz == self.n_costs and (np.diff(self._map.indptr) == 1).all() and (self._map.data == 1).all()
-        )
-        return [self.names[j] for j in self._map.indices] if is_pick else super()._cost_names
+        is_plain = self._is_pick and (self._map.data == 1).all()
+        return [self.names[j] for j in self._map.indices] if is_plain else super()._cost_names
+
+    @property
+    def _is_pick(self) -> bool:
+        """Whether each cost is that of one variable."""
+        return self._map.nnz == self.n_costs and bool((np.diff(self._map.indptr) == 1).all())
 
     def _duals(self, costs: FloatArray) -> tuple[dict[str, FloatArray], dict[str, FloatArray], str]:
         if self._whole is not None:
