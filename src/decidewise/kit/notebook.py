@@ -38,7 +38,7 @@ def frame_like(given: Any, values: FloatArray, names: Sequence[str]) -> Any:
 class ShownText(str):
     r"""Text of several lines that a notebook shows as it is, without `print`.
 
-    >>> ShownText("model  regret\\nwise   1.0")
+    >>> ShownText("model  regret\nwise   1.0")
     model  regret
     wise   1.0
     """

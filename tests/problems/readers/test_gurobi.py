@@ -62,16 +62,12 @@ def test_all_ways_to_name_variables(plan):
     assert from_gurobi(model, matrix).n_costs == 4
 
 
-def test_what_is_refused(plan, environment):
-    model, products, _ = plan
+def test_what_is_refused(environment):
     other = gurobipy.Model(env=environment)
     strange = other.addVar()
     other.addGenConstrAbs(other.addVar(), strange)
     with pytest.raises(ValueError, match="the Gurobi model has general constraints"):
         from_gurobi(other)
-    model.addSOS(GRB.SOS_TYPE1, [products[0], products[1]])
-    with pytest.raises(ValueError, match="the Gurobi model has special ordered sets"):
-        from_gurobi(model)
     with pytest.raises(TypeError, match=r"needs a gurobipy.Model; got str"):
         from_gurobi("model.mps")
 

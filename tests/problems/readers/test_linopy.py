@@ -42,8 +42,5 @@ def test_what_is_refused():
     model, make, _ = plan()
     make.attrs["long_name"] = "what is made in an hour"  # a note, which changes nothing
     assert from_linopy(model).n_costs == 4
-    model.add_sos_constraints(make, sos_type=1, sos_dim="hour")
-    with pytest.raises(ValueError, match="the variable 'make' of the linopy model has sos_dim, sos_type"):
-        from_linopy(model)
     with pytest.raises(TypeError, match=r"needs a linopy.Model; got str"):
         from_linopy("model")
