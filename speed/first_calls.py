@@ -19,7 +19,7 @@ from benchmark import Bench, Measured, parser
 STARTS, COMPILATIONS = 5, 2
 HELP = """\
 from typer.testing import CliRunner
-from decidewise.app.cli import app
+from decidewise.app.cli.app import app
 assert CliRunner().invoke(app, ["--help"]).exit_code == 0"""
 FIRST = """\
 from decidewise import WiseRegressor

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from decidewise.app.cli import app
+from decidewise.app.cli.app import app
 from decidewise_bench.report import write
 
 PLAN = """trials = 2
@@ -375,7 +375,7 @@ def test_a_folder_that_is_gone(folder, tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_an_output_that_is_full(folder):
-    code = "from decidewise.app.cli import app; app()"
+    code = "from decidewise.app.cli.app import app; app()"
     command = [sys.executable, "-c", code, "bench", "status", "ok.toml", "--store", "good.sqlite"]
     with open("/dev/full", "w") as full:
         result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=folder, check=False)

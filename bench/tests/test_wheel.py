@@ -41,7 +41,7 @@ def test_the_wheel_carries_the_plans_and_finds_them(installed, tmp_path):
         source = Path(room.__file__).parent
         assert files(installed / "decidewise_bench" / source.name) == files(source) != {}
     Store(tmp_path / "rows.sqlite")
-    command = "import decidewise.app.cli as cli; print(cli.__file__); cli.app()"
+    command = "import decidewise.app.cli.app as cli; print(cli.__file__); cli.app()"
     result = subprocess.run(
         [sys.executable, "-c", command, "paper", "status", *TABLES, "quick", "--store", "rows.sqlite"],
         env=os.environ | {"PYTHONPATH": str(installed)},

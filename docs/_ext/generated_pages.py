@@ -189,7 +189,7 @@ def commands_page() -> str:
     """Return the help of every command."""
     import typer  # noqa: PLC0415
 
-    from decidewise.app.cli import app  # noqa: PLC0415
+    from decidewise.app.cli.app import app  # noqa: PLC0415
 
     lines = [_titled("The command line"), "``decidewise --help`` and ``decidewise COMMAND --help`` say the same.", ""]
     for name, command in _commands(typer.main.get_command(app), "decidewise"):

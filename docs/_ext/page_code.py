@@ -47,7 +47,7 @@ def _printed(code: Any, namespace: dict[str, Any]) -> str:
 def _said(words: list[str]) -> str:
     from typer.testing import CliRunner  # noqa: PLC0415
 
-    from decidewise.app.cli import app  # noqa: PLC0415
+    from decidewise.app.cli.app import app  # noqa: PLC0415
 
     if words[0] != "decidewise":
         raise ValueError(f"{shlex.join(words)}: only `decidewise` is run; use a console block.")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from decidewise.app.cli import app
+from decidewise.app.cli.app import app
 
 IMAGE = Path(__file__).parents[1] / "images" / "compare.png"
 WIDTH, HEIGHT, SCALE, COLORS = 1000, 1445, 1.2, 256

@@ -18,7 +18,7 @@ def main() -> None:
         sys.stderr.write(f"Error: {missing}\n")
         sys.exit(2)
     try:
-        from decidewise.app.cli import app  # noqa: PLC0415
+        from decidewise.app.cli.app import app  # noqa: PLC0415
 
         app(prog_name="decidewise")
     except KeyboardInterrupt:  # while modules are imported; later ones are handled where commands run

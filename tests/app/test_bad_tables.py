@@ -18,7 +18,7 @@ from pyarrow import feather, parquet
 from typer.testing import CliRunner
 
 from decidewise import GeneralizedLinear, save_model
-from decidewise.app.cli import app
+from decidewise.app.cli.app import app
 
 N = 40
 HEADING = "day,x,kind,forecast_a,forecast_b,forecast_c,cost_a,cost_b,cost_c"

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import decidewise
 from decidewise.__main__ import main
-from decidewise.app.cli import app
+from decidewise.app.cli.app import app
 
 
 @pytest.mark.parametrize("option", ["--version", "-V"])
@@ -67,7 +67,7 @@ def test_ctrl_c_while_modules_are_imported(monkeypatch, capsys):
         def __getattr__(self, name):
             raise KeyboardInterrupt
 
-    monkeypatch.setitem(sys.modules, "decidewise.app.cli", Importing("decidewise.app.cli"))
+    monkeypatch.setitem(sys.modules, "decidewise.app.cli.app", Importing("decidewise.app.cli.app"))
     with pytest.raises(SystemExit) as stop:
         main()
     assert stop.value.code == 130

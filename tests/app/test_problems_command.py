@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from decidewise.app.cli import app
+from decidewise.app.cli.app import app
 from decidewise.problems.readers.kinds import Kind
 from decidewise.problems.readers.problem_file import kinds
 
@@ -72,7 +72,7 @@ def test_the_example_of_every_kind_can_be_checked(name, tmp_path, monkeypatch):
 def test_without_docstrings(tmp_path):
     """What is said about kinds is data, so that `python -OO` says the same."""
     code = (
-        "import sys\nfrom decidewise.app.cli import app\n"
+        "import sys\nfrom decidewise.app.cli.app import app\n"
         "def run(*words):\n    'Run a command.'\n    app(words, standalone_mode=False)\n"
         "run('problems')\nrun('problems', 'knapsack')\nrun('problems', 'knapsack', '--json')\n"
         "run('problems', '--check', sys.argv[1])\nsys.exit('docstrings are there' if run.__doc__ else 0)"

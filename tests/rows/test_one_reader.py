@@ -9,7 +9,7 @@ from pyarrow import csv, feather, parquet
 from typer.testing import CliRunner
 
 from decidewise import WiseRegressor, decide_files, evaluate_files, load_model
-from decidewise.app.cli import app
+from decidewise.app.cli.app import app
 from decidewise.kit.errors import InputError
 from decidewise.problems import TopK
 from decidewise.rows.file_blocks import KINDS, FileBlocks, find_files, read_files

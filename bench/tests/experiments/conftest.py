@@ -60,7 +60,7 @@ class Bench:
 
     def start(self, *options):
         """Run the plan from the command line, in a process of its own."""
-        code = "from decidewise.app.cli import app; app()"
+        code = "from decidewise.app.cli.app import app; app()"
         return subprocess.Popen(
             [sys.executable, "-c", code, "bench", "run", str(self.plan), "--store", str(self.store_path), *options],
             env=os.environ | {"FITS": str(self.fits)},

@@ -12,7 +12,7 @@ from distributed import Client
 from typer.testing import CliRunner
 
 from decidewise import OtherCodeError
-from decidewise.app.cli import app
+from decidewise.app.cli.app import app
 from decidewise_bench.experiments import run
 from decidewise_bench.experiments.cluster import workers_of
 

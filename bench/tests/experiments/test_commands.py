@@ -4,7 +4,7 @@ import pytest
 from pyarrow import parquet
 from typer.testing import CliRunner
 
-from decidewise.app.cli import app
+from decidewise.app.cli.app import app
 from decidewise_bench.experiments.rows import SCHEMA
 from decidewise_bench.experiments.version import with_libraries
 from decidewise_bench.paper import CONTESTS, EXPLAINED, PUBLISHED, TABLES

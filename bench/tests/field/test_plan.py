@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from decidewise import DecisionRegressor
-from decidewise.app.cli import app
+from decidewise.app.cli.app import app
 from decidewise.data import make_shortest_path
 from decidewise.kit.importable import resolve
 from decidewise.losses import Pg, Sfge, registry

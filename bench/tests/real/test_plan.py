@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from decidewise.app.cli import app
+from decidewise.app.cli.app import app
 from decidewise.data import Dataset
 from decidewise.kit.importable import resolve
 from decidewise.problems import TopK

@@ -25,7 +25,7 @@ from sklearn.preprocessing import OneHotEncoder
 from typer.testing import CliRunner
 
 from decidewise import GeneralizedLinear, InputError, WiseRegressor, decide, save_model
-from decidewise.app.cli import app
+from decidewise.app.cli.app import app
 from decidewise.app.server import Limits, create_app
 from decidewise.app.server.app import patient_for
 from decidewise.app.server.bodies import ARROW, RefusedError, read_stream, write_stream

@@ -15,7 +15,7 @@ from distributed import Client
 from typer.testing import CliRunner
 
 import decidewise
-from decidewise.app.cli import app
+from decidewise.app.cli.app import app
 from decidewise.app.tables.new_rows import NewRows
 from decidewise.kit.errors import OtherCodeError
 from decidewise.operate.distributed import workers_at

@@ -17,7 +17,7 @@ from pyarrow import csv, feather, parquet
 from typer.testing import CliRunner
 
 from decidewise import GeneralizedLinear, load_model, normalized_regret, read_model_summary, save_model
-from decidewise.app.cli import app
+from decidewise.app.cli.app import app
 from decidewise.models import default_candidates
 from decidewise.models.selection.families import words_of
 from decidewise.problems import ProblemFile, TopK

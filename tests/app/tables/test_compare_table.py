@@ -10,7 +10,7 @@ from matplotlib import pyplot
 from typer.testing import CliRunner
 
 from decidewise import compare_table
-from decidewise.app.cli import app
+from decidewise.app.cli.app import app
 from decidewise.app.tables.example import write_example
 from decidewise.kit.errors import InputError
 from decidewise.problems import TopK, read_problem

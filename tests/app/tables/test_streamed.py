@@ -13,7 +13,7 @@ from pyarrow import csv, feather, parquet
 from typer.testing import CliRunner
 
 from decidewise import load_model, model_file
-from decidewise.app.cli import app
+from decidewise.app.cli.app import app
 from decidewise.app.tables import blocks as table_blocks
 from decidewise.app.tables import choice, fitting, new_rows
 from decidewise.app.tables.fitting import Advice
@@ -444,7 +444,7 @@ def test_a_table_that_does_not_fit_is_read_in_blocks_by_itself_and_it_is_said(fo
 MEASURE = """
 import sys
 from pathlib import Path
-from decidewise.app.cli import app
+from decidewise.app.cli.app import app
 from decidewise.rows import file_blocks
 
 file_blocks._BLOCK_BYTES, folder = 2**19, Path(sys.argv[1])
