@@ -49,7 +49,8 @@ def test_the_first_estimator_loads_no_solver_no_loss_and_no_figure():
 
 def test_solvers_are_loaded_where_they_solve_and_extras_never():
     loaded = loaded_by(
-        "import decidewise.app.cli.app, decidewise.operate.diagnose, decidewise.losses\nfrom decidewise.problems import *"
+        "import decidewise.app.cli.app, decidewise.operate.diagnose, decidewise.losses\n"
+        "from decidewise.problems import *"
     )
     assert "decidewise.problems.portfolio.cone" in loaded
     assert not loaded & {"highspy", "clarabel", "numba", "torch", "jax", "polars", "pyepo", "gurobipy"}
