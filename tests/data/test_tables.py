@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, feather, parquet
 
-from decidewise import GeneralizedLinear, WiseRegressor
+from decidewise import GeneralizedLinear, WiseRegressor, WiseRegressorCV, decide, normalized_regret
 from decidewise.data import Dataset, read_features, read_table
-from decidewise.problems import Storage, TopK
+from decidewise.problems import PresentItems, Storage, TopK
 from decidewise.rows import columns as columns_module
 
 DAYS, HOURS = ["2024-01-02", "2024-01-01", "2024-01-03"], ["8", "9", "10"]
@@ -242,3 +242,54 @@ def test_dictionaries_need_none_of_the_libraries_of_frames():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def of_some_items(n_days=40, n_items=6, seed=0):
+    """Lines of days on each of which some of the items are there, in an order of their own."""
+    rng = np.random.default_rng(seed)
+    table = pd.MultiIndex.from_product([range(n_days), range(n_items)], names=["day", "item"]).to_frame(index=False)
+    table = table.assign(x_a=rng.normal(5, 2, len(table)), x_b=rng.normal(size=len(table)))
+    table["price"] = 9 + 2 * table["x_a"] - table["x_b"] + rng.normal(size=len(table)) * table["x_a"]
+    there = (rng.random(len(table)) < 0.6) | (table["item"] < 2)
+    return table[there].sample(frac=1, random_state=seed)
+
+
+def test_a_table_may_lack_items():
+    table = of_some_items()
+    with pytest.raises(ValueError, match="If rows may lack items, say so: absent_items"):
+        read(table, TopK(6, 2), items="item")
+    data = read(table, TopK(6, 2), items="item", absent_items=True)
+    assert data.feature_names == ("x_a", "x_b", "present")
+    assert isinstance(data.problem, PresentItems)
+    lines = {(line.day, int(line.item)): (line.x_a, line.x_b, 1.0, line.price) for line in table.itertuples()}
+    for day, X, costs, present in zip(data.row_names, data.X, data.costs, data.problem.present, strict=True):
+        for item in range(6):
+            assert (*X[item], costs[item]) == lines.get((day, item), (0.0, 0.0, 0.0, 0.0))
+            assert present[item] == ((day, item) in lines)
+    train, test = data.split(30)
+    # Absent items do not touch a linear model: it is that of the lines that are there, with the weights of their days.
+    sizes = np.sqrt((table["price"] ** 2).groupby(table["day"]).transform("sum"))
+    line_of = GeneralizedLinear().fit(table[["x_a", "x_b"]], table["price"] / sizes, sample_weight=sizes)
+    model = WiseRegressor(scale="unit").fit(data.X, data.costs)
+    there = data.problem.present
+    of_lines = line_of.predict(pd.DataFrame(data.X[there][:, :2], columns=["x_a", "x_b"]))
+    np.testing.assert_allclose(model.predict(data.X)[there], of_lines, atol=1e-9)
+    np.testing.assert_allclose(model.predict(data.X)[~there], 0, atol=1e-9)
+    chosen = WiseRegressorCV(train.problem, random_state=0).fit(train.X, train.costs)
+    decisions = decide(chosen, test.problem, test.X)
+    assert (decisions.sum(axis=1) == 2).all()
+    assert not decisions[~test.problem.present].any()
+    assert normalized_regret(test.problem, chosen.predict(test.X), test.costs) < 15
+    today = table[table["day"] == 39].drop(columns="price")
+    X = read_features(today, data, rows="day", items="item")
+    np.testing.assert_array_equal(X, data.X[list(data.row_names).index(39)][np.newaxis])
+    assert decide(chosen, PresentItems(TopK(6, 2), X[:, :, -1]), X).sum() == 2
+
+
+def test_absent_items_are_for_long_tables(long):
+    with pytest.raises(ValueError, match="absent_items is for long tables, whose lines may lack; pass items"):
+        read_table(long, problem=TopK(1, 1), features="x_*", costs="price", absent_items=True)
+    with pytest.raises(ValueError, match=r"cannot choose k=2 of the 1 items that are present in row 2"):
+        read(long.drop(index=[7, 8]), TopK(3, 2), absent_items=True)
+    with pytest.raises(ValueError, match="more than once"):
+        read(pd.concat([long.drop(index=7), long[:1]]), TopK(3, 1), absent_items=True)

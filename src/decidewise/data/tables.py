@@ -9,11 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from decidewise.data.dataset import Dataset
-from decidewise.kit.checks import FloatArray, listed
+from decidewise.kit.checks import FloatArray, as_flag, listed
+from decidewise.problems import PresentItems
 from decidewise.problems.contract import Problem, as_problem
 from decidewise.problems.time_order import check_columns_in_time, check_items_in_time
 from decidewise.rows.columns import ColumnRoles, NamedColumns, check_distinct
 from decidewise.rows.long_tables import LongLayout
+
+#: The feature that says which items a row has.
+_PRESENT = "present"
 
 
 def read_table(
@@ -25,6 +29,7 @@ def read_table(
     rows: str | None = None,
     items: str | None = None,
     item_order: Sequence[Any] | None = None,
+    absent_items: bool = False,
 ) -> Dataset:
     """Read a wide or a long table of features and realised costs.
 
@@ -55,6 +60,11 @@ def read_table(
         The items of a long table in the order of the problem's costs. By default numbers, dates and names that differ
         by a number are in their own order, and other names in the order in which the first sample lists them; a problem
         whose costs are those of consecutive periods needs it for such names. Lines may come in any order.
+    absent_items : bool
+        Whether samples of a long table may lack items. The features and the cost of an absent item are zero, one more
+        feature, `present`, is 1 for items that are there, and the problem of the data set is `PresentItems` of yours. A
+        linear model is then exactly that of the present items. If items are new in each sample, number them there, and
+        use the number as the key.
 
     Returns
     -------
@@ -81,6 +91,8 @@ def read_table(
     table = NamedColumns.of(source)
     if items is None and item_order is not None:
         raise ValueError("item_order is for long tables; list the columns of the costs in their order instead.")
+    if items is None and as_flag(absent_items, name="absent_items"):
+        raise ValueError("absent_items is for long tables, whose lines may lack; pass items, the column of their keys.")
     columns = ColumnRoles.of(table.names, features=features, costs=costs, rows=rows, items=items)
     if items is None:
         n_costs = len(columns.costs)
@@ -93,18 +105,23 @@ def read_table(
         return Dataset(
             X, values, problem, row_names=keys, cost_names=columns.item_names, feature_names=columns.feature_names
         )
-    layout = LongLayout.of(table, rows, items, None if item_order is None else [str(item) for item in item_order])
+    order = None if item_order is None else [str(item) for item in item_order]
+    layout = LongLayout.of(table, rows, items, order, absent_items=absent_items)
     if not layout.is_ordered:
         check_items_in_time(problem, items, layout.items, "Pass them in the order of time: item_order.")
     _check_width(problem, len(layout.items), f"the column {items!r} has {len(layout.items)} items")
     lines = _long_numbers(table, layout, (*columns.costs, *columns.features))
+    X, feature_names = np.ascontiguousarray(lines[:, :, 1:]), columns.feature_names
+    if absent_items:
+        problem, X = PresentItems(problem, layout.present), _with_present(X, layout)
+        feature_names = (*feature_names, _PRESENT)
     return Dataset(
-        np.ascontiguousarray(lines[:, :, 1:]),
+        X,
         np.ascontiguousarray(lines[:, :, 0]),
         problem,
         row_names=layout.rows,
         cost_names=layout.items,
-        feature_names=columns.feature_names,
+        feature_names=feature_names,
     )
 
 
@@ -119,7 +136,8 @@ def read_features(
         As for `read_table`; it needs no costs.
     like : Dataset
         What `read_table` returned for the training rows. An item that it does not have is an error, and so is one that
-        a new row lacks.
+        a new row lacks, unless `like` was read with `absent_items`. Then the last feature says which items are present:
+        `PresentItems(problem, X[:, :, -1])` is the problem of the new rows.
     features : str, list of str, or mapping, optional
         As for `read_table`; by default the columns with the feature names of `like`.
     rows, items : str, optional
@@ -140,7 +158,9 @@ def read_features(
             [7.]]])
     """
     table = NamedColumns.of(source)
-    wanted = like.feature_names if features is None else features
+    wanted, absent_items = features, isinstance(like.problem, PresentItems)
+    if wanted is None and like.feature_names is not None:
+        wanted = like.feature_names[:-1] if absent_items else like.feature_names
     if wanted is None or like.cost_names is None:
         raise ValueError("like must be a Dataset with names, as read_table returns it, or features must be given.")
     columns = ColumnRoles.of(
@@ -149,11 +169,20 @@ def read_features(
     if items is None:
         X = _wide_features(table, columns, _row_keys(table, columns.rows))
     else:
-        layout = LongLayout.of(table, rows, items, list(like.cost_names), trained=True)
+        layout = LongLayout.of(table, rows, items, list(like.cost_names), trained=True, absent_items=absent_items)
         X = _long_numbers(table, layout, columns.features)
+        X = _with_present(X, layout) if absent_items else X
     if X.ndim != like.X.ndim or X.shape[1:] != like.X.shape[1:]:
         raise ValueError(f"the features have the shape {('n', *X.shape[1:])}, and like.X {('n', *like.X.shape[1:])}.")
     return X
+
+
+def _with_present(X: FloatArray, layout: LongLayout) -> FloatArray:
+    """Return features (n, d, q + 1), the last of which says which items are present.
+
+    Zeros alone would pull a shared model: with this feature, absent items have an intercept of their own.
+    """
+    return np.concatenate([X, layout.present[:, :, np.newaxis]], axis=2)
 
 
 def _wide_features(table: NamedColumns, columns: ColumnRoles, keys: npt.NDArray[Any] | None) -> FloatArray:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.kit.checks import FloatArray, listed
+from decidewise.kit.checks import BoolArray, FloatArray, listed
 from decidewise.rows.columns import ColumnRoles, NamedColumns
 
 #: A date as text: a day, perhaps with a time of day, perhaps with a zone; or as Americans write it, with AM or PM.
@@ -93,11 +93,12 @@ class LongLayout:
         as_listed: Sequence[str] | None = None,
         *,
         trained: bool = False,
+        absent_items: bool = False,
     ) -> LongLayout:
         """Find samples and items; raise if a pair is missing or doubled, or an item is not in the given order.
 
         Without an order, items that have none of their own are `as_listed`, by default by the first sample. If it is
-        `trained`, the order is that of the items of a model.
+        `trained`, the order is that of the items of a model. With `absent_items` pairs may be missing.
         """
         if rows is None:
             raise ValueError("a long table needs the column of the sample keys as well: pass rows=...")
@@ -126,17 +127,28 @@ class LongLayout:
         counts = np.bincount(place, minlength=len(row_keys) * len(wanted))
         layout = cls(row_keys, tuple(wanted), place, titles, order is not None)
         for wrong, what in ((counts > 1, "more than once"), (counts == 0, "missing")):
-            if wrong.any():
+            if wrong.any() and not (absent_items and what == "missing"):
                 pair = layout.named(int(wrong.argmax()))
+                how = "" if what != "missing" else " If rows may lack items, say so: absent_items (--absent-items)."
                 raise ValueError(
                     f"{pair} is {what} in the table ({int(wrong.sum())} such pairs in all). Each of the "
-                    f"{len(row_keys)} samples needs one line for each of the {len(wanted)} items."
+                    f"{len(row_keys)} samples needs one line for each of the {len(wanted)} items.{how}"
                 )
         return layout
 
     def arrange(self, lines: FloatArray) -> FloatArray:
-        """Return lines (n * d, k) as an array (n, d, k)."""
-        return _placed(lines, self.place).reshape(len(self.rows), len(self.items), -1)
+        """Return lines (m, k) as an array (n, d, k), with zeros for pairs that are missing."""
+        if len(lines) == len(self.rows) * len(self.items):
+            return _placed(lines, self.place).reshape(len(self.rows), len(self.items), -1)
+        result = np.zeros((len(self.rows) * len(self.items), lines.shape[1]))
+        result[self.place] = lines
+        return result.reshape(len(self.rows), len(self.items), -1)
+
+    @property
+    def present(self) -> BoolArray:
+        """Whether each sample has a line for each item: (n, d)."""
+        marks = np.bincount(self.place, minlength=len(self.rows) * len(self.items)) > 0
+        return np.asarray(marks.reshape(len(self.rows), len(self.items)))
 
     def named(self, place: int) -> str:
         """Return the keys of the sample and the item of a place in all samples."""
