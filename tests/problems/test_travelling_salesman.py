@@ -221,20 +221,20 @@ def test_a_grid_of_a_hundred_nodes_is_solved():
 
 
 def test_at_the_limit_a_row_has_the_best_tour_and_its_gap():
-    costs = np.vstack([pdist(np.random.default_rng(1).normal(size=(200, 2))), 1.0 - as_decision(np.arange(200))])
-    details = TravellingSalesman(200, time_limit=1.5, on_limit="best").solve_details(costs)
+    costs = np.vstack([pdist(np.random.default_rng(1).normal(size=(150, 2))), 1.0 - as_decision(np.arange(150))])
+    details = TravellingSalesman(150, time_limit=1.5, on_limit="best").solve_details(costs)
     assert list(details.status) == ["limit", "optimal"]
-    a, b = TravellingSalesman(200).ends
-    graph = csr_array((details.decisions[0], (a, b)), shape=(200, 200))
+    a, b = TravellingSalesman(150).ends
+    graph = csr_array((details.decisions[0], (a, b)), shape=(150, 150))
     assert connected_components(graph, directed=False)[0] == 1
-    np.testing.assert_array_equal(np.bincount(a, details.decisions[0], 200) + np.bincount(b, details.decisions[0]), 2)
-    assert details.bound[0] < 49.3824 < details.objective[0] < 60  # the best tour, as found within a minute
+    np.testing.assert_array_equal(np.bincount(a, details.decisions[0], 150) + np.bincount(b, details.decisions[0]), 2)
+    assert details.bound[0] < 44.1637 < details.objective[0] + 1e-4 < 60  # the best tour, as found within a minute
     assert details.gap[1] == details.objective[1] == 0
     with pytest.warns(UserWarning, match="In hindsight 1 of 2 decisions is not proven optimal"):
-        decision_regret(TravellingSalesman(200, time_limit=0.5, on_limit="best"), costs, costs)
+        decision_regret(TravellingSalesman(150, time_limit=0.5, on_limit="best"), costs, costs)
     with pytest.raises(SolverError, match=r"row 0: no routes were (proved|found).* within 0\.2 s"):
-        TravellingSalesman(200, time_limit=0.2).solve(costs)
-    failed = TravellingSalesman(200, time_limit=0.2, on_error="nan").solve(costs)
+        TravellingSalesman(150, time_limit=0.2).solve(costs)
+    failed = TravellingSalesman(150, time_limit=0.2, on_error="nan").solve(costs)
     np.testing.assert_array_equal(np.isnan(failed).all(axis=1), [True, False])
 
 

@@ -21,6 +21,8 @@ from decidewise.solvers import Polyhedron
 
 #: The number of edges that the search visits in about a fifth of a second; a row of 50 nodes takes a hundredth of it.
 EDGES = 10**8
+#: The search seldom ends with more nodes, and its first tours take long.
+MOST_SEARCHED = 150
 
 
 class TravellingSalesman(Problem):
@@ -28,9 +30,10 @@ class TravellingSalesman(Problem):
 
     Costs and decisions have one entry for each pair of nodes, in the order (0, 1), (0, 2), …, (n-2, n-1); a decision is
     1 at the `n` edges of its tour. The answer is exact, by branch and bound on the Held-Karp bound: it takes about
-    0.3 ms for 20 nodes and 5 ms for 50. Costs may be negative. A row that takes longer than about a second, as with
-    150 nodes, or with many equal costs, goes to HiGHS with constraints against subtours, which takes some seconds for
-    200 nodes (see `vehicle_routing/cuts.py`), and a tie to the tour that it finds first.
+    0.3 ms for 20 nodes and 5 ms for 50. Costs may be negative. A row of more than 150 nodes, or one that takes longer
+    than about a second, as with many equal costs, goes to HiGHS with constraints against subtours (see
+    `vehicle_routing/cuts.py`), and a tie to the tour that it finds first. This takes some seconds for 200 nodes; more
+    nodes seldom have a proof within a minute, but a tour within a few percent of its bound.
 
     Ties: among the best tours, the lexicographically largest decision is returned: a tour with edge (0, 1) if one of
     the best has it, then with (0, 2) if one of these has it, and so on. A tour is tied with the best one found if their
@@ -109,6 +112,8 @@ class TravellingSalesman(Problem):
         def hand_over(rows: IntArray) -> FloatArray:
             return routes_with_bound(self, Fleet(np.zeros(self.n_nodes - 1), 1.0, 1), costs[rows])
 
+        if self.n_nodes > MOST_SEARCHED:
+            return hand_over(np.arange(len(costs)))
         steps = max(1_000, EDGES // self.n_nodes**2)
         most = steps_before(self, 5 * steps)
         return search_or_hand_over(search, costs, steps=steps, max_steps=most, hand_over=hand_over)

@@ -66,12 +66,17 @@ class Fleet:
 
         Where a set has most customers, the edges among all other nodes are counted instead, since they are fewer.
         """
-        a, b = self.ends
         n, sizes = len(self.demands), sets.sum(axis=1)
         is_large = 2 * sizes > n
         inside = np.column_stack([is_large, sets ^ is_large[:, np.newaxis]])
-        rows = np.column_stack([inside[:, a] & inside[:, b], -1.0 * is_large])
-        return csr_array(rows), np.where(is_large, n - sizes, sizes) - self.needed(sets)
+        edges = [np.empty(0, np.int64)]
+        for nodes in map(np.flatnonzero, inside):
+            a, b = nodes[np.array(np.triu_indices(len(nodes), 1))]
+            edges.append(a * n - a * (a + 1) // 2 + b - 1)  # the place of the edge from a to b
+        starts, places = np.cumsum([len(own) for own in edges]), np.concatenate(edges)
+        rows = csr_array((np.ones(len(places)), places, starts), shape=(len(sets), self.ends.shape[1]))
+        vehicles = csr_array(-1.0 * is_large[:, np.newaxis])
+        return csr_array(hstack([rows, vehicles])), np.where(is_large, n - sizes, sizes) - self.needed(sets)
 
     def broken(self, used: FloatArray) -> BoolArray:
         """Return sets of customers (r, n) whose constraints a point (m,) breaks; all are kept if none of whole numbers.
