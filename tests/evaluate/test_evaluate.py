@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import warnings
 from itertools import product
 
 import numpy as np
@@ -458,6 +459,18 @@ def test_what_is_not_proven_in_hindsight_is_said():
     with pytest.warns(OptimalityWarning, match=re.escape(sentence)):
         truth = Hindsight.of(Stopped(3, 1), costs)
     assert truth.take([1, 2]).caution == compare(TopK(3, 1), {"a": costs}, costs).unproven == ""
+
+
+def test_a_decision_better_than_one_that_is_not_proven_is_no_reason_to_doubt():
+    costs = np.array([[1.0, 3.0, 5.0], [2.0, 4.0, 1.0]])
+    found = np.array([4.6, 4.0])  # in the first row not the best
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        regrets = Hindsight(TopK(3, 1), costs, found, gaps=np.array([0.5, 0.0])).regret(costs)
+    np.testing.assert_allclose(regrets, [-0.4, 0.0])
+    for gaps in (None, np.array([0.3, 0.0])):
+        with pytest.warns(OptimalityWarning, match="row 0: the decision for the prediction is better than the optimal"):
+            Hindsight(TopK(3, 1), costs, found, gaps=gaps).regret(costs)
 
 
 class TestInNotebooks:

@@ -185,6 +185,8 @@ class Hindsight:
         sizes = np.maximum(np.abs(self.costs[below] * decisions[below]).sum(axis=1), np.abs(self.best[below]))
         mean = (np.abs(self.best) / len(self.best)).sum()  # whose sum alone might overflow
         nothing = NOTHING * (norms(self.costs[below]) + mean)
+        if self.gaps is not None:
+            nothing += self.gaps[below]  # which `caution` has said
         better = below[excess[below] < -OPTIMALITY_TOLERANCE * sizes - nothing]
         if len(better):
             # The message does not name the prediction, so that Python shows it once per row.

@@ -77,10 +77,11 @@ class _Search:
     """The best decision so far, the bound, and the constraints that have been added."""
 
     best: FloatArray | None = None
-    value, bound = np.inf, -np.inf
+    value = np.inf
 
     def __init__(self, fleet: Fleet, costs: FloatArray, gap: float, stop: float) -> None:
         self.fleet, self.costs, self.gap, self.stop = fleet, costs, gap, stop
+        self.bound = fleet.least(costs)
         self.objective = np.append(LENGTH * costs, 0.0)
         self.program = fleet.program
         self.A, self.b = fleet.cuts(np.zeros((0, len(fleet.demands)), np.bool_))
@@ -124,7 +125,7 @@ class _Search:
             edges, reduced, duals = (
                 np.array(part) for part in (solution.col_value[:-1], solution.col_dual[:-1], solution.row_dual)
             )
-            self.bound = highs.solver.getInfo().objective_function_value / LENGTH
+            self.bound = max(self.bound, highs.solver.getInfo().objective_function_value / LENGTH)
             bounds.append(self.bound)
             sets = self.fleet.broken(edges)
             is_slow = len(bounds) > ROUNDS and self.bound - bounds[-1 - ROUNDS] < RISE * (self.value - self.bound)

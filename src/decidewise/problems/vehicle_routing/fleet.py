@@ -61,6 +61,20 @@ class Fleet:
             upper=np.append(1.0 + at_depot * self.alone, self.n_vehicles),
         )
 
+    def least(self, costs: FloatArray) -> float:
+        """Return a bound on what routes cost: half of the cheapest edges that each node can have.
+
+        >>> Fleet(np.zeros(3), 1.0, 1).least(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))  # of a tour through four nodes
+        11.5
+        """
+        square = self.matrix(costs)
+        np.fill_diagonal(square, np.inf)
+        edges = np.sort(square, axis=1)[:, :-1]
+        if self.alone:
+            edges = edges.repeat(2, axis=1)
+        at_depot = edges[0].cumsum()[1 : 2 * self.n_vehicles : 2]
+        return float(at_depot.min() + edges[1:, :2].sum()) / 2
+
     def cuts(self, sets: BoolArray) -> tuple[csr_array, FloatArray]:
         """Return the constraints `A w <= b` of sets of customers (r, n) on edges and the number of vehicles.
 
