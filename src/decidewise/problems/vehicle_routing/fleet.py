@@ -65,7 +65,7 @@ class Fleet:
         """Return a bound on what routes cost: half of the cheapest edges that each node can have.
 
         >>> Fleet(np.zeros(3), 1.0, 1).least(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))  # of a tour through four nodes
-        11.5
+        11.0
         """
         square = self.matrix(costs)
         np.fill_diagonal(square, np.inf)
