@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from decidewise.kit.checks import BoolArray, FloatArray, listed
+from decidewise.kit.checks import BoolArray, FloatArray, IndexArray, listed
 from decidewise.rows.columns import ColumnRoles, NamedColumns
 
 #: A date as text: a day, perhaps with a time of day, perhaps with a zone; or as Americans write it, with AM or PM.
@@ -143,6 +143,16 @@ class LongLayout:
         result = np.zeros((len(self.rows) * len(self.items), lines.shape[1]))
         result[self.place] = lines
         return result.reshape(len(self.rows), len(self.items), -1)
+
+    @property
+    def lines(self) -> IndexArray:
+        """The line of each pair of a sample and an item (n * d,); of a pair that is missing, a line of its sample."""
+        lines = np.full(len(self.rows) * len(self.items), -1)
+        lines[self.place] = np.arange(len(self.place))
+        if len(lines) > len(self.place):
+            of_sample = lines.reshape(len(self.rows), -1)
+            lines = np.where(of_sample < 0, of_sample.max(axis=1, keepdims=True), of_sample).ravel()
+        return lines
 
     @property
     def present(self) -> BoolArray:

@@ -161,6 +161,9 @@ class _OfTable:
             "own.",
         ),
     ] = None
+    absent_items: Annotated[
+        bool, _table("--absent-items", metavar="", help="Samples of a long table may lack items.")
+    ] = False
     forecast: Annotated[list[str] | None, _table(help="Columns with your own forecast of the costs.")] = None
     known: Annotated[list[str] | None, _table(help="Columns with known costs, added to the predicted ones.")] = None
     time: Annotated[

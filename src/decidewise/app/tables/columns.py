@@ -31,6 +31,7 @@ class TableOptions:
     rows: str | None = None
     items: str | None = None
     item_order: Names = ()
+    absent_items: bool = False
     forecast: Names = ()
     known: Names = ()
     time: str | None = None
@@ -52,7 +53,7 @@ class TableOptions:
         for where, name, value in said:
             if name not in known:
                 raise InputError(f"[table] has no key {name!r}{nearest_names(name, known)}")
-            if name == "shuffle":
+            if name in ("shuffle", "absent_items"):
                 if not isinstance(value, bool):
                     raise InputError(f"{where} must be true or false; got {shown(value)}.")
                 chosen[name] = value
@@ -70,6 +71,10 @@ class TableOptions:
             chosen[name] = value if single else tuple(str(entry) for entry in listed)
         if chosen.get("shuffle") and "time" in chosen:
             raise InputError("shuffle and time exclude each other: rows are in the order of time, or in none.")
+        if chosen.get("absent_items") and "items" not in chosen:
+            raise InputError(
+                "--absent-items is for long tables, whose lines may lack: name the keys of both, --rows and --items."
+            )
         return cls(**chosen)
 
     def as_dict(self) -> dict[str, Any]:

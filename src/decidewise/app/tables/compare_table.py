@@ -129,7 +129,8 @@ def compare_table(
     seed : int
     **columns
         Which columns are what, by name or by a pattern such as `"price_*"`: `costs`, `features`, `rows`, `items`,
-        `item_order`, `forecast`, `known`, `time`, `shuffle`, `groups`, `categories`; and `unit`, of the costs.
+        `item_order`, `absent_items`, `forecast`, `known`, `time`, `shuffle`, `groups`, `categories`; and `unit`, of
+        the costs.
 
     Returns
     -------

@@ -20,6 +20,8 @@ from decidewise.rows.columns import NamedColumns, check_distinct, pattern_parts
 from decidewise.rows.long_tables import LongLayout, own_order
 
 ONE_LINE_PER_ITEM = "If the table has one line per item, name the keys of both: --rows and --items."
+#: The feature that says which items a sample has, if some may be absent.
+PRESENT = "present"
 #: What may follow the name of a column of dates, and what such a part is called in words.
 _PARTS = {".date": "day", ".hour": "hour", ".month": "month", ".year": "year"}
 
@@ -128,6 +130,8 @@ def _part(values: Any, part: str) -> Any:
 
 class WideTable(TableColumns):
     """One line per sample, and one column per cost."""
+
+    present: None = None
 
     def __init__(self, table: NamedColumns, reading: Reading) -> None:
         super().__init__(table, reading)
@@ -268,11 +272,31 @@ class LongTable(TableColumns):
         rows, items = self.one(options.rows, "rows"), self.one(str(options.items), "items")
         order = list(options.item_order if self.like is None else self.like) or None
         trained = self.like is not None
-        self.layout = LongLayout.of(self.table, rows, items, order, reading.as_listed, trained=trained)
-        self.order = np.argsort(self.layout.place)
+        if options.absent_items and not (reading.whole or order):
+            raise InputError(
+                "--absent-items of a table that is read in blocks needs the names of all items: --item-order."
+            )
+        self.layout = LongLayout.of(
+            self.table, rows, items, order, reading.as_listed, trained=trained, absent_items=options.absent_items
+        )
+        self.present = self.layout.present if options.absent_items else None
+        self.order = self.layout.lines
+        if self.present is not None:
+            self._add_present()
         self.cost_names = self.layout.items
         self.wanted = options.costs[0] if options.costs else "cost"
         self.cost = None if trained else self.one(self.wanted, "costs")
+
+    def _add_present(self) -> None:
+        """Add a feature that says which items a sample has."""
+        if PRESENT in self.table.names:
+            raise InputError(
+                f"--absent-items makes a feature {PRESENT!r}, and the table has a column of this name. Rename it."
+            )
+        table, ones = self.table, np.ones(self.table.n_rows)
+        self.table = replace(
+            table, names=(*table.names, PRESENT), read=lambda name: ones if name == PRESENT else table.read(name)
+        )
 
     def features(self) -> tuple[dict[str, Raw], bool, Names]:
         """Return the columns of the features, whether they are those of items, and which of them are a forecast."""
@@ -285,11 +309,20 @@ class LongTable(TableColumns):
         if self.cost in names:
             raise InputError(f"--features: {self.cost!r} is the cost, which is not known in advance. Leave it out.")
         names += [name for name in forecast if name not in names]
-        return {name: self.feature(name)[self.order] for name in names}, True, forecast
+        if self.present is not None and self.reading.needed is None:
+            names.append(PRESENT)
+        lines = {name: self.feature(name)[self.order] for name in names}
+        if PRESENT in lines and self.present is not None:
+            lines[PRESENT] = self.present.ravel().astype(np.float64)
+        return lines, True, forecast
 
     def read_costs(self) -> FloatArray:
-        """Return the costs (n, d), with NaN for gaps."""
-        return self.matrix((self.cost or self.wanted,), "costs")
+        """Return the costs (n, d), with NaN for gaps, and zero for absent items of samples that have some."""
+        costs = self.matrix((self.cost or self.wanted,), "costs")
+        if self.present is not None:
+            has_none = (np.isnan(costs) | ~self.present).all(axis=1, keepdims=True)
+            costs = np.where(self.present, costs, np.where(has_none, np.nan, 0.0))
+        return costs
 
     def has_costs(self) -> bool:
         """Whether the table has the columns of the costs."""

@@ -21,7 +21,7 @@ from decidewise.app.tables.raw_values import InRowError, Raw, are_dates, as_date
 from decidewise.kit.checks import BoolArray, FloatArray, listed, nearest_names
 from decidewise.kit.errors import InputError, as_input_errors
 from decidewise.models.selection.folds import Splits
-from decidewise.problems import KnownCosts, Problem
+from decidewise.problems import KnownCosts, PresentItems, Problem
 from decidewise.rows.columns import NamedColumns
 
 #: What rows are called by the usual time between two of them, in hours.
@@ -40,6 +40,8 @@ class TableSamples:
         What samples are called in messages and in results, and the name of the column of these keys, or "row".
     forecast : tuple of str
         The entries of `lines` that are a forecast: one per cost, or with features of each item a single one.
+    present : ndarray of bool, of shape (n, d), optional
+        Which items a sample has, if some may be absent.
     notes, doubts : tuple of str
         What was done to the table, in sentences, and those of them that deserve a look.
     share : float
@@ -57,6 +59,7 @@ class TableSamples:
     problem: Problem | None = None
     forecast: Names = ()
     unit: str = ""
+    present: BoolArray | None = None
     notes: tuple[str, ...] = field(default_factory=tuple)
     doubts: tuple[str, ...] = ()
     share: float = 1.0
@@ -95,7 +98,7 @@ class TableSamples:
         if self.per_item:
             d = len(self.cost_names)
             lines = (rows[:, np.newaxis] * d + np.arange(d)).ravel()
-        by_row = {name: getattr(self, name) for name in ("keys", "costs", "times", "groups")}
+        by_row = {name: getattr(self, name) for name in ("keys", "costs", "times", "groups", "present")}
         return replace(
             self,
             lines={name: column[lines] for name, column in self.lines.items()},
@@ -106,6 +109,8 @@ class TableSamples:
     def features(self, prepared: TableFeatures) -> FloatArray:
         """Return the features (n, p), or (n, d, q) with those of each item."""
         made = np.asarray(prepared.transform(self.lines))  # whatever scikit-learn is set to return
+        if self.present is not None:
+            made = made * self.present.reshape(-1, 1)
         return made.reshape(len(self), len(self.cost_names), -1) if self.per_item else made
 
     def forecast_columns(self, prepared: TableFeatures) -> Any:
@@ -142,8 +147,9 @@ def read_samples(table: NamedColumns, reading: Reading) -> TableSamples:
     costs = found.read_costs() if reading.costs or (reading.costs is None and found.has_costs()) else None
     keys, title = found.keys()
     samples = TableSamples(
-        lines, per_item, found.cost_names, keys, in_words(title), costs, forecast=forecast, unit=options.unit
-    )
+        lines, per_item, found.cost_names, keys, in_words(title), costs, forecast=forecast, unit=options.unit,
+        present=found.present,
+    )  # fmt: skip
     samples = replace(samples, problem=_problem(found))
     found.check_order(samples.problem)
     if reading.in_order:
@@ -241,6 +247,9 @@ def _problem(found: WideTable | LongTable) -> Problem | None:
             f"{file.path} has {problem.n_costs}. --costs must select one column for each. "
             f"{'' if found.options.items else ONE_LINE_PER_ITEM}".rstrip()
         )
+    if found.present is not None:
+        with as_input_errors():
+            problem = PresentItems(problem, found.present)
     if known and problem.has_known:
         raise InputError(f"--known: the problem of {file.path} has known costs already; name them once.")
     if known:

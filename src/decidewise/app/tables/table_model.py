@@ -150,12 +150,14 @@ def columns_like(
     if items is None:
         wide = {f"{what}_{name}": values[:, j] for what, values in by_item.items() for j, name in enumerate(names)}
         return {samples.title: samples.keys, **wide, **by_row}
-    return {
+    long = {
         samples.title: np.repeat(samples.keys, len(names)),
         in_words(items): np.tile(_item_keys(names), len(samples)),
         **{what: values.ravel() for what, values in by_item.items()},
         **{what: np.repeat(values, len(names)) for what, values in by_row.items()},
     }
+    # Of absent items there is no line in the input.
+    return long if samples.present is None else {name: np.asarray(long[name])[samples.present.ravel()] for name in long}
 
 
 def _item_keys(names: Sequence[str]) -> Any:
