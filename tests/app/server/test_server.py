@@ -152,7 +152,7 @@ def test_what_differs_by_row_comes_with_the_rows(served, tmp_path):
 class OfTables:
     """A model that reads tables, as `decidewise fit` writes it."""
 
-    features = SimpleNamespace(needed=dict.fromkeys(("heat", "wind", "hour"), "numbers"))
+    needed = MappingProxyType(dict.fromkeys(("heat", "wind", "hour"), "numbers"))
     options = MappingProxyType({"rows": "day", "items": "hour"})
     cost_names_in_ = tuple("abcd")
     n_outputs_ = 4

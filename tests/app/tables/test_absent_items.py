@@ -5,10 +5,12 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from decidewise import compare_table
+from decidewise import compare_table, load_model, read_model_summary
 from decidewise.app.cli.app import app
+from decidewise.app.server.bodies import read_body
+from decidewise.app.server.service import Service
 from decidewise.kit.errors import InputError
-from decidewise.problems import Storage, TopK
+from decidewise.problems import ProblemFile, Storage, TopK
 
 WHO = ["anna", "bob", "cleo", "dora", "emil"]
 
@@ -56,6 +58,16 @@ def test_a_model_learns_from_present_items_and_decides_among_them(folder):
             np.testing.assert_allclose(day["regret"], regret, atol=1e-9)
         else:
             assert day["regret"].isna().all()
+    # A server decides among those that are sent, and does not ask for what is made of them.
+    service = Service(load_model(model), read_model_summary(model), ProblemFile.read(problem))
+    assert service.feature_names == ("day", "who", "load", "kind")
+    lines = table[(table["day"] == 3) | (table["day"] == 59)]
+    content = f'{{"rows": {lines.drop(columns="gain").to_json(orient="records")}}}'.encode()
+    answer = service.decide(read_body(content, "application/json", per_item=False, max_rows=99))
+    decided = dict(zip([(key, who) for key in answer.keys for who in WHO], answer.values.ravel(), strict=True))
+    for line in found[found["day"].isin([3, 59])].itertuples():
+        assert decided.pop((line.day, line.who)) == line.decision
+    assert not any(decided.values())
     # In blocks it is the same model.
     table.sort_values("day").to_csv(folder / "sorted.csv", index=False)
     run("fit", folder / "sorted.csv", "-p", problem, "--model", "least squares", "--stream", "--out", folder / "s.dw")

@@ -44,7 +44,7 @@ class Answer:
 class Service:
     """A model and a problem, applied to bodies; without a problem, there are only predictions.
 
-    The model is one of arrays; or of tables, as `decidewise fit` writes it: then it has `read`, `predict_samples`,
+    The model is one of arrays; or of tables, as `decidewise fit` writes it: then it has `read`, `needed`, `predict_samples`,
     `decide_samples` and `warnings`.
     """
 
@@ -53,7 +53,7 @@ class Service:
         self.reads_tables = hasattr(model, "read") and hasattr(model, "predict_samples")
         self.per_item = summary.n_items is not None and not self.reads_tables
         #: What a model of tables needs: the kinds of its features by name, and the columns of the keys of long tables.
-        self.needed: Mapping[str, str] = model.features.needed if self.reads_tables else {}
+        self.needed: Mapping[str, str] = model.needed if self.reads_tables else {}
         keys = {name: model.options.get(name) for name in ("rows", "items")} if self.reads_tables else {}
         self.keys = keys if all(keys.values()) else {}
         self._check()

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 
 from decidewise.app.tables.columns import Reading, TableOptions
 from decidewise.app.tables.features import TableFeatures
-from decidewise.app.tables.layouts import in_words
+from decidewise.app.tables.layouts import PRESENT, in_words
 from decidewise.app.tables.raw_values import as_numbers, as_texts
 from decidewise.app.tables.samples import TableSamples, columns_of, read_samples
 from decidewise.evaluate import Hindsight, check_in_units
@@ -249,6 +249,12 @@ class TableModel(BaseEstimator):
         """Return what is read from a table."""
         options, needed = TableOptions.of(self.options), self.features.needed
         return Reading(options, problem, list(self.cost_names), needed, costs=costs, in_order=in_order)
+
+    @property
+    def needed(self) -> dict[str, str]:
+        """The columns of features that a table must have, each with its kind; see `TableFeatures.needed`."""
+        made = {PRESENT} if self.options.get("absent_items") else set()
+        return {name: kind for name, kind in self.features.needed.items() if name not in made}
 
     def predict_samples(self, samples: TableSamples) -> FloatArray:
         """Return the predicted costs (n, d) of samples."""
