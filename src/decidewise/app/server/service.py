@@ -44,8 +44,8 @@ class Answer:
 class Service:
     """A model and a problem, applied to bodies; without a problem, there are only predictions.
 
-    The model is one of arrays; or of tables, as `decidewise fit` writes it: then it has `read`, `needed`, `predict_samples`,
-    `decide_samples` and `warnings`.
+    The model is one of arrays; or of tables, as `decidewise fit` writes it: then it has `read`, `needed`,
+    `predict_samples`, `decide_samples` and `warnings`.
     """
 
     def __init__(self, model: Any, summary: ModelSummary, problem: ProblemFile | None = None) -> None:
