@@ -242,7 +242,7 @@ class Levels(Problem, marks_ones=True):
                 if self.on_error == "nan":
                     decisions[row] = np.nan
                     continue
-                raise SolverError(str(error), row=row) from error
+                raise SolverError(f"{error} Items are numbered among those that are present.", row=row) from error
             with at_rows([row]):
                 decisions[row, present] = alone.minimize(costs[row : row + 1, present])[0]
         return decisions
