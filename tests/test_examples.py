@@ -13,6 +13,8 @@ SMALL = {
     "pyepo_one_line": {"n_train": 64, "n_test": 50, "epochs": 2},
     "field_grids": {"grids": (3,), "rows": 40, "epochs": 1, "trials": 1, "rates": (1e-2,), "authors": True},
     "field_published": {"seeds": (42,), "draws": 2, "n_test": 20},
+    "demand": {"draws": 1},
+    "demand_real": {"tasks": ("restaurant",), "windows": 1},
     "hourly_series": {"windows": 1, "series": ("drifting",), "decisions": ("cheapest hours",)},
     "interval_coverage": {"rounds": 2, "sizes": (50,)},
     "lancer": {"n_test": 50, "seeds": (42,), "rates": (1e-2,)},

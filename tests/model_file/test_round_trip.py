@@ -26,7 +26,15 @@ from decidewise import (
     save_model,
 )
 from decidewise.losses import Pfy
-from decidewise.models import AveragedRegressor, ClippedWise, CorrectedRegressor, GivenForecast, default_candidates
+from decidewise.models import (
+    AveragedRegressor,
+    ClippedWise,
+    CorrectedRegressor,
+    GivenForecast,
+    NearestScenarios,
+    ResidualScenarios,
+    default_candidates,
+)
 from decidewise.problems import TopK
 
 RNG = np.random.default_rng(0)
@@ -48,6 +56,8 @@ ROWS = {
     "least squares": LinearRegression(),
     "mean": DummyRegressor(),
     "forecast": GivenForecast([0, 1, 2, 3]),
+    "scenarios": ResidualScenarios(most=5),
+    "nearest scenarios": NearestScenarios(4),
     "pipeline": make_pipeline(StandardScaler(), WiseRegressor(GeneralizedLinear(alpha=0.1))),
     "average": AveragedRegressor([("a", WiseRegressor()), ("b", GeneralizedLinear("gamma"))]),
     "spo+": DecisionRegressor(PROBLEM, epochs=2, random_state=0),

@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from decidewise import compare, decide
+from decidewise import GeneralizedLinear, compare, decide
 from decidewise.problems import (
     KnownCosts,
     Levels,
     LinearProgram,
     TopK,
     level_costs,
+    level_features,
     lost_sales,
     newsvendor,
     overtime,
@@ -200,6 +201,28 @@ def test_scenarios_of_demand_and_of_costs_become_mean_costs():
     np.testing.assert_array_equal(KnownCosts(problem, np.zeros(5)).as_costs(demand), problem.as_costs(demand))
     with pytest.raises(ValueError, match=r"scenarios of shape \(n, samples, 5\)"):
         problem.as_costs(rng.uniform(size=(4, 50, 3)))
+
+
+def test_a_function_of_one_item_may_take_demand_of_several_products():
+    problem = Levels([[0, 1, 2]], cost=lambda plan, demand: (plan[0] * 2 - demand.sum(axis=-1)) ** 2)
+    demand = np.array([[0.0, 2.0], [1.0, 3.0]])
+    np.testing.assert_allclose(problem.as_costs(demand), [[4, 0, 4], [16, 4, 0]])
+    np.testing.assert_allclose(problem.as_costs(demand[np.newaxis]), [[10, 2, 2]])
+
+
+def test_one_linear_model_of_level_features_is_one_for_each_place_in_the_lists():
+    rng = np.random.default_rng(5)
+    X, levels = rng.normal(size=(40, 3, 2)), [[0, 1, 2]] * 3
+    costs = rng.normal(size=(40, 9))
+    shared = GeneralizedLinear().fit(level_features(X, levels), costs).predict(level_features(X, levels))
+    for place in range(3):
+        own = costs.reshape(40, 3, 3)[:, :, place]
+        expected = GeneralizedLinear().fit(X, own).predict(X)
+        np.testing.assert_allclose(shared.reshape(40, 3, 3)[:, :, place], expected, atol=1e-9)
+    halves = level_features(np.ones((1, 2, 1)), [[0, 5, 10], [0, 1]])[0]
+    np.testing.assert_array_equal(halves[3:], [[1, 0, 0, 0, 0], [0, 0, 1, 0, 1]])
+    with pytest.raises(ValueError, match=r"each of the 2 items, \(n, 2, q\); got X.shape=\(40, 3, 2\)"):
+        level_features(X, [[0, 1], [2]])
 
 
 class Says:

@@ -41,7 +41,8 @@ _MODULES = {
     "decidewise.models": (
         "GeneralizedLinear", "DecisionRegressor", "SpoTreeRegressor", "SpoForestRegressor",
         "DecisionBoostingRegressor", "WiseRegressor", "ClippedWise", "FlooredRegressor", "CorrectedRegressor",
-        "AveragedRegressor", "GivenForecast", "SmoothFeatures", "Epoch",
+        "AveragedRegressor", "GivenForecast", "SmoothFeatures", "Epoch", "NearestScenarios", "ResidualScenarios",
+        "DemandRegressor",
     ),
     "decidewise.models.trees.nodes": ("Nodes",),
     "decidewise.models.estimator.learner": ("LiftedItems",),
@@ -50,6 +51,8 @@ _MODULES = {
     "decidewise.models.linear.per_item": ("ItemMoments",),
     "decidewise.app.tables.features": ("TableFeatures",),
     "decidewise.app.tables.table_model": ("TableModel",),
+    "decidewise.problems.levels.demand": ("DemandCost",),
+    "decidewise.problems.levels.features": ("DemandTable",),
     "sklearn.pipeline": ("Pipeline",),
     "sklearn.compose": ("ColumnTransformer", "TransformedTargetRegressor"),
     "sklearn.multioutput": ("MultiOutputRegressor",),

@@ -5,6 +5,7 @@ from decidewise.models.decision_regressor import DecisionRegressor
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.learners.averaged import AveragedRegressor
 from decidewise.models.learners.given_forecast import GivenForecast
+from decidewise.models.learners.scenarios import DemandRegressor, NearestScenarios, ResidualScenarios
 from decidewise.models.learners.smooth_features import SmoothFeatures
 from decidewise.models.learners.wrappers import ClippedWise, CorrectedRegressor, FlooredRegressor
 from decidewise.models.selection.families import family_shares
@@ -24,10 +25,13 @@ __all__ = [
     "CorrectedRegressor",
     "DecisionBoostingRegressor",
     "DecisionRegressor",
+    "DemandRegressor",
     "Epoch",
     "FlooredRegressor",
     "GeneralizedLinear",
     "GivenForecast",
+    "NearestScenarios",
+    "ResidualScenarios",
     "RowFolds",
     "SmoothFeatures",
     "SpoForestRegressor",

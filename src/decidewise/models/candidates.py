@@ -20,9 +20,12 @@ from decidewise.models.candidate_menu import Candidates
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.learners.given_forecast import GivenForecast
 from decidewise.models.learners.one_thread_boosting import FEW_BINS, JointBoosting, OneThreadBoosting
+from decidewise.models.learners.scenarios import DemandRegressor, NearestScenarios, ResidualScenarios
 from decidewise.models.learners.smooth_features import SmoothFeatures
 from decidewise.models.learners.wrappers import ClippedWise, CorrectedRegressor, FlooredRegressor
+from decidewise.models.selection.families import NEAREST, POINT, SCENARIOS
 from decidewise.models.wise_regressor import WiseRegressor
+from decidewise.problems.contract import Problem
 
 _LOG_LINKS = ("gamma", "poisson", "log squared")
 # The learners that also come with a ridge, with clipped weights and with more features.
@@ -148,6 +151,30 @@ def default_candidates(
         if isinstance(candidate, WiseRegressor):
             candidate.lifted = lifted and candidate.exponent > 0  # with exponent 0 they do so already
     return menu
+
+
+def demand_candidates(menu: Candidates, problem: Problem, *, forecast: Any = None) -> Candidates:
+    """Return a menu with models of the demand behind the training mean; `problem` has the demand of the rows.
+
+    >>> from decidewise.problems import Levels, newsvendor
+    >>> problem = Levels([[0, 5]], cost=newsvendor(1, 4)).with_demand([[3.0], [4.0]])
+    >>> list(demand_candidates(Candidates({"training mean": DummyRegressor()}), problem))
+    ['training mean', 'demand forecast', 'demand scenarios', 'similar rows', 'demand scenarios, corrected']
+    """
+    given = given_forecasts(forecast)
+    best: Any = next(iter(given.values()), None)
+    correction = WiseRegressor(_behind((), GeneralizedLinear(), 1.0), exponent=0.0)  # which takes features per item too
+    found = {name: DemandRegressor(model, problem) for name, model in given.items()} | {
+        POINT: DemandRegressor(GeneralizedLinear(), problem),
+        SCENARIOS: DemandRegressor(ResidualScenarios(best), problem),
+        NEAREST: DemandRegressor(NearestScenarios(), problem),
+        f"{SCENARIOS}, corrected": DemandRegressor(ResidualScenarios(best), problem, correction),
+    }
+    means = {name: model for name, model in menu.items() if isinstance(model, DummyRegressor)}
+    served = menu.renewed(means | found | menu)
+    served.families |= {name: "forecasts" if name in given else name.split(",")[0] for name in found}
+    served.notes["demand"] = "is in the table: forecasts of it, with their past errors, and what followed similar rows"
+    return served
 
 
 def given_forecasts(forecast: Any) -> dict[str, GivenForecast]:

@@ -26,7 +26,7 @@ from decidewise.kit.checks import (
 from decidewise.kit.errors import said_once
 from decidewise.kit.interrupts import reason_of
 from decidewise.models.candidate_menu import Candidates
-from decidewise.models.candidates import default_candidates, given_forecasts
+from decidewise.models.candidates import default_candidates, demand_candidates, given_forecasts
 from decidewise.models.estimator.base import all_or_nothing, read_cost_names, read_features
 from decidewise.models.estimator.from_rows import FitsRows, describe
 from decidewise.models.learners.averaged import AveragedRegressor
@@ -178,7 +178,7 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         ----------
         X : array-like or frame of shape (n, p), or array-like of shape (n, d, q) with features of each item
         y : array-like or frame of shape (n, d)
-            The costs.
+            The costs; or the demand of each item, if the problem is `Levels` with a cost of demand.
         groups : array-like of shape (n,), optional
             Rows of one group are held out together.
         times : array-like of shape (n,), optional
@@ -191,13 +191,14 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
                 raise ValueError(
                     "WiseRegressorCV requires y to be passed, but the target y is None. Pass the costs, (n, d)."
                 )
-            costs = as_matrix(y, n_columns=self.problem.n_costs, owner=type(self.problem).__name__)
+            costs = self.problem.as_costs(y, realised=True)
             X = self._read(X, reset=True)
             read_cost_names(self, y, reset=True)
             check_same_rows(X=X, costs=costs)
             check_items(X, costs.shape[1])
             check_rows(self.problem, len(costs))
-            candidates, n_asked = self._candidates(X, costs)
+            demand = None if np.asarray(y).shape[-1] == costs.shape[1] else y
+            candidates, n_asked = self._candidates(X, costs, demand)
             null = NullModels.of(candidates)
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
             splits = folds(self.cv, X, costs, groups, rng, times=times)
@@ -370,18 +371,22 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
         if self.train_solves != "auto":
             as_integer(self.train_solves, name='train_solves, if it is not "auto",', minimum=0)
 
-    def _candidates(self, X: Any, costs: FloatArray) -> tuple[Candidates, int]:
+    def _candidates(self, X: Any, costs: FloatArray, demand: Any = None) -> tuple[Candidates, int]:
         """Return the candidates, and the solver calls that it took to know whether doing nothing is one of them.
 
         Raise if a forecast or a candidate cannot be used with the problem.
         """
         n_asked = 0
-        forecasts = given_forecasts(self.forecast)
+        forecasts = given_forecasts(self.forecast if demand is None else None)
         for forecast in forecasts.values():
             forecast.fit(X, costs)  # a bad forecast is an error now, not a candidate that fails
         if self.candidates is None:
             as_features(X)  # the training mean would not notice bad features
-            candidates = default_candidates(X, costs, lifted=self.problem.has_known, forecast=self.forecast)
+            given = self.forecast if demand is None else None
+            candidates = default_candidates(X, costs, lifted=self.problem.has_known, forecast=given)
+            if demand is not None:
+                own = self.problem.with_demand(demand)
+                candidates = demand_candidates(candidates, own, forecast=self.forecast)
         else:
             menu = self.candidates if isinstance(self.candidates, Candidates) else Candidates()
             candidates = menu.renewed(forecasts | named(self.candidates))
@@ -407,4 +412,5 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
 
     def _read(self, X: Any, *, reset: bool) -> Any:
         # The candidates check what a frame may contain, and whether numbers must be finite.
-        return read_features(self, X, reset=reset, skip_check_array=hasattr(X, "columns"), ensure_all_finite=False)
+        X = read_features(self, X, reset=reset, skip_check_array=hasattr(X, "columns"), ensure_all_finite=False)
+        return X if self.problem.demand_table is None else self.problem.demand_table.features(X)

@@ -6,7 +6,16 @@ from decidewise.problems.contract import Problem
 from decidewise.problems.details import SolveDetails
 from decidewise.problems.knapsack import Knapsack
 from decidewise.problems.known_costs import KnownCosts
-from decidewise.problems.levels import DemandCost, Levels, level_costs, lost_sales, newsvendor, overtime, service_level
+from decidewise.problems.levels import (
+    DemandCost,
+    Levels,
+    level_costs,
+    level_features,
+    lost_sales,
+    newsvendor,
+    overtime,
+    service_level,
+)
 from decidewise.problems.linear_program import LinearProgram
 from decidewise.problems.matching import Matching
 from decidewise.problems.min_cost_flow import MinCostFlow
@@ -70,6 +79,7 @@ __all__ = [
     "from_pyepo",
     "from_pyomo",
     "level_costs",
+    "level_features",
     "lost_sales",
     "newsvendor",
     "overtime",

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
-from decidewise.app.tables import choice, comparison
+from decidewise.app.tables import choice
 from decidewise.app.tables.choice import choose
 from decidewise.app.tables.columns import TableOptions
 from decidewise.app.tables.comparison import TableVerdict, compare_samples, share_saved
@@ -330,7 +330,7 @@ def replace_candidate(monkeypatch, name, model):
         found[name] = model
         return found
 
-    for module in (choice, comparison, wise_regressor_cv):
+    for module in (choice, wise_regressor_cv):
         monkeypatch.setattr(module, "default_candidates", menu)
 
 

@@ -19,12 +19,15 @@ from decidewise.models import (
     AveragedRegressor,
     ClippedWise,
     CorrectedRegressor,
+    DemandRegressor,
     FlooredRegressor,
     GivenForecast,
+    NearestScenarios,
+    ResidualScenarios,
     SmoothFeatures,
 )
 from decidewise.models.learners.one_thread_boosting import FEW_BINS, JointBoosting, OneThreadBoosting
-from decidewise.problems import TopK
+from decidewise.problems import Levels, TopK, level_costs, level_features, newsvendor
 
 RNG = np.random.default_rng(0)
 X, COSTS = RNG.normal(size=(60, 3)), RNG.lognormal(size=(60, 4))
@@ -131,6 +134,60 @@ def test_smooth_features_approximate_a_gaussian_kernel():
     width = 0.7 * np.median(distances[np.triu_indices(60, 1)])
     assert np.abs(waves @ waves.T - rbf_kernel(X, gamma=1 / (2 * width**2))).max() < 0.06
     np.testing.assert_array_equal(SmoothFeatures(10).fit(X).transform(X), SmoothFeatures(10).fit(X).transform(X))
+
+
+class TestScenarios:
+    def test_errors_of_the_training_rows_around_the_forecast(self):
+        rng = np.random.default_rng(0)
+        X, demand = rng.normal(size=(30, 2)), rng.gamma(2.0, 3.0, size=(30, 3))
+        least_squares = GeneralizedLinear().fit(X, demand)
+        errors = demand - least_squares.predict(X)
+        expected = least_squares.predict(X[:4])[:, np.newaxis] + errors
+        np.testing.assert_allclose(ResidualScenarios().fit(X, demand).predict(X[:4]), expected)
+        few = ResidualScenarios(GeneralizedLinear(), most=3).fit(X, demand).predict(X[:4])
+        np.testing.assert_allclose(few, expected[:, [0, 14, 29]])
+
+    def test_the_nearest_rows_in_units_of_their_spread(self):
+        X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 900.0], [9.0, 9000.0]])
+        demand = np.arange(4.0)[:, np.newaxis]
+        found = NearestScenarios(2).fit(X, demand).predict([[0.4, 100.0]])
+        assert found[0, :, 0].tolist() == [0.0, 1.0]
+        items = NearestScenarios(1).fit(X[:, :, np.newaxis], np.hstack([demand, demand])).predict(X[:, :, np.newaxis])
+        np.testing.assert_array_equal(items[:, 0, 0], demand[:, 0])
+
+
+class TestDemandRegressor:
+    @pytest.mark.parametrize("per_item", [False, True])
+    def test_costs_of_scenarios_and_their_correction(self, per_item):
+        rng = np.random.default_rng(1)
+        demand = rng.gamma(2.0, 3.0, size=(40, 2))
+        problem = Levels([[0, 4, 8], [1, 5]], cost=newsvendor(1, 3))
+        items = rng.normal(size=(40, 2, 3)) if per_item else rng.normal(size=(40, 3))
+        features = level_features(items, problem.levels) if per_item else items
+        costs = level_costs(demand, problem.levels, problem.cost)
+        known = problem.with_demand(demand)
+        found = DemandRegressor(ResidualScenarios(), known).fit(features, costs).predict(features)
+        expected = problem.as_costs(ResidualScenarios().fit(items, demand).predict(items))
+        np.testing.assert_allclose(found, expected)
+        corrected = DemandRegressor(ResidualScenarios(), known, GeneralizedLinear()).fit(features, costs)
+        left = GeneralizedLinear().fit(features, costs - expected)
+        np.testing.assert_allclose(corrected.predict(features), expected + left.predict(features))
+        with pytest.raises(ValueError, match=r"pass problem\.with_demand"):
+            DemandRegressor(ResidualScenarios(), problem).fit(features, costs)
+
+    def test_the_choice_learns_from_demand(self):
+        rng = np.random.default_rng(2)
+        items = rng.normal(size=(60, 2, 1))
+        demand = rng.poisson(np.exp(1.5 + items[:, :, 0])).astype(float)
+        problem = Levels([[0, 4, 8, 16], [0, 4, 8]], budget=16, cost=newsvendor(1, 3))
+        choice = WiseRegressorCV(problem, cv=3, random_state=0).fit(items, demand)
+        assert {"demand forecast", "demand scenarios", "similar rows"} <= set(choice.cv_results_["candidate"])
+        assert not any(choice.cv_results_["error"])
+        costs = level_costs(demand, problem.levels, problem.cost)
+        by_costs = WiseRegressorCV(problem, cv=3, random_state=0).fit(items, costs)
+        assert "demand scenarios" not in by_costs.cv_results_["candidate"]
+        assert choice.predict(items).shape == by_costs.predict(items).shape == (60, 7)
+        assert choice.score(items, demand) == pytest.approx(choice.score(items, costs))
 
 
 class TestGivenForecast:

@@ -120,9 +120,9 @@ def diagnose(
             prepared.fit(samples.lines)
             found = measure(
                 samples.problem,  # type: ignore[arg-type]  # a table is read with its problem here
-                samples.features(prepared),
+                samples.features(prepared, of_levels=True),
                 samples.costs,
-                forecast=samples.forecast_columns(prepared),
+                forecast=samples.forecast_columns(prepared) if samples.demand is None else None,
                 cv=5 if samples.times is None else BlockFolds(5, gap=as_gap(table.gap, samples.times) or 0),
                 groups=samples.groups if samples.times is None else None,
                 times=samples.times,

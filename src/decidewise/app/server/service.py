@@ -22,6 +22,7 @@ from decidewise.kit.checks import FloatArray, as_matrix, nearest_names
 from decidewise.kit.errors import InputError, as_input_errors
 from decidewise.model_file import ModelSummary
 from decidewise.problems import ProblemFile
+from decidewise.problems.levels.problem import of_demand
 
 #: What the columns of an example hold, by the kind of feature.
 _VALUES = {"numbers": 1.0, "dates": "2026-01-01", "names": "a"}
@@ -86,6 +87,8 @@ class Service:
     def predict(self, body: Body) -> Answer:
         """Return the predicted costs of each row; raise a `ValueError` or `TypeError` if the rows do not fit."""
         if self.reads_tables:
+            if getattr(self.model, "levels", None) is not None:
+                raise InputError("this model predicts what each level costs: ask /decide.")
             samples = self.model.read(self._columns(body), costs=False)
             predicted = as_matrix(self.model.predict_samples(samples), name="the prediction")
             return Answer(predicted, None, _keys(samples), self.model.warnings(samples))
@@ -112,7 +115,7 @@ class Service:
         problem = self.problem.build()
         if not self.cost_names:
             return
-        if problem.n_costs != len(self.cost_names):
+        if (problem.n_items if of_demand(problem) else problem.n_costs) != len(self.cost_names):
             raise InputError(
                 f"the model predicts {len(self.cost_names)} costs, and the problem of {self.problem.path} has "
                 f"{problem.n_costs}."

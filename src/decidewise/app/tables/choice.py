@@ -15,15 +15,19 @@ from decidewise.app.tables.samples import TableSamples
 from decidewise.kit.checks import FloatArray, listed, nearest_names
 from decidewise.kit.errors import InputError
 from decidewise.models import BlockFolds, WiseRegressorCV, default_candidates
+from decidewise.models.candidates import demand_candidates
 from decidewise.models.learners.averaged import AveragedRegressor
 from decidewise.models.selection.families import SPO_PLUS, shares_of
 from decidewise.models.selection.null_models import DO_NOTHING, with_nothing
 from decidewise.models.selection.out_of_fold import problems_by_row
 from decidewise.models.selection.sums import is_sum_over_rows
 from decidewise.problems import Problem
+from decidewise.problems.levels.problem import of_demand
 
 MEAN, FORECAST, LEAST_SQUARES = "training mean", "forecast", "least squares"
 WISE, ITERATED = "wise", "wise iterated"
+#: Why a table of demand is not read block by block.
+WHOLE = "a table of demand is read whole: pass --no-stream, or a part of the rows as a file of its own."
 #: The name of what `WiseRegressorCV` chooses, an average or one model: where it is fitted anew, it is chosen anew.
 CHOICE = "choice"
 
@@ -128,10 +132,12 @@ def choose(
     costs, problem = complete(samples)
     if in_blocks and train_solves:
         raise InputError("--train-solves: SPO+ needs all rows in memory, and the table is read block by block.")
+    if in_blocks and samples.demand is not None:
+        raise InputError(WHOLE)
     prepared = TableFeatures(list(samples.lines), categories=categories, kept=samples.forecast).fit(samples.lines)
-    X = samples.features(prepared)
+    X = samples.features(prepared, of_levels=True)
     forecast = samples.forecast_columns(prepared)
-    menu = default_candidates(X, costs, lifted=problem.has_known, forecast=forecast, every=name != CHOICE)
+    menu = candidates_of(samples, X, forecast=forecast, every=name != CHOICE)
     if DO_NOTHING in (name, *(weights or ())):
         menu, _ = with_nothing(menu, problem, costs)
     if in_blocks:
@@ -153,10 +159,19 @@ def choose(
             max_seconds=max_seconds,
             n_jobs=jobs,
             random_state=seed,
-        ).fit(X, costs, groups=samples.groups if samples.times is None else None, times=samples.times)
+        ).fit(X, samples.observed, groups=samples.groups if samples.times is None else None, times=samples.times)
         weights, candidates, families = search.weights_, search.candidates_, search.families_
     directions, seconds = not problem.has_known, perf_counter() - begin
     return Choice(name, dict(weights), dict(candidates), dict(families), prepared, directions, search, seconds)
+
+
+def candidates_of(samples: TableSamples, X: FloatArray, *, forecast: Any, every: bool) -> Any:
+    """Return the candidates for samples with features X, those of levels if there is demand."""
+    costs, problem = complete(samples)
+    if samples.demand is None or not of_demand(problem):
+        return default_candidates(X, costs, lifted=problem.has_known, forecast=forecast, every=every)
+    menu = default_candidates(X, costs, every=every)
+    return demand_candidates(menu, problem.with_demand(samples.demand), forecast=forecast)
 
 
 def complete(samples: TableSamples) -> tuple[FloatArray, Problem]:

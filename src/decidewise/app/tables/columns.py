@@ -8,7 +8,8 @@ from typing import Any, Self
 
 from decidewise.kit.checks import nearest_names, shown
 from decidewise.kit.errors import InputError
-from decidewise.problems import ProblemFile
+from decidewise.problems import Levels, ProblemFile
+from decidewise.problems.levels.problem import of_demand
 
 Names = tuple[str, ...]
 
@@ -106,6 +107,8 @@ class Reading:
     in_order : bool
         Whether samples without costs are left out and the others sorted by time; otherwise they stay as they are, and
         times and groups are not read.
+    levels : list of lists of float, optional
+        The levels of each item that the model was fitted for, if it predicts what they cost.
     whole : bool
         Whether this is the whole table; in a part of one, no sample need have costs.
     """
@@ -118,3 +121,13 @@ class Reading:
     costs: bool | None = True
     in_order: bool = True
     whole: bool = True
+    levels: Any = None
+
+    @property
+    def word(self) -> str:
+        """What columns hold by default: costs, or demand if the problem knows what a level costs for it."""
+        if self.file is None:
+            return "cost" if self.levels is None else "demand"
+        if self.file.columns:
+            return "demand" if self.file.kind.owner is Levels and "cost" in self.file.arguments else "cost"
+        return "demand" if of_demand(self.file.build()) else "cost"

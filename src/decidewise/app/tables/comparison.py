@@ -19,6 +19,7 @@ from decidewise.app.tables.choice import (
     MEAN,
     WISE,
     Choice,
+    candidates_of,
     choose,
     complete,
 )
@@ -31,11 +32,12 @@ from decidewise.kit.errors import InputError, said_once
 from decidewise.kit.interrupts import attempt, reason_of
 from decidewise.kit.progress import Line
 from decidewise.kit.scaling import unit_largest
-from decidewise.models import default_candidates
+from decidewise.models.selection.families import NEAREST, POINT, SCENARIOS
 from decidewise.models.selection.folds import Splits
 from decidewise.models.selection.null_models import DO_NOTHING
 from decidewise.models.selection.scores import none_scored, reasons
 from decidewise.models.selection.time_folds import Rows
+from decidewise.problems.levels.problem import of_demand
 from decidewise.problems.views import lift
 
 #: Correlations from which on a feature is a cost: of values, and of ranks, which a few extreme values do not make.
@@ -113,6 +115,16 @@ class TableComparison:
         """The features that are almost identical to a cost on the rows that the model was chosen on."""
         return _leaks(self.samples.take(self.splits[0][0]), self.choice.prepared)
 
+    def by_item(self, values: FloatArray) -> FloatArray:
+        """Return values (n, d) of each cost as those of each item: of demand, their sums over the levels."""
+        problem = self.samples.problem
+        return problem.by_item(values) if of_demand(problem) else values
+
+    def amounts(self, decisions: FloatArray) -> FloatArray:
+        """Return decisions (n, d) as the table has items: of demand, the level of each."""
+        problem = self.samples.problem
+        return problem.levels_of(decisions) if of_demand(problem) else decisions
+
     @property
     def verdict(self) -> TableVerdict:
         """Which model to use, and why."""
@@ -180,16 +192,18 @@ class Measured:
     def _measure(self, name: str) -> MeasuredModel:
         costs, problem = complete(self.samples)
         jobs = None if self.choice.search is None else self.choice.search.n_jobs
+        X = self._features
+        own = problem.with_demand(self.samples.demand) if of_demand(problem) else problem
         predictions, seconds = np.empty((len(self.rows), costs.shape[1])), 0.0
         for (train, test), menu in zip(self.splits, self._menus, strict=True):
             held = np.isin(self.rows, test)
             if not held.any():
                 continue
             begin = perf_counter()
-            model = self.choice.model(name, menu=menu, problem=problem.take(train), jobs=jobs)
-            model.fit(self._features[train], costs[train])
+            model = self.choice.model(name, menu=menu, problem=own.take(train), jobs=jobs)
+            model.fit(X[train], costs[train])
             seconds = perf_counter() - begin
-            predictions[held] = np.reshape(model.predict(self._features[self.rows[held]]), (held.sum(), -1))
+            predictions[held] = np.reshape(model.predict(X[self.rows[held]]), (held.sum(), -1))
         lifted = self.truth.problem.lifted
         lifted_costs = lift(lifted, self.truth.problem.as_costs(predictions, name="the prediction"))
         self.n_solves += len(self.rows)
@@ -198,15 +212,14 @@ class Measured:
 
     @cached_property
     def _features(self) -> FloatArray:
-        return self.samples.features(self.choice.prepared)
+        return self.samples.features(self.choice.prepared, of_levels=True)
 
     @cached_property
     def _menus(self) -> list[Mapping[str, Any]]:
         """The candidates as the training rows of each split need them: a first negative cost may come late."""
-        forecast, lifted = self.samples.forecast_columns(self.choice.prepared), self.truth.problem.has_known
-        costs, _ = complete(self.samples)
+        forecast = self.samples.forecast_columns(self.choice.prepared)
         return [
-            default_candidates(self._features[train], costs[train], lifted=lifted, forecast=forecast, every=True)
+            candidates_of(self.samples.take(train), self._features[train], forecast=forecast, every=True)
             for train, _ in self.splits
         ]
 
@@ -237,27 +250,30 @@ def compare_samples(
     rng = np.random.default_rng(seed)
     splits = hold_out(len(samples), test, rng, times=samples.times, groups=samples.groups, gap=gap)
     rows = np.sort(np.concatenate([test for _, test in splits]))
+    demand_models = () if samples.demand is None else (POINT, SCENARIOS, NEAREST)
+    most = _N_MEASURED + len(demand_models)
     if max_solves is not None:
-        n_rows = min(len(rows), max_solves // 2 // (1 + _N_MEASURED))
+        n_rows = min(len(rows), max_solves // 2 // (1 + most))
         if n_rows < 2:
-            raise InputError(f"--max-solves must be at least {4 * (1 + _N_MEASURED)}, to score two rows.")
+            raise InputError(f"--max-solves must be at least {4 * (1 + most)}, to score two rows.")
         rows = np.sort(rng.permutation(rows)[:n_rows])
-        max_solves -= (1 + _N_MEASURED) * n_rows
+        max_solves -= (1 + most) * n_rows
     seconds = None if max_seconds is None else max_seconds / 2
     known = samples.take(splits[0][0])
     choice = choose(known, gap=gap, max_solves=max_solves, max_seconds=seconds, seed=seed, **settings)
     truth = Hindsight.of(problem.take(rows), costs[rows])
-    usual = [name for name in (MEAN, FORECAST, DO_NOTHING, LEAST_SQUARES, WISE) if name in choice.candidates]
+    usual = [MEAN, FORECAST, DO_NOTHING, *demand_models, LEAST_SQUARES, WISE]
+    usual = [name for name in usual if name in choice.candidates]
     if FORECAST in usual and ITERATED in choice.candidates:  # it suits features in the units of the costs
         usual.append(ITERATED)
-    measured = Measured(samples, choice, splits, rows, truth, None if max_solves is None else _N_MEASURED)
+    measured = Measured(samples, choice, splits, rows, truth, None if max_solves is None else most)
     with Line("Fitting models", len(usual) + 1) as line:
         challenger = next((name for name in choice.order if measured.add(name, line)), None)
         for name in usual:
             measured.add(name, line)
     if challenger is None:
         raise none_scored(measured.failures)
-    baseline = next(name for name in (FORECAST, LEAST_SQUARES, MEAN, challenger) if name in measured.found)
+    baseline = next(name for name in (FORECAST, SCENARIOS, LEAST_SQUARES, MEAN, challenger) if name in measured.found)
     if challenger == CHOICE and list(choice.weights) == [baseline]:
         challenger = baseline
     names = [name for name in dict.fromkeys([*usual, challenger]) if name in measured.found]
@@ -311,8 +327,8 @@ def _leaks(samples: TableSamples, prepared: TableFeatures) -> list[str]:
 
     They are most likely not known when deciding.
     """
-    assert samples.costs is not None
-    X, costs = samples.features(prepared), samples.costs
+    X, costs = samples.features(prepared), samples.observed
+    assert costs is not None
     targets = costs.reshape(-1, 1) if samples.per_item else costs
     left, right = unit_largest(X.reshape(len(targets), -1).T), unit_largest(targets.T)
     names = prepared.feature_names_

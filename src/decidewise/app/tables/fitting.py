@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from decidewise.app.tables.blocks import PreparedRows, RandomPart, Spread, TableBlocks, random_part
-from decidewise.app.tables.choice import CHOICE, Choice, choose
+from decidewise.app.tables.choice import CHOICE, WHOLE, Choice, choose
 from decidewise.app.tables.columns import Reading, TableOptions
 from decidewise.app.tables.comparison import compare_samples
 from decidewise.app.tables.features import TableFeatures
@@ -248,7 +248,8 @@ def fit_in_memory(
             raise model  # the machine is at fault, not the model
         advice = advice.after(model)
     notes = (*samples.notes, *choice.prepared.notes_, *advice.notes, *filter(None, [explanation(choice)]))
-    table = TableModel(model, choice.prepared, samples.timed(options).as_dict(), list(samples.cost_names))
+    names, kept = list(samples.cost_names), samples.timed(options).as_dict()
+    table = TableModel(model, choice.prepared, kept, names, samples.levels)
     return FittedTable(table, choice, samples, len(samples), notes, advice.regrets.get(choice.name))
 
 
@@ -259,7 +260,7 @@ def _fitted(choice: Choice, samples: TableSamples) -> Any:
         if isinstance(best, AveragedRegressor):
             best.n_jobs = None  # that of this machine, or of its cluster: no part of the model
         return best
-    return choice.model(choice.name).fit(samples.features(choice.prepared), samples.costs)
+    return choice.model(choice.name).fit(samples.features(choice.prepared, of_levels=True), samples.costs)
 
 
 def fit_in_blocks(
@@ -287,6 +288,8 @@ def fit_in_blocks(
     samples = part.read(options, file, as_listed=blocks.items(), whole=False)
     if not len(samples):
         raise InputError(NO_COSTS)
+    if samples.demand is not None:
+        raise InputError(WHOLE)
     blocks = replace(blocks, options=samples.timed(options))
     choosing = {"categories": options.categories, "in_blocks": True, "gap": as_gap(gap, samples.times), **settings}
     advice = kept.advice(lambda: Advice.on(samples, name=name, jobs=jobs, **choosing))

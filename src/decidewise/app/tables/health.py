@@ -54,7 +54,7 @@ def alarms(findings: Sequence[Finding]) -> list[str]:
 def health(result: TableComparison) -> list[Finding]:
     """Return what was found in the training rows, and how the held-out rows differ from them."""
     samples, prepared = result.samples, result.choice.prepared
-    X, costs = samples.features(prepared), samples.costs
+    X, costs = samples.features(prepared), samples.observed
     assert costs is not None
     train, test = result.splits[0][0], result.rows
     flat = unit_largest(X.reshape(-1, X.shape[-1]).T).T  # so that no square is out of range

@@ -135,8 +135,10 @@ class WideTable(TableColumns):
 
     def __init__(self, table: NamedColumns, reading: Reading) -> None:
         super().__init__(table, reading)
-        self.pattern = self.options.costs or ("cost_*",)
-        if self.like is None and not self.options.costs and not fnmatch.filter(self.table.names, "cost_*"):
+        word = reading.word
+        default = word if word == "demand" and word in self.table.names else f"{word}_*"
+        self.pattern = self.options.costs or (default,)
+        if self.like is None and not self.options.costs and not fnmatch.filter(self.table.names, default):
             raise InputError(self._no_costs())
         self.columns = self.select(self.pattern, "costs") if self.like is None else self._trained(self.like)
         self.mapped = [entry.partition("=") for entry in self.options.features if "=" in entry]
@@ -154,11 +156,11 @@ class WideTable(TableColumns):
                 families[pattern] = families.get(pattern, 0) + 1
         likely = [f"--costs {pattern!r}" for pattern, n in families.items() if n > 1]
         how = (
-            f"Name the cost columns: {' or '.join(likely[:3])}?"
+            f"Name the {self.reading.word} columns: {' or '.join(likely[:3])}?"
             if likely
-            else f"Name the cost columns by --costs. {ONE_LINE_PER_ITEM}"
+            else f"Name the {self.reading.word} columns by --costs. {ONE_LINE_PER_ITEM}"
         )
-        return f"the table has no column 'cost_*'. {how}"
+        return f"the table has no column '{self.reading.word}_*'. {how}"
 
     def _trained(self, like: Sequence[str]) -> list[str]:
         """Return the columns of the costs that a model was trained with, as far as the new table has them."""
@@ -284,7 +286,7 @@ class LongTable(TableColumns):
         if self.present is not None:
             self._add_present()
         self.cost_names = self.layout.items
-        self.wanted = options.costs[0] if options.costs else "cost"
+        self.wanted = options.costs[0] if options.costs else reading.word
         self.cost = None if trained else self.one(self.wanted, "costs")
 
     def _add_present(self) -> None:

@@ -144,7 +144,8 @@ class Written:
     def of(cls, model: TableModel, samples: TableSamples, *, explain: bool = False) -> Written:
         """Decide the samples of a block, explained if wanted, or predict their costs if they have no problem."""
         if samples.problem is None:
-            columns = columns_like(samples, model.options.get("items"), {"prediction": model.predict_samples(samples)})
+            predicted = {"prediction": model.predict_samples(samples)}
+            columns = columns_like(samples, model.options.get("items"), predicted, names=model.predicted_names)
         else:
             columns = model.decide_samples(samples, explain=explain).columns()
         return cls(columns, len(samples), Unfamiliar.of(model.features, samples.lines))

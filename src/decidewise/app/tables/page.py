@@ -135,9 +135,10 @@ def _per_year(result: TableComparison) -> str:
 def _facts(result: TableComparison, command: Mapping[str, Any] | None) -> dict[str, str]:
     samples = result.samples
     table, problem = ("in memory", "") if command is None else (command["data"], f"{command['problem']}: ")
+    what = "costs" if samples.demand is None else "items"
     kind = "features of each item" if samples.per_item else "features"
     return {
-        "Table": f"{table}: {len(samples):,} rows, {len(samples.cost_names)} costs",
+        "Table": f"{table}: {len(samples):,} rows, {len(samples.cost_names)} {what}",
         "Problem": f"{problem}{result.truth.problem!r}",
         "Features": f"{len(result.choice.prepared.feature_names_)} {kind}: "
         + _shortened(result.choice.prepared.feature_names_),

@@ -21,7 +21,8 @@ from decidewise.app.tables.raw_values import InRowError, Raw, are_dates, as_date
 from decidewise.kit.checks import BoolArray, FloatArray, listed, nearest_names
 from decidewise.kit.errors import InputError, as_input_errors
 from decidewise.models.selection.folds import Splits
-from decidewise.problems import KnownCosts, PresentItems, Problem
+from decidewise.problems import KnownCosts, PresentItems, Problem, level_costs, level_features
+from decidewise.problems.levels.problem import of_demand
 from decidewise.rows.columns import NamedColumns
 
 #: What rows are called by the usual time between two of them, in hours.
@@ -46,6 +47,9 @@ class TableSamples:
         What was done to the table, in sentences, and those of them that deserve a look.
     share : float
         The share of the rows of the table that these are.
+    demand : ndarray of shape (n, items), optional
+        What the table has in place of costs, if the problem knows what each level costs for a demand: then `costs`
+        are those of the `levels` of each item, and `cost_names` and the features still those of items.
     """
 
     lines: dict[str, Raw]
@@ -63,6 +67,8 @@ class TableSamples:
     notes: tuple[str, ...] = field(default_factory=tuple)
     doubts: tuple[str, ...] = ()
     share: float = 1.0
+    demand: FloatArray | None = None
+    levels: Any = None
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -98,7 +104,7 @@ class TableSamples:
         if self.per_item:
             d = len(self.cost_names)
             lines = (rows[:, np.newaxis] * d + np.arange(d)).ravel()
-        by_row = {name: getattr(self, name) for name in ("keys", "costs", "times", "groups", "present")}
+        by_row = {name: getattr(self, name) for name in ("keys", "costs", "times", "groups", "present", "demand")}
         return replace(
             self,
             lines={name: column[lines] for name, column in self.lines.items()},
@@ -106,12 +112,20 @@ class TableSamples:
             **{name: column[rows] for name, column in by_row.items() if column is not None},
         )
 
-    def features(self, prepared: TableFeatures) -> FloatArray:
-        """Return the features (n, p), or (n, d, q) with those of each item."""
+    @property
+    def observed(self) -> FloatArray | None:
+        """What the table has for each item: costs, or demand."""
+        return self.costs if self.demand is None else self.demand
+
+    def features(self, prepared: TableFeatures, *, of_levels: bool = False) -> FloatArray:
+        """Return the features (n, p), or (n, items, q) with those of each item; `of_levels`, (n, d, q) for demand."""
         made = np.asarray(prepared.transform(self.lines))  # whatever scikit-learn is set to return
         if self.present is not None:
             made = made * self.present.reshape(-1, 1)
-        return made.reshape(len(self), len(self.cost_names), -1) if self.per_item else made
+        if not self.per_item:
+            return made
+        made = made.reshape(len(self), len(self.cost_names), -1)
+        return level_features(made, self.levels) if of_levels and self.levels is not None else made
 
     def forecast_columns(self, prepared: TableFeatures) -> Any:
         """Return the place of the forecast among the prepared features, as `WiseRegressorCV` takes it; None without."""
@@ -156,6 +170,8 @@ def read_samples(table: NamedColumns, reading: Reading) -> TableSamples:
         samples = replace(samples, times=_times(found), groups=_groups(found))
         if costs is not None:
             samples = _with_costs(found, samples)
+    samples = _with_levels(found, samples)
+    if reading.in_order:
         order = found.key_order(samples.keys)
         if samples.times is not None:
             order = order[np.argsort(samples.times[order], kind="stable")]
@@ -168,8 +184,8 @@ def read_samples(table: NamedColumns, reading: Reading) -> TableSamples:
 def _oddities(samples: TableSamples) -> Iterator[str]:
     """Return sentences on the columns of numbers that look wrong, the costs last."""
     columns = {repr(name): column for name, column in samples.lines.items() if column.dtype.kind in "iuf"}
-    if samples.costs is not None:
-        columns["the costs"] = samples.costs
+    if samples.observed is not None:
+        columns["the costs" if samples.demand is None else "the demand"] = samples.observed
     return oddities(columns if len(samples) else {}, samples.title, samples.keys)  # a part may have no row with costs
 
 
@@ -240,21 +256,52 @@ def _problem(found: WideTable | LongTable) -> Problem | None:
         return None
     names = found.of_problem()
     problem = file.build({name: found.by_row(name) for name in names} if names else None)
-    if problem.n_costs != len(found.cost_names):
-        n_costs = len(found.cost_names)
+    n, what = (problem.n_items, "column of demand") if of_demand(problem) else (problem.n_costs, "cost")
+    if n != len(found.cost_names):
+        there = len(found.cost_names)
+        what = what.replace("column", "columns") if there != 1 and "column" in what else what + "s" * (there != 1)
         raise InputError(
-            f"the table has {n_costs} cost{'s' * (n_costs != 1)}, {listed(found.cost_names)}, and the problem of "
-            f"{file.path} has {problem.n_costs}. --costs must select one column for each. "
+            f"the table has {there} {what}, {listed(found.cost_names)}, and the problem of "
+            f"{file.path} has {n}. --costs must select one column for each. "
             f"{'' if found.options.items else ONE_LINE_PER_ITEM}".rstrip()
         )
+    if found.present is not None and of_demand(problem):
+        raise InputError("--absent-items is for costs; of demand, write a line with the demand 0 for an absent item.")
     if found.present is not None:
         with as_input_errors():
             problem = PresentItems(problem, found.present)
+    if known and of_demand(problem):
+        raise InputError("--known: what a level costs for a demand has no known part; add it to the costs of levels.")
     if known and problem.has_known:
         raise InputError(f"--known: the problem of {file.path} has known costs already; name them once.")
     if known:
         problem = KnownCosts(problem, _finite(found.matrix(known, "known"), "known", found.cost_names))
     return problem
+
+
+def _with_levels(found: WideTable | LongTable, samples: TableSamples) -> TableSamples:
+    """Turn demand into what each level of each item would have cost, if the problem is one of demand."""
+    problem = samples.problem
+    if not of_demand(problem):
+        return samples if found.reading.levels is None else replace(samples, levels=found.reading.levels)
+    own = [np.asarray(of_item, dtype=np.float64).tolist() for of_item in problem.levels]
+    if found.reading.levels not in (None, own):
+        raise InputError("the model was fitted for other levels than the problem has. Fit it anew.")
+    samples = replace(samples, levels=own)
+    demand = samples.costs
+    if demand is None:
+        return samples
+    below = np.argwhere(demand < 0)
+    if len(below):
+        row, item = below[0]
+        raise InputError(
+            f"--costs: {samples.title} {samples.keys[row]} has {demand[row, item]:g} for {samples.cost_names[item]!r}; "
+            "demand must not be negative. If returns are booked as negative sales, set these to zero."
+        )
+    costs, there = np.full((len(demand), problem.n_costs), np.nan), np.isfinite(demand).all(axis=1)
+    if there.any():
+        costs[there] = level_costs(demand[there], problem.levels, problem.cost)
+    return replace(samples, costs=costs, demand=demand)
 
 
 def _with_costs(found: WideTable | LongTable, samples: TableSamples) -> TableSamples:

@@ -66,10 +66,11 @@ def by_item(result: TableComparison) -> list[Part]:
     Items are in their own order; of many, those that matter most, and the rest is one part. Known costs are a part of
     their own.
     """
-    d = len(result.samples.cost_names)
-    sign = sign_of(result.truth.problem)
-    costs = result.truth.costs[:, :d]
-    paid = sign * costs * (result.decisions[result.baseline] - result.decisions[result.challenger])
+    sign, change = (
+        sign_of(result.truth.problem),
+        result.decisions[result.baseline] - result.decisions[result.challenger],
+    )
+    paid = result.by_item(sign * result.truth.costs[:, : change.shape[1]] * change)
     named = dict(zip(result.samples.cost_names, paid.T, strict=True))
     if result.truth.problem.has_known:
         named["known costs"] = saved_per_row(result) - paid.sum(axis=1)
@@ -149,10 +150,13 @@ def best_and_worst_row(result: TableComparison) -> Lanes:
     names, noun = dict.fromkeys([result.baseline, result.challenger]), result.samples.noun
     saved = saved_per_row(result) if len(names) > 1 else -result.regrets[result.baseline]
     rows = [int(saved.argmax()), int(saved.argmin())]
-    d = len(result.samples.cost_names)
-    costs, ideal = result.truth.costs[rows], result.truth.problem.take(rows).lifted.solve(result.truth.costs[rows])
-    decided = {name: result.decisions[name][rows] for name in names} | {FORESIGHT: ideal[:, :d]}
-    stake = np.max([np.abs(costs[:, :d] * own).sum(axis=0) for own in decided.values()], axis=0)
+    d, observed = len(result.samples.cost_names), result.samples.observed
+    assert observed is not None
+    ideal = result.truth.problem.take(rows).lifted.solve(result.truth.costs[rows])
+    costs, ideal = observed[result.rows[rows]], ideal[:, : result.decisions[result.baseline].shape[1]]
+    decided = {name: result.amounts(result.decisions[name][rows]) for name in names}
+    decided |= {FORESIGHT: result.amounts(ideal)}
+    stake = np.max([np.abs(costs * own).sum(axis=0) for own in decided.values()], axis=0)
     items = np.sort(np.argsort(-stake, kind="stable")[:_MOST_ITEMS])
     sign, best = sign_of(result.truth.problem), result.truth.best[rows]
     pays = "pays" if sign > 0 else "earns"
@@ -167,13 +171,16 @@ def best_and_worst_row(result: TableComparison) -> Lanes:
         word = (f"{saves_word(result)}s" if saved[row] >= 0 else "loses") if len(names) > 1 else "has a regret of"
         title = f"{shown_key(result.samples.keys[result.rows][row])}: {result.challenger} {word} {what}"
         panels.append(Decision(title, tuple(costs[i, items].tolist()), tuple(lanes)))
+    word, bars = "cost", "how much of it each model takes"
+    if result.samples.demand is not None:
+        word, bars = "demand", "the level that each model takes"
     shown = f" Of {d:,} items, the {len(items)} with most at stake." if len(items) < d else ""
     return Lanes(
         name="rows",
         title=f"The best and the worst {noun}",
-        caption=f"The line is the realised cost of each item; the bars are how much of it each model takes.{shown}",
+        caption=f"The line is the realised {word} of each item; the bars are {bars}.{shown}",
         x=_names_below([result.samples.cost_names[item] for item in items], 12),
-        y=Axis(f"realised cost{result.samples.unit and ', ' + result.samples.unit}"),
+        y=Axis(f"realised {word}{(result.samples.unit and word == 'cost' and ', ' + result.samples.unit) or ''}"),
         panels=tuple(panels),
     )
 
@@ -224,7 +231,7 @@ def _names_below(names: Sequence[str], most: int) -> Axis:
 
 def predicted_against_realised(result: TableComparison) -> Chart:
     """Return mean realised costs against mean predictions, in bins of equal size: of the baseline and challenger."""
-    costs = result.truth.costs[:, : len(result.samples.cost_names)].ravel()
+    costs = result.truth.costs[:, : result.predictions[result.baseline].shape[1]].ravel()
     panels = [
         _calibration(model, result.predictions[model].ravel(), costs)
         for model in dict.fromkeys((result.baseline, result.challenger))

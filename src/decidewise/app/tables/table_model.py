@@ -17,12 +17,15 @@ from decidewise.app.tables.raw_values import as_numbers, as_texts
 from decidewise.app.tables.samples import TableSamples, columns_of, read_samples
 from decidewise.evaluate import Hindsight, check_in_units
 from decidewise.kit.checks import FloatArray, listed
+from decidewise.kit.errors import InputError
 from decidewise.kit.gaps import noted_gaps
 from decidewise.kit.kept import check_kept
 from decidewise.kit.notebook import html_table
 from decidewise.problems import Problem, ProblemFile
 from decidewise.problems.details import caution_of
 from decidewise.problems.explanation import Explanation
+from decidewise.problems.levels.demand import as_levels
+from decidewise.problems.levels.problem import of_demand
 from decidewise.problems.views import lift
 
 #: So many lines of decisions are shown in a notebook.
@@ -98,6 +101,8 @@ def _range(low: float, high: float) -> str:
 class TableDecisions:
     """The decision for each row of a table, (n, d), and its predicted value (n,), the objective.
 
+    Of demand, the decision is the level of each item, and the prediction is what it costs.
+
     With costs, also what the decision cost or gained (`realised`), the best in hindsight and the regret, NaN in rows
     without costs. `items` is that column of a long table.
     """
@@ -143,10 +148,14 @@ class TableDecisions:
 
 
 def columns_like(
-    samples: TableSamples, items: str | None, by_item: Mapping[str, FloatArray], by_row: Mapping[str, FloatArray] = {}
+    samples: TableSamples,
+    items: str | None,
+    by_item: Mapping[str, FloatArray],
+    by_row: Mapping[str, FloatArray] = {},
+    names: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return numbers (n, d) and (n,) by name as a table of the shape of the input, long if it has a column of items."""
-    names = samples.cost_names
+    names = names or samples.cost_names
     if items is None:
         wide = {f"{what}_{name}": values[:, j] for what, values in by_item.items() for j, name in enumerate(names)}
         return {samples.title: samples.keys, **wide, **by_row}
@@ -188,7 +197,9 @@ class TableModel(BaseEstimator):
     options : mapping
         Which columns are what; see `TableOptions`.
     cost_names : sequence of str
-        The names of the costs, in the order of the problem.
+        The names of the costs, in the order of the problem; or of the items whose demand the table has.
+    levels : list of lists of float, optional
+        The levels of each item, if the table has demand: the model predicts what each of them costs.
 
     Examples
     --------
@@ -201,12 +212,18 @@ class TableModel(BaseEstimator):
     """
 
     def __init__(
-        self, estimator: Any, features: TableFeatures, options: Mapping[str, Any], cost_names: Sequence[str]
+        self,
+        estimator: Any,
+        features: TableFeatures,
+        options: Mapping[str, Any],
+        cost_names: Sequence[str],
+        levels: Any = None,
     ) -> None:
         self.estimator = estimator
         self.features = features
         self.options = options
         self.cost_names = cost_names
+        self.levels = levels
 
     def fit(self, table: Any, y: Any = None) -> Self:
         """Fit the same model anew on another table with costs; it must have the same items."""
@@ -218,7 +235,8 @@ class TableModel(BaseEstimator):
     def predict(self, table: Any) -> FloatArray:
         """Return the predicted costs (n, d) of a table: a path, a frame, an Arrow table or a dictionary of columns.
 
-        Rows are in the order of the table, those of a long one in the order in which they first occur.
+        Rows are in the order of the table, those of a long one in the order in which they first occur. Of demand, it is
+        what each level of each item costs.
         """
         return self.predict_samples(self.read(table))
 
@@ -248,7 +266,8 @@ class TableModel(BaseEstimator):
     def reading(self, problem: ProblemFile | None = None, *, costs: bool | None, in_order: bool = False) -> Reading:
         """Return what is read from a table."""
         options, needed = TableOptions.of(self.options), self.features.needed
-        return Reading(options, problem, list(self.cost_names), needed, costs=costs, in_order=in_order)
+        names, levels = list(self.cost_names), self.levels
+        return Reading(options, problem, names, needed, costs=costs, in_order=in_order, levels=levels)
 
     @property
     def needed(self) -> dict[str, str]:
@@ -258,19 +277,36 @@ class TableModel(BaseEstimator):
 
     def predict_samples(self, samples: TableSamples) -> FloatArray:
         """Return the predicted costs (n, d) of samples."""
-        return np.reshape(self.estimator.predict(samples.features(self.features)), (len(samples), -1))
+        X = samples.features(self.features, of_levels=True)
+        return np.reshape(self.estimator.predict(X), (len(samples), -1))
+
+    @property
+    def predicted_names(self) -> list[str]:
+        """The names of what is predicted: the costs, or each level of each item.
+
+        >>> TableModel(None, None, {}, ["bread"], [[0.0, 20.0]]).predicted_names
+        ['bread_0', 'bread_20']
+        """
+        if self.levels is None:
+            return list(self.cost_names)
+        pairs = zip(self.cost_names, self.levels, strict=True)
+        return [f"{name}_{level:g}" for name, own in pairs for level in own]
 
     def decide_samples(self, samples: TableSamples, *, explain: bool = False) -> TableDecisions:
         """Return the decisions for samples with a problem, explained if wanted."""
         if samples.problem is None:
             raise ValueError("samples must have a problem.")
         check_in_units(self.estimator, samples.problem)
-        prediction = self.predict_samples(samples)
+        if explain and of_demand(samples.problem):
+            raise InputError("--explain is for costs of items; here each level has a cost of its own.")
+        prediction = samples.problem.as_costs(self.predict_samples(samples), name="the prediction")
         lifted = samples.problem.lifted
-        costs = lift(lifted, samples.problem.as_costs(prediction, name="the prediction"))
+        costs = lift(lifted, prediction)
         with noted_gaps() as noted:
             decisions = lifted.solve(costs)
-        objective = (costs * decisions).sum(axis=1)
+        objective, amounts = (costs * decisions).sum(axis=1), decisions[:, : prediction.shape[1]]
+        if of_demand(samples.problem):
+            prediction, amounts = samples.problem.by_item(costs * decisions), samples.problem.levels_of(decisions)
         realised = best = regret = None
         if samples.costs is not None:
             known = np.isfinite(samples.costs).all(axis=1)
@@ -283,7 +319,7 @@ class TableModel(BaseEstimator):
             samples=samples,
             items=TableOptions.of(self.options).items,
             predictions=prediction,
-            decisions=decisions[:, : len(self.cost_names)],
+            decisions=amounts,
             objective=objective,
             realised=realised,
             best=best,
@@ -303,6 +339,8 @@ class TableModel(BaseEstimator):
         if not isinstance(self.options, dict) or not all(isinstance(key, str) for key in self.options):
             raise ValueError("the options of a TableModel must be a table")
         TableOptions.of(self.options)
+        if self.levels is not None and len(as_levels(self.levels)) != len(self.cost_names):
+            raise ValueError("levels must be lists of levels, one for each of cost_names")
         if not isinstance(self.cost_names, list) or not all(isinstance(name, str) for name in self.cost_names):
             raise ValueError("cost_names must be a list of names")
         check_kept(self.features)

@@ -9,6 +9,8 @@ from decidewise.models.selection.null_models import DO_NOTHING
 
 #: The family of the candidates that are trained with the solver.
 SPO_PLUS = "SPO+"
+#: Ways to decide by the demand itself: its forecast, the same with its past errors, and what followed similar rows.
+POINT, SCENARIOS, NEAREST = "demand forecast", "demand scenarios", "similar rows"
 
 
 class FamilyWords(NamedTuple):
@@ -25,6 +27,13 @@ _WORDS = {
     ),
     DO_NOTHING: FamilyWords("doing nothing", "doing nothing", "no decision may be better than any"),
     "forecasts": FamilyWords("your forecast", "your forecast", "the forecast as it is"),
+    POINT: FamilyWords("a forecast of the demand", "forecasts of the demand", "the expected demand says enough"),
+    SCENARIOS: FamilyWords(
+        "a forecast of the demand with its past errors",
+        "forecasts of the demand with their past errors",
+        "errors of the forecast are alike in all rows",
+    ),
+    NEAREST: FamilyWords("the demand in similar rows", "the demand in similar rows", "few features, many rows"),
     "least squares": FamilyWords("least squares", "least squares", "costs are linear in the features"),
     "log links": FamilyWords("a log-linear model", "log-linear models", "effects on the costs multiply"),
     "change of measure": FamilyWords(

@@ -48,7 +48,9 @@ class NullModels(NamedTuple):
         """
         constant = [name for name, model in candidates.items() if isinstance(model, DummyRegressor)]
         means = [name for name in constant if candidates[name].strategy != "constant"]
-        forecasts = [name for name, model in candidates.items() if isinstance(model, GivenForecast)]
+        forecasts = [
+            name for name, model in candidates.items() if isinstance(getattr(model, "learner", model), GivenForecast)
+        ]
         fixed = [name for name in constant if name not in means]
         return cls((*(forecasts or means), *fixed), tuple(constant), tuple(means if forecasts else ()))
 

@@ -8,6 +8,16 @@ from decidewise.problems.levels.demand import (
     overtime,
     service_level,
 )
+from decidewise.problems.levels.features import level_features
 from decidewise.problems.levels.problem import Levels
 
-__all__ = ["DemandCost", "Levels", "level_costs", "lost_sales", "newsvendor", "overtime", "service_level"]
+__all__ = [
+    "DemandCost",
+    "Levels",
+    "level_costs",
+    "level_features",
+    "lost_sales",
+    "newsvendor",
+    "overtime",
+    "service_level",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeGuard
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -15,7 +15,8 @@ from decidewise.kit.errors import SolverError, at_rows
 from decidewise.problems.by_row import as_amounts, as_numbers, spread
 from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.problems.hard_rows import limits_of, search_or_hand_over, steps_before
-from decidewise.problems.levels.demand import as_demand_cost, as_levels, level_costs, padded, table_of
+from decidewise.problems.levels.demand import DemandCost, as_demand_cost, as_levels, level_costs
+from decidewise.problems.levels.features import DemandTable
 from decidewise.problems.levels.search import ROOM, search_levels
 from decidewise.problems.linear_program import LinearProgram
 from decidewise.solvers import Polyhedron
@@ -24,6 +25,11 @@ from decidewise.solvers import Polyhedron
 STEPS_PER_SECOND = 100_000_000
 #: About a tenth of a second of search.
 STEPS = 10_000_000
+
+
+def of_demand(problem: Problem | None) -> TypeGuard[Levels]:
+    """Whether a problem knows what a level costs for a demand, so that a table may have demand in place of costs."""
+    return isinstance(problem, Levels) and problem.cost is not None
 
 
 class Levels(Problem, marks_ones=True):
@@ -86,7 +92,7 @@ class Levels(Problem, marks_ones=True):
     """
 
     faces = "flat"
-    _by_row = ("budget", "total", "_present")
+    _by_row = ("budget", "total", "_present", "demand_of_rows")
     _present: BoolArray | None = None
     _most_steps: int | None = None
 
@@ -110,6 +116,8 @@ class Levels(Problem, marks_ones=True):
         self.n_items, self.n_costs = len(own), as_n_costs(sum(sizes))
         self.levels: Any = np.array(own) if len(set(sizes)) == 1 else [of_item.tolist() for of_item in own]
         self.cost = None if cost is None else as_demand_cost(cost)
+        if self.cost is not None:
+            self.demand_table = DemandTable([of_item.tolist() for of_item in own], self.cost)
         self._flat = np.concatenate(own)
         self._starts = np.concatenate([[0], np.cumsum(sizes)])
         self.consumption = None if consumption is None else self._as_consumption(consumption, budget)
@@ -287,22 +295,45 @@ class Levels(Problem, marks_ones=True):
         Costs and scenarios of costs are understood too, as by every problem. A forecast of demand may be below zero,
         and counts as zero; what was realised may not.
         """
-        found = as_array(values, name=name)
-        if self.cost is None or found.shape[-1:] != (self.n_items,) or self.n_items == self.n_costs:
+        found, cost = as_array(values, name=name), self.cost
+        if cost is None or not self._is_demand(found):
             return super().as_costs(values, name=name, realised=realised)
         if realised:
-            return level_costs(as_matrix(values, name=name), self.levels, self.cost)
+            return level_costs(as_matrix(values, name=name), self.levels, cost)
         check_finite(found, name=name)
-        levels = padded(self._flat, self._starts)
-        return table_of(np.maximum(found, 0.0), levels, self.cost, over_scenarios=found.ndim == 3)
+        costs: FloatArray = self.demand_table.costs(found)
+        return costs
+
+    def _is_demand(self, values: FloatArray) -> bool:
+        """Whether values are demand, one for each item; a function may take any number of them for a single item."""
+        if values.ndim == 0 or values.shape[-1] == self.n_costs:
+            return False
+        return values.shape[-1] == self.n_items or (self.n_items == 1 and not isinstance(self.cost, DemandCost))
+
+    def with_demand(self, demand: Any) -> Levels:
+        """Return this problem for rows with this demand, (n, items), from which `DemandRegressor` learns."""
+        demand = as_matrix(demand, name="demand")
+        budget = None if self.budget is None else (self.budget, 1)
+        total = None if self.total is None else (self.total, 0)
+        given = {name: value for name, value in (("budget", budget), ("total", total)) if value is not None}
+        part = copy(self)
+        part.__dict__.pop("_program", None)
+        part.n_rows, [*values, part.demand_of_rows] = spread(**given, demand=(demand, 1))
+        for name, value in zip(given, values, strict=True):
+            setattr(part, name, value)
+        return part
 
     def levels_of(self, decisions: Any) -> FloatArray:
         """Return the level of each item: (n, n_costs) -> (n, n_items), or of one decision (n_costs,) -> (n_items,)."""
         decisions = as_array(decisions, name="decisions")
         if decisions.shape[-1:] != (self.n_costs,):
             raise ValueError(f"decisions must have {self.n_costs} entries; got decisions.shape={decisions.shape}.")
-        levels: FloatArray = np.add.reduceat(decisions * self._flat, self._starts[:-1], axis=-1)
-        return levels
+        return self.by_item(decisions * self._flat)
+
+    def by_item(self, values: FloatArray) -> FloatArray:
+        """Return the sum of values (..., n_costs) over the levels of each item: (..., n_items)."""
+        sums: FloatArray = np.add.reduceat(values, self._starts[:-1], axis=-1)
+        return sums
 
     def solution(self, costs: Any) -> dict[str, Any]:
         """Return the decision, and the level of each item."""

@@ -293,7 +293,7 @@ def _value(value: Any, key: str, folder: Path) -> Any:
         names = [what] if isinstance(what, str) else what
         if source == "columns" and isinstance(names, list) and names and all(isinstance(name, str) for name in names):
             return Columns(tuple(names), single=False)
-    if key == "arguments":
+    if key in ("arguments", "cost"):
         return _values(value, folder)
     if key == "costs":
         return value
