@@ -11,6 +11,7 @@ SMALL = {
     "blind_spots": {"n_seeds": 1, "truths": ("60 features",)},
     "known_costs": {"n_seeds": 1, "n_test": 50},
     "pyepo_one_line": {"n_train": 64, "n_test": 50, "epochs": 2},
+    "costs_seen_in_part": {"draws": 1, "rows": (2000,), "degrees": (8,)},
     "field_grids": {"grids": (3,), "rows": 40, "epochs": 1, "trials": 1, "rates": (1e-2,), "authors": True},
     "field_published": {"seeds": (42,), "draws": 2, "n_test": 20},
     "demand": {"draws": 1},

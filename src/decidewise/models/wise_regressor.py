@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, RegressorMixin
@@ -14,7 +14,9 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from decidewise.kit.checks import (
+    BoolArray,
     FloatArray,
+    as_choice,
     as_flag,
     as_integer,
     as_matrix,
@@ -47,6 +49,7 @@ from decidewise.models.estimator.learner import (
     loss_without_mean,
     predict_items,
 )
+from decidewise.models.estimator.seen_in_part import fit_seen, predicted_sizes, seen_costs
 from decidewise.models.generalized_linear import GeneralizedLinear
 from decidewise.models.linear.blocks import BLOCK_ROWS, InMemory
 from decidewise.models.linear.units import back_from, cost_unit
@@ -70,6 +73,8 @@ def _has_partial_fit(model: WiseRegressor) -> bool:
             'partial_fit needs scale="unit" or scale="mean", and lifted=False: otherwise the weights of earlier rows '
             "change with every chunk, since they depend on a model or on the mean size of all rows. Use fit."
         )
+    if model.missing != "error":
+        raise AttributeError('partial_fit needs costs that are all seen, missing="error". Use fit.')
     return bool(learner.partial_fit_blocks)  # raises an AttributeError with the reason for a log link
 
 
@@ -105,6 +110,11 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, ManyOutputs, RegressorMixin, K
         `E[y | x]` itself, not only its direction, as a problem with known costs needs. Sizes `a` below a tenth of their
         mean are raised to it; the divisor is at least its smallest target in training, so it is positive. Without known
         costs, decisions stay the same if no size is raised and outputs are fitted one by one.
+    missing : {"error", "ignore"}
+        What NaN in the costs means. "error" refuses it. "ignore" takes it as "not seen", and fits each item on the rows
+        in which it is seen, with sizes `a(x)` predicted by a log-linear fit to what is seen of them. What is seen may
+        depend on the features and on chance, not on the costs. It needs `fit`, the scale "mean" or "unit", numbers as
+        features, and `lifted=False`; with `exponent=0` it is the learner on the costs that are seen.
     random_state : int, RandomState instance or None
         Draws the sample for learners that take no weights; the default gives the same model every time.
 
@@ -134,6 +144,12 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, ManyOutputs, RegressorMixin, K
     array([[2. , 0.5]])
     >>> WiseRegressor(scale="unit").fit(X, costs).predict(X[:1])
     array([[0.8, 0.2]])
+
+    Costs of which a part is not seen, such as the hours at which nothing was bought:
+
+    >>> X, costs = np.zeros((3, 1)), [[4.0, np.nan], [4.0, 2.0], [np.nan, 2.0]]
+    >>> WiseRegressor(missing="ignore").fit(X, costs).predict(X[:1]).round(12)
+    array([[4., 2.]])
     """
 
     estimator_: Any
@@ -145,12 +161,14 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, ManyOutputs, RegressorMixin, K
         exponent: float = 1.0,
         scale: Any = "mean",
         lifted: bool = False,
+        missing: Literal["error", "ignore"] = "error",
         random_state: Any = 0,
     ) -> None:
         self.estimator = estimator
         self.exponent = exponent
         self.scale = scale
         self.lifted = lifted
+        self.missing = missing
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -162,7 +180,7 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, ManyOutputs, RegressorMixin, K
             With features of each item, (n, d, q), the learner is fitted once for all items, on one row per item of each
             sample; all items of a sample have its weight.
         y : array-like or frame of shape (n, d)
-            The costs, with one row per sample and one column per decision variable.
+            The costs, with one row per sample and one column per decision variable; NaN as `missing` says.
         sample_weight : array-like of shape (n,), optional
         """
         learner = self._check_parameters()
@@ -170,8 +188,12 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, ManyOutputs, RegressorMixin, K
         self._warn(learner, costs)
         with all_or_nothing(self):
             read_cost_names(self, y, reset=True)
+            seen = seen_costs(costs, weights, missing=self.missing)
             source = InMemory(Rows(X, costs, weights))
-            run(self._fit(learner, source), source)
+            if seen is None:
+                run(self._fit(learner, source), source)
+            else:
+                self._fit_seen(learner, source.rows, seen)
             self._take_names(("n_features_in_", "n_items_in_", "feature_names_in_"))
             if is_per_item(X):
                 self.n_items_in_, self.n_features_in_ = np.shape(X)[1:]
@@ -207,6 +229,11 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, ManyOutputs, RegressorMixin, K
             raise ValueError(
                 f"the rows so far were fitted with {exponent=}, {scale=} and {lifted=}; now exponent={self.exponent}, "
                 f"scale={self.scale!r} and lifted={self.lifted}. Set them back, or call fit to start again."
+            )
+        if not hasattr(self.estimator_, "moments_"):
+            raise ValueError(
+                "the last fit kept no sums over its rows, as after a log link or costs that are seen in part. "
+                "Call fit to start again."
             )
         costs, weights = _read(X, y, sample_weight)
         read_cost_names(self, y, reset=False)
@@ -274,6 +301,7 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, ManyOutputs, RegressorMixin, K
         """Return the learner; raise if a parameter is bad."""
         as_number(self.exponent, name="exponent", at_least=0)
         as_flag(self.lifted, name="lifted")
+        as_choice(self.missing, name="missing", choices=("error", "ignore"))
         check_random_state(self.random_state)
         if isinstance(self.scale, str) or not hasattr(self.scale, "fit"):
             if not (isinstance(self.scale, str) and self.scale in SCALES):
@@ -309,6 +337,8 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, ManyOutputs, RegressorMixin, K
                 f"rows that are not in memory need a learner whose fit is a sum over them, GeneralizedLinear() or "
                 f"None; got {type(learner).__name__}. Use fit."
             )
+        if self.missing != "error":
+            raise ValueError('missing="ignore" needs all rows in memory. Use fit, or missing="error".')
         if self.lifted and self.exponent > 0 and first.X.ndim == 3:
             raise ValueError("lifted=True with features per item needs all rows in memory. Use fit.")
         self._warn(learner, first.costs)
@@ -358,6 +388,24 @@ class WiseRegressor(FitsRows, MetaEstimatorMixin, ManyOutputs, RegressorMixin, K
         self.unit_ = change.unit_after(self._scale)
         if change.lifted:
             self._smallest_lifted = yield from change.smallest_lifted(scale)
+
+    def _fit_seen(self, learner: Any, rows: Rows, seen: BoolArray) -> None:
+        """Fit the learner to costs of which some are not seen."""
+        exponent = self.exponent
+        if exponent > 0 and (self.lifted or not (isinstance(self.scale, str) and self.scale in ("unit", "mean"))):
+            raise ValueError(
+                'costs that are seen in part need scale="mean" or scale="unit", and lifted=False; got '
+                f"scale={self.scale!r} and lifted={self.lifted}."
+            )
+        self.__dict__.pop("scale_estimator_", None)
+        self.n_outputs_ = seen.shape[1]
+        self._unit = unit = cost_unit(np.where(seen, rows.costs, 0.0), power=exponent)  # type: ignore[arg-type]
+        self._seen_with = exponent, self.scale, self.lifted
+        sizes = predicted_sizes(rows, seen, exponent, unit)
+        mean_size = float(np.average(sizes, weights=rows.weights))
+        self._scale = None if exponent > 0 and self.scale == "unit" else mean_size
+        self.estimator_ = fit_seen(learner, rows, seen, sizes, self._scale, unit, self.random_state)
+        self.unit_ = back_from(unit, exponent) if self._scale is None else unit
 
     def _scale_to_mean(self, fitted: Any) -> None:
         """Keep an exact linear fit of the scale 1, multiplied by the mean size of all rows so far."""
