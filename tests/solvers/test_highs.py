@@ -99,7 +99,7 @@ def test_a_warm_start_that_fails_is_tried_cold(monkeypatch):
 
     class Stubborn(one_by_one.Highs):
         def run(self, costs):
-            is_warm = self.solver.getOptionValue("simplex_strategy")[1] == vertices._PRIMAL
+            is_warm = self.solver.getBasis().valid
             fails.append(is_warm)
             return not is_warm and super().run(costs)
 
@@ -108,6 +108,31 @@ def test_a_warm_start_that_fails_is_tried_cold(monkeypatch):
 
     np.testing.assert_allclose(relaxed_vertices(polyhedron(), costs), expected, atol=1e-12)
     assert sum(fails) == 11  # all rows but the first start warm
+
+
+def test_the_strategy_with_fewer_pivots_goes_on_and_changes_no_answer(monkeypatch):
+    rng = np.random.default_rng(6)
+    region = Polyhedron.within(np.zeros(30), np.ones(30), ub=(rng.uniform(0.5, 2, size=(15, 30)), np.full(15, 9.0)))
+    costs = -10 - rng.normal(size=(60, 30))
+    expected = relaxed_vertices(region, costs)
+    used = []
+
+    class Watched(one_by_one.Highs):
+        def run(self, costs):
+            is_warm = self.solver.getBasis().valid
+            is_optimal = super().run(costs)
+            pivots = self.solver.getInfo().simplex_iteration_count
+            used.extend([(self.solver.getOptionValue("simplex_strategy")[1], pivots)] * is_warm)
+            return is_optimal
+
+    monkeypatch.setattr(one_by_one, "Highs", Watched)
+    monkeypatch.setattr(vertices.VertexWalks, "fits", staticmethod(lambda program, most_rows=0: False))
+
+    np.testing.assert_allclose(relaxed_vertices(region, costs), expected, atol=1e-9)
+    taken = {way: np.array([pivots for used_way, pivots in used if used_way == way]) for way in (1, 4)}
+    assert len(used) == 59  # none is tied
+    fewer, more = sorted(taken.values(), key=np.mean)
+    assert len(fewer) > len(more) > 1
 
 
 def test_constraints_without_entries():
