@@ -7,7 +7,9 @@ import pytest
 from decidewise import SolverError
 from decidewise.data import make_vehicle_routing
 from decidewise.problems import TravellingSalesman, VehicleRouting, from_pyepo
+from decidewise.problems.vehicle_routing import cuts
 from decidewise.problems.vehicle_routing import problem as vehicle_routing
+from decidewise.problems.vehicle_routing.fleet import Fleet
 
 
 def least_by_enumeration(problem, costs):
@@ -137,6 +139,16 @@ def test_too_many_ties_go_to_highs():
     np.testing.assert_array_equal(details.decisions[:1], alone)
     check_routes(problem, details.decisions)
     assert (details.objective[1], details.gap[1]) == (18.0, 0.0)  # 14 customers on 4 routes
+
+
+def test_a_first_bound_above_the_relaxation_rules_out_no_better_routes(monkeypatch):
+    # A relaxation may have one vehicle and a half: its edges to the depot cost less than those of one or of two.
+    costs = np.array([-1.0, -1.0, -1.0, 0.8, 0.2, 0.6, 0.3, 0.7, 0.0, 0.0])
+    second = np.array([1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 1.0])
+    monkeypatch.setattr(cuts, "good_routes", lambda *_: second)
+    found, bound = cuts.cheapest_routes(costs, Fleet(np.zeros(4), 1.0, 2), 10.0, 0.0)
+    np.testing.assert_array_equal(found, [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    assert bound == pytest.approx(costs @ found)
 
 
 def test_no_routes_for_all_is_said(monkeypatch):

@@ -69,7 +69,11 @@ def cheapest_routes(costs: FloatArray, fleet: Fleet, seconds: float, gap: float)
     if not search.is_done:
         search.branch()
     if search.best is None:
-        raise SolverError(f"no routes that serve all customers were found within {seconds:g} s.", row=0)
+        raise SolverError(
+            f"no routes that serve all customers were found within {seconds:g} s. Give it a longer time_limit, more "
+            "vehicles, or a larger capacity.",
+            row=0,
+        )
     return search.best, search.bound
 
 
@@ -125,12 +129,14 @@ class _Search:
             edges, reduced, duals = (
                 np.array(part) for part in (solution.col_value[:-1], solution.col_dual[:-1], solution.row_dual)
             )
-            self.bound = max(self.bound, highs.solver.getInfo().objective_function_value / LENGTH)
+            relaxed = highs.solver.getInfo().objective_function_value / LENGTH
+            self.bound = max(self.bound, relaxed)
             bounds.append(self.bound)
             sets = self.fleet.broken(edges)
             is_slow = len(bounds) > ROUNDS and self.bound - bounds[-1 - ROUNDS] < RISE * (self.value - self.bound)
             if not len(sets) or is_slow or self.is_done or perf_counter() > self.stop:
-                close = self.value - self.bound + EQUAL * len(edges)
+                # Reduced costs are those of this relaxation, which the first bound may be above.
+                close = self.value - relaxed + EQUAL * len(edges)
                 self.kept[:-1] = reduced / LENGTH <= close
                 if self.best is not None:
                     self.kept[:-1] |= self.best > 0
@@ -163,7 +169,7 @@ class _Search:
             if not is_optimal and not highs.stopped_at_a_point():
                 return self.check(highs)
             found = np.zeros(len(kept))
-            found[kept] = np.round(highs.solver.getSolution().col_value)
+            found[kept] = np.round(highs.solver.getSolution().col_value) + 0.0  # no -0.0
             self.take(found[:-1])
             sets = self.fleet.broken(found[:-1])
             if not len(sets):
