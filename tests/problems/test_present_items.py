@@ -150,6 +150,19 @@ def test_regret_and_training_count_present_items_alone() -> None:
     assert "95 %" in str(compare(problem, {"own": predicted, "true": costs}, costs))
 
 
+def test_what_is_proven_of_levels_is_said_of_each_row() -> None:
+    levels, rng = [[0, 1, 2, 3]] * 60, np.random.default_rng(0)
+    uses = rng.integers(1, 100, (3, 240))
+    present = np.zeros((3, 240), dtype=bool)
+    present[0, :4] = present[1] = True  # the second row is too hard for its time
+    present[2, np.arange(0, 240, 4) + uses.sum(axis=0).reshape(60, 4).argmax(axis=1)] = True  # and these take too much
+    budget = 0.8 * uses.reshape(3, 60, 4).mean(axis=2).sum(axis=1)
+    limits = {"time_limit": 0.1, "on_limit": "best", "on_error": "nan"}
+    problem = PresentItems(Levels(levels, consumption=uses, budget=budget, **limits), present)
+    details = problem.solve_details(rng.normal(size=(3, 240)))
+    assert list(details.status) == ["optimal", "limit", "failed"]
+
+
 def test_sentences() -> None:
     with pytest.raises(ValueError, match=r"row 1 has no item that is present \(1 such rows in all\)"):
         PresentItems(TopK(2, 1), [[True, False], [False, False]])

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 from decidewise.kit.checks import BoolArray, FloatArray, IntArray, as_array, as_matrix, check_finite
 from decidewise.kit.errors import SolverError, at_rows
+from decidewise.kit.gaps import note_gaps, noted_gaps
 from decidewise.problems.by_row import as_amounts, as_numbers, spread
 from decidewise.problems.contract import Problem, Sense, as_n_costs
 from decidewise.problems.hard_rows import limits_of, search_or_hand_over, steps_before
@@ -235,7 +236,7 @@ class Levels(Problem, marks_ones=True):
     def _minimize_present(self, costs: FloatArray) -> FloatArray:
         """Solve each row as the problem of its levels alone, which has fewer items."""
         assert self._present is not None
-        decisions = np.zeros(costs.shape)
+        decisions, gaps, stopped = np.zeros(costs.shape), np.zeros(len(costs)), np.zeros(len(costs), dtype=bool)
         for row, present in enumerate(self._present):
             own = [self._flat[start:stop][present[start:stop]] for start, stop in pairwise(self._starts)]
             try:
@@ -251,8 +252,10 @@ class Levels(Problem, marks_ones=True):
                     decisions[row] = np.nan
                     continue
                 raise SolverError(f"{error} Items are numbered among those that are present.", row=row) from error
-            with at_rows([row]):
+            with at_rows([row]), noted_gaps() as noted:
                 decisions[row, present] = alone.minimize(costs[row : row + 1, present])[0]
+            [gaps[row]], [stopped[row]] = noted.by_row(1)
+        note_gaps(gaps, stopped)
         return decisions
 
     @property
