@@ -132,6 +132,7 @@ def test_categories_gaps_and_names_need_no_trust(path):
     summary = read_model_summary(path)
     assert summary.feature_names == tuple(frame.columns)
     assert summary.types == ()
+    assert summary.predicts_directions  # as the last step does
     with pytest.raises(ValueError, match="columns are missing"):
         load_model(path).predict(frame.drop(columns="day"))
 

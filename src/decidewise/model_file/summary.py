@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from decidewise.evaluate.scorer import predicts_directions
 from decidewise.kit.checks import check_same_names
 from decidewise.kit.errors import InputError
 from decidewise.model_file.container import read_header
@@ -94,7 +95,7 @@ class ModelSummary:
             n_items=None if n_items is None else int(n_items),
             n_costs=n_costs,
             units=said.pop("units", None),
-            predicts_directions=bool(getattr(model, "predicts_directions", False)),
+            predicts_directions=predicts_directions(model),
             training=said,
             versions=versions,
             **texts,

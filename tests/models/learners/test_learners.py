@@ -9,6 +9,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_info
@@ -81,6 +82,10 @@ def test_an_average_has_the_weights_that_it_is_given():
     np.testing.assert_allclose(model.predict(X), direction * size[:, None])
     assert not model.predicts_directions
     assert AveragedRegressor([("wise", WiseRegressor())]).predicts_directions
+    # A search over models of directions is one of them, once it is fitted.
+    search = GridSearchCV(WiseRegressor(), {"exponent": [1.0]}, cv=2)
+    searched = AveragedRegressor([*members, ("wise", search)], weights=[1, 2, 3]).fit(X, costs)
+    np.testing.assert_allclose(searched.predict(X), model.predict(X))
     for weights, sentence in [
         ([1.0, -1.0], r"weights must be at least zero, and not all zero; got \[1.0, -1.0\]"),
         ([0.0, 0.0], "not all zero"),

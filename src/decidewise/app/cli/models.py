@@ -168,6 +168,7 @@ def _write_new(
     """Write what becomes of new rows, and say on standard error what they had that training rows had not."""
     with opt.working(f"Loading {given.model}", quiet=given.is_silent):
         from decidewise.app.tables.new_rows import NewRows, Unfamiliar  # noqa: PLC0415
+        from decidewise.evaluate.scorer import predicts_directions  # noqa: PLC0415
         from decidewise.kit.progress import silenced  # noqa: PLC0415
         from decidewise.problems import ProblemFile  # noqa: PLC0415
         from decidewise.rows.write_table import kind_of_output, write_blocks, write_table  # noqa: PLC0415
@@ -202,7 +203,7 @@ def _write_new(
                 write_blocks(columns, _Screen(), ".csv")
                 sys.stdout.flush()
     notes = unfamiliar.sentences(model.features)
-    if getattr(model.estimator, "predicts_directions", False):
+    if predicts_directions(model.estimator):
         notes.append("This model predicts directions: use its decisions, not the sizes of what it predicts.")
     if given.json and out is not None:
         print_json({"file": out, "rows": n_rows, "notes": notes})

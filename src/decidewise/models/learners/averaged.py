@@ -112,13 +112,19 @@ class AveragedRegressor(ManyOutputs, ScoredByVariance, BaseEstimator):
     @property
     def shares_of_size(self) -> FloatArray:
         """The weights of the models in the size of an average of directions: of those that predict sizes, if any."""
-        shares = self.shares * [not predicts_directions(model) for _, model in self.estimators]
+        shares = self.shares * [not found for found in self._members_predict_directions]
         return shares / shares.sum() if shares.any() else self.shares
 
     @property
     def predicts_directions(self) -> bool:
         """Whether the sizes of predictions mean nothing, so that they cannot be added to known costs."""
-        return self.directions and all(predicts_directions(model) for _, model in self.estimators)
+        return self.directions and all(self._members_predict_directions)
+
+    @property
+    def _members_predict_directions(self) -> list[bool]:
+        # A search says so only once it is fitted.
+        members = getattr(self, "estimators_", None) or [model for _, model in self.estimators]
+        return [predicts_directions(model) for model in members]
 
     def _check_kept(self) -> None:
         as_flag(self.directions, name="directions")

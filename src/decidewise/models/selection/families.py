@@ -42,7 +42,7 @@ _WORDS = {
         "rows count by the size of their costs",
     ),
     "iterated scale": FamilyWords(
-        "iterated WISE, a linear model", "iterated WISE", "linear, and rows count by their predicted size"
+        "a linear model by iterated WISE", "iterated WISE", "linear, and rows count by their predicted size"
     ),
     "own items": FamilyWords(
         "a linear model of each item", "linear models of each item", "items differ in how they depend on the features"
