@@ -384,9 +384,9 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
             as_features(X)  # the training mean would not notice bad features
             given = self.forecast if demand is None else None
             candidates = default_candidates(X, costs, lifted=self.problem.has_known, forecast=given)
-            if demand is not None:
-                own = self.problem.with_demand(demand)
-                candidates = demand_candidates(candidates, own, forecast=self.forecast)
+            if demand is not None:  # only `Levels` take it for costs
+                levels: Any = self.problem
+                candidates = demand_candidates(candidates, levels.with_demand(demand), forecast=self.forecast)
         else:
             menu = self.candidates if isinstance(self.candidates, Candidates) else Candidates()
             candidates = menu.renewed(forecasts | named(self.candidates))
@@ -413,4 +413,5 @@ class WiseRegressorCV(FitsRows, MultiOutputMixin, RegressorMixin, BaseEstimator)
     def _read(self, X: Any, *, reset: bool) -> Any:
         # The candidates check what a frame may contain, and whether numbers must be finite.
         X = read_features(self, X, reset=reset, skip_check_array=hasattr(X, "columns"), ensure_all_finite=False)
-        return X if self.problem.demand_table is None else self.problem.demand_table.features(X)
+        table = getattr(self.problem, "demand_table", None)
+        return X if table is None else table.features(X)

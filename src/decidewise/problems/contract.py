@@ -162,9 +162,6 @@ class Problem(ABC):
     on_error: Literal["raise", "nan"] = "raise"
     #: Whether `minimize` checks that costs are finite; if not, `solve` does.
     _checks_costs: ClassVar[bool] = True
-    #: What levels cost for a demand, if the problem knows it, and the demand of its rows; see `Levels`.
-    demand_table: Any = None
-    demand_of_rows: FloatArray | None = None
     #: The attributes that have one entry per row if `n_rows` is a number, or are None: what the default `take` takes.
     _by_row: ClassVar[tuple[str, ...]] = ()
     #: The class method that builds this, if the constructor does not.
@@ -382,10 +379,6 @@ class Problem(ABC):
         from decidewise.problems.views import Lifted  # noqa: PLC0415  (it derives from this class)
 
         return Lifted(self)
-
-    def with_demand(self, demand: Any) -> Problem:
-        """Return the problem for rows with this demand, from which models may learn beside its costs."""
-        raise TypeError(f"{type(self).__name__} has no cost of demand; `Levels` may have one.")
 
     def take(self, rows: Any) -> Problem:
         """Return the problem of the given rows, a slice or an array of row numbers, which may repeat.

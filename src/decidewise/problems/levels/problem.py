@@ -94,6 +94,9 @@ class Levels(Problem, marks_ones=True):
 
     faces = "flat"
     _by_row = ("budget", "total", "_present", "demand_of_rows")
+    #: What the levels cost for a demand, if there is a `cost`, and the demand of the rows, given by `with_demand`.
+    demand_table: Any = None
+    demand_of_rows: FloatArray | None = None
     _present: BoolArray | None = None
     _most_steps: int | None = None
 
