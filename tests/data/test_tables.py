@@ -291,5 +291,9 @@ def test_absent_items_are_for_long_tables(long):
         read_table(long, problem=TopK(1, 1), features="x_*", costs="price", absent_items=True)
     with pytest.raises(ValueError, match=r"cannot choose k=2 of the 1 items that are present in row 2"):
         read(long.drop(index=[7, 8]), TopK(3, 2), absent_items=True)
+    with pytest.raises(ValueError, match="absent_items must be True or False; got 'no' of type str"):
+        read(long, TopK(3, 2), absent_items="no")
+    with pytest.raises(ValueError, match="absent_items makes a feature 'present', and features has one of this name"):
+        read(long.assign(present=1.0), TopK(3, 2), features=["present"], absent_items=True)
     with pytest.raises(ValueError, match="more than once"):
         read(pd.concat([long.drop(index=7), long[:1]]), TopK(3, 1), absent_items=True)

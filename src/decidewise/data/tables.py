@@ -91,7 +91,7 @@ def read_table(
     table = NamedColumns.of(source)
     if items is None and item_order is not None:
         raise ValueError("item_order is for long tables; list the columns of the costs in their order instead.")
-    if items is None and as_flag(absent_items, name="absent_items"):
+    if as_flag(absent_items, name="absent_items") and items is None:
         raise ValueError("absent_items is for long tables, whose lines may lack; pass items, the column of their keys.")
     columns = ColumnRoles.of(table.names, features=features, costs=costs, rows=rows, items=items)
     if items is None:
@@ -112,6 +112,8 @@ def read_table(
     _check_width(problem, len(layout.items), f"the column {items!r} has {len(layout.items)} items")
     lines = _long_numbers(table, layout, (*columns.costs, *columns.features))
     X, feature_names = np.ascontiguousarray(lines[:, :, 1:]), columns.feature_names
+    if absent_items and _PRESENT in feature_names:
+        raise ValueError(f"absent_items makes a feature {_PRESENT!r}, and features has one of this name. Rename it.")
     if absent_items:
         problem, X = PresentItems(problem, layout.present), _with_present(X, layout)
         feature_names = (*feature_names, _PRESENT)
