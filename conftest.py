@@ -18,9 +18,15 @@ import pytest
 # A shell that starts the tests in the background has them ignore Ctrl-C, which some of them send.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The example of a reader needs its tool, which `make test-core` does not install.
-TOOLS = {"cvxpy": "cvxpy", "gurobi": "gurobipy", "linopy": "linopy", "pyomo": "pyomo"}
-collect_ignore = [f"src/decidewise/problems/readers/{file}.py" for file, tool in TOOLS.items() if not find_spec(tool)]
+# These examples need a tool that `make test-core` does not install.
+TOOLS = {
+    "problems/readers/cvxpy": "cvxpy",
+    "problems/readers/gurobi": "gurobipy",
+    "problems/readers/linopy": "linopy",
+    "problems/readers/pyomo": "pyomo",
+    "solvers/others": "ortools",
+}
+collect_ignore = [f"src/decidewise/{file}.py" for file, tool in TOOLS.items() if not find_spec(tool)]
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ under 1,000 µs, 45 items with 11 levels each under one budget under 1 ms, 25-as
 nodes under 5 ms and of 50 nodes under 200 ms, both for the generator's costs and for the predictions of a linear model,
 which training solves more often, and of 200 nodes under a minute; routes of 20 customers under 2 s. If the side of a
 grid doubles, the time per edge may grow by half. Between 20×20 and 50×50, which are not compared, a batch of costs and
-decisions outgrows the processor's cache.
+decisions outgrows the processor's cache. Rows of different size, hard rows, the solvers that a program may name, and
+explanations have lines without a target.
 """
 
 from functools import partial
@@ -23,7 +24,18 @@ from decidewise.data import (
     make_vehicle_routing,
 )
 from decidewise.models import GeneralizedLinear
-from decidewise.problems import Levels, ShortestPath, Storage, level_costs, newsvendor
+from decidewise.problems import (
+    Knapsack,
+    Levels,
+    LinearProgram,
+    PresentItems,
+    ShortestPath,
+    Storage,
+    TopK,
+    VehicleRouting,
+    level_costs,
+    newsvendor,
+)
 from solves import BATCH, random_knapsack, road_network
 
 
@@ -86,6 +98,38 @@ def stock(bench):
         report(bench, f"levels, 45×11 with a fixed total, {what}", Levels(problem.levels, total=200).solve, rows)
 
 
+def of_different_size(bench):
+    """Report rows of which each lacks some items, beside the same rows with all, and one budget for many."""
+    rng = np.random.default_rng(0)
+    for problem, each in ((TopK(500, 100), 1), (Levels([np.arange(11)] * 45, budget=200), 11)):
+        costs = rng.uniform(size=(BATCH, problem.n_costs))
+        present = rng.uniform(size=(BATCH, problem.n_costs // each)) < 0.7
+        some = PresentItems(problem, np.repeat(present, each, axis=1))
+        times = bench.time(partial(some.solve, costs), partial(problem.solve, costs))
+        name = f"{type(problem).__name__}, {present.shape[1]} items, 70 % present"
+        bench.claim(name, *(time.per(BATCH) for time in times), peer="ours with all items", limit=True)
+    gains = rng.gamma(2, size=(1, 10**6))
+    report(bench, "100,000 of a population of 1,000,000", TopK(10**6, 10**5).solve, gains)
+
+
+def hard_rows(bench):
+    """Report rows that need HiGHS, cuts or a limit, the same program by each solver, and why a decision is taken."""
+    rng = np.random.default_rng(0)
+    weights = rng.integers(1, 1000, 1000).astype(float)
+    pack = Knapsack(weights, weights.sum() // 2, time_limit=60)
+    report(bench, "knapsack, 1,000 items, values of weight + 100", pack.solve, weights[np.newaxis] + 100, rounds=1)
+    fleet = VehicleRouting(rng.integers(1, 9, size=40), 50.0, 5, time_limit=5, on_limit="best")
+    details = fleet.solve_details(rng.uniform(1, 9, size=(1, fleet.n_costs)))
+    gap = 100 * details.gap[0] / details.objective[0]
+    bench.claim("routes, 40 customers, the gap that is left after 5 s", gap, unit="%")
+    use, values = rng.integers(5, 60, size=(4, 30)).astype(float), rng.uniform(5, 60, size=(3, 30))
+    for name in ("highs", "gurobi", "scip", "cp-sat"):
+        whole = LinearProgram(use, use.sum(axis=1) // 3, upper=1, integrality=1, sense="max", solver=name)
+        report(bench, f"30 items in 4 dimensions, {name}", whole.solve, values, rounds=2)
+    plan = LinearProgram(rng.uniform(size=(20, 40)), np.full(20, 5.0), upper=1, sense="max")
+    report(bench, "why, a linear program of 20 × 40", plan.explain, rng.uniform(size=(1, 40)))
+
+
 def main(arguments):
     np.ones(2**21)  # freed at once: from now on the process keeps the memory that a batch frees, as in a training
     with Bench(__file__, "A solve of each problem", arguments.quick) as bench:
@@ -108,6 +152,8 @@ def main(arguments):
         report(bench, "battery, 24 hours", data.problem.solve, data.costs)
         worn = Storage(24, 1.0, 4.0, discharge_power=0.8, discharge_efficiency=0.95, wear=5.0, cycles=1.0)
         report(bench, "battery, 24 hours, wear, one cycle at most", worn.solve, data.costs)
+        of_different_size(bench)
+        hard_rows(bench)
         tours(bench, arguments.quick)
         data = make_vehicle_routing(2 if arguments.quick else 10, degree=4, seed=0)
         report(bench, "routes, 20 customers", data.problem.solve, data.costs, 2, rounds=2)

@@ -113,7 +113,7 @@ class OtherSolver(Solver):
             kind = InfeasibleError if outcome.status == "infeasible" else SolverError
             advice = _ADVICE.get(outcome.status, "Bound the variables, or bring rows and costs to similar sizes.")
             raise kind(f"{self.name} ended with status {outcome.status!r}. {advice}", row=row)
-        point = np.clip(rounded(outcome.point, program), program.lower, program.upper)
+        point = np.clip(rounded(outcome.point, program), program.lower, program.upper) + 0.0  # no -0.0
         values = program.values(point[np.newaxis])
         is_held = self.cones is None or self.cones.holds(point[np.newaxis]).all()
         if not is_held or program.violated(values, _FEASIBLE).any():
@@ -251,7 +251,13 @@ class ScipSolver(OtherSolver):
 
 
 class CpSatSolver(OtherSolver):
-    """CP-SAT of OR-Tools, for programs in whole numbers alone."""
+    """CP-SAT of OR-Tools, for programs in whole numbers alone.
+
+    >>> from decidewise.problems import LinearProgram
+    >>> pack = LinearProgram([[3, 4, 5]], [7], upper=1, integrality=1, sense="max", solver="cp-sat")
+    >>> pack, pack.solve([2.0, 2.0, 3.0])
+    (LinearProgram(n_costs=3, sense='max'), array([1., 1., 0.]))
+    """
 
     name, extra = "CP-SAT", "cp-sat"
 

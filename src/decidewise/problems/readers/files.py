@@ -75,6 +75,13 @@ def read_problem(
     >>> plan.solve([[1.0, 1.0], [0.2, 0.1]])
     array([[3. , 0.5],
            [0. , 0. ]])
+
+    A semi-continuous variable is zero or within its bounds:
+
+    >>> _ = path.write_text("max obj: 0 batch s.t. c: batch <= 4 bounds 2 <= batch <= 5 semi batch end")
+    >>> read_problem(path).solve([[1.0], [-1.0]])
+    array([[4.],
+           [0.]])
     """
     path = Path(path)
     options: dict[str, Any] = {
