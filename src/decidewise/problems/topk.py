@@ -85,7 +85,7 @@ class TopK(Problem, marks_ones=True):
             k = np.broadcast_to(self.k, len(counts))[few[0]]
             raise ValueError(
                 f"cannot choose k={k} of the {counts[few[0]]} items that are present in row {few[0]}. Pass k by row, "
-                "such as np.minimum(k, present.sum(axis=1))."
+                'such as np.minimum(k, present.sum(axis=1)); in a problem file as k = { column = "k" }.'
             )
         part = copy(self)
         part.n_rows, part._present = len(present), present
