@@ -25,7 +25,7 @@ from decidewise.evaluate import (
 )
 from decidewise.evaluate.intervals import N_AT_ONCE, N_GROUPS
 from decidewise.kit.gaps import note_gaps
-from decidewise.problems import Ball, ConicProgram, Knapsack, LinearProgram, Problem, Quadratic, TopK
+from decidewise.problems import Ball, ConicProgram, Knapsack, Levels, LinearProgram, Problem, Quadratic, TopK
 
 
 class Listed(Problem):
@@ -526,3 +526,10 @@ class TestInNotebooks:
         ax = Figure().add_subplot()
         assert compare(TopK(4, 1, sense="min"), predictions, costs, blocks="auto").plot(ax) is ax
         assert ax.figure.axes == [ax]
+
+
+def test_a_row_without_a_decision_is_named():
+    levels = Levels([[0, 1], [0, 2]], total=[3, 1.5], on_error="nan")  # none sum to 1.5
+    costs = np.ones((2, 4))
+    with pytest.raises(ValueError, match=r"row 1 has no decision, since it could not be solved"):
+        normalized_regret(levels, costs, costs)

@@ -225,5 +225,10 @@ def _values(costs: FloatArray, decisions: FloatArray) -> FloatArray:
     values = np.einsum("ij,ij->i", costs, decisions)
     if not all_finite(values):
         row = int(np.isfinite(values).argmin())
+        if np.isnan(decisions[row]).any():
+            raise ValueError(
+                f'row {row} has no decision, since it could not be solved and on_error="nan" says to go on. Leave it '
+                'out where regret is measured, or see why by on_error="raise".'
+            )
         raise ValueError(f"row {row}: its costs add up to more than float64 can hold. Divide all by the same number.")
     return values
