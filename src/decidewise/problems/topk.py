@@ -6,6 +6,7 @@ Ties: the item with the lower index is chosen.
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -71,10 +72,11 @@ class TopK(Problem, marks_ones=True):
 
     def minimize(self, costs: FloatArray) -> FloatArray:
         """Return decisions that choose the `k` smallest costs of each row; ties go to the lower index."""
-        if self.n_rows is None:
-            return in_parts(self._choose, costs)
         if self._present is not None:
             costs = np.where(self._present, costs, np.inf)
+        k = int(np.max(self.k, initial=1))
+        if np.all(self.k == k):  # a partition takes less time than the order
+            return in_parts(partial(_choose, k=k), costs)
         return in_parts(_choose_by_row, costs, self.k)
 
     def _with_present(self, present: BoolArray) -> Self:
@@ -92,16 +94,6 @@ class TopK(Problem, marks_ones=True):
         part.k = np.broadcast_to(np.asarray(self.k, dtype=np.int64), len(present))
         return part
 
-    def _choose(self, costs: FloatArray, decisions: FloatArray) -> None:
-        last = np.partition(costs, self.k - 1, axis=1)[:, self.k - 1 : self.k]  # the largest cost chosen
-        np.less_equal(costs, last, out=decisions)
-        too_many = decisions.sum(axis=1) > self.k
-        if too_many.any():
-            costs, last = costs[too_many], last[too_many]
-            tied = costs == last
-            room = self.k - (costs < last).sum(axis=1, keepdims=True)
-            decisions[too_many] -= tied & (tied.cumsum(axis=1) > room)
-
     @property
     def polyhedron(self) -> Polyhedron | None:
         """Vectors with entries between 0 and 1 that sum to `k`; None if `k` differs by row."""
@@ -109,6 +101,17 @@ class TopK(Problem, marks_ones=True):
             return None
         total = np.ones((1, self.n_costs)), [self.k]
         return Polyhedron.within(np.zeros(self.n_costs), np.ones(self.n_costs), eq=total)
+
+
+def _choose(costs: FloatArray, decisions: FloatArray, *, k: int) -> None:
+    last = np.partition(costs, k - 1, axis=1)[:, k - 1 : k]  # the largest cost chosen
+    np.less_equal(costs, last, out=decisions)
+    too_many = decisions.sum(axis=1) > k
+    if too_many.any():
+        costs, last = costs[too_many], last[too_many]
+        tied = costs == last
+        room = k - (costs < last).sum(axis=1, keepdims=True)
+        decisions[too_many] -= tied & (tied.cumsum(axis=1) > room)
 
 
 def _choose_by_row(costs: FloatArray, decisions: FloatArray, k: IntArray) -> None:
