@@ -21,6 +21,13 @@ class EmptyRegionError(ValueError):
     """A region has no point.
 
     Relax one of the constraints that it names: without any one of them there is a point.
+
+    >>> from decidewise.problems import LinearProgram
+    >>> LinearProgram([[1, 1], [-1, -2], [1, 3]], [4, -9, 20], names=["buy", "sell"])
+    Traceback (most recent call last):
+    decidewise.problems.linear_program.reasons.EmptyRegionError: the region is empty: no decision keeps all constraints
+    and bounds. These contradict each other: the bounds of variable 'buy', constraint 0 of A_ub and constraint 1 of
+    A_ub. Relax one of them.
     """
 
     def __init__(self, places: Sequence[int], names: PlaceNames) -> None:
