@@ -13,19 +13,23 @@ from decidewise.models import (
     CorrectedRegressor,
     DecisionBoostingRegressor,
     DecisionRegressor,
+    DemandRegressor,
     FlooredRegressor,
     GeneralizedLinear,
     GivenForecast,
+    NearestScenarios,
+    ResidualScenarios,
     SmoothFeatures,
     SpoForestRegressor,
     SpoTreeRegressor,
     WiseRegressor,
     WiseRegressorCV,
 )
-from decidewise.problems import TopK
+from decidewise.problems import Levels, TopK, newsvendor
 
 TOP, RNG = TopK(3, 1), np.random.default_rng(0)
 X, COSTS = RNG.uniform(1, 2, size=(40, 3)), RNG.uniform(1, 2, size=(40, 3))
+STOCK = Levels([[0, 1, 2]], cost=newsvendor(1, 3)).with_demand(COSTS[:, :1])
 BAD = {
     "masked": lambda good: np.ma.masked_greater(good, 1.5),
     "dates": lambda good: (1e9 * good).astype("datetime64[s]"),
@@ -52,6 +56,9 @@ ESTIMATORS = [
     DecisionBoostingRegressor(TOP, n_estimators=2),
     WiseRegressorCV(TOP, [WiseRegressor()], cv=2),
     SmoothFeatures(4),
+    ResidualScenarios(),
+    NearestScenarios(),
+    DemandRegressor(GeneralizedLinear(), STOCK),
 ]
 
 
