@@ -50,7 +50,8 @@ def main(arguments):
             choose(train[:80])  # compiles
             (together,) = bench.time(lambda data=train: choose(data), warm=False)
             candidates, results = default_candidates(train.X, train.costs), together.result.cv_results_
-            tried = [label for label, n in zip(results["candidate"], results["n_solves"], strict=True) if n]
+            solves = dict(zip(results["candidate"], results["n_solves"], strict=True))
+            tried = [label for label in candidates if solves.get(label)]  # not doing nothing, which is no model
 
             def one_by_one(data=train, candidates=candidates, tried=tried):
                 return [choose(data, {label: candidates[label]}) for label in tried]
