@@ -74,8 +74,8 @@ class TopK(Problem, marks_ones=True):
         """Return decisions that choose the `k` smallest costs of each row; ties go to the lower index."""
         if self._present is not None:
             costs = np.where(self._present, costs, np.inf)
-        k = int(np.max(self.k, initial=1))
-        if np.all(self.k == k):  # a partition takes less time than the order
+        k = self.k if self.n_rows is None else int(np.max(self.k, initial=1))
+        if self.n_rows is None or np.all(self.k == k):  # a partition takes less time than the order
             return in_parts(partial(_choose, k=k), costs)
         return in_parts(_choose_by_row, costs, self.k)
 
